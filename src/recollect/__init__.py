@@ -1,0 +1,1 @@
+"""Recollect: the memory of LLM agents."""

@@ -1,0 +1,52 @@
+"""Every error Recollect raises, in one tree. Each also subclasses the builtin you would catch.
+
+RecollectError
+├── ConfigError (ValueError)            a setting or argument can't be used as given
+├── MissingExtra (ImportError)          an optional package is needed: the message has the command
+├── InvalidTranscript (ValueError)      a message or transcript breaks a rule of its shape
+└── BudgetTooSmall (ValueError)         what must stay is larger than the budget: needed, allowed, ledger
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+class RecollectError(Exception):
+    """The base of every error of this library."""
+
+
+class ConfigError(RecollectError, ValueError):
+    """A setting or argument can't be used; the message names it and what is allowed."""
+
+
+class MissingExtra(RecollectError, ImportError):
+    """An optional package is not installed; the message holds the command that installs it."""
+
+    def __init__(self, package: str, extra: str, wanted_for: str) -> None:
+        self.package, self.extra = package, extra
+        super().__init__(f"{wanted_for} needs the package '{package}': pip install 'recollect[{extra}]'")
+
+
+class InvalidTranscript(RecollectError, ValueError):
+    """A message can't be read, or breaks a rule; `where` is its place in what was given."""
+
+    def __init__(self, problem: str, where: str = "") -> None:
+        self.problem, self.where = problem, where
+        super().__init__(f"{where}: {problem}" if where else problem)
+
+
+class BudgetTooSmall(RecollectError, ValueError):
+    """What must stay needs more tokens than the budget allows; `ledger` lists it by message."""
+
+    def __init__(self, needed: int, allowed: int, ledger: Sequence[Any] = ()) -> None:
+        self.needed, self.allowed, self.ledger = needed, allowed, tuple(ledger)
+        super().__init__(
+            f"{needed} tokens must stay, the budget is {allowed}: {needed - allowed} too many. "
+            f"Raise the budget, or shorten or unpin the largest: {self._largest()}"
+        )
+
+    def _largest(self) -> str:
+        top = sorted(self.ledger, key=lambda entry: -entry.tokens)[:3]
+        return ", ".join(f"message {e.index} ({e.role}, {e.tokens})" for e in top) or "nothing is listed"

@@ -1,0 +1,77 @@
+"""Deep-frozen JSON values: they compare and print like dict and list, and can't be changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NoReturn
+
+from recollect.errors import InvalidTranscript
+
+
+def _refuse(self: object, *_: Any, **__: Any) -> NoReturn:
+    raise TypeError("this value is part of a kept message and can't be changed; copy it with thaw(value)")
+
+
+class FrozenDict(dict[str, Any]):
+    """A dict that can't be changed."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(frozenset(self.items()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return freeze, (dict(self),)
+
+
+class FrozenList(list[Any]):
+    """A list that can't be changed."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = clear = extend = insert = pop = remove = reverse = sort = _refuse
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(tuple(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return freeze, (list(self),)
+
+
+EMPTY: Final = FrozenDict()
+
+
+def freeze(value: Any, where: str = "value") -> Any:
+    """The same JSON value, frozen all the way down; anything that is not JSON is refused by its path."""
+    if value is None or isinstance(value, (str, bool, int, float, FrozenDict, FrozenList)):
+        return value
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str):
+                raise InvalidTranscript(f"key {key!r} is a {type(key).__name__}; keys must be text", where)
+        return FrozenDict({k: freeze(v, f"{where}.{k}") for k, v in value.items()})
+    if isinstance(value, (list, tuple)):
+        return FrozenList(freeze(v, f"{where}[{i}]") for i, v in enumerate(value))
+    raise InvalidTranscript(f"a {type(value).__name__} is not JSON: use text, numbers, lists and dicts", where)
+
+
+def freeze_dict(value: Mapping[str, Any] | None, where: str) -> FrozenDict:
+    """A frozen copy of a mapping; nothing gives the shared empty one."""
+    if not value:
+        return EMPTY
+    if isinstance(value, FrozenDict):
+        return value
+    if not isinstance(value, Mapping):
+        raise InvalidTranscript(f"expected a mapping, got a {type(value).__name__}", where)
+    frozen: FrozenDict = freeze(value, where)
+    return frozen
+
+
+def thaw(value: Any) -> Any:
+    """A plain, changeable copy of a frozen value."""
+    if isinstance(value, Mapping):
+        return {k: thaw(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [thaw(v) for v in value]
+    return value

@@ -1,0 +1,1 @@
+"""Suites that third parties run on their own implementations."""

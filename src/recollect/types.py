@@ -1,0 +1,230 @@
+"""The values everything is made of: messages and their parts. All frozen, all plain data."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final, Literal, TypeAlias
+
+from recollect.errors import InvalidTranscript
+from recollect.frozen import EMPTY, FrozenDict, freeze_dict, thaw
+
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+ROLES: Final = ("system", "user", "assistant", "tool")
+
+# `extra`, on parts and messages, holds the fields of the wire shape a value was parsed from that have
+# no place of their own here, so that the way back to the same shape is exact.
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Words."""
+
+    text: str
+    extra: FrozenDict = EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A picture, by address or as base64 data; width and height where they are known."""
+
+    url: str | None = None
+    data: str | None = None
+    media_type: str | None = None
+    detail: str | None = None
+    width: int | None = None
+    height: int | None = None
+    extra: FrozenDict = EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """The model asks for a tool; `arguments` is the JSON text exactly as the model wrote it."""
+
+    id: str
+    name: str
+    arguments: str = "{}"
+    extra: FrozenDict = EMPTY
+
+    @property
+    def input(self) -> Any:
+        """The arguments as a value; raises ValueError where the model wrote broken JSON."""
+        return json.loads(self.arguments or "{}")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool answered to the call of that id."""
+
+    call_id: str
+    content: str | tuple[Text | Image | Opaque, ...] = ""
+    is_error: bool = False
+    name: str | None = None
+    extra: FrozenDict = EMPTY
+
+    @property
+    def text(self) -> str:
+        """The words of the result, other parts left out."""
+        if isinstance(self.content, str):
+            return self.content
+        return "\n".join(part.text for part in self.content if isinstance(part, Text))
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """The model's reasoning, with the provider's signature; passed back byte for byte, never edited."""
+
+    text: str = ""
+    signature: str | None = None
+    redacted: str | None = None
+    extra: FrozenDict = EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """A part only its own provider understands; carried back to that shape untouched."""
+
+    shape: str
+    data: FrozenDict
+
+
+Part: TypeAlias = Text | Image | ToolCall | ToolResult | Thinking | Opaque
+PARTS: Final[dict[str, type[Part]]] = {
+    "text": Text,
+    "image": Image,
+    "tool_call": ToolCall,
+    "tool_result": ToolResult,
+    "thinking": Thinking,
+    "opaque": Opaque,
+}
+_KIND: Final = {cls: kind for kind, cls in PARTS.items()}
+_BELONGS: Final = {ToolCall: "assistant", Thinking: "assistant", ToolResult: "tool"}
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message. `at` is when it happened, `received` when it arrived; a memory sets what is absent.
+
+    `id`, `at` and `received` are empty on a message that has not been added anywhere yet.
+    A tool's results have the role `tool` in every shape; `user` is only what a person said.
+    """
+
+    role: Role
+    content: str | tuple[Part, ...] = ""
+    id: str = ""
+    at: datetime | None = None
+    received: datetime | None = None
+    name: str | None = None
+    metadata: FrozenDict = EMPTY
+    shape: str | None = None
+    extra: FrozenDict = EMPTY
+
+    def __post_init__(self) -> None:
+        if self.role not in ROLES:
+            raise InvalidTranscript(f"role {self.role!r} is not one of {', '.join(ROLES)}")
+        if type(self.content) is not str:
+            object.__setattr__(self, "content", _parts(self.role, self.content))
+        if type(self.metadata) is not FrozenDict:
+            object.__setattr__(self, "metadata", freeze_dict(self.metadata, "metadata"))
+        if type(self.extra) is not FrozenDict:
+            object.__setattr__(self, "extra", freeze_dict(self.extra, "extra"))
+        for name in ("at", "received"):
+            when = getattr(self, name)
+            if when is not None and when.tzinfo is None:
+                object.__setattr__(self, name, when.replace(tzinfo=UTC))
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The content as parts, whichever way it was given."""
+        if isinstance(self.content, str):
+            return (Text(self.content),) if self.content else ()
+        return self.content
+
+    @property
+    def text(self) -> str:
+        """The words: text parts and the text of tool results; no thinking, no calls."""
+        if isinstance(self.content, str):
+            return self.content
+        return "\n".join(part.text for part in self.content if isinstance(part, (Text, ToolResult)))
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The calls this message makes."""
+        return () if isinstance(self.content, str) else tuple(p for p in self.content if isinstance(p, ToolCall))
+
+    @property
+    def tool_results(self) -> tuple[ToolResult, ...]:
+        """The results this message brings."""
+        return () if isinstance(self.content, str) else tuple(p for p in self.content if isinstance(p, ToolResult))
+
+    @property
+    def pinned(self) -> bool:
+        """Whether the message, and with it its turn, always stays in the window."""
+        return self.metadata.get("pinned") is True
+
+    def replace(self, **changes: Any) -> Message:
+        """A copy with some fields changed."""
+        return dataclasses.replace(self, **changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON data that `from_dict` turns back into an equal message; empty fields are left out."""
+        out = _plain(self)
+        if not isinstance(self.content, str):
+            out["content"] = [_part_to_dict(part) for part in self.content]
+        return out
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Message:
+        """The message that `to_dict` described."""
+        fields = dict(data)
+        if isinstance(content := fields.get("content", ""), Sequence) and not isinstance(content, str):
+            fields["content"] = tuple(_part_from_dict(part) for part in content)
+        for name in ("at", "received"):
+            if isinstance(fields.get(name), str):
+                fields[name] = datetime.fromisoformat(fields[name])
+        return cls(**fields)
+
+
+def _parts(role: str, content: Any) -> tuple[Part, ...]:
+    if not isinstance(content, (tuple, list)):
+        raise InvalidTranscript(f"content must be text or parts, got a {type(content).__name__}")
+    for part in content:
+        if type(part) not in _KIND:
+            raise InvalidTranscript(
+                f"a {type(part).__name__} is not a part; use {', '.join(c.__name__ for c in _KIND)}"
+            )
+        if _BELONGS.get(type(part), role) != role:
+            raise InvalidTranscript(f"a {type(part).__name__} belongs to role {_BELONGS[type(part)]!r}, not {role!r}")
+    return tuple(content)
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for field in dataclasses.fields(value):
+        item = getattr(value, field.name)
+        if item != field.default:
+            out[field.name] = item.isoformat() if isinstance(item, datetime) else thaw(item)
+    return out
+
+
+def _part_to_dict(part: Part) -> dict[str, Any]:
+    out = {"type": _KIND[type(part)], **_plain(part)}
+    if isinstance(part, ToolResult) and not isinstance(part.content, str):
+        out["content"] = [_part_to_dict(inner) for inner in part.content]
+    return out
+
+
+def _part_from_dict(data: Mapping[str, Any]) -> Part:
+    fields = dict(data)
+    kind = fields.pop("type", None)
+    if kind not in PARTS:
+        raise InvalidTranscript(f"part type {kind!r} is not one of {', '.join(PARTS)}")
+    for name in ("extra", "data"):
+        if isinstance(fields.get(name), Mapping):
+            fields[name] = freeze_dict(fields[name], name)
+    if kind == "tool_result" and not isinstance(fields.get("content", ""), str):
+        fields["content"] = tuple(_part_from_dict(inner) for inner in fields["content"])
+    return PARTS[kind](**fields)
