@@ -1,8 +1,8 @@
 """Recollect: the memory of LLM agents.
 
-    messages ──► parse ──► ConversationMemory ──► fit ──► render ──► the provider's own shape
-                              (keeps, finds)       │ whole turns under a token budget
-                                                   └► receipt: what stayed, what went, by which rule
+messages ──► parse ──► ConversationMemory ──► fit ──► render ──► the provider's own shape
+                          (keeps, finds)       │ whole turns under a token budget
+                                               └► receipt: what stayed, what went, by which rule
 """
 
 from recollect.conversation import Conversation, ConversationMemory

@@ -36,7 +36,7 @@ def ladder(
     messages: Sequence[Message],
     turns: Sequence[Sequence[int]],
     keep_last: int,
-    budget: int,
+    budget: float,
     count: Count,
 ) -> Iterator[Rung]:
     """The measures for these turns (indexes into `messages`), to be taken group by group while over the budget.
@@ -62,7 +62,7 @@ def ladder(
 
     gone = Edit(None, 0, "old step of a turn that stays")
     yield shortened([i for i in results if i not in newest], OLD_RESULT_TOKENS, "old tool result shortened")
-    quarter = max(budget // NEWEST_RESULT_SHARE, LINE_TOKENS)
+    quarter = max(int(budget) // NEWEST_RESULT_SHARE, LINE_TOKENS)
     yield shortened([i for i in results if i in newest], quarter, "large tool result shortened")
     yield Rung(([(index, gone) for index in step] for step in spare), drops=True)
     yield shortened(results, LINE_TOKENS, "tool result shortened to a line")

@@ -8,6 +8,7 @@ smaller, as `squeeze` says. If that is not enough, reading the window raises Bud
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -131,6 +132,8 @@ class Window:
 
         Where the budget can't be met, nothing changes and BudgetTooSmall says by how much.
         """
+        if self._tokens <= budget:
+            return Receipt((), self._tokens, self.overhead, budget)
         first, tokens, pinned, edits = self._first, self._tokens, self._pinned[:], dict(self._edits)
         self._drop_turns(budget)
         shown = [(turn, turn.cost, turn.size) for turn in self._shown_turns()] if self._tokens > budget else []
@@ -241,8 +244,7 @@ class Window:
 
     def _squeeze(self, low: float, ceiling: float) -> None:
         turns = [list(self._indexes(turn)) for turn in self._shown_turns()]
-        budget = 0 if self.limits.budget is None else self.limits.budget
-        for rung in ladder(self._messages, turns, self.limits.min_messages, budget, self.count):
+        for rung in ladder(self._messages, turns, self.limits.min_messages, min(ceiling, sys.maxsize), self.count):
             for group in rung.groups:
                 if not (self._over(low) if rung.drops else self._tokens > low):
                     break
