@@ -4,7 +4,11 @@ RecollectError
 ├── ConfigError (ValueError)            a setting or argument can't be used as given
 ├── MissingExtra (ImportError)          an optional package is needed: the message has the command
 ├── InvalidTranscript (ValueError)      a message or transcript breaks a rule of its shape
-└── BudgetTooSmall (ValueError)         what must stay is larger than the budget: needed, allowed, ledger
+├── BudgetTooSmall (ValueError)         what must stay is larger than the budget: needed, allowed, ledger
+└── ModelError (RuntimeError)           a model's provider did not do what it was asked
+    ├── ModelUnavailable                it can't be reached, or fails; try again later
+    ├── RateLimited                     it asks for fewer requests
+    └── BadReply                        its answer can't be understood
 """
 
 from __future__ import annotations
@@ -50,3 +54,19 @@ class BudgetTooSmall(RecollectError, ValueError):
     def _largest(self) -> str:
         top = sorted(self.ledger, key=lambda entry: -entry.tokens)[:3]
         return ", ".join(f"message {e.index} ({e.role}, {e.tokens})" for e in top) or "nothing is listed"
+
+
+class ModelError(RecollectError, RuntimeError):
+    """A provider did not do what it was asked; the message holds its own words."""
+
+
+class ModelUnavailable(ModelError):
+    """The provider can't be reached in time, or fails."""
+
+
+class RateLimited(ModelError):
+    """The provider asks for fewer requests."""
+
+
+class BadReply(ModelError):
+    """The provider's answer can't be understood."""
