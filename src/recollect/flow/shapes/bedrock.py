@@ -26,8 +26,8 @@ from recollect.flow.shapes.common import (
     note,
     opaque,
     repeated,
-    role_of,
     result_parts,
+    role_of,
     to_json,
     unanswered,
 )
