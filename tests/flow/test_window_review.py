@@ -23,9 +23,7 @@ def user(text: str, *, pinned: bool = False) -> Message:
 
 
 def call(*ids: str, pinned: bool = False) -> Message:
-    return Message(
-        "assistant", tuple(ToolCall(id, "look") for id in ids), metadata={"pinned": True} if pinned else {}
-    )
+    return Message("assistant", tuple(ToolCall(id, "look") for id in ids), metadata={"pinned": True} if pinned else {})
 
 
 def result(id: str, text: str = "found") -> Message:
