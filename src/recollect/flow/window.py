@@ -217,8 +217,11 @@ class Window:
 
     def _over(self, tokens: float) -> bool:
         most = self.limits.last_turns
-        shown = len(self._pinned) + len(self._turns) - self._first
-        return self._tokens > tokens or (most is not None and shown > most) or self._crowded()
+        return (
+            self._tokens > tokens
+            or (most is not None and len(self._pinned) + len(self._turns) - self._first > most)
+            or self._crowded()
+        )
 
     def _crowded(self) -> bool:
         most = self.limits.last_messages
