@@ -37,7 +37,7 @@ class Change:
         counter = next(scopes.rows(db, "SELECT position, epoch FROM counter"))
         self.start: int = counter[0]
         self.epoch: int = counter[1]
-        self.position = self.start
+        self.position: int = self.start
         self.erased = False
 
     def next(self) -> int:
@@ -47,7 +47,8 @@ class Change:
 
     def place(self, scope: Scope) -> scopes.Place:
         """The scope's rows, made where they are missing."""
-        if (known := self.places.get(scope)) is None:
+        known = self.places.get(scope)
+        if known is None:
             known = self.places[scope] = scopes.make(self.db, scope)
         return known
 
@@ -125,6 +126,20 @@ class Database:
             raise errors.translated(error, self.path) from error
         finally:
             self._give_back(db)
+
+    @contextmanager
+    def fresh(self) -> Iterator[apsw.Connection]:
+        """A new connection that sees a moment and has nothing cached."""
+        if self.closed:
+            raise errors.closed(self.path)
+        db = self._connect()
+        try:
+            db.execute("BEGIN")
+            yield db
+        except apsw.Error as error:
+            raise errors.translated(error, self.path) from error
+        finally:
+            db.close()
 
     def _borrowed(self) -> apsw.Connection:
         if self.closed:

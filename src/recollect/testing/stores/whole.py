@@ -40,6 +40,11 @@ def v(*numbers: float) -> Any:
     return np.array(numbers, np.float32)
 
 
+def nothing(*found: Any) -> None:
+    """Asserts that each is empty."""
+    assert found == ([],) * len(found)
+
+
 def fill(store: Store, scope: Scope) -> None:
     """One of everything."""
     store.log.append(scope, [said("zebra one", "m1"), said("zebra two", "m2")], tokens=[2, 3], jobs=[Job("embed")])
@@ -58,7 +63,7 @@ class EraseTests(StoreTests):
         fill(store, ADA)
         assert store.log.erase(ADA, ["m1"]) == Erased(messages=1, records=2, items=1)
         assert texts(store.log.read(ADA)) == ["zebra two"]
-        assert store.log.get(ADA, ["m1"]) == store.records.find(ADA) == store.index.get(ADA, "turn", ["t1"]) == []
+        nothing(store.log.get(ADA, ["m1"]), store.records.find(ADA), store.index.get(ADA, "turn", ["t1"]))
         assert set(found(store, ADA, "zebra")) == {"m2", "t2"}
         assert {match.id for match in store.index.nearest(ADA, v(1, 0), "m")} == {"m2", "t2"}
 
@@ -96,8 +101,8 @@ class EraseTests(StoreTests):
         for scope in EVERYONE:
             fill(store, scope)
         assert store.log.erase(ADA) == Erased(messages=2, records=2, items=2, jobs=1)
-        assert store.log.read(ADA) == store.records.find(ADA) == store.jobs.find(ADA) == []
-        assert found(store, ADA, "zebra") == store.index.nearest(ADA, v(1, 0), "m") == []
+        nothing(store.log.read(ADA), store.records.find(ADA), store.jobs.find(ADA))
+        nothing(found(store, ADA, "zebra"), store.index.nearest(ADA, v(1, 0), "m"))
         for scope in EVERYONE[1:]:
             assert len(store.log.read(scope)) == 2
             assert len(found(store, scope, "zebra")) == len(store.index.nearest(scope, v(1, 0), "m")) == 4
@@ -110,14 +115,14 @@ class EraseTests(StoreTests):
         store.records.put(USER, [fact("profile", "zebra")])
         erased = store.log.erase(USER)
         assert erased == Erased(messages=4, records=5, items=4, jobs=2)
-        assert store.log.scan(USER) == store.records.find(USER) == store.jobs.find(USER) == []
+        nothing(store.log.scan(USER), store.records.find(USER), store.jobs.find(USER))
         assert len(store.log.scan(Scope("acme"))) == len(store.log.scan(Scope("rival"))) == 2
 
     def test_a_whole_tenant(self, store: Store) -> None:
         for scope in EVERYONE:
             fill(store, scope)
         store.log.erase(Scope("acme"))
-        assert store.log.sessions(Scope("acme")) == store.records.find(Scope("acme")) == []
+        nothing(store.log.sessions(Scope("acme")), store.records.find(Scope("acme")))
         assert found(store, Scope("acme"), "zebra") == []
         assert len(found(store, Scope("rival"), "zebra")) == 4
 
@@ -185,8 +190,8 @@ class TransactionTests(StoreTests):
             store.log.erase(ADA, ["before"])
             raise ZeroDivisionError
         assert texts(store.log.read(ADA)) == ["before"]
-        assert store.records.find(USER) == store.jobs.find(ADA) == store.log.sessions(Scope("new")) == []
-        assert found(store, ADA, "zebra") == store.index.nearest(ADA, v(1, 0), "m") == []
+        nothing(store.records.find(USER), store.jobs.find(ADA), store.log.sessions(Scope("new")))
+        nothing(found(store, ADA, "zebra"), store.index.nearest(ADA, v(1, 0), "m"))
         assert [entry.seq for entry in say(store, ADA, "after")] == [2]
         assert store.check() == []
 
@@ -262,9 +267,7 @@ class AnythingTests(StoreTests):
         store.index.put(scope, [Item(id, id, "apple", sources=(id,))])
         store.index.embed(scope, id, id, {id: v(1, 0)})
         assert [entry.message.id for entry in store.log.get(scope, [id])] == [id]
-        assert [record.id for record in store.records.find(Scope(id), kind=id if id == "fact" else None, key=id)] == [
-            id
-        ]
+        assert [record.id for record in store.records.find(Scope(id), kind="fact", key=id)] == [id]
         assert found(store, Scope(id), "apple") == [id, id]
         assert found(store, scope, "apple", where=Filter(kinds=(id,))) == [id]
         assert [match.id for match in store.index.nearest(scope, v(1, 0), id)] == [id]
@@ -286,14 +289,14 @@ class AnythingTests(StoreTests):
     @pytest.mark.parametrize("id", ["x" * 1_001, "nul\x00", "half\ud83d"])
     def test_asking_for_what_can_not_be_finds_nothing(self, store: Store, id: str) -> None:
         say(store, ADA, "a")
-        assert store.log.get(ADA, [id]) == store.records.get(ADA, [id]) == store.index.get(ADA, "message", [id]) == []
+        nothing(store.log.get(ADA, [id]), store.records.get(ADA, [id]), store.index.get(ADA, "message", [id]))
         assert store.log.erase(ADA, [id]) == Erased()
         assert store.index.embed(ADA, "message", "m", {id: v(1, 0)}) == store.records.delete(ADA, [id]) == 0
         with pytest.raises(RecollectError):
             store.log.tag(ADA, id, {"x": 1})
 
     def test_ids_that_look_alike_differ(self, store: Store) -> None:
-        alike = ["e\u0301", "\u00e9", "E\u0301", "a", "A", "a ", " a", "ａ", "1", "01", "1.0"]
+        alike = ["e\u0301", "\u00e9", "E\u0301", "a", "A", "a ", " a", "\uff41", "1", "01", "1.0"]
         say(store, ADA, *alike)
         for id in alike:
             scope = Scope("acme", id, id)
@@ -409,7 +412,7 @@ class ThreadTests(StoreTests):
             assert texts(reader.log.read(ADA))[-1] == str(number)
             assert [match.id for match in reader.index.nearest(ADA, v(0, 1), "m", 1)] == [str(number)]
         second.log.erase(ADA)
-        assert store.log.read(ADA) == store.index.nearest(ADA, v(0, 1), "m") == []
+        nothing(store.log.read(ADA), store.index.nearest(ADA, v(0, 1), "m"))
         assert [entry.seq for entry in say(store, ADA, "anew")] == [1]
         assert [entry.seq for entry in say(second, ADA, "more")] == [2]
 
