@@ -5,6 +5,12 @@ RecollectError
 ├── MissingExtra (ImportError)          an optional package is needed: the message has the command
 ├── InvalidTranscript (ValueError)      a message or transcript breaks a rule of its shape
 ├── BudgetTooSmall (ValueError)         what must stay is larger than the budget: needed, allowed, ledger
+├── StoreError                          something about what is kept
+│   ├── StoreUnavailable (ConnectionError)  the store can't be reached or is too busy: nothing was written, try again
+│   ├── DiskFull (OSError)              no room to write: nothing was written, reading goes on
+│   ├── Conflict (ValueError)           what is kept says otherwise: same id with other content, a lease lost
+│   ├── NotFound (LookupError)          no such thing in this scope
+│   └── MigrationError (RuntimeError)   the store's schema can't be used by, or brought to, this version
 └── ModelError (RuntimeError)           a model's provider did not do what it was asked
     ├── ModelUnavailable                it can't be reached, or fails; try again later
     ├── RateLimited                     it asks for fewer requests
@@ -54,6 +60,30 @@ class BudgetTooSmall(RecollectError, ValueError):
     def _largest(self) -> str:
         top = sorted(self.ledger, key=lambda entry: -entry.tokens)[:3]
         return ", ".join(f"message {e.index} ({e.role}, {e.tokens})" for e in top) or "nothing is listed"
+
+
+class StoreError(RecollectError):
+    """Something about what is kept."""
+
+
+class StoreUnavailable(StoreError, ConnectionError):
+    """The store can't be reached, is too busy, or is closed; nothing was written."""
+
+
+class DiskFull(StoreError, OSError):
+    """There is no room to write; nothing was written, and writing works again once there is."""
+
+
+class Conflict(StoreError, ValueError):
+    """What is kept says otherwise; nothing was written."""
+
+
+class NotFound(StoreError, LookupError):
+    """No such thing in this scope."""
+
+
+class MigrationError(StoreError, RuntimeError):
+    """The store's schema can't be used by, or brought to, this version of Recollect."""
 
 
 class ModelError(RecollectError, RuntimeError):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TypeAlias
 
-from recollect.errors import InvalidTranscript
+from recollect.errors import ConfigError, InvalidTranscript
 from recollect.frozen import EMPTY, FrozenDict, freeze_dict, thaw
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
@@ -186,6 +186,49 @@ class Message:
             if isinstance(fields.get(name), str):
                 fields[name] = datetime.fromisoformat(fields[name])
         return cls(**fields)
+
+
+MAX_ID: Final = 1_000
+
+
+def check_id(value: Any, what: str) -> str:
+    """The id as given; refused when it is empty, over 1,000 characters, or not storable text."""
+    if not isinstance(value, str) or not value:
+        raise ConfigError(f"{what} must be text that is not empty, got {value!r}")
+    if len(value) > MAX_ID:
+        raise ConfigError(f"{what} has {len(value)} characters; at most {MAX_ID} are allowed")
+    if not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
+        raise ConfigError(f"{what} {value!r} holds half of a surrogate pair, which is not text; remove it")
+    if "\x00" in value:
+        raise ConfigError(f"{what} {value!r} holds a NUL character; remove it")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose memory is meant: one session, all of a user (no session), or a whole tenant (no user)."""
+
+    tenant: str = "default"
+    user: str | None = None
+    session: str | None = None
+
+    def __post_init__(self) -> None:
+        check_id(self.tenant, "tenant")
+        if self.user is not None:
+            check_id(self.user, "user")
+        if self.session is not None:
+            check_id(self.session, "session")
+            if self.user is None:
+                raise ConfigError(f"session {self.session!r} has no user: a session belongs to one, name it")
+
+    def covers(self, other: Scope) -> bool:
+        """Whether the other scope is this one or lies inside it."""
+        return self.tenant == other.tenant and self.user in (None, other.user) and self.session in (None, other.session)
+
+    @property
+    def owner(self) -> Scope:
+        """The same scope without its session."""
+        return Scope(self.tenant, self.user)
 
 
 def _parts(role: str, content: Any) -> tuple[Part, ...]:

@@ -1,5 +1,9 @@
-"""Suites that third parties run on their own implementations (with pytest)."""
+"""Suites that third parties run on their own implementations, with pytest.
+
+Call `pytest.register_assert_rewrite("recollect.testing")` in your conftest.py for readable failures.
+"""
 
 from recollect.testing.memory import MemorySuite
+from recollect.testing.stores import StoreSuite
 
-__all__ = ["MemorySuite"]
+__all__ = ["MemorySuite", "StoreSuite"]

@@ -1,0 +1,64 @@
+"""Where memory is kept: `open(url)` gives a store. Nothing acknowledged is ever lost."""
+
+from __future__ import annotations
+
+from recollect.errors import ConfigError
+from recollect.store.codec import utc_now
+from recollect.store.protocols import Clock, Durability, Index, Jobs, Log, Progress, Records, Store
+from recollect.store.values import (
+    ANY,
+    MESSAGE,
+    Entry,
+    Erased,
+    Filter,
+    Finding,
+    Item,
+    Job,
+    JobState,
+    Match,
+    Record,
+    Session,
+)
+
+__all__ = [
+    "ANY",
+    "MESSAGE",
+    "Clock",
+    "Durability",
+    "Entry",
+    "Erased",
+    "Filter",
+    "Finding",
+    "Index",
+    "Item",
+    "Job",
+    "JobState",
+    "Jobs",
+    "Log",
+    "Match",
+    "Progress",
+    "Record",
+    "Records",
+    "Session",
+    "Store",
+    "open",
+]
+
+
+def open(url: str, *, durability: Durability = "full", clock: Clock = utc_now) -> Store:
+    """The store at a url: `memory.db` or `sqlite:///memory.db`, `postgresql://…`, `:memory:` for one that is not kept.
+
+    `full` durability survives a power cut; `normal` is faster, and one may lose the last moments' writes.
+    """
+    if url in (":memory:", "memory:"):
+        from recollect.store.reference import ReferenceStore
+
+        return ReferenceStore(clock)
+    scheme, found, rest = url.partition("://")
+    if found and scheme in ("postgresql", "postgres"):
+        raise ConfigError("PostgreSQL is not there yet")
+    if found and scheme != "sqlite":
+        raise ConfigError(f"{scheme}:// is not a store: give a file, sqlite:///file, postgresql://… or :memory:")
+    from recollect.store.sqlite import SqliteStore
+
+    return SqliteStore(rest.removeprefix("/") if found else url, durability=durability, clock=clock)

@@ -1,0 +1,223 @@
+"""Messages and records as bytes, and the hash that chains a session's messages."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import secrets
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from typing import Any, Final
+
+from recollect.errors import ConfigError, Conflict, InvalidTranscript, NotFound
+from recollect.store.values import MESSAGE, Record
+from recollect.types import Message, Scope, check_id
+
+START: Final = bytes(32)
+"""The hash before a session's first message."""
+
+
+def utc_now() -> datetime:
+    """The time by this machine's clock."""
+    return datetime.now(UTC)
+
+
+def new_id() -> str:
+    """An id no one else has; those made later mostly sort later, which keeps indexes of them compact."""
+    return f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(8)}"
+
+
+def new_salt() -> bytes:
+    """What makes the hash of a message tell nothing about its text once both are erased."""
+    return secrets.token_bytes(16)
+
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+def micros(when: datetime) -> int:
+    """Microseconds since 1970."""
+    return (when - EPOCH) // _MICROSECOND
+
+
+def from_micros(value: int) -> datetime:
+    """The time in UTC that `micros` gave this number for."""
+    return EPOCH + timedelta(microseconds=value)
+
+
+def to_bytes(value: Any) -> bytes:
+    """A JSON value as bytes; any text, half surrogate pairs included, survives."""
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    except (ValueError, RecursionError) as error:
+        raise InvalidTranscript(f"a value can't be written as JSON: {error}") from error
+
+
+def from_bytes(data: bytes) -> Any:
+    """The JSON value these bytes hold."""
+    return json.loads(data.decode("utf-8", "surrogatepass"))
+
+
+def storable(id: Any) -> bool:
+    """Whether there can be something with that id at all."""
+    try:
+        check_id(id, "id")
+    except ConfigError:
+        return False
+    return True
+
+
+def id_list(ids: Sequence[str]) -> str:
+    """Ids as a JSON list, those that can't exist left out."""
+    if isinstance(ids, str):
+        raise ConfigError(f"ids={ids!r}: give a list of ids, not one text")
+    return json.dumps([id for id in ids if storable(id)])
+
+
+def arrived(messages: Sequence[Message], now: datetime) -> list[Message]:
+    """The messages with what was absent set: id, received and at."""
+    out = []
+    for index, message in enumerate(messages):
+        if not isinstance(message, Message):
+            raise InvalidTranscript(f"a {type(message).__name__} is not a Message", f"message {index}")
+        received = message.received or now
+        id = check_id(message.id, "a message's id") if message.id else new_id()
+        out.append(message.replace(id=id, received=received, at=message.at or received))
+    return out
+
+
+def encode(message: Message) -> bytes:
+    """A message that has arrived as bytes, its id left out."""
+    data = message.to_dict()
+    del data["id"]
+    if data["at"] == data["received"]:
+        del data["at"]
+    return to_bytes(data)
+
+
+def decode(id: str, body: bytes) -> Message:
+    """The message that `encode` described."""
+    data = from_bytes(body)
+    data.setdefault("at", data["received"])
+    return Message.from_dict({**data, "id": id})
+
+
+def chained(before: bytes, salt: bytes, id: str, body: bytes) -> bytes:
+    """The hash of a message and of all before it."""
+    name = id.encode()
+    return sha256(b"".join((before, salt, len(name).to_bytes(2, "big"), name, body))).digest()
+
+
+def check_same(given: Message, kept: Message) -> None:
+    """Raises Conflict unless a message that came again is the one that is kept."""
+    again = given.replace(received=given.received or kept.received, at=given.at or given.received or kept.at)
+    if again != kept:
+        raise Conflict(
+            f"message {kept.id!r} is already in this session with other content; "
+            "give a changed message a new id, or none to have one made"
+        )
+
+
+def token_counts(messages: Sequence[Message], tokens: Sequence[int]) -> list[int]:
+    """One count a message, zeros where none were given."""
+    if tokens and len(tokens) != len(messages):
+        raise ConfigError(f"{len(tokens)} token counts for {len(messages)} messages: give one each, or none")
+    for count in tokens:
+        if not isinstance(count, int) or not 0 <= count < 2**53:
+            raise ConfigError(f"token count {count!r} is not a whole number of 0 or more")
+    return list(tokens) or [0] * len(messages)
+
+
+def check_session(scope: Scope) -> None:
+    """Raises unless the scope names a session."""
+    if scope.session is None:
+        raise ConfigError(f"{scope} names no session: messages are kept in one, add session=")
+
+
+def check_count(name: str, value: int | None, least: int = 0) -> None:
+    """Raises unless a limit or bound can be used."""
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
+        raise ConfigError(f"{name}={value!r}: give a whole number of {least} or more")
+
+
+def check_range(after: int, until: int | None, limit: int | None) -> None:
+    """Raises unless a range and its limit can be used."""
+    check_count("after", after)
+    check_count("until", until)
+    check_count("limit", limit, 1)
+
+
+def check_own_kind(kind: str) -> None:
+    """Raises for the kind that belongs to the log."""
+    if kind == MESSAGE:
+        raise ConfigError("messages enter the index by log.append and leave it by log.erase alone; use another kind")
+
+
+def holds(record: Record, at: datetime | None) -> bool:
+    """Whether a record is about that time; always, where no time is given."""
+    if at is None:
+        return True
+    started = record.valid_from is None or record.valid_from <= at
+    return started and (record.valid_to is None or at < record.valid_to)
+
+
+def no_record(scope: Scope, id: str) -> NotFound:
+    """The error for a record that is not there."""
+    return NotFound(f"no record {id!r} at {scope}")
+
+
+def already_superseded(id: str) -> Conflict:
+    """The error for a record that was superseded before."""
+    return Conflict(f"record {id!r} is superseded already; read its history and supersede the current one")
+
+
+def other_content(id: str) -> Conflict:
+    """The error for a record whose id is taken."""
+    return Conflict(f"record {id!r} is already kept; supersede it with a record of another id instead")
+
+
+def recorded(record: Record, scope: Scope, position: int, now: datetime) -> Record:
+    """A record as it enters a store."""
+    return dataclasses.replace(
+        record,
+        id=record.id or new_id(),
+        scope=scope,
+        position=position,
+        recorded_at=now,
+        superseded_at=None,
+        superseded_by=None,
+    )
+
+
+def same_record(one: Record, other: Record) -> bool:
+    """Whether two records say the same, whatever the store knows about them besides."""
+    return _said(one) == _said(other)
+
+
+def _said(record: Record) -> Record:
+    return dataclasses.replace(record, scope=None, position=0, recorded_at=None, superseded_at=None, superseded_by=None)
+
+
+_TIMES: Final = ("valid_from", "valid_to", "recorded_at")
+_OPTIONAL: Final = ("confidence", "origin", "trust", "sources", *_TIMES)
+
+
+def encode_record(record: Record) -> bytes:
+    """What a record says as bytes, without what a store keeps in columns of its own."""
+    data = {"value": record.value}
+    for name in _OPTIONAL:
+        if (item := getattr(record, name)) not in (None, "", ()):
+            data[name] = item.isoformat() if name in _TIMES else item
+    return to_bytes(data)
+
+
+def decode_record(body: bytes) -> dict[str, Any]:
+    """The fields that `encode_record` wrote."""
+    data: dict[str, Any] = from_bytes(body)
+    for name in _TIMES:
+        if name in data:
+            data[name] = datetime.fromisoformat(data[name])
+    return {**data, "sources": tuple(data.get("sources", ()))}

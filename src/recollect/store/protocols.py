@@ -1,0 +1,274 @@
+"""What a store does. Every backend has the same four parts, and passes `recollect.testing.StoreSuite`.
+
+Rules that hold for all of them:
+- A scope covers what lies inside it: reading with a user's scope finds everything in that user's sessions.
+  `exact=True` means the things put at that very scope only. Nothing outside a scope is ever seen or touched.
+- A call is atomic: it happens wholly or not at all, and once it returns it is as durable as the store was
+  opened for. `with store.transaction():` makes one such call of many.
+- Every part is safe to use from many threads; where the backend is shared, from many processes.
+- Values of any size and any text come back exactly. Ids are text of 1 to 1,000 characters without NUL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias
+
+from recollect.store.values import ANY, Entry, Erased, Filter, Finding, Item, Job, JobState, Match, Record, Session
+from recollect.types import Message, Scope
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector: TypeAlias = NDArray[np.float32] | NDArray[np.int8]
+
+Clock: TypeAlias = Callable[[], datetime]
+Durability: TypeAlias = Literal["full", "normal"]
+Progress: TypeAlias = Callable[[int, int], None]
+"""Called with how much is done and how much there is in all."""
+
+
+class Log(Protocol):
+    """The messages, in order, for ever: only erasure takes one away."""
+
+    def append(
+        self, scope: Scope, messages: Sequence[Message], *, tokens: Sequence[int] = (), jobs: Sequence[Job] = ()
+    ) -> list[Entry]:
+        """The entries of these messages, now kept, indexed by their words, and their jobs enqueued: all or nothing.
+
+        The scope names a session. Absent ids, `received` and `at` are set. A message whose id the session already
+        has is not kept twice: its entry comes back as it is, or Conflict is raised where the content
+        differs (`at` and `received` count only where given). Jobs are enqueued when at least one message was new.
+        `tokens`, where given, has one count a message.
+        """
+        ...
+
+    def read(
+        self, scope: Scope, *, after: int = 0, until: int | None = None, limit: int | None = None, reverse: bool = False
+    ) -> list[Entry]:
+        """A session's entries with `after < seq <= until`, in order; the last ones first when reversed.
+
+        As of an earlier moment is `until`; the next page is `after=page[-1].seq`, or `until=page[-1].seq - 1` reversed.
+        """
+        ...
+
+    def scan(self, scope: Scope, *, after: int = 0, limit: int = 1_000) -> list[Entry]:
+        """Entries of all sessions in the scope with a larger position than `after`, by position."""
+        ...
+
+    def get(self, scope: Scope, ids: Sequence[str]) -> list[Entry]:
+        """The entries with these ids in the order asked for; unknown ones are left out."""
+        ...
+
+    def sessions(self, scope: Scope, *, before: int | None = None, limit: int = 100) -> list[Session]:
+        """The sessions in the scope, the one written to last first; the next page is `before=page[-1].position`."""
+        ...
+
+    def tag(self, scope: Scope, id: str, tags: Mapping[str, Any]) -> Entry:
+        """The entry with these tags laid over its metadata (None removes a key); content and hash stay.
+
+        The scope names a session. Raises NotFound.
+        """
+        ...
+
+    def erase(self, scope: Scope, ids: Sequence[str] | None = None) -> Erased:
+        """How much is gone for good: these messages with all that cites them, or without ids everything in the scope.
+
+        What is gone is in no index, no file and no backup made from then on. Sequence numbers of erased
+        messages are not used again unless the whole session was erased.
+        """
+        ...
+
+    def verify(self, scope: Scope) -> list[Finding]:
+        """The first broken entry of each session in the scope; empty when every hash and number holds."""
+        ...
+
+
+class Records(Protocol):
+    """What was learned, with its past."""
+
+    def put(self, scope: Scope, records: Sequence[Record]) -> list[Record]:
+        """The records as now kept. One with a known id is left as it is if equal, else Conflict."""
+        ...
+
+    def supersede(self, scope: Scope, id: str, new: Record | None = None) -> Record | None:
+        """The new record as kept in place of the old one, which stays on record as superseded.
+
+        Without a new one the old just ends. Both are at this very scope. Raises NotFound, and Conflict if the old
+        one is superseded already.
+        """
+        ...
+
+    def find(
+        self,
+        scope: Scope,
+        *,
+        kind: str | None = None,
+        key: str | None = None,
+        valid_at: datetime | None = None,
+        as_of: int | None = None,
+        exact: bool = False,
+        after: int = 0,
+        limit: int | None = None,
+    ) -> list[Record]:
+        """Records that are not superseded, by position: those after position `after`, at most `limit`.
+
+        With `as_of` what stood on record at that position; with `valid_at` only what holds at that time.
+        """
+        ...
+
+    def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
+        """The records with these ids, superseded or not, in the order asked for."""
+        ...
+
+    def history(self, scope: Scope, kind: str, key: str) -> list[Record]:
+        """Every record of that kind and key, superseded ones too, by position."""
+        ...
+
+    def delete(self, scope: Scope, ids: Sequence[str]) -> int:
+        """How many of these records are gone for good."""
+        ...
+
+
+class Index(Protocol):
+    """What can be found, by words and by meaning. Messages are in it from `Log.append` on, as kind 'message'."""
+
+    def put(self, scope: Scope, items: Sequence[Item]) -> None:
+        """Each item can be found from now on; one with the same scope, kind and id is replaced, vectors included."""
+        ...
+
+    def embed(self, scope: Scope, kind: str, model: str, vectors: Mapping[str, Vector]) -> int:
+        """How many vectors were taken for the items with these ids at this very scope.
+
+        They replace the model's earlier ones. An id that has no item is left out: it was erased meanwhile.
+        Vectors are float32 or int8, compared by cosine; one model's all have one length, else ConfigError. Vectors of
+        several models live side by side.
+        """
+        ...
+
+    def search(self, scope: Scope, text: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
+        """The k best items that share a word with the text, best first; nothing in the text is syntax."""
+        ...
+
+    def nearest(self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
+        """The k items whose vectors of that model are nearest, best first; the score is the cosine."""
+        ...
+
+    def get(self, scope: Scope, kind: str, ids: Sequence[str]) -> list[Item]:
+        """The items with these ids in the order asked for."""
+        ...
+
+    def missing(self, scope: Scope, model: str, *, kinds: Sequence[str] = (), limit: int = 1_000) -> list[Item]:
+        """Items with text that have no vector of that model yet, by position."""
+        ...
+
+    def delete(self, scope: Scope, kind: str, ids: Sequence[str]) -> int:
+        """How many items are gone; messages leave the index by `Log.erase` alone."""
+        ...
+
+    def drop(self, scope: Scope, model: str) -> int:
+        """How many vectors of that model are gone."""
+        ...
+
+
+class Jobs(Protocol):
+    """Work that waits its turn, done at least once; with `transaction()` its effects happen exactly once."""
+
+    def enqueue(self, scope: Scope, jobs: Sequence[Job]) -> list[Job]:
+        """The jobs as they wait; for one with the key of a waiting one, the waiting one."""
+        ...
+
+    def claim(
+        self,
+        kinds: Sequence[str] = (),
+        *,
+        worker: str,
+        lease: float = 60.0,
+        limit: int = 1,
+        tenant: str | None = None,
+    ) -> list[Job]:
+        """Up to `limit` jobs that are due, oldest due first, now this worker's until the lease (seconds) ends.
+
+        The one call without a scope: a worker serves the whole store, or one tenant. A job whose lease ended is
+        claimed again, or dead once it was claimed `MAX_ATTEMPTS` times.
+        """
+        ...
+
+    def renew(self, job: Job, lease: float = 60.0) -> Job:
+        """The job with its lease counted from now; Conflict if the lease was lost."""
+        ...
+
+    def finish(self, job: Job) -> None:
+        """The job is done and gone; Conflict if the lease was lost. Call it in the transaction of its effects."""
+        ...
+
+    def fail(self, job: Job, error: str, *, retry: bool = True) -> Job:
+        """The job as it waits for its next attempt, or dead; Conflict if the lease was lost."""
+        ...
+
+    def find(self, scope: Scope, *, state: JobState | None = None, limit: int = 100) -> list[Job]:
+        """Jobs in the scope in that state, oldest first."""
+        ...
+
+    def revive(self, scope: Scope) -> int:
+        """How many dead jobs of the scope wait again, as if new."""
+        ...
+
+
+class Store(Protocol):
+    """A place where memory is kept; open one with `recollect.store.open(url)`."""
+
+    @property
+    def log(self) -> Log:
+        """The messages."""
+        ...
+
+    @property
+    def records(self) -> Records:
+        """What was learned."""
+        ...
+
+    @property
+    def index(self) -> Index:
+        """What can be found."""
+        ...
+
+    @property
+    def jobs(self) -> Jobs:
+        """What is to be done."""
+        ...
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Makes all calls of this thread on this store inside the block one: all happen at its end, or none.
+
+        Reads inside see what the block wrote. An inner block is part of the outer one.
+        """
+        ...
+
+    def check(self) -> list[Finding]:
+        """What is wrong with the engine, the file, the schema, the log and the index; empty when all is well."""
+        ...
+
+    def reindex(self, progress: Progress | None = None) -> int:
+        """How many items the keyword index holds after it was rebuilt from the log and the items; vectors stay."""
+        ...
+
+    def backup(self, path: str | Path) -> None:
+        """A complete copy in a file that was not there before, made while the store is in use."""
+        ...
+
+    def restore(self, path: str | Path) -> None:
+        """Everything in the store replaced by what that backup holds; refused if the backup is damaged."""
+        ...
+
+    def close(self) -> None:
+        """Lets go of files and connections; every later call raises StoreUnavailable."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *exc: object) -> None: ...

@@ -1,0 +1,150 @@
+"""The reference index: plain BM25 and plain cosines over everything in the scope."""
+
+from __future__ import annotations
+
+import dataclasses
+import heapq
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from recollect.store import codec
+from recollect.store.reference.state import ItemKey, State, Tables
+from recollect.store.values import ANY, Filter, Item, Match
+from recollect.store.vectors import check_length, checked, unit
+from recollect.store.words import query_words, words
+from recollect.types import Scope, check_id
+
+if TYPE_CHECKING:
+    from recollect.store.protocols import Vector
+
+
+class ReferenceIndex:
+    """Items in a dict."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def put(self, scope: Scope, items: Sequence[Item]) -> None:
+        """See `Index.put`."""
+        for item in items:
+            codec.check_own_kind(item.kind)
+            codec.to_bytes((item.text, item.metadata))
+        with self._state.changing() as tables:
+            for item in items:
+                _remove(tables, (scope, item.kind, item.id))
+                tables.position += 1
+                kept = dataclasses.replace(item, scope=scope, position=tables.position)
+                tables.items[scope, item.kind, item.id] = kept
+
+    def embed(self, scope: Scope, kind: str, model: str, vectors: Mapping[str, Vector]) -> int:
+        """See `Index.embed`."""
+        check_id(model, "model")
+        rows = {id: checked(vector) for id, vector in vectors.items()}
+        with self._state.changing() as tables:
+            held = tables.vectors.setdefault(model, {})
+            known = {id: row for id, row in rows.items() if (scope, kind, id) in tables.items}
+            for id, row in known.items():
+                _check_model(tables, scope, model, len(row))
+                held[scope, kind, id] = row
+            return len(known)
+
+    def search(self, scope: Scope, text: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
+        """See `Index.search`."""
+        codec.check_count("k", k, 1)
+        asked = query_words(text)
+        with self._state.reading() as tables:
+            found = _within(tables, scope, where)
+        texts = [Counter(words(item.text)) for item in found]
+        scores = _bm25(asked, texts)
+        return _best(k, [(item, score) for item, score in zip(found, scores, strict=True) if score > 0])
+
+    def nearest(self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
+        """See `Index.nearest`."""
+        codec.check_count("k", k, 1)
+        asked = unit(checked(vector))
+        with self._state.reading() as tables:
+            held = dict(tables.vectors.get(model, {}))
+            found = _within(tables, scope, where)
+            _check_model(tables, scope, model, len(asked))
+        scored = [(item, float(unit(held[_key(item)]) @ asked)) for item in found if _key(item) in held]
+        return _best(k, scored)
+
+    def get(self, scope: Scope, kind: str, ids: Sequence[str]) -> list[Item]:
+        """See `Index.get`."""
+        with self._state.reading() as tables:
+            inside = _within(tables, scope, Filter((kind,)))
+            return [item for id in ids for item in inside if item.id == id]
+
+    def missing(self, scope: Scope, model: str, *, kinds: Sequence[str] = (), limit: int = 1_000) -> list[Item]:
+        """See `Index.missing`."""
+        codec.check_count("limit", limit, 1)
+        with self._state.reading() as tables:
+            held = tables.vectors.get(model, {})
+            inside = _within(tables, scope, Filter(tuple(kinds)))
+            return [item for item in inside if item.text and _key(item) not in held][:limit]
+
+    def delete(self, scope: Scope, kind: str, ids: Sequence[str]) -> int:
+        """See `Index.delete`."""
+        codec.check_own_kind(kind)
+        with self._state.changing() as tables:
+            gone = [key for key in tables.items if scope.covers(key[0]) and key[1] == kind and key[2] in ids]
+            for key in gone:
+                _remove(tables, key)
+            return len(gone)
+
+    def drop(self, scope: Scope, model: str) -> int:
+        """See `Index.drop`."""
+        with self._state.changing() as tables:
+            held = tables.vectors.get(model, {})
+            gone = [key for key in held if scope.covers(key[0])]
+            for key in gone:
+                del held[key]
+            return len(gone)
+
+
+def _key(item: Item) -> ItemKey:
+    assert item.scope is not None
+    return item.scope, item.kind, item.id
+
+
+def _check_model(tables: Tables, scope: Scope, model: str, size: int) -> None:
+    for (at, _, _), row in tables.vectors.get(model, {}).items():
+        if at.tenant == scope.tenant:
+            check_length(model, len(row), size)
+
+
+def _remove(tables: Tables, key: ItemKey) -> None:
+    tables.items.pop(key, None)
+    for held in tables.vectors.values():
+        held.pop(key, None)
+
+
+def _within(tables: Tables, scope: Scope, where: Filter) -> list[Item]:
+    found = [
+        item
+        for (at, _, _), item in tables.items.items()
+        if (at == scope if where.exact else scope.covers(at)) and where.passes(item)
+    ]
+    return sorted(found, key=lambda item: item.position)
+
+
+def _bm25(asked: list[str], texts: list[Counter[str]]) -> list[float]:
+    mean = sum(map(Counter.total, texts)) / max(1, len(texts)) or 1.0
+    rare = {word: _rarity(len(texts), sum(word in text for text in texts)) for word in asked}
+    return [sum(rare[word] * _saturated(text, word, mean) for word in asked) for text in texts]
+
+
+def _rarity(texts: int, having: int) -> float:
+    return max(1e-6, math.log((texts - having + 0.5) / (having + 0.5)))
+
+
+def _saturated(text: Counter[str], word: str, mean: float) -> float:
+    count = text[word]
+    return count * 2.2 / (count + 1.2 * (0.25 + 0.75 * text.total() / mean))
+
+
+def _best(k: int, scored: list[tuple[Item, float]]) -> list[Match]:
+    best = heapq.nsmallest(k, scored, key=lambda pair: (-pair[1], -pair[0].position))
+    return [Match(item.scope, item.kind, item.id, score) for item, score in best if item.scope is not None]

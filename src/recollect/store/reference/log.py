@@ -1,0 +1,214 @@
+"""The reference log."""
+
+from __future__ import annotations
+
+import dataclasses
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from recollect.errors import Conflict, NotFound
+from recollect.frozen import EMPTY, freeze_dict
+from recollect.store import codec
+from recollect.store.reference.jobs import enqueue
+from recollect.store.reference.state import Kept, State, Tables
+from recollect.store.values import MESSAGE, Entry, Erased, Finding, Item, Job, Session, metadata_with
+from recollect.types import Message, Scope
+
+
+class ReferenceLog:
+    """Messages in a tuple a session."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def append(
+        self, scope: Scope, messages: Sequence[Message], *, tokens: Sequence[int] = (), jobs: Sequence[Job] = ()
+    ) -> list[Entry]:
+        """See `Log.append`."""
+        codec.check_session(scope)
+        counts = codec.token_counts(messages, tokens)
+        now = self._state.clock()
+        ready = codec.arrived(messages, now)
+        with self._state.changing() as tables:
+            out: list[Entry] = []
+            fresh = False
+            for given, message, count in zip(messages, ready, counts, strict=True):
+                known = _by_id(tables, scope).get(message.id) if given.id else None
+                if known is not None:
+                    kept = tables.sessions[scope][known - 1]
+                    codec.check_same(given, _original(kept))
+                else:
+                    known, fresh = _add(tables, scope, message, count), True
+                out.append(_entry(scope, known, tables.sessions[scope][known - 1]))
+            if fresh:
+                enqueue(tables, scope, jobs, now)
+            return out
+
+    def read(
+        self, scope: Scope, *, after: int = 0, until: int | None = None, limit: int | None = None, reverse: bool = False
+    ) -> list[Entry]:
+        """See `Log.read`."""
+        codec.check_session(scope)
+        codec.check_range(after, until, limit)
+        with self._state.reading() as tables:
+            found = [e for e in _entries(tables, scope) if after < e.seq and (until is None or e.seq <= until)]
+        return (found[::-1] if reverse else found)[:limit]
+
+    def scan(self, scope: Scope, *, after: int = 0, limit: int = 1_000) -> list[Entry]:
+        """See `Log.scan`."""
+        codec.check_range(after, None, limit)
+        with self._state.reading() as tables:
+            found = [e for s in _sessions(tables, scope) for e in _entries(tables, s) if e.position > after]
+        return heapq.nsmallest(limit, found, key=lambda entry: entry.position)
+
+    def get(self, scope: Scope, ids: Sequence[str]) -> list[Entry]:
+        """See `Log.get`."""
+        with self._state.reading() as tables:
+            held = [(s, _by_id(tables, s)) for s in _sessions(tables, scope)]
+            return [
+                _entry(s, seqs[id], tables.sessions[s][seqs[id] - 1]) for id in ids for s, seqs in held if id in seqs
+            ]
+
+    def sessions(self, scope: Scope, *, before: int | None = None, limit: int = 100) -> list[Session]:
+        """See `Log.sessions`."""
+        codec.check_range(0, before, limit)
+        with self._state.reading() as tables:
+            found = [_glance(tables, s) for s in _sessions(tables, scope)]
+        found = [s for s in found if before is None or s.position < before]
+        return heapq.nlargest(limit, found, key=lambda session: session.position)
+
+    def tag(self, scope: Scope, id: str, tags: Mapping[str, Any]) -> Entry:
+        """See `Log.tag`."""
+        codec.check_session(scope)
+        frozen = freeze_dict(tags, "tags")
+        codec.to_bytes(frozen)
+        with self._state.changing() as tables:
+            seq = _by_id(tables, scope).get(id)
+            if seq is None:
+                raise NotFound(f"no message {id!r} in session {scope.session!r}")
+            kept = tables.sessions[scope][seq - 1]
+            kept = dataclasses.replace(kept, tags=freeze_dict({**kept.tags, **frozen}, "tags"))
+            tables.sessions[scope] = (*tables.sessions[scope][: seq - 1], kept, *tables.sessions[scope][seq:])
+            entry = _entry(scope, seq, kept)
+            tables.items[scope, MESSAGE, id] = _item(scope, entry.message, kept.position)
+            return entry
+
+    def erase(self, scope: Scope, ids: Sequence[str] | None = None) -> Erased:
+        """See `Log.erase`."""
+        with self._state.changing() as tables:
+            gone = [
+                (s, e.message.id)
+                for s in _sessions(tables, scope)
+                for e in _entries(tables, s)
+                if ids is None or e.message.id in ids
+            ]
+            whole = scope if ids is None else None
+            for s, id in gone:
+                _blank(tables, s, id)
+            if whole is not None:
+                for s in _sessions(tables, whole):
+                    del tables.sessions[s]
+            return _erase_derived(tables, gone, whole)
+
+    def verify(self, scope: Scope) -> list[Finding]:
+        """See `Log.verify`."""
+        with self._state.reading() as tables:
+            broken = ((s, _first_broken(tables.sessions[s])) for s in _sessions(tables, scope))
+            return [Finding("log", "the hash does not fit the message", s, seq) for s, seq in broken if seq]
+
+
+def _sessions(tables: Tables, scope: Scope) -> list[Scope]:
+    return [s for s in tables.sessions if scope.covers(s)]
+
+
+def _entries(tables: Tables, session: Scope) -> Iterable[Entry]:
+    for seq, kept in enumerate(tables.sessions.get(session, ()), 1):
+        if kept.message is not None:
+            yield _entry(session, seq, kept)
+
+
+def _by_id(tables: Tables, session: Scope) -> dict[str, int]:
+    return {k.message.id: seq for seq, k in enumerate(tables.sessions.get(session, ()), 1) if k.message is not None}
+
+
+def _original(kept: Kept) -> Message:
+    if kept.message is None:
+        raise Conflict("the message was erased")
+    return kept.message
+
+
+def _entry(scope: Scope, seq: int, kept: Kept) -> Entry:
+    message = _original(kept)
+    if kept.tags:
+        message = message.replace(metadata=metadata_with(message.metadata, kept.tags))
+    return Entry(scope, seq, kept.position, message, kept.tokens, kept.hash)
+
+
+def _add(tables: Tables, scope: Scope, message: Message, count: int) -> int:
+    before = tables.sessions.get(scope, ())
+    tables.position += 1
+    salt = codec.new_salt()
+    last = before[-1].hash if before else codec.START
+    kept_hash = codec.chained(last, salt, message.id, codec.encode(message))
+    tables.sessions[scope] = (*before, Kept(tables.position, message, count, salt, kept_hash, EMPTY))
+    tables.items[scope, MESSAGE, message.id] = _item(scope, message, tables.position)
+    return len(before) + 1
+
+
+def _item(scope: Scope, message: Message, position: int) -> Item:
+    return Item(
+        MESSAGE, message.id, message.text, message.at, message.role, message.metadata, (message.id,), scope, position
+    )
+
+
+def _glance(tables: Tables, session: Scope) -> Session:
+    entries = list(_entries(tables, session))
+    return Session(
+        session,
+        len(entries),
+        sum(entry.tokens for entry in entries),
+        entries[0].message.at if entries else None,
+        entries[-1].message.at if entries else None,
+        tables.sessions[session][-1].position,
+    )
+
+
+def _blank(tables: Tables, session: Scope, id: str) -> None:
+    seq = _by_id(tables, session)[id]
+    places = list(tables.sessions[session])
+    places[seq - 1] = dataclasses.replace(places[seq - 1], message=None, tokens=0, salt=b"", tags=EMPTY)
+    tables.sessions[session] = tuple(places)
+
+
+def _erase_derived(tables: Tables, gone: list[tuple[Scope, str]], whole: Scope | None) -> Erased:
+    def goes(scope: Scope | None, sources: tuple[str, ...]) -> bool:
+        assert scope is not None
+        inside = whole is not None and whole.covers(scope)
+        return inside or any(scope.covers(session) and id in sources for session, id in gone)
+
+    records = [key for key, record in tables.records.items() if goes(record.scope, record.sources)]
+    items = [key for key, item in tables.items.items() if goes(item.scope, item.sources)]
+    jobs = [id for id, queued in tables.jobs.items() if whole is not None and goes(queued.job.scope, ())]
+    for key in records:
+        del tables.records[key]
+        tables.ended.pop(key, None)
+    for item_key in items:
+        del tables.items[item_key]
+        for vectors in tables.vectors.values():
+            vectors.pop(item_key, None)
+    for id in jobs:
+        del tables.jobs[id]
+    derived = sum(1 for _, kind, _ in items if kind != MESSAGE)
+    return Erased(len(gone), len(records), derived, len(jobs))
+
+
+def _first_broken(places: tuple[Kept, ...]) -> int | None:
+    before = codec.START
+    for seq, kept in enumerate(places, 1):
+        if kept.message is not None:
+            body = codec.encode(kept.message)
+            if codec.chained(before, kept.salt, kept.message.id, body) != kept.hash:
+                return seq
+        before = kept.hash
+    return None

@@ -1,0 +1,113 @@
+"""The reference records."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from datetime import datetime
+
+from recollect.store import codec
+from recollect.store.reference.state import State, Tables
+from recollect.store.values import Record, aware
+from recollect.types import Scope
+
+
+class ReferenceRecords:
+    """Records in a dict."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def put(self, scope: Scope, records: Sequence[Record]) -> list[Record]:
+        """See `Records.put`."""
+        with self._state.changing() as tables:
+            return [_put(tables, scope, record, self._state.clock()) for record in records]
+
+    def supersede(self, scope: Scope, id: str, new: Record | None = None) -> Record | None:
+        """See `Records.supersede`."""
+        with self._state.changing() as tables:
+            old = tables.records.get((scope, id))
+            if old is None:
+                raise codec.no_record(scope, id)
+            if old.superseded_at is not None:
+                raise codec.already_superseded(id)
+            now = self._state.clock()
+            if new is not None and (scope, new.id) in tables.records:
+                raise codec.other_content(new.id)
+            kept = None if new is None else _put(tables, scope, new, now)
+            tables.position += kept is None
+            tables.ended[scope, id] = tables.position
+            by = kept.id if kept else None
+            tables.records[scope, id] = dataclasses.replace(old, superseded_at=now, superseded_by=by)
+            return kept
+
+    def find(
+        self,
+        scope: Scope,
+        *,
+        kind: str | None = None,
+        key: str | None = None,
+        valid_at: datetime | None = None,
+        as_of: int | None = None,
+        exact: bool = False,
+        after: int = 0,
+        limit: int | None = None,
+    ) -> list[Record]:
+        """See `Records.find`."""
+        codec.check_range(after, as_of, limit)
+        with self._state.reading() as tables:
+            found = [
+                r
+                for r in _within(tables, scope, kind, key, exact)
+                if r.position > after and _stood(tables, r, as_of) and codec.holds(r, aware(valid_at))
+            ]
+        return found[:limit]
+
+    def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
+        """See `Records.get`."""
+        with self._state.reading() as tables:
+            inside = _within(tables, scope, None, None, False)
+            return [record for id in ids for record in inside if record.id == id]
+
+    def history(self, scope: Scope, kind: str, key: str) -> list[Record]:
+        """See `Records.history`."""
+        with self._state.reading() as tables:
+            return _within(tables, scope, kind, key, False)
+
+    def delete(self, scope: Scope, ids: Sequence[str]) -> int:
+        """See `Records.delete`."""
+        with self._state.changing() as tables:
+            gone = [key for key in tables.records if key[1] in ids and scope.covers(key[0])]
+            for key in gone:
+                del tables.records[key]
+                tables.ended.pop(key, None)
+            return len(gone)
+
+
+def _put(tables: Tables, scope: Scope, record: Record, now: datetime) -> Record:
+    known = tables.records.get((scope, record.id))
+    if known is not None:
+        if not codec.same_record(known, record):
+            raise codec.other_content(record.id)
+        return known
+    tables.position += 1
+    kept = codec.recorded(record, scope, tables.position, now)
+    tables.records[scope, kept.id] = kept
+    return kept
+
+
+def _within(tables: Tables, scope: Scope, kind: str | None, key: str | None, exact: bool) -> list[Record]:
+    found = [
+        record
+        for (at, _), record in tables.records.items()
+        if (at == scope if exact else scope.covers(at)) and kind in (None, record.kind) and key in (None, record.key)
+    ]
+    return sorted(found, key=lambda record: record.position)
+
+
+def _stood(tables: Tables, record: Record, as_of: int | None) -> bool:
+    if as_of is None:
+        return record.superseded_at is None
+    assert record.scope is not None
+    ended = tables.ended.get((record.scope, record.id))
+    return record.position <= as_of and (ended is None or ended > as_of)

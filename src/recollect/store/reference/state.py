@@ -1,0 +1,97 @@
+"""Everything the reference store holds, and the lock around it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, TypeAlias
+
+from recollect.errors import StoreUnavailable
+from recollect.frozen import FrozenDict
+from recollect.store.protocols import Clock
+from recollect.store.values import Item, Job, Record
+from recollect.types import Message, Scope
+
+if TYPE_CHECKING:
+    from recollect.store.protocols import Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A place in a session; without its message once that was erased."""
+
+    position: int
+    message: Message | None
+    tokens: int
+    salt: bytes
+    hash: bytes
+    tags: FrozenDict
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """A job with its number and the moment it got into its state."""
+
+    job: Job
+    number: int
+    since: float
+    due: float
+
+
+ItemKey: TypeAlias = tuple[Scope, str, str]
+
+
+@dataclass(slots=True)
+class Tables:
+    """The contents; every value in them is immutable, so a shallow copy is a snapshot."""
+
+    position: int = 0
+    sessions: dict[Scope, tuple[Kept, ...]] = field(default_factory=dict)
+    records: dict[tuple[Scope, str], Record] = field(default_factory=dict)
+    ended: dict[tuple[Scope, str], int] = field(default_factory=dict)
+    items: dict[ItemKey, Item] = field(default_factory=dict)
+    vectors: dict[str, dict[ItemKey, Vector]] = field(default_factory=dict)
+    jobs: dict[str, Queued] = field(default_factory=dict)
+
+    def copy(self) -> Tables:
+        """A snapshot."""
+        held = {f.name: getattr(self, f.name) for f in fields(self)}
+        held = {name: dict(value) if isinstance(value, dict) else value for name, value in held.items()}
+        held["vectors"] = {model: dict(vectors) for model, vectors in self.vectors.items()}
+        return Tables(**held)
+
+    def restore(self, before: Tables) -> None:
+        """Everything as it was when the snapshot was taken."""
+        for f in fields(self):
+            setattr(self, f.name, getattr(before, f.name))
+
+
+class State:
+    """The tables behind one lock; a change happens wholly or not at all."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.tables = Tables()
+        self.closed = False
+        self._lock = threading.RLock()
+
+    @contextmanager
+    def reading(self) -> Iterator[Tables]:
+        """The tables while no one changes them."""
+        with self._lock:
+            if self.closed:
+                raise StoreUnavailable("the store is closed; open it again")
+            yield self.tables
+
+    @contextmanager
+    def changing(self) -> Iterator[Tables]:
+        """The tables to change; put back as they were when the block fails."""
+        with self.reading():
+            before = self.tables.copy()
+            try:
+                yield self.tables
+            except BaseException:
+                self.tables.restore(before)
+                raise

@@ -1,0 +1,68 @@
+"""The reference store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Self
+
+from recollect.errors import ConfigError
+from recollect.store.codec import utc_now
+from recollect.store.protocols import Clock, Progress
+from recollect.store.reference.index import ReferenceIndex
+from recollect.store.reference.jobs import ReferenceJobs
+from recollect.store.reference.log import ReferenceLog
+from recollect.store.reference.records import ReferenceRecords
+from recollect.store.reference.state import State
+from recollect.store.values import Finding
+from recollect.types import Scope
+
+
+class ReferenceStore:
+    """A store that lives and ends with this object."""
+
+    def __init__(self, clock: Clock = utc_now) -> None:
+        self._state = State(clock)
+        self.log = ReferenceLog(self._state)
+        self.records = ReferenceRecords(self._state)
+        self.index = ReferenceIndex(self._state)
+        self.jobs = ReferenceJobs(self._state)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """See `Store.transaction`."""
+        with self._state.changing():
+            yield
+
+    def check(self) -> list[Finding]:
+        """See `Store.check`."""
+        with self._state.reading() as tables:
+            owners = {scope.tenant for scope in tables.sessions}
+        return [finding for tenant in sorted(owners) for finding in self.log.verify(Scope(tenant))]
+
+    def reindex(self, progress: Progress | None = None) -> int:
+        """See `Store.reindex`; the reference searches the items themselves, so there is nothing to rebuild."""
+        with self._state.reading() as tables:
+            total = sum(1 for item in tables.items.values() if item.text)
+        if progress is not None:
+            progress(total, total)
+        return total
+
+    def backup(self, path: str | Path) -> None:
+        """Not possible: raises ConfigError."""
+        raise ConfigError(f"a store in memory can't be backed up to {path}; open one in a file or on a server")
+
+    def restore(self, path: str | Path) -> None:
+        """Not possible: raises ConfigError."""
+        raise ConfigError(f"a store in memory can't be restored from {path}; open one in a file or on a server")
+
+    def close(self) -> None:
+        """See `Store.close`."""
+        self._state.closed = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()

@@ -1,0 +1,81 @@
+"""English word stems by Porter's algorithm (1980), so that 'moved' finds 'moving'."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+_C: Final = "(?:[^aeiouy]|(?<![^aeiou])y|^y)"
+_V: Final = "(?:[aeiou]|(?<=[^aeiou])y)"
+_MEASURE_0: Final = re.compile(f"^{_C}*{_V}+{_C}")
+_MEASURE_1: Final = re.compile(f"^{_C}*{_V}+{_C}+{_V}+{_C}")
+_EXACTLY_1: Final = re.compile(f"^{_C}*{_V}+{_C}+{_V}*$")
+_HAS_VOWEL: Final = re.compile(_V)
+_DOUBLE: Final = re.compile(r"([^aeiouy])\1$")
+_CVC: Final = re.compile(f"{_C}[aeiouy][^aeiouwxy]$")
+
+_STEP_2: Final = {
+    "ational": "ate", "tional": "tion", "enci": "ence", "anci": "ance", "izer": "ize", "abli": "able", "alli": "al",
+    "entli": "ent", "eli": "e", "ousli": "ous", "ization": "ize", "ation": "ate", "ator": "ate", "alism": "al",
+    "iveness": "ive", "fulness": "ful", "ousness": "ous", "aliti": "al", "iviti": "ive", "biliti": "ble",
+}  # fmt: skip
+_STEP_3: Final = {
+    "icate": "ic", "ative": "", "alize": "al", "iciti": "ic", "ical": "ic", "ful": "", "ness": "",
+}  # fmt: skip
+_STEP_4: Final = {
+    "al": "", "ance": "", "ence": "", "er": "", "ic": "", "able": "", "ible": "", "ant": "", "ement": "", "ment": "",
+    "ent": "", "ion": "", "ou": "", "ism": "", "ate": "", "iti": "", "ous": "", "ive": "", "ize": "",
+}  # fmt: skip
+
+
+@lru_cache(maxsize=50_000)
+def stem(word: str) -> str:
+    """The stem of a lower-case English word; other words, and those with digits, come back as they are."""
+    if len(word) < 3 or not word.isascii() or not word.isalpha():
+        return word
+    word = _past_and_gerund(_plural(word))
+    if word.endswith("y") and _HAS_VOWEL.search(word[:-1]):
+        word = word[:-1] + "i"
+    word = _swap(word, _STEP_2, _MEASURE_0)
+    word = _swap(word, _STEP_3, _MEASURE_0)
+    word = _swap(word, _STEP_4, _MEASURE_1)
+    return _last_e(word)
+
+
+def _plural(word: str) -> str:
+    if word.endswith("sses") or word.endswith("ies"):
+        return word[:-2]
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
+
+
+def _past_and_gerund(word: str) -> str:
+    if word.endswith("eed"):
+        return word[:-1] if _MEASURE_0.match(word[:-3]) else word
+    for ending in ("ed", "ing"):
+        if word.endswith(ending) and _HAS_VOWEL.search(word[: -len(ending)]):
+            return _repaired(word[: -len(ending)])
+    return word
+
+
+def _repaired(root: str) -> str:
+    if root.endswith(("at", "bl", "iz")):
+        return root + "e"
+    if _DOUBLE.search(root) and root[-1] not in "lsz":
+        return root[:-1]
+    return root + "e" if _EXACTLY_1.match(root) and _CVC.search(root) else root
+
+
+def _swap(word: str, endings: dict[str, str], enough: re.Pattern[str]) -> str:
+    found = max((e for e in endings if word.endswith(e)), key=len, default="")
+    root = word[: len(word) - len(found)]
+    if not found or not enough.match(root) or (found == "ion" and not root.endswith(("s", "t"))):
+        return word
+    return root + endings[found]
+
+
+def _last_e(word: str) -> str:
+    root = word[:-1]
+    if word.endswith("e") and (_MEASURE_1.match(root) or (_EXACTLY_1.match(root) and not _CVC.search(root))):
+        word = root
+    return word[:-1] if word.endswith("ll") and _MEASURE_1.match(word[:-1]) else word

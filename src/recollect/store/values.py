@@ -1,0 +1,255 @@
+"""What goes into a store and what comes out: frozen values, the same for every backend."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final, Literal, TypeAlias
+
+from recollect.errors import ConfigError
+from recollect.frozen import EMPTY, FrozenDict, freeze, freeze_dict
+from recollect.types import ROLES, Message, Scope, check_id
+
+MESSAGE: Final = "message"
+"""The kind of the index items that `Log.append` makes by itself."""
+
+JobState: TypeAlias = Literal["waiting", "running", "dead"]
+
+
+def _set(frozen: object, /, **fields: Any) -> None:
+    for name, item in fields.items():
+        object.__setattr__(frozen, name, item)
+
+
+def _ids(values: Any, what: str) -> tuple[str, ...]:
+    if isinstance(values, str):
+        raise ConfigError(f"{what}: give a tuple of texts, not the one text {values!r}")
+    return tuple(check_id(value, what) for value in values)
+
+
+def aware(when: datetime | None) -> datetime | None:
+    """The same moment with a zone: UTC where none was given."""
+    return when.replace(tzinfo=UTC) if when is not None and when.tzinfo is None else when
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A message as the log keeps it.
+
+    `seq` counts a session's messages from 1 without a gap and is their order. `position` is the place among
+    everything the store has taken in: of two entries of one user, the later has the larger.
+    `message.metadata` includes tags set later; `hash` covers the message as it arrived and all before it.
+    """
+
+    scope: Scope
+    seq: int
+    position: int
+    message: Message
+    tokens: int
+    hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One session at a glance; `first` and `last` are when its first and last messages happened."""
+
+    scope: Scope
+    messages: int
+    tokens: int
+    first: datetime | None
+    last: datetime | None
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Something learned: a fact, a summary, an artifact, a pattern; it names the messages it came from.
+
+    `valid_from` and `valid_to` say when it holds in the world; `recorded_at` and `superseded_at` when the store
+    learned and unlearned it. `sources` are messages its scope covers; erasing one of them erases the record.
+    A store sets `id` (where empty), `scope`, `position`, `recorded_at` and the two `superseded` fields.
+    """
+
+    kind: str
+    key: str
+    value: Any
+    confidence: float | None = None
+    origin: str = ""
+    trust: str = ""
+    sources: tuple[str, ...] = ()
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    id: str = ""
+    scope: Scope | None = None
+    position: int = 0
+    recorded_at: datetime | None = None
+    superseded_at: datetime | None = None
+    superseded_by: str | None = None
+
+    def __post_init__(self) -> None:
+        check_id(self.kind, "a record's kind")
+        check_id(self.key, "a record's key")
+        if self.id:
+            check_id(self.id, "a record's id")
+        if self.confidence is not None and not 0 <= self.confidence <= 1:
+            raise ConfigError(f"confidence {self.confidence!r} is not between 0 and 1")
+        _set(
+            self,
+            value=freeze(self.value),
+            sources=_ids(self.sources, "a source"),
+            valid_from=aware(self.valid_from),
+            valid_to=aware(self.valid_to),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Something that can be found: the text it is found by, and what filters look at.
+
+    `sources` are the messages (covered by its scope) whose words are in it; erasing one of them erases the item.
+    """
+
+    kind: str
+    id: str
+    text: str = ""
+    at: datetime | None = None
+    role: str | None = None
+    metadata: FrozenDict = EMPTY
+    sources: tuple[str, ...] = ()
+    scope: Scope | None = None
+    position: int = 0
+
+    def __post_init__(self) -> None:
+        check_id(self.kind, "an item's kind")
+        check_id(self.id, "an item's id")
+        if self.role not in (None, *ROLES):
+            raise ConfigError(f"role {self.role!r} is not one of {', '.join(ROLES)}")
+        _set(
+            self,
+            at=aware(self.at),
+            metadata=freeze_dict(self.metadata, "metadata"),
+            sources=_ids(self.sources, "a source"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What an item must be to be found: of these kinds and roles, `since <= at < before`, equal metadata values.
+
+    `as_of` leaves out everything with a later position; `exact` everything that was not put at the very scope
+    that is searched. Nothing set: everything passes.
+    """
+
+    kinds: tuple[str, ...] = ()
+    since: datetime | None = None
+    before: datetime | None = None
+    roles: tuple[str, ...] = ()
+    metadata: FrozenDict = EMPTY
+    as_of: int | None = None
+    exact: bool = False
+
+    def __post_init__(self) -> None:
+        kinds, roles = _ids(self.kinds, "a kind"), _ids(self.roles, "a role")
+        if unknown := set(roles).difference(ROLES):
+            raise ConfigError(f"role {unknown.pop()!r} is not one of {', '.join(ROLES)}")
+        metadata = freeze_dict(self.metadata, "metadata")
+        for key, value in metadata.items():
+            if not (value is None or isinstance(value, (str, bool, int, float))):
+                raise ConfigError(f"metadata filter {key!r} must be text, a number, true, false or none")
+        _set(
+            self,
+            kinds=kinds,
+            roles=roles,
+            since=aware(self.since),
+            before=aware(self.before),
+            metadata=metadata,
+        )
+
+    def passes(self, item: Item) -> bool:
+        """Whether an item may be found, wherever it was put."""
+        if self.kinds and item.kind not in self.kinds:
+            return False
+        if self.as_of is not None and item.position > self.as_of:
+            return False
+        if self.roles and item.role not in self.roles:
+            return False
+        if self.since is not None and (item.at is None or item.at < self.since):
+            return False
+        if self.before is not None and (item.at is None or item.at >= self.before):
+            return False
+        return all(key in item.metadata and same(item.metadata[key], want) for key, want in self.metadata.items())
+
+
+ANY: Final = Filter()
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two JSON scalars are equal; true is not 1."""
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """An item that was found; the higher the score the better."""
+
+    scope: Scope
+    kind: str
+    id: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Work to be done later. While one with the same scope, kind and `key` waits, another is not added.
+
+    `delay` is in seconds. A store sets the fields from `id` on; `attempts` counts the claims so far.
+    """
+
+    kind: str
+    payload: FrozenDict = EMPTY
+    key: str | None = None
+    delay: float = 0.0
+    id: str = ""
+    scope: Scope | None = None
+    state: JobState = "waiting"
+    attempts: int = 0
+    worker: str | None = None
+    due: datetime | None = None
+    error: str | None = None
+
+    def __post_init__(self) -> None:
+        check_id(self.kind, "a job's kind")
+        if self.key is not None:
+            check_id(self.key, "a job's key")
+        if not (math.isfinite(self.delay) and 0 <= self.delay <= 10**9):
+            raise ConfigError(f"delay {self.delay!r} is not a number of seconds from 0 to a billion")
+        _set(self, payload=freeze_dict(self.payload, "payload"))
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """How much an erasure removed."""
+
+    messages: int = 0
+    records: int = 0
+    items: int = 0
+    jobs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something wrong with a store: in which part, what, where, and what to do about it."""
+
+    part: Literal["engine", "file", "schema", "log", "records", "index", "jobs"]
+    problem: str
+    scope: Scope | None = None
+    seq: int | None = None
+    fix: str = ""
+
+
+def metadata_with(metadata: Mapping[str, Any], tags: Mapping[str, Any]) -> FrozenDict:
+    """Metadata with tags laid over it; a tag of None takes its key away."""
+    merged = {**metadata, **tags}
+    return freeze_dict({key: value for key, value in merged.items() if tags.get(key, 0) is not None}, "metadata")

@@ -1,0 +1,45 @@
+"""Vectors as numpy arrays and as bytes. The one place of the store that loads numpy, on first use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from recollect.errors import ConfigError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from recollect.store.protocols import Vector
+
+
+def checked(vector: Any) -> Vector:
+    """The vector as a float32 or int8 row; refused when it has no direction or is no row of numbers."""
+    import numpy as np
+
+    row = np.asarray(vector)
+    if row.dtype != np.int8:
+        row = row.astype(np.float32)
+    if row.ndim != 1 or not 1 <= row.size <= 65_536:
+        raise ConfigError(f"a vector must be one row of 1 to 65,536 numbers, got the shape {row.shape}")
+    if not np.isfinite(row).all() or not row.any():
+        raise ConfigError("a vector must hold finite numbers that are not all zero")
+    return np.ascontiguousarray(row)
+
+
+def unit(rows: Vector) -> NDArray[np.float32]:
+    """The same directions, each of length one."""
+    import numpy as np
+
+    wide = rows.astype(np.float32)
+    lengths = np.sqrt(np.square(wide).sum(axis=-1, keepdims=True))
+    directions: NDArray[np.float32] = (wide / np.maximum(lengths, np.float32(1e-30))).astype(np.float32, copy=False)
+    return directions
+
+
+def check_length(model: str, have: int, given: int) -> None:
+    """Raises unless a vector is as long as the model's others."""
+    if have != given:
+        raise ConfigError(
+            f"vectors of model {model!r} have {have} numbers, this one has {given}; use another model name"
+        )

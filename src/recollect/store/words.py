@@ -1,0 +1,96 @@
+"""Text as the words it is found by: the same for every backend, so that all of them find the same things."""
+
+from __future__ import annotations
+
+import re
+import sys
+import unicodedata
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import Final
+
+from recollect.store.stem import stem
+
+VERSION: Final = 1
+"""Raised whenever `words` gives other words for some text: keyword indexes made before are then rebuilt."""
+
+MAX_WORD: Final = 64
+MAX_QUERY: Final = 64
+
+_COMMON: Final = """
+a about after again all also am an and any are aren as at be because been before being both but by can cannot
+could couldn d did didn do does doesn doing don down each else ever few for from further get go going got had hadn has
+hasn have haven having he her here hers herself him himself his how i if in into is isn it its itself just know
+let like ll m made make many may me might more most much must my myself no nor not now of off oh ok on once one
+only or other our ours out over own re really s said same say see shall she should shouldn so some something still such
+t than that the their theirs them themselves then there these they thing think this those through to too under
+until up us ve very want was wasn we well were weren what when where which while who whom why will with won
+would wouldn yeah yes yet you your yours yourself
+"""
+COMMON: Final = frozenset(_COMMON.split())
+
+_ASCII_WORD: Final = re.compile(r"[a-z0-9]+")
+_UNSPACED: Final = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
+    "\U00020000-\U0003ffff"
+)
+_SYMBOL: Final = "\u203c-\u3299\U0001f000-\U0001faff"
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in order: lower case, no accents, stemmed; scripts without spaces by character and pair."""
+    return [stem(word[:MAX_WORD]) for word in _split(text, singles=True)]
+
+
+def query_words(text: str) -> list[str]:
+    """The words to search for, each once: the commonest left out, unless there are no others."""
+    found = list(dict.fromkeys(_split(text, singles=False)))
+    telling = [word for word in found if word not in COMMON] or found
+    stems = list(dict.fromkeys(stem(word[:MAX_WORD]) for word in telling))
+    return stems if len(stems) <= MAX_QUERY else sorted(stems, key=len, reverse=True)[:MAX_QUERY]
+
+
+def _split(text: str, singles: bool) -> Iterable[str]:
+    if text.isascii():
+        return _ASCII_WORD.findall(text.lower())
+    return _split_unicode(text, singles)
+
+
+def _split_unicode(text: str, singles: bool) -> Iterator[str]:
+    for word in _unicode_word().findall(_folded(text)):
+        if word.isascii():
+            yield word
+            continue
+        for run in _runs().findall(word):
+            if len(run) == 1 or not _unspaced().match(run):
+                yield run
+                continue
+            if singles:
+                yield from run
+            yield from (run[i : i + 2] for i in range(len(run) - 1))
+
+
+def _folded(text: str) -> str:
+    plain = unicodedata.normalize("NFKD", text.casefold())
+    kept = (char for char in plain if not (char < "\u0900" and unicodedata.combining(char)))
+    return unicodedata.normalize("NFC", "".join(kept)).lower()
+
+
+@cache
+def _marks() -> str:
+    return "".join(char for char in map(chr, range(0x900, sys.maxunicode + 1)) if unicodedata.category(char)[0] == "M")
+
+
+@cache
+def _unicode_word() -> re.Pattern[str]:
+    return re.compile(f"(?:[^\\W_]|[{re.escape(_marks())}])+|[{_SYMBOL}]")
+
+
+@cache
+def _unspaced() -> re.Pattern[str]:
+    return re.compile(f"[{_UNSPACED}]")
+
+
+@cache
+def _runs() -> re.Pattern[str]:
+    return re.compile(f"[{_UNSPACED}]+|[^{_UNSPACED}]+")
