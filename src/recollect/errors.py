@@ -4,7 +4,11 @@ RecollectError
 ├── ConfigError (ValueError)            a setting or argument can't be used as given
 ├── MissingExtra (ImportError)          an optional package is needed: the message has the command
 ├── InvalidTranscript (ValueError)      a message or transcript breaks a rule of its shape
-└── BudgetTooSmall (ValueError)         what must stay is larger than the budget: needed, allowed, ledger
+├── BudgetTooSmall (ValueError)         what must stay is larger than the budget: needed, allowed, ledger
+└── ModelError (RuntimeError)           a model or its provider failed: model, problem
+    ├── RateLimited                     too many requests: retry_after seconds, where the provider said so
+    ├── BadReply                        the reply is not what was asked for: wrong count, NaN, not JSON …
+    └── ModelUnavailable                it can't be loaded, reached or used with this key
 """
 
 from __future__ import annotations
@@ -50,3 +54,27 @@ class BudgetTooSmall(RecollectError, ValueError):
     def _largest(self) -> str:
         top = sorted(self.ledger, key=lambda entry: -entry.tokens)[:3]
         return ", ".join(f"message {e.index} ({e.role}, {e.tokens})" for e in top) or "nothing is listed"
+
+
+class ModelError(RecollectError, RuntimeError):
+    """A model or its provider failed; nothing kept is lost by it."""
+
+    def __init__(self, model: str, problem: str) -> None:
+        self.model, self.problem = model, problem
+        super().__init__(f"{model}: {problem}")
+
+
+class RateLimited(ModelError):
+    """The provider wants fewer requests; `retry_after` is in seconds, None where it did not say."""
+
+    def __init__(self, model: str, problem: str, retry_after: float | None = None) -> None:
+        self.retry_after = retry_after
+        super().__init__(model, problem)
+
+
+class BadReply(ModelError):
+    """The model answered, but not with what was asked for; the answer was thrown away."""
+
+
+class ModelUnavailable(ModelError):
+    """The model can't be loaded, reached, or used with this key; the message says which."""
