@@ -3,7 +3,8 @@
 Call `pytest.register_assert_rewrite("recollect.testing")` in your conftest.py for readable failures.
 """
 
+from recollect.testing.embedders import EmbedderSuite
 from recollect.testing.memory import MemorySuite
 from recollect.testing.stores import StoreSuite
 
-__all__ = ["MemorySuite", "StoreSuite"]
+__all__ = ["EmbedderSuite", "MemorySuite", "StoreSuite"]

@@ -1,0 +1,44 @@
+"""Vectors by sentence-transformers, for those who have it (and torch) installed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from recollect.embed.embedder import Kind, unit
+from recollect.embed.style import style_of
+from recollect.errors import MissingExtra, ModelUnavailable
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class SentenceTransformersEmbedder:
+    """Any model sentence-transformers can load, by its name or folder."""
+
+    def __init__(self, model: str, device: str | None = None) -> None:
+        try:
+            from sentence_transformers import SentenceTransformer
+        except ImportError as error:
+            raise MissingExtra("sentence-transformers", "sentence-transformers", f"'{model}'") from error
+        try:
+            self._model = SentenceTransformer(model, device=device)
+        except (OSError, ValueError) as error:
+            raise ModelUnavailable(model, f"sentence-transformers can't load it: {error}") from error
+        self._style = style_of(model)
+        self.name = f"sentence-transformers:{model}"
+
+    @property
+    def dimension(self) -> int:
+        """The length of each vector."""
+        return int(self._model.get_sentence_embedding_dimension())
+
+    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> NDArray[np.float32]:
+        """One unit vector a text, in order."""
+        import numpy as np
+
+        if not texts:
+            return np.empty((0, self.dimension), np.float32)
+        prefixed = [self._style.prefixed(text, kind) for text in texts]
+        return unit(self.name, self._model.encode(prefixed, convert_to_numpy=True, show_progress_bar=False))
