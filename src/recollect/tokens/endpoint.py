@@ -52,7 +52,7 @@ def llamacpp_counter(base: str) -> Counter:
     def ask(text: str) -> int:
         tokens = _post(url, {"content": text}).get("tokens")
         if not isinstance(tokens, list):
-            raise BadReply(url, f"answered without a list of tokens")
+            raise BadReply(url, "answered without a list of tokens")
         return len(tokens)
 
     return _remembered(ask)
