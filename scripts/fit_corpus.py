@@ -26,6 +26,7 @@ PACKAGES = Path(sysconfig.get_path("purelib"))
 LENGTHS = (200, 600, 2000)
 LANGUAGES = {
     "German": "de", "French": "fr", "Spanish": "es", "Polish": "pl", "Czech": "cs", "Turkish": "tr",
+    "Finnish": "fi", "Hungarian": "hu", "Indonesian": "id", "Swahili": "sw",
     "Vietnamese": "vi", "Greek": "el", "Russian": "ru", "Ukrainian": "uk", "Armenian": "hy", "Hebrew": "he",
     "Arabic": "ar", "Persian": "fa", "Hindi": "hi", "Bengali": "bn", "Tamil": "ta", "Telugu": "te", "Kannada": "kn",
     "Malayalam": "ml", "Thai": "th",

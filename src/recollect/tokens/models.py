@@ -78,4 +78,8 @@ def plain_name(model: str) -> str:
 
 @cache
 def _patterns() -> list[tuple[re.Pattern[str], int]]:
-    return [(re.compile(rf"(?<![a-z0-9]){plain_name(known)}(?![a-z0-9])"), size) for known, size in WINDOWS.items()]
+    parameters = r"(?:\d+(?:x\d+)?b)?"  # as in mistral-7b and mixtral-8x7b
+    return [
+        (re.compile(rf"(?<![a-z0-9]){plain_name(known)}{parameters}(?![a-z0-9])"), size)
+        for known, size in WINDOWS.items()
+    ]
