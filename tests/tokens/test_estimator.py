@@ -17,8 +17,8 @@ from recollect.tokens.estimator import estimator
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=300)
 SAMPLES = texts()
 TABLE = Path(__file__).parents[2] / "docs" / "tokens.md"
-PER_JOIN = 5
-"""Tokens that joining two texts may add or take: what starts at a text's first byte, and the pair at the seam."""
+PER_JOIN = 6
+"""Tokens that joining two texts may add: what starts at a text's first byte, and the pair at the seam."""
 
 
 def byte_length(text: str) -> int:
@@ -38,7 +38,7 @@ def test_text_that_is_not_empty_is_never_free(text: str) -> None:
 @given(ANY_TEXT, ANY_TEXT)
 def test_joining_texts_never_loses_tokens_and_adds_few(first: str, second: str) -> None:
     joined = estimate(first + second)
-    assert joined >= max(estimate(first), estimate(second)) - PER_JOIN
+    assert joined >= max(estimate(first), estimate(second)) - 1
     assert joined <= estimate(first) + estimate(second) + PER_JOIN
 
 
@@ -56,7 +56,7 @@ def test_counting_is_the_same_every_time() -> None:
 
 
 def test_an_unknown_family_is_refused_by_name() -> None:
-    with pytest.raises(ConfigError, match="'gpt2'.*any, o200k"):
+    with pytest.raises(ConfigError, match=r"'gpt2'.*any, o200k"):
         estimator("gpt2")
 
 
@@ -79,11 +79,14 @@ def test_fresh_text_is_not_under_counted_beyond_the_published_worst(name: str, e
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_the_estimator_for_o200k_is_tighter_and_keeps_its_published_worst(name: str) -> None:
+def test_the_estimator_for_o200k_keeps_its_published_worst(name: str) -> None:
     text = SAMPLES[name]
-    tight = counter("estimate:o200k")(text)
-    assert tight >= counter("tiktoken:o200k_base")(text) * (1 + worst(4) - 0.01)
-    assert tight <= estimate(text) * 1.1
+    assert counter("estimate:o200k")(text) >= counter("tiktoken:o200k_base")(text) * (1 + worst(4) - 0.01)
+
+
+@pytest.mark.parametrize("name", ["Greek", "Russian", "Hebrew", "Arabic", "Hindi", "Thai", "Chinese", "Japanese"])
+def test_the_estimator_for_o200k_is_tighter_beyond_the_latin_script(name: str) -> None:
+    assert counter("estimate:o200k")(SAMPLES[name]) < 0.8 * estimate(SAMPLES[name])
 
 
 def test_common_text_is_not_over_counted_by_half() -> None:

@@ -72,14 +72,10 @@ def window_of(model: str) -> int | None:
 
 def plain_name(model: str) -> str:
     """The name in small letters, however its parts were joined: `Llama 3.1` and `llama3-1` are the same."""
-    dashed = re.sub(r"[^a-z0-9]+", "-", model.lower())
-    return re.sub(r"(?<=[a-z])-(?=\d)", "", dashed).strip("-")
+    dashed = re.sub(r"[^a-z0-9]+|(?<=[a-z])(?=[0-9])", "-", model.lower())
+    return dashed.strip("-")
 
 
 @cache
 def _patterns() -> list[tuple[re.Pattern[str], int]]:
-    parameters = r"(?:\d+(?:x\d+)?b)?"  # as in mistral-7b and mixtral-8x7b
-    return [
-        (re.compile(rf"(?<![a-z0-9]){plain_name(known)}{parameters}(?![a-z0-9])"), size)
-        for known, size in WINDOWS.items()
-    ]
+    return [(re.compile(rf"(?<![a-z0-9]){plain_name(known)}(?![a-z0-9])"), size) for known, size in WINDOWS.items()]
