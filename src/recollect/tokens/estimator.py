@@ -24,7 +24,7 @@ CLASSES: Final = (
     (b"~", 0x80, 0xFF),
 )  # fmt: skip
 """Each class with its first and last byte; `.` is the rest."""
-PAIRS: Final = (b" a", b".a", b" A", b"0A", b"0a", b"aA", b" 0", b" .", b"a.", b"0.", b"A.")
+PAIRS: Final = (b" A", b"0A", b"0a", b"aA", b" 0", b"0.", b"A.")
 """Pairs of classes that are counted in every text."""
 WIDE_PAIRS: Final = (b"~a", b"~ ")
 """Pairs that only text beyond ASCII can hold."""
