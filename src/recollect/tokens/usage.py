@@ -20,7 +20,7 @@ UP, DOWN = 0.5, 0.1
 """How far one report moves the ratio: quickly up, slowly down, for a count too low is the one that hurts."""
 ENOUGH: Final = 200
 """Tokens from which a report has full weight; a shorter prompt says less."""
-_OLDER_CLAUDE: Final = re.compile(r"claude-(?:[23]|instant|(?:opus|sonnet|haiku)-4)(?!-[789](?!\d))\b")
+_OLDER_CLAUDE: Final = r"claude-(?:[23]|instant|(?:opus|sonnet|haiku)-4)(?!-[789](?!\d))\b"
 
 
 class Calibration:
@@ -75,4 +75,4 @@ def start_ratio(model: str) -> float:
     name = plain_name(model)
     if "claude" not in name:
         return 1.0
-    return 1.2 if _OLDER_CLAUDE.search(name) else 1.6
+    return 1.2 if re.search(_OLDER_CLAUDE, name) else 1.6
