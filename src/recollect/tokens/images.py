@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import binascii
 from math import ceil
 from typing import Final
@@ -66,7 +65,7 @@ def size_of(data: str) -> tuple[int, int] | None:
 def _decode(text: str) -> bytes:
     try:
         kept = "".join(text.split()).replace("-", "+").replace("_", "/").rstrip("=").encode("ascii")
-        return base64.b64decode(kept[: len(kept) // 4 * 4])
+        return binascii.a2b_base64(kept[: len(kept) // 4 * 4])
     except (UnicodeEncodeError, binascii.Error):
         return b""
 

@@ -10,8 +10,8 @@ from recollect.tokens.images import image_tokens
 from recollect.tokens.protocol import TokenCounter
 from recollect.types import Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 
-MESSAGE_TOKENS: Final = 3
-"""What every message costs on top of its content."""
+MESSAGE_TOKENS: Final = 4
+"""What every message costs on top of its content: three marks and its role."""
 NAME_TOKENS: Final = 1
 """What a name costs on top of its text."""
 REPLY_TOKENS: Final = 3

@@ -72,8 +72,8 @@ def window_of(model: str) -> int | None:
 
 def plain_name(model: str) -> str:
     """The name in small letters, however its parts were joined: `Llama 3.1` and `llama3-1` are the same."""
-    dashed = re.sub(r"[^a-z0-9]+", "-", model.lower())
-    return re.sub(r"(?<=[a-z])-(?=\d)", "", dashed).strip("-")
+    dashed = re.sub(r"[^a-z0-9]+|(?<=[a-z])(?=[0-9])", "-", model.lower())
+    return dashed.strip("-")
 
 
 @cache

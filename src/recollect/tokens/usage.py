@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from math import ceil, isfinite
 from threading import Lock
@@ -19,8 +20,7 @@ UP, DOWN = 0.5, 0.1
 """How far one report moves the ratio: quickly up, slowly down, for a count too low is the one that hurts."""
 ENOUGH: Final = 200
 """Tokens from which a report has full weight; a shorter prompt says less."""
-_OLDER_CLAUDE: Final = ("claude2", "claude3", "claude-instant", *(f"claude-{n}4" for n in ("opus", "sonnet", "haiku")))
-_NEWER_CLAUDE: Final = tuple(f"claude-{name}4-{n}" for name in ("opus", "sonnet", "haiku") for n in (7, 8, 9))
+_OLDER_CLAUDE: Final = r"claude-(?:[23]|instant|(?:opus|sonnet|haiku)-4)(?!-[789](?!\d))\b"
 
 
 class Calibration:
@@ -75,6 +75,4 @@ def start_ratio(model: str) -> float:
     name = plain_name(model)
     if "claude" not in name:
         return 1.0
-    name = name[name.index("claude") :]
-    older = name.startswith(_OLDER_CLAUDE) and not name.startswith(_NEWER_CLAUDE)
-    return 1.2 if older else 1.6
+    return 1.2 if re.search(_OLDER_CLAUDE, name) else 1.6
