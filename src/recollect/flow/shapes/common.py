@@ -216,7 +216,7 @@ _MAGIC: Final = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8"
 
 def media_type(image: Image) -> str:
     """The kind of picture, read from its first bytes where it was not said."""
-    if image.media_type:
+    if image.media_type is not None:
         return image.media_type
     try:
         head = base64.b64decode((image.data or "")[:8])

@@ -57,8 +57,9 @@ def read(wire: Mapping[str, Any], where: str, calls: OpenCalls) -> Message:
     role = role_of(wire, _ROLES, where)
     parts = read_parts(wire.get("parts"), f"{where}.parts", role, calls)
     kept: Role = "tool" if role == "user" and any(isinstance(part, ToolResult) for part in parts) else role
-    how = ABSENT if wire.get("role") is None else "function" if wire["role"] == "function" else None
-    return Message(kept, parts, shape=NAME, extra=leftover(wire, {"role": True, "parts": True}, where, {"role": how}))
+    spelled = field({"role": ABSENT, **wire}, "role", str, where)
+    notes = {"role": spelled if spelled in (ABSENT, "function") else None}
+    return Message(kept, parts, shape=NAME, extra=leftover(wire, {"role": True, "parts": True}, where, notes))
 
 
 def read_parts(raw: Any, where: str, role: Role, calls: OpenCalls) -> tuple[Part, ...]:
@@ -167,7 +168,8 @@ def _write_answer(result: ToolResult, inside: FrozenDict) -> Wire:
     response = json_object(result.text) if how == JSON else None
     if response is None:
         response = {"error" if result.is_error else "result" if how == "result" else "output": result.text}
-    return lay_out({"name": result.name or result.call_id, "response": response, "id": result.call_id}, inside)
+    name = result.call_id if result.name is None else result.name
+    return lay_out({"name": name, "response": response, "id": result.call_id}, inside)
 
 
 def _write_picture(image: Image) -> Wire:
