@@ -227,7 +227,7 @@ def media_type(image: Image) -> str:
 
 def data_url(image: Image) -> str:
     """The address of a picture, its data inside where it has no other."""
-    return image.url or f"data:{media_type(image)};base64,{image.data or ''}"
+    return f"data:{media_type(image)};base64,{image.data or ''}" if image.url is None else image.url
 
 
 def image_of_url(url: str, detail: str | None = None, extra: FrozenDict = EMPTY) -> Image:

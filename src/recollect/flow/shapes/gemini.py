@@ -89,9 +89,13 @@ def _read_text(wire: Wire, where: str, role: Role) -> Part:
     return Thinking(text, signature, extra=extra)
 
 
+def _id(wire: Wire, where: str) -> str | None:
+    return field(wire, "id", str, where) if "id" in wire else None
+
+
 def _read_call(wire: Wire, key: str, where: str, calls: OpenCalls) -> ToolCall:
     call, at = field(wire, key, dict, where), f"{where}.{key}"
-    name, call_id = field(call, "name", str, at), maybe(call, "id", str, at)
+    name, call_id = field(call, "name", str, at), _id(call, at)
     placed: dict[str, bool | None] = {"name": True, "args": True, "id": True}
     inside = leftover(call, placed, where, {"id": ABSENT if call_id is None else None})
     arguments = to_json(maybe(call, "args", dict, at) or {})
@@ -100,7 +104,7 @@ def _read_call(wire: Wire, key: str, where: str, calls: OpenCalls) -> ToolCall:
 
 def _read_result(wire: Wire, key: str, where: str, calls: OpenCalls) -> ToolResult:
     answer, at = field(wire, key, dict, where), f"{where}.{key}"
-    name, call_id = field(answer, "name", str, at), maybe(answer, "id", str, at)
+    name, call_id = field(answer, "name", str, at), _id(answer, at)
     text, how = _read_response(field(answer, "response", dict, at))
     notes = {"id": ABSENT if call_id is None else None, "response": how}
     inside = leftover(answer, {"name": True, "response": True, "id": True}, where, notes)

@@ -103,7 +103,7 @@ def _read_calls(wire: Mapping[str, Any], where: str, calls: OpenCalls) -> tuple[
         _read_call(call, f"{where}.tool_calls[{i}]")
         for i, call in enumerate(maybe(wire, "tool_calls", list, where) or ())
     ]
-    if legacy := maybe(wire, "function_call", dict, where):
+    if (legacy := maybe(wire, "function_call", dict, where)) is not None:
         arguments, name, inside = _read_function(legacy, "arguments", f"{where}.function_call")
         made.append(ToolCall(calls.made(name, None), name, arguments, freeze_dict({"function_call": inside}, where)))
     return tuple(made)
@@ -145,9 +145,8 @@ def _read_result(wire: Mapping[str, Any], where: str, calls: OpenCalls) -> Messa
     call_id = None if legacy and "tool_call_id" not in wire else field(wire, "tool_call_id", str, where)
     placed: dict[str, bool | None] = {"role": True, "tool_call_id": True, "content": True, "name": bool(name)}
     notes = {"role": legacy and "function", "tool_call_id": ABSENT if call_id is None else None}
-    result = ToolResult(
-        call_id or calls.answered(name, None), _read_content(wire.get("content"), f"{where}.content"), name=name
-    )
+    content = _read_content(wire.get("content"), f"{where}.content")
+    result = ToolResult(calls.answered(name, None) if call_id is None else call_id, content, name=name)
     return Message("tool", (result,), shape=NAME, extra=leftover(wire, placed, where, notes))
 
 
