@@ -6,6 +6,7 @@ import base64
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from recollect.errors import InvalidTranscript
 from recollect.flow.shapes.common import (
     JSON,
     NOTHING,
@@ -78,8 +79,12 @@ def _read_result(wire: Mapping[str, Any], result: Mapping[str, Any], where: str)
     at = f"{where}.toolResult"
     blocks = field(result, "content", list, at)
     content = tuple(_read_inner(block, f"{at}.content[{i}]") for i, block in enumerate(blocks))
-    failed = maybe(result, "status", str, at) == "error"
-    inside = leftover(result, {"toolUseId": True, "content": True, "status": failed}, where)
+    status = maybe(result, "status", str, at)
+    if status not in (None, "success", "error"):
+        raise InvalidTranscript(f"expected success or error, got {status!r}", f"{at}.status")
+    failed = status == "error"
+    placed: dict[str, bool | None] = {"toolUseId": True, "content": True, "status": failed}
+    inside = leftover(result, placed, where)
     extra = leftover(wire, {"toolResult": True}, where, {"toolResult": inside})
     return ToolResult(field(result, "toolUseId", str, at), content, failed, extra=extra)
 

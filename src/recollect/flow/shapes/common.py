@@ -216,7 +216,7 @@ _MAGIC: Final = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8"
 
 def media_type(image: Image) -> str:
     """The kind of picture, read from its first bytes where it was not said."""
-    if image.media_type:
+    if image.media_type is not None:
         return image.media_type
     try:
         head = base64.b64decode((image.data or "")[:8])
@@ -227,7 +227,7 @@ def media_type(image: Image) -> str:
 
 def data_url(image: Image) -> str:
     """The address of a picture, its data inside where it has no other."""
-    return image.url or f"data:{media_type(image)};base64,{image.data or ''}"
+    return f"data:{media_type(image)};base64,{image.data or ''}" if image.url is None else image.url
 
 
 def image_of_url(url: str, detail: str | None = None, extra: FrozenDict = EMPTY) -> Image:

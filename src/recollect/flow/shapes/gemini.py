@@ -57,8 +57,9 @@ def read(wire: Mapping[str, Any], where: str, calls: OpenCalls) -> Message:
     role = role_of(wire, _ROLES, where)
     parts = read_parts(wire.get("parts"), f"{where}.parts", role, calls)
     kept: Role = "tool" if role == "user" and any(isinstance(part, ToolResult) for part in parts) else role
-    how = ABSENT if wire.get("role") is None else "function" if wire["role"] == "function" else None
-    return Message(kept, parts, shape=NAME, extra=leftover(wire, {"role": True, "parts": True}, where, {"role": how}))
+    spelled = field({"role": ABSENT, **wire}, "role", str, where)
+    notes = {"role": spelled if spelled in (ABSENT, "function") else None}
+    return Message(kept, parts, shape=NAME, extra=leftover(wire, {"role": True, "parts": True}, where, notes))
 
 
 def read_parts(raw: Any, where: str, role: Role, calls: OpenCalls) -> tuple[Part, ...]:
@@ -88,9 +89,13 @@ def _read_text(wire: Wire, where: str, role: Role) -> Part:
     return Thinking(text, signature, extra=extra)
 
 
+def _id(wire: Wire, where: str) -> str | None:
+    return field(wire, "id", str, where) if "id" in wire else None
+
+
 def _read_call(wire: Wire, key: str, where: str, calls: OpenCalls) -> ToolCall:
     call, at = field(wire, key, dict, where), f"{where}.{key}"
-    name, call_id = field(call, "name", str, at), maybe(call, "id", str, at)
+    name, call_id = field(call, "name", str, at), _id(call, at)
     placed: dict[str, bool | None] = {"name": True, "args": True, "id": True}
     inside = leftover(call, placed, where, {"id": ABSENT if call_id is None else None})
     arguments = to_json(maybe(call, "args", dict, at) or {})
@@ -99,7 +104,7 @@ def _read_call(wire: Wire, key: str, where: str, calls: OpenCalls) -> ToolCall:
 
 def _read_result(wire: Wire, key: str, where: str, calls: OpenCalls) -> ToolResult:
     answer, at = field(wire, key, dict, where), f"{where}.{key}"
-    name, call_id = field(answer, "name", str, at), maybe(answer, "id", str, at)
+    name, call_id = field(answer, "name", str, at), _id(answer, at)
     text, how = _read_response(field(answer, "response", dict, at))
     notes = {"id": ABSENT if call_id is None else None, "response": how}
     inside = leftover(answer, {"name": True, "response": True, "id": True}, where, notes)
@@ -167,7 +172,8 @@ def _write_answer(result: ToolResult, inside: FrozenDict) -> Wire:
     response = json_object(result.text) if how == JSON else None
     if response is None:
         response = {"error" if result.is_error else "result" if how == "result" else "output": result.text}
-    return lay_out({"name": result.name or result.call_id, "response": response, "id": result.call_id}, inside)
+    name = result.call_id if result.name is None else result.name
+    return lay_out({"name": name, "response": response, "id": result.call_id}, inside)
 
 
 def _write_picture(image: Image) -> Wire:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from recollect.errors import InvalidTranscript
 from recollect.flow.shapes.common import (
     ABSENT,
     JSON,
@@ -102,7 +103,7 @@ def _read_calls(wire: Mapping[str, Any], where: str, calls: OpenCalls) -> tuple[
         _read_call(call, f"{where}.tool_calls[{i}]")
         for i, call in enumerate(maybe(wire, "tool_calls", list, where) or ())
     ]
-    if legacy := maybe(wire, "function_call", dict, where):
+    if (legacy := maybe(wire, "function_call", dict, where)) is not None:
         arguments, name, inside = _read_function(legacy, "arguments", f"{where}.function_call")
         made.append(ToolCall(calls.made(name, None), name, arguments, freeze_dict({"function_call": inside}, where)))
     return tuple(made)
@@ -118,12 +119,14 @@ def _read_call(raw: Any, where: str) -> ToolCall:
     key = "input" if kind == "custom" else "arguments"
     arguments, name, inside = _read_function(field(wire, kind, dict, where), key, f"{where}.{kind}")
     extra = leftover(
-        wire, {"id": True, "type": True, kind: True}, where, {kind: inside, "type": _kind_note(wire, kind)}
+        wire, {"id": True, "type": True, kind: True}, where, {kind: inside, "type": _kind_note(wire, kind, where)}
     )
     return ToolCall(call_id, name, arguments, extra)
 
 
-def _kind_note(wire: Mapping[str, Any], kind: str) -> Any:
+def _kind_note(wire: Mapping[str, Any], kind: str, where: str) -> Any:
+    if wire.get("type", kind) != kind:
+        raise InvalidTranscript(f"expected {kind!r}, got {wire['type']!r}", f"{where}.type")
     return ABSENT if "type" not in wire else kind if kind != "function" else None
 
 
@@ -139,10 +142,11 @@ def _read_function(wire: Mapping[str, Any], key: str, where: str, flat: bool = F
 def _read_result(wire: Mapping[str, Any], where: str, calls: OpenCalls) -> Message:
     legacy = wire["role"] == "function"
     name = maybe(wire, "name", str, where)
-    call_id = calls.answered(name, None) if legacy else field(wire, "tool_call_id", str, where)
+    call_id = None if legacy and "tool_call_id" not in wire else field(wire, "tool_call_id", str, where)
     placed: dict[str, bool | None] = {"role": True, "tool_call_id": True, "content": True, "name": bool(name)}
-    notes = {"role": "function", "tool_call_id": ABSENT} if legacy else None
-    result = ToolResult(call_id, _read_content(wire.get("content"), f"{where}.content"), name=name)
+    notes = {"role": legacy and "function", "tool_call_id": ABSENT if call_id is None else None}
+    content = _read_content(wire.get("content"), f"{where}.content")
+    result = ToolResult(calls.answered(name, None) if call_id is None else call_id, content, name=name)
     return Message("tool", (result,), shape=NAME, extra=leftover(wire, placed, where, notes))
 
 

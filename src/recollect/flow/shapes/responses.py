@@ -21,6 +21,7 @@ from recollect.flow.shapes.common import (
     of_kind,
     opaque,
     role_of,
+    to_json,
     words_of,
 )
 from recollect.frozen import EMPTY, FrozenDict, freeze_dict, thaw
@@ -99,7 +100,7 @@ def _read_reasoning(wire: Mapping[str, Any], where: str) -> Thinking:
     text = "\n\n".join(str(part.get("text", "")) for part in summary if isinstance(part, dict))
     signature = maybe(wire, "encrypted_content", str, where)
     placed: dict[str, bool | None] = {"type": True, "summary": True, "encrypted_content": bool(signature)}
-    notes = {"summary": None if summary == _summary(text) else summary}
+    notes = {"summary": None if to_json(summary) == to_json(_summary(text)) else summary}
     return Thinking(text, signature, extra=leftover(wire, placed, where, notes))
 
 
