@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.shared import shared_path
 
 from recollect.tokens import counter, estimate
+from tests.shared import shared_path
 
 
 def words(value: Any) -> Iterator[str]:

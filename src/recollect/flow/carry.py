@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from recollect.flow.shapes import Shape
-from recollect.flow.shapes.common import NOTHING, Word, json_object, pictures_beside
+from recollect.flow.shapes.wire import NOTHING, Word, json_object, pictures_beside
 from recollect.frozen import EMPTY, FrozenDict
 from recollect.types import Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 

@@ -9,7 +9,7 @@ from typing import Any
 from recollect.errors import InvalidTranscript
 from recollect.flow.carry import Carrier, Placed, join
 from recollect.flow.shapes import Shape, shape_of
-from recollect.flow.shapes.common import NOTHING, OpenCalls
+from recollect.flow.shapes.wire import NOTHING, OpenCalls
 from recollect.types import Message
 
 

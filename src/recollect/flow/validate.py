@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from recollect.flow.render import Rendered, render
 from recollect.flow.shapes import Shape, shape_of
-from recollect.flow.shapes.common import Fault, texts_in
+from recollect.flow.shapes.wire import Fault, texts_in
 from recollect.types import Message
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from recollect.errors import ConfigError
 from recollect.flow.shapes import anthropic, bedrock, gemini, openai, responses
-from recollect.flow.shapes.common import Fault, OpenCalls, Wire
+from recollect.flow.shapes.wire import Fault, OpenCalls, Wire
 from recollect.types import Message
 
 _TURNS: Final = {"user": "user", "tool": "user", "assistant": "assistant"}

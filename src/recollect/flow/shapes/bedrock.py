@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from recollect.errors import InvalidTranscript
-from recollect.flow.shapes.common import (
+from recollect.flow.shapes.wire import (
     JSON,
     NOTHING,
     NULL,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from recollect.errors import InvalidTranscript
-from recollect.flow.shapes.common import (
+from recollect.flow.shapes.wire import (
     ABSENT,
     JSON,
     LIST,
@@ -31,7 +31,7 @@ from recollect.flow.shapes.common import (
     unanswered,
     words_of,
 )
-from recollect.flow.shapes.common import from_json as read_json
+from recollect.flow.shapes.wire import from_json as read_json
 from recollect.frozen import EMPTY, FrozenDict, freeze_dict, thaw
 from recollect.types import Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from recollect.flow.shapes.common import (
+from recollect.flow.shapes.wire import (
     Fault,
     OpenCalls,
     Wire,
