@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from token_samples import texts
 
 from recollect.errors import ConfigError
 from recollect.tokens import counter, estimate
 from recollect.tokens.estimator import estimator
+from tests.tokens.token_samples import texts
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=300)
 SAMPLES = texts()
