@@ -44,10 +44,17 @@ def test_no_class_or_file_has_a_name_that_says_nothing() -> None:
 
 
 def test_the_public_names_are_the_ones_listed() -> None:
-    public = {n for n in vars(recollect) if not n.startswith("_")}
-    modules = {n for n in public if isinstance(getattr(recollect, n), type(recollect))}
-    assert public - modules == set(recollect.__all__)
     assert sorted(recollect.__all__) == recollect.__all__
+    assert [name for name in recollect.__all__ if not hasattr(recollect, name)] == []
+    assert sorted(recollect._HOME_OF) == recollect.__all__
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = recollect.nothing
+
+
+def test_the_package_can_be_imported_whole() -> None:
+    code = "from recollect import *; print(fit([Message('user', 'hi')], 100).messages[0].text)"
+    out = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "hi"
 
 
 def test_importing_is_light() -> None:
