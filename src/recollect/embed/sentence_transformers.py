@@ -23,12 +23,12 @@ class SentenceTransformersEmbedder:
             from sentence_transformers import SentenceTransformer
         except ImportError as error:
             raise ModelUnavailable(
-                model, "needs a package that is not here: pip install sentence-transformers (it brings torch)"
+                f"{model}: needs a package that is not here: pip install sentence-transformers (it brings torch)"
             ) from error
         try:
             self._model = SentenceTransformer(model, device=device)
         except (OSError, ValueError) as error:
-            raise ModelUnavailable(model, f"sentence-transformers can't load it: {error}") from error
+            raise ModelUnavailable(f"{model}: sentence-transformers can't load it: {error}") from error
         self._style = style_of(model)
         self.name = f"sentence-transformers:{model}"
 
