@@ -11,10 +11,10 @@ RecollectError
 │   ├── Conflict (ValueError)           what is kept says otherwise: same id with other content, a lease lost
 │   ├── NotFound (LookupError)          no such thing in this scope
 │   └── MigrationError (RuntimeError)   the store's schema can't be used by, or brought to, this version
-└── ModelError (RuntimeError)           a model or its provider failed: model, problem
-    ├── RateLimited                     too many requests: retry_after seconds, where the provider said so
-    ├── BadReply                        the reply is not what was asked for: wrong count, NaN, not JSON …
-    └── ModelUnavailable                it can't be loaded, reached or used with this key
+└── ModelError (RuntimeError)           a model's provider did not do what it was asked
+    ├── ModelUnavailable                it can't be reached, or fails; try again later
+    ├── RateLimited                     it asks for fewer requests: retry_after
+    └── BadReply                        its answer can't be understood
 """
 
 from __future__ import annotations
@@ -87,24 +87,20 @@ class MigrationError(StoreError, RuntimeError):
 
 
 class ModelError(RecollectError, RuntimeError):
-    """A model or its provider failed; nothing kept is lost by it."""
-
-    def __init__(self, model: str, problem: str) -> None:
-        self.model, self.problem = model, problem
-        super().__init__(f"{model}: {problem}")
-
-
-class RateLimited(ModelError):
-    """The provider wants fewer requests; `retry_after` is in seconds, None where it did not say."""
-
-    def __init__(self, model: str, problem: str, retry_after: float | None = None) -> None:
-        self.retry_after = retry_after
-        super().__init__(model, problem)
-
-
-class BadReply(ModelError):
-    """The model answered, but not with what was asked for; the answer was thrown away."""
+    """A provider did not do what it was asked; the message holds its own words."""
 
 
 class ModelUnavailable(ModelError):
-    """The model can't be loaded, reached, or used with this key; the message says which."""
+    """The provider can't be reached in time, or fails."""
+
+
+class RateLimited(ModelError):
+    """The provider asks for fewer requests; `retry_after` is in seconds, None where it did not say."""
+
+    def __init__(self, problem: str, retry_after: float | None = None) -> None:
+        self.retry_after = retry_after
+        super().__init__(problem)
+
+
+class BadReply(ModelError):
+    """The provider's answer can't be understood."""

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ from recollect.embed.hashing import HashingEmbedder
 from recollect.embed.http import HttpEmbedder
 from recollect.embed.onnx import OnnxEmbedder
 from recollect.embed.style import Style, style_in, style_of
-from recollect.errors import ConfigError, ModelUnavailable
+from recollect.errors import ConfigError, MissingExtra, ModelUnavailable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -198,6 +199,30 @@ def test_without_a_model_auto_is_none_and_says_so_once(
     (record,) = [record for record in caplog.records if record.name == "recollect.embed"]
     assert record.levelno == logging.WARNING
     assert "pull e5-small-v2" in record.getMessage() or "recollect[local]" in record.getMessage()
+
+
+@pytest.mark.skipif(find_spec("sentence_transformers") is not None, reason="sentence-transformers is installed")
+def test_without_sentence_transformers_its_models_are_refused_with_the_command() -> None:
+    with pytest.raises(ModelUnavailable, match="pip install sentence-transformers"):
+        embed.open("sentence-transformers:all-MiniLM-L6-v2")
+
+
+@pytest.mark.parametrize(
+    ("module", "opening"),
+    [
+        ("onnxruntime", OnnxEmbedder),
+        ("tokenizers", OnnxEmbedder),
+        ("httpx2", lambda folder: HttpEmbedder("x", "http://127.0.0.1:1").embed(["x"])),
+    ],
+)
+def test_without_an_extra_the_error_has_the_command(
+    module: str, opening: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for file in ("model.onnx", "tokenizer.json"):
+        (tmp_path / file).write_text('{"model": {"type": "WordLevel", "vocab": {}, "unk_token": ""}}')
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtra, match=rf"{module}.*pip install 'recollect\[(local|http)\]'"):
+        opening(tmp_path)
 
 
 def test_importing_the_package_loads_no_library() -> None:

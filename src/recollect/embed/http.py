@@ -57,7 +57,7 @@ class HttpEmbedder:
         parts = [self._request(batch) for batch in _batches(prepared)]
         for part in parts:
             if part.shape[1] != self.__dict__.setdefault("dimension", int(part.shape[1])):
-                raise BadReply(self.name, f"sent vectors of {part.shape[1]} numbers, before of {self.dimension}")
+                raise BadReply(f"{self.name}: sent vectors of {part.shape[1]} numbers, before of {self.dimension}")
         return unit(self.name, np.concatenate(parts))
 
     def _request(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -84,7 +84,7 @@ class HttpEmbedder:
             raise ConfigError("the address of the embedding server is not a valid one: see OPENAI_BASE_URL") from error
         except httpx2.RequestError as error:
             problem = f"{type(error).__name__} at {urlsplit(self._url).hostname}: is the server up and reachable?"
-            raise _Retry(ModelUnavailable(self.name, problem)) from error
+            raise _Retry(ModelUnavailable(f"{self.name}: {problem}")) from error
         if not reply.is_success:
             self._refuse(reply, key)
         return reply
@@ -104,12 +104,12 @@ class HttpEmbedder:
         problem = f"answered {reply.status_code}: {(said.replace(key, '***') if key else said)[:300]}"
         after = _seconds(reply.headers.get("retry-after"))
         if reply.status_code == 429:
-            raise _Retry(RateLimited(self.name, problem, after), after)
+            raise _Retry(RateLimited(f"{self.name}: {problem}", after), after)
         if reply.status_code in (408, 409) or reply.status_code >= 500:
-            raise _Retry(ModelUnavailable(self.name, problem), after)
+            raise _Retry(ModelUnavailable(f"{self.name}: {problem}"), after)
         if reply.status_code in (401, 403):
             problem += ". Set OPENAI_API_KEY to a key for this server (OPENAI_BASE_URL)"
-        raise ModelUnavailable(self.name, problem)
+        raise ModelUnavailable(f"{self.name}: {problem}")
 
 
 class _Retry(Exception):
@@ -152,14 +152,14 @@ def _vectors(name: str, reply: Response, count: int) -> NDArray[np.float32]:
         placed = {item.get("index", place): item["embedding"] for place, item in enumerate(data)}
         received = len(data)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise BadReply(name, "the reply is not an embeddings list: is this an /v1/embeddings server?") from error
+        raise BadReply(f"{name}: the reply is not an embeddings list: is this an /v1/embeddings server?") from error
     if received != count or set(placed) != set(range(count)):
-        raise BadReply(name, f"asked for {count} vectors, {received} came, numbered {sorted(map(str, placed))[:5]}…")
+        raise BadReply(f"{name}: asked for {count} vectors, {received} came, numbered {sorted(map(str, placed))[:5]}…")
     try:
         with np.errstate(over="ignore"):
             rows = np.array([placed[place] for place in range(count)], np.float32)
     except (ValueError, TypeError, OverflowError) as error:
-        raise BadReply(name, "the vectors are not numbers, or not of one length") from error
+        raise BadReply(f"{name}: the vectors are not numbers, or not of one length") from error
     if rows.ndim != 2 or rows.shape[1] == 0:
-        raise BadReply(name, "the vectors are not lists of numbers")
+        raise BadReply(f"{name}: the vectors are not lists of numbers")
     return rows

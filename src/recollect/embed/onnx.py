@@ -55,7 +55,7 @@ class OnnxModel:
             out: NDArray[np.float32] = self._session.run([self._output], arrays)[0][0]
         except Exception as error:
             problem = f"fails on a text of {len(encoded.ids)} tokens ({error}): is max_tokens in recollect.json right?"
-            raise ModelUnavailable(str(self._folder), problem) from error
+            raise ModelUnavailable(f"{self._folder}: {problem}") from error
         return out
 
 
@@ -67,7 +67,7 @@ def _tokenizer(folder: Path) -> Any:
     try:
         return Tokenizer.from_file(str(folder / "tokenizer.json"))
     except Exception as error:
-        raise ModelUnavailable(str(folder), f"tokenizer.json can't be read: {error}") from error
+        raise ModelUnavailable(f"{folder}: tokenizer.json can't be read: {error}") from error
 
 
 def _session(folder: Path, threads: int) -> Any:
@@ -82,7 +82,7 @@ def _session(folder: Path, threads: int) -> Any:
     try:
         return onnxruntime.InferenceSession(str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"])
     except Exception as error:
-        raise ModelUnavailable(str(folder), f"model.onnx can't be loaded: {error}") from error
+        raise ModelUnavailable(f"{folder}: model.onnx can't be loaded: {error}") from error
 
 
 class OnnxEmbedder:

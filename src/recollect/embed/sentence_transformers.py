@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from recollect.embed.embedder import Kind, unit
 from recollect.embed.style import style_of
-from recollect.errors import MissingExtra, ModelUnavailable
+from recollect.errors import ModelUnavailable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,18 +22,20 @@ class SentenceTransformersEmbedder:
         try:
             from sentence_transformers import SentenceTransformer
         except ImportError as error:
-            raise MissingExtra("sentence-transformers", "sentence-transformers", f"'{model}'") from error
+            raise ModelUnavailable(
+                f"{model}: needs a package that is not here: pip install sentence-transformers (it brings torch)"
+            ) from error
         try:
             self._model = SentenceTransformer(model, device=device)
         except (OSError, ValueError) as error:
-            raise ModelUnavailable(model, f"sentence-transformers can't load it: {error}") from error
+            raise ModelUnavailable(f"{model}: sentence-transformers can't load it: {error}") from error
         self._style = style_of(model)
         self.name = f"sentence-transformers:{model}"
 
-    @property
+    @cached_property
     def dimension(self) -> int:
         """The length of each vector."""
-        return int(self._model.get_sentence_embedding_dimension())
+        return int(self.embed([""]).shape[1])
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> NDArray[np.float32]:
         """One unit vector a text, in order."""

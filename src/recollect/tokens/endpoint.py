@@ -52,7 +52,7 @@ def llamacpp_counter(base: str) -> Counter:
     def ask(text: str) -> int:
         tokens = _post(url, {"content": text}).get("tokens")
         if not isinstance(tokens, list):
-            raise BadReply(url, "answered without a list of tokens")
+            raise BadReply(f"{url} answered without a list of tokens")
         return len(tokens)
 
     return _remembered(ask)
@@ -105,25 +105,25 @@ def _post(url: str, body: Mapping[str, Any], headers: Mapping[str, str] | None =
     except HTTPError as error:
         raise _refused(url, error) from None
     except (OSError, HTTPException) as error:
-        raise ModelUnavailable(url, f"can't be reached: {error}. Is the server running?") from error
+        raise ModelUnavailable(f"{url} can't be reached: {error}. Is the server running?") from error
     except ValueError as error:
-        raise BadReply(url, f"did not answer with JSON: {error}") from error
+        raise BadReply(f"{url} did not answer with JSON: {error}") from error
     if not isinstance(answer, dict):
-        raise BadReply(url, f"answered with a {type(answer).__name__}, not an object")
+        raise BadReply(f"{url} answered with a {type(answer).__name__}, not an object")
     return answer
 
 
 def _refused(url: str, error: HTTPError) -> ModelError | ConfigError:
     with error:
-        said = f"answered {error.code}: {error.read(2000).decode('utf-8', 'replace').strip()}"
+        said = f"{url} answered {error.code}: {error.read(2000).decode('utf-8', 'replace').strip()}"
     if error.code == 429:
-        return RateLimited(url, said)
+        return RateLimited(said)
     if error.code >= 500:
-        return ModelUnavailable(url, said)
-    return ConfigError(f"{url}: {said}")
+        return ModelUnavailable(said)
+    return ConfigError(said)
 
 
 def _number(value: Any, url: str) -> int:
     if type(value) is not int or value < 0:
-        raise BadReply(url, f"answered with {value!r} where a number of tokens belongs")
+        raise BadReply(f"{url} answered with {value!r} where a number of tokens belongs")
     return value
