@@ -273,4 +273,4 @@ class LlamaMemory(LlamaBuffer):
 
     def prompt(self) -> Sequence[Any]:
         found = self.loop.run_until_complete(self.memory.aget())
-        return self.history[-len(found) :]
+        return self.history[len(self.history) - len(found) :]

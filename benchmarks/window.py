@@ -46,7 +46,7 @@ BUDGET, STEPS, RUNS, CAP = 8_000, 500, 9, 30.0
 SIZES = (1_000, 10_000, 100_000)
 BUDGETS = (8_000, 32_000)
 SPEED = (RecollectCheck, Recollect, RecollectCounting, Pruner, Strands, TrimMessages, LlamaMemory, LlamaBuffer)
-PREFIX = (Recollect, TrimMessages, StrandsAgent, LastItems, LlamaBuffer)
+PREFIX = (Recollect, TrimMessages, StrandsAgent, LastItems, LlamaBuffer, LlamaMemory)
 PEERS = ("langchain-core", "strands-agents", "llama-index-core")
 
 
