@@ -18,7 +18,7 @@ from recollect.errors import BudgetTooSmall, ConfigError
 from recollect.flow.receipt import Entry, Receipt, Verdict
 from recollect.flow.shorten import Count
 from recollect.flow.squeeze import Edit, ladder
-from recollect.types import Message
+from recollect.types import Message, ToolCall, ToolResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,16 +168,16 @@ class Window:
             raise BudgetTooSmall(self._tokens, int(self._ceiling), shown)
 
     def _take(self, message: Message, tokens: int) -> None:
-        index = len(self._messages)
+        index, role = len(self._messages), message.role
         self._messages.append(message)
         self._counts.append(tokens)
         if self._view is not None:
             self._view.append(message)
         self._tokens += tokens
-        if message.role == "system":
+        if role == "system":
             self._systems.append(index)
             return
-        if message.role == "user" or not self._turns:
+        if role == "user" or not self._turns:
             self._turns.append(_Turn(index))
         turn = self._turns[-1]
         turn.cost += tokens
@@ -189,20 +189,27 @@ class Window:
 
     def _tie(self, message: Message, index: int) -> None:
         """Keep a result in the turn of its call, also where a user spoke in between."""
-        for result in message.tool_results:
-            home = self._turn_of(self._calls.pop(result.call_id, index))
-            if home < self._first and self._turns[home] not in self._pinned:
-                self._apply(index, Edit(None, 0, "its call was dropped before"))
-                return
-            if home < self._first:
-                self._reopen(home)
-            while home < len(self._turns) - 1:
-                late, early = self._turns.pop(), self._turns[-1]
-                early.cost += late.cost
-                early.size += late.size
-                early.pinned |= late.pinned
-        for call in message.tool_calls:
-            self._calls[call.id] = index
+        for part in message.parts:
+            if part.__class__ is ToolCall:
+                self._calls[part.id] = index
+            elif part.__class__ is ToolResult:
+                call = self._calls.pop(part.call_id, index)
+                if call < self._turns[-1].start and not self._join(self._turn_of(call)):
+                    self._apply(index, Edit(None, 0, "its call was dropped before"))
+                    return
+
+    def _join(self, home: int) -> bool:
+        """Make the turns from `home` on one turn; False where that turn is out of the window."""
+        if home < self._first:
+            if self._turns[home] not in self._pinned:
+                return False
+            self._reopen(home)
+        while home < len(self._turns) - 1:
+            late, early = self._turns.pop(), self._turns[-1]
+            early.cost += late.cost
+            early.size += late.size
+            early.pinned |= late.pinned
+        return True
 
     def _reopen(self, home: int) -> None:
         """Move the cut back to a turn that was kept behind it; what was dropped since then stays dropped."""
