@@ -324,7 +324,7 @@ REFUSED: dict[str, tuple[str, list[Any], int, str, str]] = {
         [GEMINI_USER, {"role": "model", "parts": [{"text": "hi"}]}],
         1,
         "contents[1].role",
-        "Please ensure that multiturn requests end with a user role or a function response.",
+        "Please ensure that multiturn requests ends with a user role or a function response.",
     ),
     "gemini: nothing said": (
         "gemini",
