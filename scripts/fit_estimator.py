@@ -47,7 +47,7 @@ Weights = tuple[int, int, bytes, dict[bytes, int]]
 GROUPS: dict[bytes, float] = {
     **{bytes([byte]): 1.0 for byte in range(0x21, 0x7F) if not chr(byte).isdigit() and not chr(byte).isupper()},
     string.ascii_uppercase.encode(): 1.0,
-    bytes([*range(9), *range(11, 32), 127]): 1.0,
+    bytes([*range(9), *range(14, 32), 127]): 1.0,
     **{bytes(range(first, last + 1)): 2.0 for first, last in
        ((0xC0, 0xCD), (0xCE, 0xCF), (0xD0, 0xD3), (0xD4, 0xD6), (0xD7, 0xD7), (0xD8, 0xDB), (0xDC, 0xDF))},
     **{bytes(range(first, last + 1)): 3.0 for first, last in

@@ -126,6 +126,13 @@ def test_common_text_is_not_over_counted_by_much(name: str, most: float) -> None
         assert estimate(SAMPLES[name]) <= (1 + most) * counter(f"tiktoken:{encoding}")(SAMPLES[name])
 
 
+@pytest.mark.parametrize("blank", [" ", "\n", "\t", "\r\n", "\r", "\v", "\f", " \n", "\n ", "\n\n  ", "\u3000", "\x00"])
+@pytest.mark.parametrize("times", [50, 200, 5000])
+@pytest.mark.parametrize("encoding", ["o200k_base", "cl100k_base"])
+def test_white_space_however_long_is_not_under_counted(blank: str, times: int, encoding: str) -> None:
+    assert estimate(blank * times) >= counter(f"tiktoken:{encoding}")(blank * times)
+
+
 def test_a_long_text_counts_at_least_the_sum_of_what_it_must() -> None:
     assert estimate("word " * 1000) >= 1000
     assert estimate("字" * 1000) >= 1000

@@ -46,12 +46,14 @@ def _only(kept: bytes) -> bytes:
 
 _DIGITS: Final = b"0123456789"
 _WORDS: Final = bytes([*range(0x41, 0x5B), *range(0x61, 0x7B), *range(0x80, 0x100)])
-_SIGNS: Final = bytes(byte for byte in range(0x80) if byte not in _WORDS + _DIGITS + b" \t\r\n")
+_SIGNS: Final = bytes(byte for byte in range(0x80) if byte not in _WORDS + _DIGITS + b" \t\n\v\f\r")
 ONLY_WORDS, ONLY_SIGNS, ONLY_DIGITS = _only(_WORDS), _only(_SIGNS), _only(_DIGITS)
 KINDS: Final = bytes.maketrans(
-    _WORDS + _SIGNS + _DIGITS + b"\r", b"x" * len(_WORDS) + b"." * len(_SIGNS) + b"0" * len(_DIGITS) + b"\n"
+    _WORDS + _SIGNS + _DIGITS + b"\v\f", b"x" * len(_WORDS) + b"." * len(_SIGNS) + b"0" * len(_DIGITS) + b"\r\r"
 )
-BLANKS: Final = (b"x\n", b"0\n", b" \n", b"x  ", b"0  ", b".  ", b"\n  ", b" 0", b"....\n")
+BLANKS: Final = (
+    b"x\n", b"0\n", b" \n", b"....\n", b"\n" * 8, b"\r", b"x  ", b"0  ", b".  ", b"\n  ", b" " * 64, b" 0",
+)  # fmt: skip
 """Where blanks and newlines are a token: `x` stands for any letter, `0` for a digit, `.` for a sign.
 
 A newline is one with the few signs in front of it, a single blank with what follows unless that is a digit.
