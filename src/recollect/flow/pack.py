@@ -78,7 +78,7 @@ def one_by_one(moments: Iterable[Moment]) -> list[Hit]:
     return [_hit([(moment, turn_line(moment))]) for moment in moments]
 
 
-def distinct(moments: Iterable[Moment], words: Words) -> Iterator[Moment]:
+def distinct(moments: Iterable[Moment]) -> Iterator[Moment]:
     """The moments without those that say nearly the same as an earlier one."""
     seen: list[set[str]] = []
     exact: set[str] = set()
@@ -86,7 +86,7 @@ def distinct(moments: Iterable[Moment], words: Words) -> Iterator[Moment]:
         if moment.text in exact:
             continue
         exact.add(moment.text)
-        said = set(words(moment.text))
+        said = set(moment.text.lower().split())
         if len(said) > 3 and any(len(said & other) >= ALIKE * len(said | other) for other in seen):
             continue
         seen.append(said)

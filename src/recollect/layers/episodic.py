@@ -24,7 +24,8 @@ NEAREST: Final = 1_024
 """How many of the turns nearest in meaning are asked for; the others count as equally far."""
 MAX_QUERY: Final = 4_000
 """Characters of a question that are looked at."""
-FETCH: Final = 64
+FETCH: Final = 16
+"""How many turns are read from the log at first; each further time it is twice as many."""
 KEPT_SCOPES: Final = 64
 MIN_SCORE: Final = 7.0
 """An answer that was scored lower than this is not recalled; one without a score is."""
@@ -72,8 +73,8 @@ class Episodic:
             return columns
 
     def _found(self, within: Scope, question: str, at: datetime) -> Iterator[Moment]:
-        """The turns that `within` covers, best first, each said once; read from the log as far as they are asked for."""
-        yield from distinct(self._ranked(within, question[:MAX_QUERY], at), words)
+        """The turns that `within` covers, best first, none twice; read from the log as far as they are asked for."""
+        yield from distinct(self._ranked(within, question[:MAX_QUERY], at))
 
     def _ranked(self, within: Scope, question: str, at: datetime) -> Iterator[Moment]:
         columns = self._columns(within.owner)
@@ -85,8 +86,7 @@ class Episodic:
             scores = score(turns, self._question(columns, question, at))
             ids, session = columns.ids, columns.session(within.session) if within.session else None
         order = [n for n in best_first(scores) if session is None or turns.session[n] == session]
-        for start in range(0, len(order), FETCH):
-            places = order[start : start + FETCH]
+        for places in _ever_more(order):
             entries = self.store.log.get(within, [ids[n][1] for n in places])
             by_id = {(entry.scope.session, entry.message.id): entry for entry in entries}
             for n in places:
@@ -116,6 +116,13 @@ class Episodic:
         )
         places = ((columns.places.get((match.scope.session or "", match.id)), match.score) for match in matches)
         return {place: cosine for place, cosine in places if place is not None}
+
+
+def _ever_more(order: list[int]) -> Iterator[list[int]]:
+    start, size = 0, FETCH
+    while start < len(order):
+        yield order[start : start + size]
+        start, size = start + size, size * 2
 
 
 def _good(entry: Entry) -> bool:
