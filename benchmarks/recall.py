@@ -204,24 +204,24 @@ def latency(quick: bool) -> tuple[str, list[Goal]]:
 def searches(turns: int, others: int, times: int) -> tuple[float, list[float]]:
     dice = Random(turns)
     common = [f"word{n}" for n in range(3_000)]
-    with tempfile.TemporaryDirectory() as folder:
-        with Memory.open(Path(folder) / "m.db", embedder=HashingEmbedder(384), durability="normal") as memory:
-            start = datetime(2023, 1, 1, tzinfo=UTC)
-            for user, size in (("me", turns), *((f"user {n}", 1_000) for n in range(others // 1_000))):
-                for block in range(0, size, 1_000):
-                    texts = [
-                        " ".join(dice.choices(common, k=dice.randint(8, 40))) for _ in range(min(1_000, size - block))
-                    ]
-                    batch = [
-                        Message("user" if n % 2 else "assistant", text, at=start + timedelta(minutes=block + n))
-                        for n, text in enumerate(texts)
-                    ]
-                    memory.session(f"s{block}", user=user).add_many(batch)
-            memory.drain()
-            chat = memory.session("question", user="me")
-            first = timed(lambda: chat.recall("word1 word2 word3", 800))
-            asked = [" ".join(dice.choices(common, k=6)) for _ in range(times)]
-            return first, [timed(lambda q=q: chat.recall(q, 800)) for q in asked]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Memory.open(Path(folder) / "m.db", embedder=HashingEmbedder(384), durability="normal") as memory,
+    ):
+        start = datetime(2023, 1, 1, tzinfo=UTC)
+        for user, size in (("me", turns), *((f"user {n}", 1_000) for n in range(others // 1_000))):
+            for block in range(0, size, 1_000):
+                texts = [" ".join(dice.choices(common, k=dice.randint(8, 40))) for _ in range(min(1_000, size - block))]
+                batch = [
+                    Message("user" if n % 2 else "assistant", text, at=start + timedelta(minutes=block + n))
+                    for n, text in enumerate(texts)
+                ]
+                memory.session(f"s{block}", user=user).add_many(batch)
+        memory.drain()
+        chat = memory.session("question", user="me")
+        first = timed(lambda: chat.recall("word1 word2 word3", 800))
+        asked = [" ".join(dice.choices(common, k=6)) for _ in range(times)]
+        return first, [timed(lambda q=q: chat.recall(q, 800)) for q in asked]
 
 
 def timed(act: Callable[[], object]) -> float:
