@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect import ConfigError, Memory, Message, Session
+from recollect import ConfigError, Filter, Memory, Message, Scope, Session
 from recollect.embed.hashing import HashingEmbedder
 
 START = datetime(2023, 5, 8, 12, tzinfo=UTC)
@@ -76,12 +76,21 @@ def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
 
 
 def test_changing_the_model_loses_nothing(tmp_path: Path) -> None:
-    for size in (64, 96):
-        with Memory.open(tmp_path / "m.db", embedder=HashingEmbedder(size)) as memory:
-            chat = memory.session("trip", user="ada")
-            chat.add("user", f"The garden has {size} roses.")
-            memory.drain()
-            assert any("64 roses" in hit.text for hit in chat.recall("roses in the garden"))
+    with Memory.open(tmp_path / "m.db", embedder=HashingEmbedder(64)) as memory:
+        memory.session("trip", user="ada").add("user", "The garden has roses.")
+        memory.session("work", user="ada").add("user", "The office has plants.")
+        assert memory.drain() <= 2
+    with Memory.open(tmp_path / "m.db", embedder=HashingEmbedder(96), former=HashingEmbedder(64)) as memory:
+        chat = memory.session("trip", user="ada")
+        chat.add("user", "The balcony has herbs.")
+        before = chat.recall("gardening with roses")
+        assert "roses" in before[0].text
+        assert before.relevance > 0
+        memory.reindex()
+        memory.drain()
+        asked = HashingEmbedder(96).embed(["roses"], kind="query")[0]
+        assert len(memory.store.index.nearest(Scope("default", "ada"), asked, HashingEmbedder(96).name)) == 3
+        assert "roses" in chat.recall("gardening with roses")[0].text
 
 
 def test_search_gives_one_turn_a_hit_best_first_at_most_k(memory: Memory) -> None:
@@ -179,6 +188,26 @@ def test_ten_thousand_identical_turns_are_one(tmp_path: Path) -> None:
         chat.add("user", "We are there now.")
         hits = chat.search("Are we there yet?", k=5)
         assert len(hits) == 2
+
+
+def test_filters_hold_and_relevance_tells_if_anything_is_to_the_point(memory: Memory) -> None:
+    chat = memory.session("trip", user="ada")
+    fill(chat)
+    found = chat.search("peanuts", k=9, where=Filter(roles=("assistant",)))
+    assert [hit.text.split("\n")[1].split(":")[0] for hit in found] == ["assistant"] * len(found) != []
+    late = chat.search("peanuts", k=9, where=Filter(since=START + timedelta(minutes=4)))
+    assert 0 < len(late) <= 2
+    assert chat.search("peanuts", where=Filter(metadata={"topic": "none"})) == []
+    assert 0 <= chat.recall("zebra quantum").relevance < chat.recall("allergic to peanuts").relevance <= 1
+
+
+def test_recency_lifts_the_newer_of_two_alike(memory: Memory) -> None:
+    chat = memory.session("trip", user="ada")
+    for days, colour in ((0, "red"), (300, "blue")):
+        chat.add(Message("user", f"My favourite colour is {colour}.", at=START + timedelta(days=days)))
+    memory.drain()
+    asked = START + timedelta(days=301)
+    assert "blue" in chat.search("favourite colour", k=1, at=asked, recency=2.0)[0].text
 
 
 @pytest.mark.parametrize(("field", "value"), [("budget", -1), ("k", -5)])

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from recollect.flow.window import Window
     from recollect.layers.working import fit, reduce
     from recollect.memory import Memory, Session
+    from recollect.store.values import Filter
     from recollect.tokens import TokenCounter, counter, estimate, recommended_budget
-    from recollect.types import Hit, Image, Message, Opaque, Part, Scope, Text, Thinking, ToolCall, ToolResult
+    from recollect.types import Hit, Image, Message, Opaque, Part, Recalled, Scope, Text, Thinking, ToolCall, ToolResult
 
 __all__ = [
     "BudgetTooSmall",
@@ -27,6 +28,7 @@ __all__ = [
     "Conversation",
     "ConversationMemory",
     "Entry",
+    "Filter",
     "Hit",
     "Image",
     "InvalidTranscript",
@@ -36,6 +38,7 @@ __all__ = [
     "Opaque",
     "Part",
     "Problem",
+    "Recalled",
     "Receipt",
     "RecollectError",
     "Rendered",
@@ -68,8 +71,21 @@ _HOMES = {
     "flow.window": ("Window",),
     "layers.working": ("fit", "reduce"),
     "memory": ("Memory", "Session"),
+    "store.values": ("Filter",),
     "tokens": ("TokenCounter", "counter", "estimate", "recommended_budget"),
-    "types": ("Hit", "Image", "Message", "Opaque", "Part", "Scope", "Text", "Thinking", "ToolCall", "ToolResult"),
+    "types": (
+        "Hit",
+        "Image",
+        "Message",
+        "Opaque",
+        "Part",
+        "Recalled",
+        "Scope",
+        "Text",
+        "Thinking",
+        "ToolCall",
+        "ToolResult",
+    ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -21,10 +21,10 @@ from recollect.embed import Embedder
 from recollect.embed.cached import CachedEmbedder
 from recollect.errors import ConfigError, RecollectError
 from recollect.layers.embedding import JOB, Embedding
-from recollect.layers.episodic import Episodic
-from recollect.store import Erased, Store
+from recollect.layers.episodic import MAX_QUERY, Asked, Episodic
+from recollect.store import ANY, Erased, Filter, Store
 from recollect.tokens import TokenCounter, count_message, estimate
-from recollect.types import Hit, Message, Part, Role, Scope
+from recollect.types import Message, Part, Recalled, Role, Scope
 
 log = logging.getLogger("recollect")
 
@@ -40,6 +40,7 @@ class Memory:
         kept_in: Store,
         *,
         embedder: Embedder | None = None,
+        former: Embedder | None = None,
         counter: TokenCounter = estimate,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -47,7 +48,7 @@ class Memory:
         self.counter = counter
         self.clock = clock
         self.embedder = CachedEmbedder(embedder) if embedder else None
-        self.episodic = Episodic(kept_in, counter, self.embedder)
+        self.episodic = Episodic(kept_in, counter, self.embedder, former)
         self._background = _Background(Embedding(kept_in, embedder)) if embedder else None
 
     @classmethod
@@ -56,23 +57,35 @@ class Memory:
         url: str | Path | None = None,
         *,
         embedder: str | Embedder | None = "auto",
+        former: str | Embedder | None = None,
         counter: TokenCounter = estimate,
         durability: store.Durability = "full",
     ) -> Memory:
         """The memory in a file (or at a `postgresql://` address); without one, `memory.db` in the data folder.
 
         `embedder` is one, its name as `embed.open` takes it, or None to go by keywords alone; `auto` is the local
-        model where it was pulled.
+        model where it was pulled. After a change of model, `former` is the one used before: its vectors serve until
+        `reindex` has given every message one of the new model.
         """
         if url is None:
             url = embed.models.data_dir() / "memory.db"
             url.parent.mkdir(parents=True, exist_ok=True)
-        opened = embed.open(embedder) if isinstance(embedder, str) else embedder
-        return cls(store.open(str(url), durability=durability), embedder=opened, counter=counter)
+        new, old = (embed.open(which) if isinstance(which, str) else which for which in (embedder, former))
+        return cls(store.open(str(url), durability=durability), embedder=new, former=old, counter=counter)
 
     def session(self, id: str, *, user: str = "default", tenant: str = "default") -> Session:
         """One conversation of a user; it is there as soon as something is added to it."""
         return Session(self, Scope(tenant, user, id))
+
+    def reindex(self, tenant: str = "default", progress: store.Progress | None = None) -> None:
+        """Build the keyword index anew, and let the background give a vector to every message that has none."""
+        self.store.reindex(progress)
+        before: int | None = None
+        while self.embedder and (page := self.store.log.sessions(Scope(tenant), before=before)):
+            for session in page:
+                self.store.jobs.enqueue(session.scope, [JOB])
+            before = page[-1].position
+        self.wake()
 
     def drain(self) -> int:
         """Do all waiting background work now; how many vectors were made."""
@@ -132,21 +145,35 @@ class Session:
         k: int | None = None,
         at: datetime | None = None,
         scope: Literal["user", "session"] = "user",
-    ) -> list[Hit]:
+        *,
+        where: Filter = ANY,
+        recency: float = 0.0,
+    ) -> Recalled:
         """The turns that answer the question, best first, within `budget` tokens and at most `k`.
 
         Each hit holds turns of one session in the order of time, under their date. `at` is when the question is
-        asked, if not now: "last May" counts from there. `scope` is all of the user's sessions, or this one.
+        asked, if not now: "last May" counts from there. `scope` is all of the user's sessions, or this one; `where`
+        narrows it by time, role and metadata. `recency` is what a turn of today gains over an old one.
         """
         _not_negative(budget=budget, k=k)
-        return self.memory.episodic.recall(self._within(scope), question, budget, k, at or self.memory.clock())
+        return self.memory.episodic.recall(self._asked(question, at, scope, where, recency), budget, k)
 
     def search(
-        self, question: str, k: int = 10, at: datetime | None = None, scope: Literal["user", "session"] = "user"
-    ) -> list[Hit]:
+        self,
+        question: str,
+        k: int = 10,
+        at: datetime | None = None,
+        scope: Literal["user", "session"] = "user",
+        *,
+        where: Filter = ANY,
+        recency: float = 0.0,
+    ) -> Recalled:
         """The `k` best turns, one a hit, best first: `recall` without a budget."""
         _not_negative(k=k)
-        return self.memory.episodic.search(self._within(scope), question, k, at or self.memory.clock())
+        return self.memory.episodic.search(self._asked(question, at, scope, where, recency), k)
+
+    def _asked(self, question: str, at: datetime | None, scope: str, where: Filter, recency: float) -> Asked:
+        return Asked(question[:MAX_QUERY], at or self.memory.clock(), self._within(scope), where, recency)
 
     def _within(self, scope: str) -> Scope:
         if scope not in ("user", "session"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TypeAlias
@@ -282,3 +282,14 @@ class Hit:
     score: float
     at: datetime
     session: str
+
+
+class Recalled(list[Hit]):
+    """Hits, best first. `relevance`, from 0 to 1, tells how near the best turn is: is anything here to the point?
+
+    It is the cosine of the nearest turn or, without a model, the share of the question's words that one turn holds.
+    """
+
+    def __init__(self, hits: Iterable[Hit] = (), relevance: float = 0.0) -> None:
+        super().__init__(hits)
+        self.relevance = relevance

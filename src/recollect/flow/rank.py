@@ -2,7 +2,7 @@
 
     score = 1.0 meaning + 0.3 neighbours' meaning + 0.8 keywords in the turn and around it + 0.6 speaker
           + 1.0 the user's own words + 1.0 date - 0.2 it asks something itself - 2.0 not said yet
-          - 0.3 for each doubling of its length beyond 80 tokens
+          - 0.3 for each doubling of its length beyond 80 tokens + recency (0 unless asked for)
           + 0.3 x the best score in its session
 
 The weights were chosen on the development half of two sets of conversations; `docs/recall.md` has each one's worth.
@@ -35,6 +35,8 @@ LONG_WORDS: Final = 100
 REACH, LENT = 2, 0.5
 """How many turns on each side lend their words, and what such a word counts."""
 K1, B = 1.2, 0.75
+HALF_LIFE: Final = 30
+"""Days after which a turn counts half as recent."""
 DATE_SLACK: Final = 10
 """People tell of an event some days after it; before it, a third of that."""
 
@@ -67,6 +69,7 @@ class Question:
     today: int
     speaker: int | None = None
     prefer_own: bool = False
+    recency: float = 0.0
 
 
 def score(turns: Turns, question: Question) -> Numbers:
@@ -75,6 +78,8 @@ def score(turns: Turns, question: Question) -> Numbers:
     total += DATE * dated(turns.day, question.periods)
     total += ASKS * turns.asks + NOT_YET * (turns.day > question.today)
     total += LENGTH * np.log2(np.maximum(turns.tokens / LONG_TOKENS, 1.0))
+    if question.recency:
+        total += question.recency * 0.5 ** (np.maximum(question.today - turns.day, 0) / HALF_LIFE)
     if question.speaker is not None:
         total += SPEAKER * (turns.speaker == question.speaker)
     if question.prefer_own:
@@ -96,6 +101,15 @@ def meaning(turns: Turns, known: Mapping[int, float]) -> tuple[Numbers, Numbers]
     neighbours = has_before.astype(np.float64) + has_after
     around = np.where(neighbours > 0, total / np.maximum(neighbours, 1.0), middle)
     return _from(middle, near), _from(float(np.median(around)), around)
+
+
+def aligned(old: Mapping[int, float], new: Mapping[int, float]) -> dict[int, float]:
+    """Another model's cosines on the scale of this one's: median to median, best to best."""
+    if not old or not new:
+        return dict(old)
+    middle, wanted = float(np.median(list(old.values()))), float(np.median(list(new.values())))
+    stretch = (max(new.values()) - wanted) / max(max(old.values()) - middle, 1e-6)
+    return {place: wanted + (cosine - middle) * stretch for place, cosine in old.items()}
 
 
 def keywords(turns: Turns, postings: Sequence[Posting]) -> Numbers:

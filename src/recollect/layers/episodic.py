@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
@@ -13,15 +13,16 @@ from typing import Final
 
 from recollect.embed import Embedder
 from recollect.flow.pack import Moment, distinct, one_by_one, pack
-from recollect.flow.rank import Question, best_first, score
+from recollect.flow.rank import Numbers, Question, aligned, best_first, score
 from recollect.flow.when import periods
 from recollect.layers.columns import Columns, speaker_of
-from recollect.store import MESSAGE, Entry, Filter, Store
+from recollect.store import ANY, MESSAGE, Entry, Filter, Item, Store
 from recollect.store.words import COMMON, query_words, words
-from recollect.types import Hit, Scope
+from recollect.types import Recalled, Scope
 
 NEAREST: Final = 1_024
 """How many of the turns nearest in meaning are asked for; the others count as equally far."""
+MESSAGES: Final = Filter(kinds=(MESSAGE,))
 MAX_QUERY: Final = 4_000
 """Characters of a question that are looked at."""
 FETCH: Final = 16
@@ -39,24 +40,50 @@ _ASKS_ASSISTANT: Final = re.compile(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question, when it is asked, where its answer may lie, and how much newness counts."""
+
+    text: str
+    at: datetime
+    within: Scope
+    where: Filter = ANY
+    recency: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranking:
+    order: list[int] = field(default_factory=list)
+    ids: list[tuple[str, str]] = field(default_factory=list)
+    scores: Numbers | Sequence[float] = ()
+    relevance: float = 0.0
+
+
 @dataclass(slots=True, eq=False)
 class Episodic:
-    """Recall over a store. Without an embedder it goes by words alone."""
+    """Recall over a store. Without an embedder it goes by words alone.
+
+    `former` is the embedder used before: its vectors serve until the new one's are made.
+    """
 
     store: Store
     count: Callable[[str], int]
     embedder: Embedder | None = None
+    former: Embedder | None = None
     _kept: OrderedDict[Scope, Columns] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def recall(self, within: Scope, question: str, budget: int, k: int | None, at: datetime) -> list[Hit]:
-        """Hits of the turns that answer a question asked at that time, best first, within the budget."""
-        asked = set(query_words(question[:MAX_QUERY]))
-        return pack(islice(self._found(within, question, at), k), budget, self.count, words, asked)
+    def recall(self, asked: Asked, budget: int, k: int | None) -> Recalled:
+        """Hits of the turns that answer the question, best first, within the budget."""
+        ranking = self._rank(asked)
+        moments = islice(distinct(self._read(asked, ranking)), k)
+        matter = set(query_words(asked.text))
+        return Recalled(pack(moments, budget, self.count, words, matter), ranking.relevance)
 
-    def search(self, within: Scope, question: str, k: int, at: datetime) -> list[Hit]:
+    def search(self, asked: Asked, k: int) -> Recalled:
         """The `k` best turns, a hit each."""
-        return one_by_one(islice(self._found(within, question, at), k))
+        ranking = self._rank(asked)
+        return Recalled(one_by_one(islice(distinct(self._read(asked, ranking)), k)), ranking.relevance)
 
     def forget(self, scope: Scope) -> None:
         """Drop what is kept in memory of a scope whose messages were erased."""
@@ -72,48 +99,52 @@ class Episodic:
                 self._kept.popitem(last=False)
             return columns
 
-    def _found(self, within: Scope, question: str, at: datetime) -> Iterator[Moment]:
-        """The turns that `within` covers, best first, none twice; read from the log as far as they are asked for."""
-        yield from distinct(self._ranked(within, question[:MAX_QUERY], at))
-
-    def _ranked(self, within: Scope, question: str, at: datetime) -> Iterator[Moment]:
-        columns = self._columns(within.owner)
+    def _rank(self, asked: Asked) -> _Ranking:
+        columns = self._columns(asked.within.owner)
         with columns.lock:
             columns.refresh(self.store, self.count)
-            if not len(columns) or not question.strip():
-                return
-            turns = columns.turns()
-            scores = score(turns, self._question(columns, question, at))
-            ids, session = columns.ids, columns.session(within.session) if within.session else None
+            if not len(columns) or not asked.text.strip():
+                return _Ranking()
+            turns, question = columns.turns(), self._question(columns, asked)
+            scores = score(turns, question)
+            session = columns.session(asked.within.session) if asked.within.session else None
         order = [n for n in best_first(scores) if session is None or turns.session[n] == session]
-        for places in _ever_more(order):
-            entries = self.store.log.get(within, [ids[n][1] for n in places])
+        return _Ranking(order, columns.ids, scores, _relevance(question, len(turns.session)))
+
+    def _read(self, asked: Asked, ranking: _Ranking) -> Iterator[Moment]:
+        """The ranked turns from the log, best first, as far as they are asked for; what is gone there is left out."""
+        for places in _ever_more(ranking.order):
+            entries = self.store.log.get(asked.within, [ranking.ids[n][1] for n in places])
             by_id = {(entry.scope.session, entry.message.id): entry for entry in entries}
             for n in places:
-                if (entry := by_id.get(ids[n])) and _good(entry):
-                    yield _moment(entry, float(scores[n]))
+                if (entry := by_id.get(ranking.ids[n])) and _passes(entry, asked.where):
+                    yield _moment(entry, float(ranking.scores[n]))
 
-    def _question(self, columns: Columns, question: str, at: datetime) -> Question:
-        today = at.astimezone(UTC).date()
-        named = [] if columns.with_assistant else _named(question, columns.speakers)
+    def _question(self, columns: Columns, asked: Asked) -> Question:
+        today = asked.at.astimezone(UTC).date()
+        named = [] if columns.with_assistant else _named(asked.text, columns.speakers)
         dropped = {word for speaker in columns.speakers for word in words(speaker)}
-        asked = [word for word in query_words(question) if word not in dropped]
         return Question(
-            self._meaning(columns, question),
-            columns.postings(asked),
-            periods(question, today),
+            self._meaning(columns, asked.text),
+            columns.postings([word for word in query_words(asked.text) if word not in dropped]),
+            periods(asked.text, today),
             today.toordinal(),
             columns.speakers[named[0]] if len(named) == 1 else None,
-            columns.with_assistant and not _ASKS_ASSISTANT.search(question),
+            columns.with_assistant and not _ASKS_ASSISTANT.search(asked.text),
+            asked.recency,
         )
 
     def _meaning(self, columns: Columns, question: str) -> dict[int, float] | None:
         if self.embedder is None:
             return None
-        vector = self.embedder.embed([question], kind="query")[0]
-        matches = self.store.index.nearest(
-            columns.scope, vector, self.embedder.name, NEAREST, where=Filter(kinds=(MESSAGE,))
-        )
+        near = self._near(columns, question, self.embedder)
+        if self.former is None:
+            return near
+        return {**aligned(self._near(columns, question, self.former), near), **near}
+
+    def _near(self, columns: Columns, question: str, embedder: Embedder) -> dict[int, float]:
+        vector = embedder.embed([question], kind="query")[0]
+        matches = self.store.index.nearest(columns.scope, vector, embedder.name, NEAREST, where=MESSAGES)
         places = ((columns.places.get((match.scope.session or "", match.id)), match.score) for match in matches)
         return {place: cosine for place, cosine in places if place is not None}
 
@@ -125,9 +156,26 @@ def _ever_more(order: list[int]) -> Iterator[list[int]]:
         start, size = start + size, size * 2
 
 
-def _good(entry: Entry) -> bool:
-    given = entry.message.metadata.get("score")
-    return not isinstance(given, (int, float)) or given >= MIN_SCORE
+def _relevance(question: Question, turns: int) -> float:
+    if question.meaning:
+        return min(1.0, max(0.0, *question.meaning.values(), 0.0))
+    if not question.postings:
+        return 0.0
+    held = [0] * turns
+    for places, _ in question.postings:
+        for place in places:
+            held[place] += 1
+    return max(held) / len(question.postings)
+
+
+def _passes(entry: Entry, where: Filter) -> bool:
+    message = entry.message
+    given = message.metadata.get("score")
+    if isinstance(given, (int, float)) and given < MIN_SCORE:
+        return False
+    return where is ANY or where.passes(
+        Item(MESSAGE, message.id, at=message.at, role=message.role, metadata=message.metadata, position=entry.position)
+    )
 
 
 def _moment(entry: Entry, points: float) -> Moment:
