@@ -6,17 +6,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
-import yaml
-from pydantic import Field, ValidationError, field_validator
-from pydantic_settings import (
-    BaseSettings,
-    DotEnvSettingsSource,
-    EnvSettingsSource,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-)
+from recollect.errors import ConfigError, MissingExtra
 
-from recollect.errors import ConfigError
+try:
+    import yaml
+    from pydantic import Field, ValidationError, field_validator
+    from pydantic_settings import (
+        BaseSettings,
+        DotEnvSettingsSource,
+        EnvSettingsSource,
+        PydanticBaseSettingsSource,
+        SettingsConfigDict,
+    )
+except ImportError as error:
+    raise MissingExtra("pydantic-settings", "settings", "reading settings") from error
 
 FILE: Final = "providers.yaml"
 SECTION: Final = "agent"
@@ -34,8 +37,8 @@ class Settings(BaseSettings):
     context_budget: int = Field(default=8000, gt=0, description="tokens of conversation in a prompt")
     conversation_window: int | None = Field(default=None, gt=0, description="messages in a prompt, not tokens")
     low_water: float = Field(default=0.7, gt=0, le=1, description="the part of the budget a cut goes down to")
-    min_turns: int = Field(default=1, ge=0, description="newest turns that always stay")
-    min_messages: int = Field(default=2, ge=0, description="newest messages that always stay")
+    min_turns: int = Field(default=1, ge=1, description="newest turns that always stay")
+    min_messages: int = Field(default=2, ge=1, description="newest messages that always stay")
     counter: str = Field(default="estimate", min_length=1, description="the token counter, by name")
 
     @property
@@ -47,6 +50,18 @@ class Settings(BaseSettings):
         if self.conversation_window is not None and "context_budget" not in self.model_fields_set:
             return "messages", self.conversation_window
         return "tokens", self.context_budget
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The same as arguments for `fit`: `fit(messages, **settings.options)`."""
+        kind, number = self.limit
+        return {
+            "budget" if kind == "tokens" else "last_messages": number,
+            "counter": self.counter,
+            "low_water": self.low_water,
+            "min_turns": self.min_turns,
+            "min_messages": self.min_messages,
+        }
 
     @field_validator("*", mode="before")
     @classmethod

@@ -9,6 +9,7 @@ from typing import Any, Final
 from recollect.errors import BudgetTooSmall, ConfigError
 from recollect.flow.window import Limits, Window
 from recollect.tokens import REPLY_TOKENS, TokenCounter, count_message, count_tools, estimate
+from recollect.tokens import counter as open_counter
 from recollect.types import Message
 
 REDUCE_TO: Final = (0.7, 0.5, 0.3)
@@ -19,7 +20,7 @@ def fit(
     messages: Sequence[Message],
     budget: int | None = None,
     *,
-    counter: TokenCounter = estimate,
+    counter: TokenCounter | str = estimate,
     tools: Sequence[Mapping[str, Any]] = (),
     last_messages: int | None = None,
     last_turns: int | None = None,
@@ -32,11 +33,12 @@ def fit(
     All system messages and pinned turns stay, then the newest turns; order is kept, and tool calls stay with their
     results. Over the budget it cuts to `low_water` of it. `last_messages` and `last_turns` hold it to a number
     instead or as well. The window goes on: `fit([], 8_000)` is an empty one to `append` to. `tools` are the schemas
-    that go along with the request. Raises BudgetTooSmall where what must stay does not fit.
+    that go along with the request; `counter` is a function of the text or the name of one. Raises BudgetTooSmall where what must stay does not fit.
     """
     limits = Limits(budget, last_messages, last_turns, low_water, min_turns, min_messages)
-    overhead = REPLY_TOKENS + (count_tools(tools, counter) if tools else 0)
-    window = Window(partial(count_message, count=counter), limits, overhead)
+    count = open_counter(counter) if isinstance(counter, str) else counter
+    overhead = REPLY_TOKENS + count_tools(tools, count)
+    window = Window(partial(count_message, count=count), limits, overhead)
     window.extend(messages)
     window.check()
     return window
@@ -47,7 +49,7 @@ def reduce(
     attempt: int,
     reported_limit: int | None = None,
     *,
-    counter: TokenCounter = estimate,
+    counter: TokenCounter | str = estimate,
     tools: Sequence[Mapping[str, Any]] = (),
 ) -> Window:
     """A strictly smaller window after the provider said the context overflowed; `attempt` is 1, 2 or 3.
