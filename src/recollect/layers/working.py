@@ -33,7 +33,8 @@ def fit(
     All system messages and pinned turns stay, then the newest turns; order is kept, and tool calls stay with their
     results. Over the budget it cuts to `low_water` of it. `last_messages` and `last_turns` hold it to a number
     instead or as well. The window goes on: `fit([], 8_000)` is an empty one to `append` to. `tools` are the schemas
-    that go along with the request; `counter` is a function of the text or the name of one. Raises BudgetTooSmall where what must stay does not fit.
+    that go along with the request; `counter` is a function of the text, or the name of one. Raises BudgetTooSmall
+    where what must stay does not fit.
     """
     limits = Limits(budget, last_messages, last_turns, low_water, min_turns, min_messages)
     count = open_counter(counter) if isinstance(counter, str) else counter
