@@ -15,7 +15,8 @@ from recollect.errors import ConfigError, InvalidTranscript
 from recollect.flow.receipt import Receipt
 from recollect.flow.window import Window
 from recollect.tokens import TokenCounter, count_message, estimate
-from recollect.types import Message, Part, Role
+from recollect.tokens import counter as open_counter
+from recollect.types import Message, Part, Role, messages_only, with_zone
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +107,11 @@ class ConversationMemory:
 
     def __init__(
         self,
-        counter: TokenCounter = estimate,
+        counter: TokenCounter | str = estimate,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._lock = threading.Lock()
-        self._count = partial(count_message, count=counter)
+        self._count = partial(count_message, count=open_counter(counter))
         self._clock = clock
         self._pruned: list[Pruned] = []
         self._window = Window(self._count)
@@ -154,7 +155,7 @@ class ConversationMemory:
 
     def add_many(self, messages: Iterable[Message]) -> tuple[Message, ...]:
         """Keep a batch, whole or not at all."""
-        batch = [(message, self._count(message)) for message in messages]
+        batch = [(message, self._count(message)) for message in messages_only(messages)]
         with self._lock:
             now, seen = self._clock(), dict[str, Message]()
             for message, _ in batch:
@@ -173,7 +174,7 @@ class ConversationMemory:
 
     def where(self, **metadata: Any) -> tuple[Message, ...]:
         """The messages whose metadata have all these values."""
-        return self.search(**metadata)
+        return tuple(message for message in self.messages if _has(message, metadata))
 
     def search(
         self,
@@ -186,6 +187,7 @@ class ConversationMemory:
     ) -> tuple[Message, ...]:
         """The messages that hold `text` in any case, from `since` on and before `until`, with these metadata."""
         wanted = text.casefold()
+        since, until = with_zone(since) if since else None, with_zone(until) if until else None
 
         def fits(message: Message) -> bool:
             at = message.at
@@ -193,7 +195,7 @@ class ConversationMemory:
                 (role is None or message.role == role)
                 and (since is None or (at is not None and at >= since))
                 and (until is None or (at is not None and at < until))
-                and all(message.metadata.get(key) == value for key, value in metadata.items())
+                and _has(message, metadata)
                 and wanted in message.text.casefold()
             )
 
@@ -258,6 +260,10 @@ class ConversationMemory:
         self._arrivals += 1
         self._window.append(kept, tokens)
         return kept
+
+
+def _has(message: Message, metadata: Mapping[str, Any]) -> bool:
+    return all(key in message.metadata and message.metadata[key] == value for key, value in metadata.items())
 
 
 def _same(message: Message, there: Message) -> None:

@@ -50,16 +50,18 @@ class InvalidTranscript(RecollectError, ValueError):
 class BudgetTooSmall(RecollectError, ValueError):
     """What must stay needs more tokens than the budget allows; `ledger` lists it by message."""
 
-    def __init__(self, needed: int, allowed: int, ledger: Sequence[Any] = ()) -> None:
-        self.needed, self.allowed, self.ledger = needed, allowed, tuple(ledger)
+    def __init__(self, needed: int, allowed: int, ledger: Sequence[Any] = (), overhead: int = 0) -> None:
+        self.needed, self.allowed, self.ledger, self.overhead = needed, allowed, tuple(ledger), overhead
         super().__init__(
             f"{needed} tokens must stay, the budget is {allowed}: {needed - allowed} too many. "
-            f"Raise the budget, or shorten or unpin the largest: {self._largest()}"
+            f"Raise the budget, or make smaller what takes most: {self._largest()}"
         )
 
     def _largest(self) -> str:
-        top = sorted(self.ledger, key=lambda entry: -entry.tokens)[:3]
-        return ", ".join(f"message {e.index} ({e.role}, {e.tokens})" for e in top) or "nothing is listed"
+        """System messages, pinned turns, the newest messages and `min_turns` are what must stay; tools come on top."""
+        parts = [(e.shown, f"message {e.index} ({e.role}, {e.shown})") for e in self.ledger]
+        parts.append((self.overhead, f"tools and the reply ({self.overhead})"))
+        return ", ".join(text for _, text in sorted(parts, key=lambda part: -part[0])[:3])
 
 
 class StoreError(RecollectError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
@@ -44,6 +45,8 @@ EMPTY: Final = FrozenDict()
 
 def freeze(value: Any, where: str = "value") -> Any:
     """The same JSON value, frozen all the way down; anything that is not JSON is refused by its path."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidTranscript(f"{value} is not JSON: use a finite number, or none", where)
     if value is None or isinstance(value, (str, bool, int, float, FrozenDict, FrozenList)):
         return value
     if isinstance(value, Mapping):
@@ -64,7 +67,10 @@ def freeze_dict(value: Mapping[str, Any] | None, where: str) -> FrozenDict:
         return value
     if not isinstance(value, Mapping):
         raise InvalidTranscript(f"expected a mapping, got a {type(value).__name__}", where)
-    frozen: FrozenDict = freeze(value, where)
+    try:
+        frozen: FrozenDict = freeze(value, where)
+    except RecursionError:
+        raise InvalidTranscript("it is nested too deeply, or holds itself", where) from None
     return frozen
 
 

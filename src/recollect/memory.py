@@ -24,7 +24,7 @@ from recollect.layers.embedding import JOB, Embedding
 from recollect.layers.episodic import MAX_QUERY, Asked, Episodic
 from recollect.store import ANY, Erased, Filter, Store
 from recollect.tokens import TokenCounter, count_message, estimate
-from recollect.types import Message, Part, Recalled, Role, Scope
+from recollect.types import Message, Part, Recalled, Role, Scope, messages_only
 
 log = logging.getLogger("recollect")
 
@@ -126,7 +126,7 @@ class Session:
 
     def add_many(self, messages: Iterable[Message]) -> tuple[Message, ...]:
         """Keep a batch, whole or not at all. It is found by its words at once, by its meaning within seconds."""
-        memory, batch = self.memory, list(messages)
+        memory, batch = self.memory, messages_only(messages)
         tokens = [count_message(message, memory.counter) for message in batch]
         entries = memory.store.log.append(self.scope, batch, tokens=tokens, jobs=[JOB] if memory.embedder else [])
         memory.wake()
@@ -173,6 +173,8 @@ class Session:
         return self.memory.episodic.search(self._asked(question, at, scope, where, recency), k)
 
     def _asked(self, question: str, at: datetime | None, scope: str, where: Filter, recency: float) -> Asked:
+        if not isinstance(question, str):
+            raise ConfigError(f"a question is text, not a {type(question).__name__}")
         return Asked(question[:MAX_QUERY], at or self.memory.clock(), self._within(scope), where, recency)
 
     def _within(self, scope: str) -> Scope:

@@ -12,11 +12,19 @@ from typing import Any, Final, Literal, TypeAlias
 from recollect.errors import ConfigError, InvalidTranscript
 from recollect.frozen import EMPTY, FrozenDict, freeze_dict, thaw
 
+READ_WITH_PARSE: Final = "read a provider's messages with parse(raw, shape)"
+
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 ROLES: Final = ("system", "user", "assistant", "tool")
 
 # `extra`, on parts and messages, holds the fields of the wire shape a value was parsed from that have
 # no place of their own here, so that the way back to the same shape is exact.
+
+
+def _text(what: str, **fields: Any) -> None:
+    for name, value in fields.items():
+        if not isinstance(value, str):
+            raise InvalidTranscript(f"the {name} of {what} must be text, got a {type(value).__name__}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +33,9 @@ class Text:
 
     text: str
     extra: FrozenDict = EMPTY
+
+    def __post_init__(self) -> None:
+        _text("a text", text=self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +60,11 @@ class ToolCall:
     arguments: str = "{}"
     extra: FrozenDict = EMPTY
 
+    def __post_init__(self) -> None:
+        if isinstance(self.arguments, Mapping):
+            object.__setattr__(self, "arguments", json.dumps(thaw(self.arguments), ensure_ascii=False))
+        _text("a tool call", id=self.id, name=self.name, arguments=self.arguments)
+
     @property
     def input(self) -> Any:
         """The arguments as a value; raises ValueError where the model wrote broken JSON."""
@@ -64,6 +80,16 @@ class ToolResult:
     is_error: bool = False
     name: str | None = None
     extra: FrozenDict = EMPTY
+
+    def __post_init__(self) -> None:
+        _text("a tool result", call_id=self.call_id)
+        if isinstance(self.content, str):
+            return
+        if not isinstance(self.content, (list, tuple)) or not all(
+            isinstance(part, (Text, Image, Opaque)) for part in self.content
+        ):
+            raise InvalidTranscript("a tool result holds text, or a list of Text, Image and Opaque parts")
+        object.__setattr__(self, "content", tuple(self.content))
 
     @property
     def text(self) -> str:
@@ -124,7 +150,7 @@ class Message:
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:
-            raise InvalidTranscript(f"role {self.role!r} is not one of {', '.join(ROLES)}")
+            raise InvalidTranscript(f"role {self.role!r} is not one of {', '.join(ROLES)}; {READ_WITH_PARSE}")
         if type(self.content) is not str:
             object.__setattr__(self, "content", _parts(self.role, self.content))
         if type(self.metadata) is not FrozenDict:
@@ -133,8 +159,11 @@ class Message:
             object.__setattr__(self, "extra", freeze_dict(self.extra, "extra"))
         for name in ("at", "received"):
             when = getattr(self, name)
-            if when is not None and when.tzinfo is None:
-                object.__setattr__(self, name, when.replace(tzinfo=UTC))
+            if when is None:
+                continue
+            if not isinstance(when, datetime):
+                raise InvalidTranscript(f"`{name}` must be a datetime, got {when!r}")
+            object.__setattr__(self, name, with_zone(when))
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -229,6 +258,22 @@ class Scope:
     def owner(self) -> Scope:
         """The same scope without its session."""
         return Scope(self.tenant, self.user)
+
+
+def with_zone(when: datetime) -> datetime:
+    """The same moment with a zone: UTC where none was given."""
+    return when.replace(tzinfo=UTC) if when.tzinfo is None else when
+
+
+def messages_only(messages: Iterable[Message]) -> list[Message]:
+    """The messages as a list; what is no Message is refused with what to do about it."""
+    found = list(messages)
+    for index, message in enumerate(found):
+        if not isinstance(message, Message):
+            raise InvalidTranscript(
+                f"expected a Message, got a {type(message).__name__}; {READ_WITH_PARSE}", f"[{index}]"
+            )
+    return found
 
 
 def _parts(role: str, content: Any) -> tuple[Part, ...]:

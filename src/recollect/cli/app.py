@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli.shell import Json, Where, bar, err, machine, opened, out, table, telling_errors
+from recollect.cli.shell import Json, Where, address, bar, err, machine, opened, out, table, telling_errors
 from recollect.embed import models as weights
 
 app = typer.Typer(help="The memory of LLM agents.", no_args_is_help=True, pretty_exceptions_enable=False)
@@ -57,7 +57,8 @@ def backup(path: Annotated[Path, typer.Argument(help="A file that is not there y
     """
     with opened(store) as opened_store:
         opened_store.backup(path)
-    out.print(f"{path} holds everything up to now. Bring it back with: recollect restore {path}", highlight=False)
+    back = f"recollect restore {path} --store {address(store)}"
+    out.print(f"{path} holds everything up to now. Bring it back with: {back}", highlight=False)
 
 
 @app.command()

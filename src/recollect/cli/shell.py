@@ -16,7 +16,7 @@ from rich.table import Table
 
 from recollect import store as stores
 from recollect.embed.models import data_dir
-from recollect.errors import RecollectError
+from recollect.errors import ConfigError, RecollectError
 
 out = Console()
 err = Console(stderr=True)
@@ -54,7 +54,7 @@ def opened(where: str | None, must_exist: bool = True) -> Iterator[stores.Store]
     with telling_errors():
         url = address(where)
         if must_exist and "://" not in url and not Path(url).exists():
-            raise FileNotFoundError(f"there is no store at {url}: name one by --store or RECOLLECT_STORE")
+            raise ConfigError(f"there is no store at {url}: name one by --store or RECOLLECT_STORE")
         with stores.open(url) as store:
             yield store
 

@@ -42,15 +42,21 @@ class _Packed:
 
     count: Count
     groups: dict[str, list[tuple[Moment, str]]] = field(default_factory=dict)
+    days: set[tuple[str, str]] = field(default_factory=set)
     used: int = 0
 
     def cost(self, moment: Moment, line: str) -> int:
-        """The tokens a line adds: itself, its end, and the date where its session has none yet."""
-        heading = 0 if moment.session in self.groups else self.count(day_line(moment.at)) + 1
-        return heading + self.count(line) + 1
+        """The tokens a line adds: itself, its end, and its day where that is not there yet.
+
+        A line may split those of another day, so each new day after a session's first is counted twice.
+        """
+        day = day_line(moment.at)
+        times = 0 if (moment.session, day) in self.days else 2 if moment.session in self.groups else 1
+        return times * (self.count(day) + 1) + self.count(line) + 1
 
     def take(self, moment: Moment, line: str) -> None:
         self.used += self.cost(moment, line)
+        self.days.add((moment.session, day_line(moment.at)))
         self.groups.setdefault(moment.session, []).append((moment, line))
 
     def hits(self) -> list[Hit]:
@@ -115,9 +121,10 @@ def _joined(sentences: list[str], kept: set[int]) -> str:
 def _hit(group: list[tuple[Moment, str]]) -> Hit:
     best = max(moment.score for moment, _ in group)
     timely = sorted(group, key=lambda pair: pair[0].order)
-    first = timely[0][0]
-    text = "\n".join([day_line(first.at), *(line for _, line in timely)])
-    return Hit(tuple(moment.id for moment, _ in timely), text, best, first.at, first.session)
+    first, lines, day = timely[0][0], list[str](), ""
+    for moment, line in timely:
+        lines += [line] if day_line(moment.at) == day else [day := day_line(moment.at), line]
+    return Hit(tuple(moment.id for moment, _ in timely), "\n".join(lines), best, first.at, first.session)
 
 
 def day_line(at: datetime) -> str:

@@ -56,11 +56,17 @@ class Receipt:
         yield f"{self.tokens:,} tokens, {self.overhead:,} of them overhead; {limit}; {fates}"
 
 
+def _together(one: Entry, next_one: Entry) -> bool:
+    return (
+        one.verdict == next_one.verdict == "dropped" and one.rule == next_one.rule and next_one.index == one.index + 1
+    )
+
+
 def _runs(entries: tuple[Entry, ...]) -> Iterator[list[Entry]]:
     """Neighbours dropped by one rule share a line; everything else has its own."""
     run: list[Entry] = []
     for entry in entries:
-        if run and not (entry.verdict == "dropped" == run[-1].verdict and entry.rule == run[-1].rule):
+        if run and not (_together(run[-1], entry)):
             yield run
             run = []
         run.append(entry)

@@ -10,7 +10,7 @@ from recollect.errors import InvalidTranscript
 from recollect.flow.carry import Carrier, Placed, join
 from recollect.flow.shapes import Shape, shape_of
 from recollect.flow.shapes.wire import NOTHING, OpenCalls
-from recollect.types import Message
+from recollect.types import Message, messages_only
 
 
 class Rendered(list[dict[str, Any]]):
@@ -87,7 +87,7 @@ def _moment(value: Any) -> datetime | None:
 
 def render(messages: Sequence[Message], shape: str) -> Rendered:
     """The messages in a provider's shape, joined and split as it demands; what was read from it comes out the same."""
-    target = shape_of(shape)
+    target, messages = shape_of(shape), messages_only(messages)
     names = {call.id: call.name for message in messages for call in message.tool_calls} if target.named else {}
     carrier = Carrier(target, names)
     placed = [item for i, message in enumerate(messages) for item in _placed(message, i, carrier)]

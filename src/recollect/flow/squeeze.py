@@ -42,7 +42,8 @@ def ladder(
     """The measures for these turns (indexes into `messages`), to be taken group by group while over the budget.
 
     1. old tool results to head and tail; 2. the newest ones to a quarter of the budget; 3. old steps out, but for a
-    turn's last one, pinned ones and the last `keep_last` messages; 4. every result to a line; 5. old words to a line.
+    turn's last one, pinned ones and the last `keep_last` messages; 4. every result to a line; 5. old words to a
+    quarter of the budget; 6. old words to a line.
     """
     by_turn = [list(steps(messages, turn)) for turn in turns]
     shown = [index for turn in turns for index in turn]
@@ -67,4 +68,5 @@ def ladder(
     yield shortened([i for i in results if i in newest], quarter, "large tool result shortened")
     yield Rung(([(index, gone) for index in step] for step in spare), drops=True)
     yield shortened(results, LINE_TOKENS, "tool result shortened to a line")
+    yield shortened(old_words, quarter, "old words shortened", shorten_words)
     yield shortened(old_words, LINE_TOKENS, "old words shortened to a line", shorten_words)

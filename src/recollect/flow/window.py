@@ -33,6 +33,8 @@ class Limits:
     min_messages: int = 2
 
     def __post_init__(self) -> None:
+        if self.budget is not None and not isinstance(self.budget, int):
+            raise ConfigError(f"budget is {self.budget!r}; it must be a whole number of tokens")
         if not 0 < self.low_water <= 1:
             raise ConfigError(f"low_water is {self.low_water}; it must be above 0 and at most 1")
         for name, least in (("last_messages", 1), ("last_turns", 1), ("min_turns", 1), ("min_messages", 1)):
@@ -143,7 +145,7 @@ class Window:
         if shown:
             self._squeeze(budget, budget)
         if self._tokens > budget:
-            error = BudgetTooSmall(self._tokens, budget, [e for e in self._entries() if e.verdict != "dropped"])
+            error = self._too_small(budget)
             self._first, self._tokens, self._pinned, self._edits = first, tokens, pinned, edits
             for turn, cost, size in shown:
                 turn.cost, turn.size = cost, size
@@ -164,8 +166,11 @@ class Window:
     def check(self) -> None:
         """Raise BudgetTooSmall, with the ledger, where what must stay is over the budget."""
         if self._tokens > self._ceiling:
-            shown = [entry for entry in self._entries() if entry.verdict != "dropped"]
-            raise BudgetTooSmall(self._tokens, int(self._ceiling), shown)
+            raise self._too_small(int(self._ceiling))
+
+    def _too_small(self, budget: int) -> BudgetTooSmall:
+        shown = [entry for entry in self._entries() if entry.verdict != "dropped"]
+        return BudgetTooSmall(self._tokens, budget, shown, self.overhead)
 
     def _take(self, message: Message, tokens: int) -> None:
         index, role = len(self._messages), message.role

@@ -26,15 +26,17 @@ class Embedding:
     store: Store
     embedder: Embedder
     worker: str = field(default_factory=lambda: uuid.uuid4().hex)
+    _busy: threading.Lock = field(default_factory=threading.Lock)
 
     def work(self, stop: threading.Event | None = None) -> int:
-        """How many vectors were made; works until no job is due, or until told to stop."""
+        """How many vectors were made; works until no job is due, or until told to stop. One thread at a time."""
         made = 0
-        while not (stop and stop.is_set()):
-            jobs = self.store.jobs.claim((JOB.kind,), worker=self.worker, lease=LEASE)
-            if not jobs:
-                break
-            made += self._do(jobs[0])
+        with self._busy:
+            while not (stop and stop.is_set()):
+                jobs = self.store.jobs.claim((JOB.kind,), worker=self.worker, lease=LEASE)
+                if not jobs:
+                    break
+                made += self._do(jobs[0])
         return made
 
     def _do(self, job: Job) -> int:

@@ -10,7 +10,7 @@ from recollect.errors import BudgetTooSmall, ConfigError
 from recollect.flow.window import Limits, Window
 from recollect.tokens import REPLY_TOKENS, TokenCounter, count_message, count_tools, estimate
 from recollect.tokens import counter as open_counter
-from recollect.types import Message
+from recollect.types import Message, messages_only
 
 REDUCE_TO: Final = (0.7, 0.5, 0.3)
 LIMIT_MARGIN: Final = (0.9, 0.75, 0.6)
@@ -37,10 +37,10 @@ def fit(
     where what must stay does not fit.
     """
     limits = Limits(budget, last_messages, last_turns, low_water, min_turns, min_messages)
-    count = open_counter(counter) if isinstance(counter, str) else counter
+    count = counter if counter is estimate else open_counter(counter)
     overhead = REPLY_TOKENS + count_tools(tools, count)
     window = Window(partial(count_message, count=count), limits, overhead)
-    window.extend(messages)
+    window.extend(messages_only(messages))
     window.check()
     return window
 

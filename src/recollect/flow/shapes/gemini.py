@@ -190,7 +190,7 @@ def _write_picture(image: Image) -> Wire:
 def read_system(raw: Any, where: str) -> Message:
     """The system instruction as a Message."""
     if isinstance(raw, str):
-        return Message("system", raw, shape=NAME)
+        return Message("system", raw, shape=NAME, extra=FrozenDict(text=True))
     wire = expect(raw, dict, where)
     parts = read_parts(wire.get("parts"), f"{where}.parts", "system", OpenCalls())
     return Message("system", parts, shape=NAME, extra=leftover(wire, {"parts": True}, where))
@@ -198,8 +198,8 @@ def read_system(raw: Any, where: str) -> Message:
 
 def write_system(messages: list[Message]) -> Any:
     """The system instruction of all system messages."""
-    if len(messages) == 1 and messages[0].shape == NAME and isinstance(messages[0].content, str):
-        return messages[0].content
+    if len(messages) == 1 and messages[0].extra.get("text") is True:
+        return messages[0].text
     extra = messages[0].extra if len(messages) == 1 else FrozenDict()
     return lay_out({"parts": [part for message in messages for part in write_parts(message)]}, extra)
 
