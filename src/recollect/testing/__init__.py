@@ -3,6 +3,7 @@
 Call `pytest.register_assert_rewrite("recollect.testing")` in your conftest.py for readable failures.
 """
 
+from recollect.testing.memory import MemorySuite
 from recollect.testing.stores import StoreSuite
 
-__all__ = ["StoreSuite"]
+__all__ = ["MemorySuite", "StoreSuite"]

@@ -1,0 +1,265 @@
+"""One conversation in memory: add messages, read them, find them, prune them. Safe under threads and asyncio."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, Protocol
+
+from recollect.errors import ConfigError, InvalidTranscript
+from recollect.flow.receipt import Receipt
+from recollect.flow.window import Window
+from recollect.tokens import TokenCounter, count_message, estimate
+from recollect.types import Message, Part, Role
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """One pruning: when, and how many messages and tokens went."""
+
+    at: datetime
+    messages: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """What a conversation holds, by role, and what was pruned from it."""
+
+    messages: int
+    tokens: int
+    roles: Mapping[str, int]
+    pruned: tuple[Pruned, ...]
+
+
+class Conversation(Protocol):
+    """What every conversation memory does; `recollect.testing.MemorySuite` checks an implementation.
+
+    Whatever is handed out is immutable. A batch is added whole: no reader ever sees half of it.
+    """
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """All messages, in the order they came."""
+
+    @property
+    def count(self) -> int:
+        """How many messages there are."""
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of all messages, counted as they came."""
+
+    @property
+    def important(self) -> tuple[Message, ...]:
+        """The messages whose metadata say `important: true`."""
+
+    def add(self, message: Message | Role, content: str | Sequence[Part] = "", **fields: Any) -> Message:
+        """Keep a message, given whole or by role and content; returns it with its id and times set."""
+
+    def add_many(self, messages: Iterable[Message]) -> tuple[Message, ...]:
+        """Keep a batch, whole or not at all."""
+
+    def recent(self, n: int) -> tuple[Message, ...]:
+        """The last `n` messages, in the order they came."""
+
+    def by_role(self, role: Role) -> tuple[Message, ...]:
+        """The messages of that role."""
+
+    def where(self, **metadata: Any) -> tuple[Message, ...]:
+        """The messages whose metadata have all these values."""
+
+    def search(
+        self,
+        text: str = "",
+        *,
+        role: Role | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        **metadata: Any,
+    ) -> tuple[Message, ...]:
+        """The messages that hold `text` in any case, from `since` on and before `until`, with these metadata."""
+
+    def tag(self, id: str, **metadata: Any) -> Message:
+        """Set metadata on a message that is there; None takes a tag off."""
+
+    def prune(self, limit: int) -> Receipt:
+        """Forget the oldest turns until at most `limit` tokens are left; system messages and pinned turns stay.
+
+        The receipt lists what went. BudgetTooSmall, and nothing changed, where what must stay is larger.
+        """
+
+    def clear(self) -> None:
+        """Forget everything."""
+
+    def stats(self) -> Stats:
+        """Messages and tokens, by role, and what was pruned when."""
+
+
+class ConversationMemory:
+    """A `Conversation` kept in this process's memory."""
+
+    def __init__(
+        self,
+        counter: TokenCounter = estimate,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._lock = threading.Lock()
+        self._count = partial(count_message, count=counter)
+        self._clock = clock
+        self._pruned: list[Pruned] = []
+        self._window = Window(self._count)
+        self._places: dict[str, int] = {}
+        self._arrivals = 0
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """All messages, in the order they came."""
+        with self._lock:
+            return self._window.messages
+
+    @property
+    def count(self) -> int:
+        """How many messages there are."""
+        with self._lock:
+            return len(self._places)
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of all messages, counted as they came."""
+        with self._lock:
+            return self._window.tokens
+
+    @property
+    def important(self) -> tuple[Message, ...]:
+        """The messages whose metadata say `important: true`."""
+        return self.where(important=True)
+
+    def add(self, message: Message | Role, content: str | Sequence[Part] = "", **fields: Any) -> Message:
+        """Keep a message, given whole or by role and content; returns it with its id and times set.
+
+        A message whose id is there already is not kept twice; the one that is there is returned.
+        """
+        if not isinstance(message, Message):
+            text = content if isinstance(content, str) else tuple(content)
+            message = Message(message, text, **fields)
+        elif content or fields:
+            raise ConfigError("give a Message, or a role with its content and fields, not both")
+        return self.add_many([message])[0]
+
+    def add_many(self, messages: Iterable[Message]) -> tuple[Message, ...]:
+        """Keep a batch, whole or not at all."""
+        batch = [(message, self._count(message)) for message in messages]
+        with self._lock:
+            now, seen = self._clock(), dict[str, Message]()
+            for message, _ in batch:
+                _same(message, self._there(message) or seen.setdefault(message.id, message))
+            return tuple(self._there(message) or self._keep(message, tokens, now) for message, tokens in batch)
+
+    def recent(self, n: int) -> tuple[Message, ...]:
+        """The last `n` messages, in the order they came."""
+        if n < 0:
+            raise ConfigError(f"n is {n}; it can't be negative")
+        return self.messages[-n:] if n else ()
+
+    def by_role(self, role: Role) -> tuple[Message, ...]:
+        """The messages of that role."""
+        return self.search(role=role)
+
+    def where(self, **metadata: Any) -> tuple[Message, ...]:
+        """The messages whose metadata have all these values."""
+        return self.search(**metadata)
+
+    def search(
+        self,
+        text: str = "",
+        *,
+        role: Role | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        **metadata: Any,
+    ) -> tuple[Message, ...]:
+        """The messages that hold `text` in any case, from `since` on and before `until`, with these metadata."""
+        wanted = text.casefold()
+
+        def fits(message: Message) -> bool:
+            at = message.at
+            return (
+                (role is None or message.role == role)
+                and (since is None or (at is not None and at >= since))
+                and (until is None or (at is not None and at < until))
+                and all(message.metadata.get(key) == value for key, value in metadata.items())
+                and wanted in message.text.casefold()
+            )
+
+        return tuple(filter(fits, self.messages))
+
+    def tag(self, id: str, **metadata: Any) -> Message:
+        """Set metadata on a message that is there; None takes a tag off."""
+        with self._lock:
+            place = self._places.get(id)
+            if place is None:
+                raise InvalidTranscript(f"no message has the id {id!r}; it was never added, or was pruned")
+            message = self._window[place]
+            merged = {key: value for key, value in {**message.metadata, **metadata}.items() if value is not None}
+            tagged = message.replace(metadata=merged)
+            self._window.revise(place, tagged)
+            return tagged
+
+    def prune(self, limit: int) -> Receipt:
+        """Forget the oldest turns until at most `limit` tokens are left; system messages and pinned turns stay.
+
+        The receipt lists what went. BudgetTooSmall, and nothing changed, where what must stay is larger.
+        """
+        with self._lock:
+            receipt = self._window.prune(limit)
+            gone = [entry for entry in receipt.entries if entry.verdict == "dropped"]
+            for entry in gone:
+                del self._places[entry.id]
+            if receipt.entries:
+                tokens = sum(entry.tokens - entry.shown for entry in receipt.entries)
+                self._pruned.append(Pruned(self._clock(), len(gone), tokens))
+            return receipt
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._window = Window(self._count)
+            self._places = {}
+            self._arrivals = 0
+
+    def stats(self) -> Stats:
+        """Messages and tokens, by role, and what was pruned when."""
+        with self._lock:
+            messages = self._window.messages
+            roles = Counter[str](message.role for message in messages)
+            return Stats(len(messages), self._window.tokens, dict(roles), tuple(self._pruned))
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __iter__(self) -> Iterator[Message]:
+        return iter(self.messages)
+
+    def _there(self, message: Message) -> Message | None:
+        place = self._places.get(message.id) if message.id else None
+        return None if place is None else self._window[place]
+
+    def _keep(self, message: Message, tokens: int, now: datetime) -> Message:
+        kept = message.replace(
+            id=message.id or uuid.uuid4().hex, at=message.at or now, received=message.received or now
+        )
+        self._places[kept.id] = self._arrivals
+        self._arrivals += 1
+        self._window.append(kept, tokens)
+        return kept
+
+
+def _same(message: Message, there: Message) -> None:
+    if message.id and (there.role, there.content) != (message.role, message.content):
+        raise InvalidTranscript(f"the id {message.id!r} belongs to another message; leave the id out to add this one")

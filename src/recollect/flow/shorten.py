@@ -1,0 +1,78 @@
+"""Shorten a message in place: head and tail stay, a marker says how much was cut, ids stay."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from typing import TypeAlias
+
+from recollect.types import Image, Message, Opaque, Part, Text, ToolResult
+
+Count: TypeAlias = Callable[[Message], int]
+
+
+def shorten_text(text: str, limit: int, count: Count) -> str:
+    """The text itself if it has at most `limit` tokens, else its head and tail around a marker.
+
+    The marker alone is the least that is left, however small the limit.
+    """
+    tokens = count(Message("tool", text))
+    keep = len(text)
+    short = text
+    while tokens > limit and keep > 0:
+        keep = min(keep * max(limit, 0) * 9 // (tokens * 10), keep - 1)
+        keep = 0 if keep < 16 else keep
+        head = keep * 2 // 3
+        tail = len(text) - (keep - head)
+        short = f"{text[:head]}\n[… {tail - head:,} characters cut …]\n{text[tail:]}"
+        tokens = count(Message("tool", short))
+    return short
+
+
+def shorten_results(message: Message, limit: int, count: Count) -> Message:
+    """The tool message with each of its results held to its share of `limit` tokens."""
+    if isinstance(message.content, str):
+        return message.replace(content=shorten_text(message.content, limit, count))
+    share = limit // max(1, len(message.tool_results))
+    return _with_parts(message, [_shorten_result(p, share, count) for p in message.content])
+
+
+def shorten_words(message: Message, limit: int, count: Count) -> Message:
+    """The message with its text held to its share of `limit` tokens; thinking, calls and pictures untouched."""
+    if isinstance(message.content, str):
+        return message.replace(content=shorten_text(message.content, limit, count))
+    share = limit // max(1, sum(isinstance(part, Text) for part in message.content))
+    parts = [
+        dataclasses.replace(p, text=shorten_text(p.text, share, count)) if isinstance(p, Text) else p
+        for p in message.content
+    ]
+    return _with_parts(message, parts)
+
+
+def _with_parts(message: Message, parts: list[Part]) -> Message:
+    return message if tuple(parts) == message.content else message.replace(content=tuple(parts))
+
+
+def _shorten_result(part: Part, limit: int, count: Count) -> Part:
+    if not isinstance(part, ToolResult):
+        return part
+    whole = part.content if isinstance(part.content, str) else "\n".join(_words(inner) for inner in part.content)
+    short = shorten_text(whole, limit, count)
+    if short == whole and not _has_pictures(part):
+        return part
+    return dataclasses.replace(part, content=short if isinstance(part.content, str) else (Text(short),))
+
+
+def _has_pictures(result: ToolResult) -> bool:
+    return not isinstance(result.content, str) and any(isinstance(part, Image) for part in result.content)
+
+
+def _words(part: Text | Image | Opaque) -> str:
+    match part:
+        case Text():
+            return part.text
+        case Image():
+            return "[image cut]"
+        case Opaque():
+            return json.dumps(part.data, ensure_ascii=False)

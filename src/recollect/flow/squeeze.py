@@ -1,0 +1,69 @@
+"""Make the turns that must stay smaller: the ladder of ever harder measures, gentlest first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from recollect.flow.shorten import Count, shorten_results, shorten_words
+from recollect.flow.turns import steps
+from recollect.types import Message
+
+OLD_RESULT_TOKENS: Final = 256
+LINE_TOKENS: Final = 40
+NEWEST_RESULT_SHARE: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What stands in a message's place: a shorter one, or nothing."""
+
+    message: Message | None
+    tokens: int
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One measure: groups of edits, each group to be made whole; `drops` where it takes messages out."""
+
+    groups: Iterator[list[tuple[int, Edit]]]
+    drops: bool = False
+
+
+def ladder(
+    messages: Sequence[Message],
+    turns: Sequence[Sequence[int]],
+    keep_last: int,
+    budget: int,
+    count: Count,
+) -> Iterator[Rung]:
+    """The measures for these turns (indexes into `messages`), to be taken group by group while over the budget.
+
+    1. old tool results to head and tail; 2. the newest ones to a quarter of the budget; 3. old steps out, but for a
+    turn's last one and the last `keep_last` messages; 4. every result to a line; 5. old words to a line.
+    """
+    by_turn = [list(steps(messages, turn)) for turn in turns]
+    shown = [index for turn in turns for index in turn]
+    newest = by_turn[-1][-1] if by_turn and by_turn[-1] else []
+    results = [index for index in shown if messages[index].role == "tool"]
+    old_words = [index for turn in turns[:-1] for index in turn if messages[index].role != "tool"]
+    spare = [step for found in by_turn for step in found[:-1] if set(step).isdisjoint(shown[-keep_last:])]
+
+    def shortened(
+        indexes: Iterable[int], limit: int, rule: str, how: Callable[[Message, int, Count], Message] = shorten_results
+    ) -> Rung:
+        def edit(index: int) -> Edit:
+            short = how(messages[index], limit, count)
+            return Edit(short, count(short), rule)
+
+        return Rung([(index, edit(index))] for index in indexes)
+
+    gone = Edit(None, 0, "old step of a turn that stays")
+    yield shortened([i for i in results if i not in newest], OLD_RESULT_TOKENS, "old tool result shortened")
+    quarter = max(budget // NEWEST_RESULT_SHARE, LINE_TOKENS)
+    yield shortened([i for i in results if i in newest], quarter, "large tool result shortened")
+    yield Rung(([(index, gone) for index in step] for step in spare), drops=True)
+    yield shortened(results, LINE_TOKENS, "tool result shortened to a line")
+    yield shortened(old_words, LINE_TOKENS, "old words shortened to a line", shorten_words)

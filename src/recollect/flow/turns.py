@@ -1,0 +1,47 @@
+"""Turns and steps: the pieces a conversation may be cut into without breaking it.
+
+A turn is a user's message and all that answers it. A step, inside a turn, is what the model says in one go and
+the results of the tools it called. Cutting between turns, or taking a whole step out, is valid for every provider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from recollect.types import Message
+
+
+def turns(messages: Sequence[Message]) -> list[tuple[Message, ...]]:
+    """The conversation in whole turns; system messages belong to none, an opening without a user is one."""
+    found: list[list[Message]] = []
+    homes: dict[str, int] = {}
+    for message in messages:
+        if message.role == "system":
+            continue
+        if message.role == "user" or not found:
+            found.append([])
+        for result in message.tool_results:
+            late = homes.get(result.call_id, len(found))
+            while late < len(found) - 1:
+                found[-2] += found.pop()
+        found[-1].append(message)
+        homes.update((call.id, len(found) - 1) for call in message.tool_calls)
+    return [tuple(turn) for turn in found]
+
+
+def steps(messages: Sequence[Message], indexes: Iterable[int]) -> Iterator[list[int]]:
+    """The steps of one turn, as lists of indexes; user and system messages are in none."""
+    step: list[int] = []
+    unanswered: set[str] = set()
+    for index in indexes:
+        message = messages[index]
+        if message.role in ("user", "system"):
+            continue
+        if step and message.role == "assistant" and messages[step[-1]].role == "tool" and not unanswered:
+            yield step
+            step = []
+        step.append(index)
+        unanswered.update(call.id for call in message.tool_calls)
+        unanswered.difference_update(result.call_id for result in message.tool_results)
+    if step:
+        yield step

@@ -1,0 +1,303 @@
+"""The window: which messages a model sees, under a budget, in whole turns, cut rarely and deep.
+
+Over the budget, whole turns leave, oldest first, until the rest is down to the low-water mark: so the beginning of
+the prompt stays the same from one cut to the next, and a provider's prompt cache with it. System messages, pinned
+turns, the last two messages and `min_turns` turns always stay. Where those alone are over the budget they are made
+smaller, as `squeeze` says. If that is not enough, reading the window raises BudgetTooSmall; nothing is lost by it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from recollect.errors import BudgetTooSmall, ConfigError
+from recollect.flow.receipt import Entry, Receipt, Verdict
+from recollect.flow.shorten import Count
+from recollect.flow.squeeze import Edit, ladder
+from recollect.types import Message, ToolCall, ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a window may hold. `budget` is a promise; the last two bend where a tool call would be torn apart."""
+
+    budget: int | None = None
+    last_messages: int | None = None
+    last_turns: int | None = None
+    low_water: float = 0.7
+    min_turns: int = 1
+    min_messages: int = 2
+
+    def __post_init__(self) -> None:
+        if not 0 < self.low_water <= 1:
+            raise ConfigError(f"low_water is {self.low_water}; it must be above 0 and at most 1")
+        for name, least in (("last_messages", 1), ("last_turns", 1), ("min_turns", 1), ("min_messages", 1)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise ConfigError(f"{name} is {value}; it must be at least {least}")
+
+
+OLDEST: Final = Edit(None, 0, "oldest turns")
+FORGOTTEN: Final = Message("system")
+
+
+@dataclass(slots=True, eq=False)
+class _Turn:
+    start: int
+    cost: int = 0
+    size: int = 0
+    pinned: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Window:
+    """A conversation as a model should see it. Append messages; read `messages`, `tokens`, `receipt`."""
+
+    count: Count
+    limits: Limits = field(default_factory=Limits)
+    overhead: int = 0
+    _messages: list[Message] = field(default_factory=list, init=False, repr=False)
+    _counts: list[int] = field(default_factory=list, init=False, repr=False)
+    _systems: list[int] = field(default_factory=list, init=False, repr=False)
+    _turns: list[_Turn] = field(default_factory=list, init=False, repr=False)
+    _pinned: list[_Turn] = field(default_factory=list, init=False, repr=False)
+    _calls: dict[str, int] = field(default_factory=dict, init=False, repr=False)
+    _first: int = field(default=0, init=False, repr=False)
+    _edits: dict[int, Edit] = field(default_factory=dict, init=False, repr=False)
+    _view: list[Message] | None = field(default_factory=list, init=False, repr=False)
+    _tokens: int = field(default=0, init=False, repr=False)
+    _ceiling: float = field(default=0, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._tokens = self.overhead
+        self._ceiling = float("inf") if self.limits.budget is None else self.limits.budget
+
+    def append(self, message: Message, tokens: int | None = None) -> None:
+        """Take one more message; `tokens` where its count is known already."""
+        self._take(message, self.count(message) if tokens is None else tokens)
+        if self._over(self._ceiling):
+            self._cut()
+
+    def extend(self, messages: Iterable[Message]) -> None:
+        """Take many messages at once, cutting at most once, at their end."""
+        for message in messages:
+            self._take(message, self.count(message))
+        if self._over(self._ceiling):
+            self._cut()
+
+    def __getitem__(self, index: int) -> Message:
+        """The message that came as number `index`, as it came."""
+        return self._messages[index]
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The messages to send, in their order, within the budget."""
+        self.check()
+        if self._view is None:
+            edits, messages = self._edits, self._messages
+            self._view = [(edits[i].message if i in edits else None) or messages[i] for i in self._shown()]
+        return tuple(self._view)
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of what is sent, overhead included."""
+        self.check()
+        return self._tokens
+
+    @property
+    def free(self) -> int | None:
+        """The tokens left under the budget; None where there is no budget."""
+        return None if self.limits.budget is None else self.limits.budget - self.tokens
+
+    @property
+    def receipt(self) -> Receipt:
+        """Each message: kept, shortened or dropped, its tokens, and by which rule."""
+        self.check()
+        return Receipt(tuple(self._entries()), self._tokens, self.overhead, self.limits.budget)
+
+    def revise(self, index: int, message: Message) -> None:
+        """Put a changed copy in the place of the message that came as number `index`; its tokens stay as counted."""
+        self._messages[index] = message
+        self._view = None
+        if message.role != "system":
+            turn = self._turns[self._turn_of(index)]
+            turn.pinned = any(self._messages[i].pinned for i in self._indexes(turn))
+
+    def prune(self, budget: int) -> Receipt:
+        """Forget what does not fit, oldest turns first; the receipt lists only what changed.
+
+        Where the budget can't be met, nothing changes and BudgetTooSmall says by how much.
+        """
+        first, tokens, pinned, edits = self._first, self._tokens, self._pinned[:], dict(self._edits)
+        self._drop_turns(budget)
+        shown = [(turn, turn.cost, turn.size) for turn in self._shown_turns()] if self._tokens > budget else []
+        if shown:
+            self._squeeze(budget, budget)
+        if self._tokens > budget:
+            error = BudgetTooSmall(self._tokens, budget, [e for e in self._entries() if e.verdict != "dropped"])
+            self._first, self._tokens, self._pinned, self._edits = first, tokens, pinned, edits
+            for turn, cost, size in shown:
+                turn.cost, turn.size = cost, size
+            raise error
+        left = [turn for turn in (*pinned, *self._turns[first : self._first]) if turn not in self._pinned]
+        return Receipt(tuple(self._forget(left, edits)), self._tokens, self.overhead, budget)
+
+    def _forget(self, left: list[_Turn], edits: dict[int, Edit]) -> Iterator[Entry]:
+        gone = [index for turn in left for index in self._indexes(turn)]
+        changed = {i: edit for i, edit in self._edits.items() if edits.get(i) is not edit}
+        for index in sorted({*gone, *changed}):
+            message, edit = self._messages[index], changed.get(index, OLDEST)
+            verdict: Verdict = "shortened" if edit.message and index not in gone else "dropped"
+            yield Entry(index, message.id, message.role, self._counts[index], edit.tokens, verdict, edit.rule)
+            self._messages[index] = edit.message or FORGOTTEN
+            self._counts[index] = edit.tokens
+
+    def check(self) -> None:
+        """Raise BudgetTooSmall, with the ledger, where what must stay is over the budget."""
+        if self._tokens > self._ceiling:
+            shown = [entry for entry in self._entries() if entry.verdict != "dropped"]
+            raise BudgetTooSmall(self._tokens, int(self._ceiling), shown)
+
+    def _take(self, message: Message, tokens: int) -> None:
+        index, role = len(self._messages), message.role
+        self._messages.append(message)
+        self._counts.append(tokens)
+        if self._view is not None:
+            self._view.append(message)
+        self._tokens += tokens
+        if role == "system":
+            self._systems.append(index)
+            return
+        if role == "user" or not self._turns:
+            self._turns.append(_Turn(index))
+        turn = self._turns[-1]
+        turn.cost += tokens
+        turn.size += 1
+        if message.metadata and message.pinned:
+            turn.pinned = True
+        if message.content.__class__ is not str:
+            self._tie(message, index)
+
+    def _tie(self, message: Message, index: int) -> None:
+        """Keep a result in the turn of its call, also where a user spoke in between."""
+        for part in message.parts:
+            if part.__class__ is ToolCall:
+                self._calls[part.id] = index
+            elif part.__class__ is ToolResult:
+                call = self._calls.pop(part.call_id, index)
+                if call < self._turns[-1].start and not self._join(self._turn_of(call)):
+                    self._apply(index, Edit(None, 0, "its call was dropped before"))
+                    return
+
+    def _join(self, home: int) -> bool:
+        """Make the turns from `home` on one turn; False where that turn is out of the window."""
+        if home < self._first:
+            return self._turns[home].pinned
+        while home < len(self._turns) - 1:
+            late, early = self._turns.pop(), self._turns[-1]
+            early.cost += late.cost
+            early.size += late.size
+            early.pinned |= late.pinned
+        return True
+
+    def _turn_of(self, index: int) -> int:
+        return bisect_right(self._turns, index, key=lambda turn: turn.start) - 1
+
+    def _over(self, tokens: float) -> bool:
+        if self._tokens > tokens:
+            return True
+        limits = self.limits
+        if limits.last_messages is None and limits.last_turns is None:
+            return False
+        shown = list(self._shown_turns())
+        return (limits.last_turns is not None and len(shown) > limits.last_turns) or (
+            limits.last_messages is not None and sum(turn.size for turn in shown) > limits.last_messages
+        )
+
+    def _cut(self) -> None:
+        low = self._ceiling * self.limits.low_water
+        self._drop_turns(low)
+        if self._over(self._ceiling):
+            self._squeeze(low, self._ceiling)
+
+    def _drop_turns(self, low: float) -> None:
+        floor = self._floor()
+        self._view = None
+        for turn in [turn for turn in self._pinned if not turn.pinned]:
+            self._pinned.remove(turn)
+            self._tokens -= turn.cost
+        while self._first < floor and self._over(low):
+            turn = self._turns[self._first]
+            if turn.pinned:
+                self._pinned.append(turn)
+            else:
+                self._tokens -= turn.cost
+            self._first += 1
+
+    def _floor(self) -> int:
+        """The first of the turns that must stay."""
+        size = 0
+        for back, turn in enumerate(reversed(self._turns), 1):
+            size += turn.size
+            if back >= self.limits.min_turns and size >= self.limits.min_messages:
+                return len(self._turns) - back
+        return 0
+
+    def _squeeze(self, low: float, ceiling: float) -> None:
+        turns = [list(self._indexes(turn)) for turn in self._shown_turns()]
+        budget = 0 if self.limits.budget is None else self.limits.budget
+        for rung in ladder(self._messages, turns, self.limits.min_messages, budget, self.count):
+            for group in rung.groups:
+                if not (self._over(low) if rung.drops else self._tokens > low):
+                    break
+                for index, edit in group:
+                    self._apply(index, edit)
+            if not self._over(ceiling):
+                return
+
+    def _apply(self, index: int, edit: Edit) -> None:
+        before = self._edits[index].tokens if index in self._edits else self._counts[index]
+        if edit.message is not None and edit.tokens >= before:
+            return
+        self._view = None
+        turn = self._turns[self._turn_of(index)]
+        self._edits[index] = edit
+        self._tokens += edit.tokens - before
+        turn.cost += edit.tokens - before
+        turn.size -= edit.message is None
+
+    def _shown_turns(self) -> Iterator[_Turn]:
+        yield from self._pinned
+        yield from self._turns[self._first :]
+
+    def _indexes(self, turn: _Turn) -> Iterator[int]:
+        """The messages of a turn that are still there."""
+        index, left = turn.start, turn.size
+        while left:
+            gone = index in self._edits and self._edits[index].message is None
+            if not gone and self._messages[index].role != "system":
+                yield index
+                left -= 1
+            index += 1
+
+    def _shown(self) -> list[int]:
+        return sorted([*self._systems, *(index for turn in self._shown_turns() for index in self._indexes(turn))])
+
+    def _entries(self) -> Iterator[Entry]:
+        rules = dict.fromkeys(self._systems, "system message")
+        for turn in self._shown_turns():
+            rule = "pinned turn" if turn.pinned else "newest turns"
+            rules.update((index, rule) for index in self._indexes(turn))
+        for index, (message, tokens) in enumerate(zip(self._messages, self._counts, strict=True)):
+            edit = self._edits.get(index)
+            if index not in rules:
+                yield Entry(
+                    index, message.id, message.role, tokens, 0, "dropped", edit.rule if edit else "oldest turns"
+                )
+            elif edit:
+                yield Entry(index, message.id, message.role, tokens, edit.tokens, "shortened", edit.rule)
+            else:
+                yield Entry(index, message.id, message.role, tokens, tokens, "kept", rules[index])

@@ -1,0 +1,1 @@
+"""The layers of memory: what each learns from a turn, what it offers a context."""

@@ -1,0 +1,69 @@
+"""Working memory: the newest part of a conversation that fits a budget, ready to send."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+from recollect.errors import BudgetTooSmall, ConfigError
+from recollect.flow.window import Limits, Window
+from recollect.tokens import REPLY_TOKENS, TokenCounter, count_message, count_tools, estimate
+from recollect.types import Message
+
+REDUCE_TO: Final = (0.7, 0.5, 0.3)
+LIMIT_MARGIN: Final = (0.9, 0.75, 0.6)
+
+
+def fit(
+    messages: Sequence[Message],
+    budget: int | None = None,
+    *,
+    counter: TokenCounter = estimate,
+    tools: Sequence[Mapping[str, Any]] = (),
+    last_messages: int | None = None,
+    last_turns: int | None = None,
+    low_water: float = 0.7,
+    min_turns: int = 1,
+    min_messages: int = 2,
+) -> Window:
+    """The window over these messages: `.messages`, `.tokens`, `.receipt`, never over `budget` tokens.
+
+    All system messages and pinned turns stay, then the newest turns; order is kept, and tool calls stay with their
+    results. Over the budget it cuts to `low_water` of it. `last_messages` and `last_turns` hold it to a number
+    instead or as well. The window goes on: `fit([], 8_000)` is an empty one to `append` to. `tools` are the schemas
+    that go along with the request. Raises BudgetTooSmall where what must stay does not fit.
+    """
+    limits = Limits(budget, last_messages, last_turns, low_water, min_turns, min_messages)
+    overhead = REPLY_TOKENS + (count_tools(tools, counter) if tools else 0)
+    window = Window(partial(count_message, count=counter), limits, overhead)
+    window.extend(messages)
+    window.check()
+    return window
+
+
+def reduce(
+    messages: Sequence[Message],
+    attempt: int,
+    reported_limit: int | None = None,
+    *,
+    counter: TokenCounter = estimate,
+    tools: Sequence[Mapping[str, Any]] = (),
+) -> Window:
+    """A strictly smaller window after the provider said the context overflowed; `attempt` is 1, 2 or 3.
+
+    `reported_limit` is the limit that the provider's error named. Each attempt goes further below it, since a
+    provider that refused counts more tokens than we do. Raises BudgetTooSmall when nothing smaller is valid.
+    """
+    if not 1 <= attempt <= len(REDUCE_TO):
+        raise ConfigError(f"attempt is {attempt}; a request is reduced at most {len(REDUCE_TO)} times")
+    whole = fit(messages, counter=counter, tools=tools).tokens
+    goal = int(whole * REDUCE_TO[attempt - 1])
+    if reported_limit is not None:
+        goal = min(goal, int(reported_limit * LIMIT_MARGIN[attempt - 1]))
+    try:
+        return fit(messages, goal, counter=counter, tools=tools, low_water=1.0)
+    except BudgetTooSmall as error:
+        if error.needed >= whole:
+            raise
+        return fit(messages, error.needed, counter=counter, tools=tools, low_water=1.0)

@@ -1,0 +1,58 @@
+"""ConversationMemory passes the suite that third parties run, and keeps its word under load."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import datetime
+
+import pytest
+
+from recollect.conversation import Conversation, ConversationMemory
+from recollect.testing import MemorySuite
+from recollect.tokens import TokenCounter
+from recollect.types import Message
+
+
+class TestConversationMemory(MemorySuite):
+    def new(self, counter: TokenCounter, clock: Callable[[], datetime]) -> Conversation:
+        return ConversationMemory(counter, clock)
+
+
+def test_the_suite_can_not_be_dodged() -> None:
+    with pytest.raises(TypeError, match="test_by_role"):
+        type("Dodger", (MemorySuite,), {"test_by_role": lambda self: None})
+
+
+def test_eight_writers_of_ten_thousand_messages_with_readers_lose_and_tear_nothing() -> None:
+    memory, batch, per_writer = ConversationMemory(lambda text: 1), 100, 10_000
+    done, torn = threading.Event(), list[int]()
+
+    def write(writer: int) -> None:
+        for start in range(0, per_writer, batch):
+            memory.add_many([Message("user", f"{writer} {n}") for n in range(start, start + batch)])
+
+    def read() -> None:
+        while not done.is_set():
+            seen = memory.messages
+            torn.append(len(seen) % batch)
+            torn.extend(
+                seen[i].text.split()[0] != seen[i + batch - 1].text.split()[0] for i in range(0, len(seen), batch)
+            )
+
+    threads = [threading.Thread(target=write, args=(n,)) for n in range(8)]
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    for thread in readers + threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    done.set()
+    for thread in readers:
+        thread.join()
+    assert not any(torn)
+    assert memory.count == 8 * per_writer
+    by_writer: dict[str, list[int]] = {}
+    for message in memory.messages:
+        writer, n = message.text.split()
+        by_writer.setdefault(writer, []).append(int(n))
+    assert all(numbers == list(range(per_writer)) for numbers in by_writer.values())
