@@ -11,10 +11,9 @@ import pytest
 from recollect.errors import ConfigError
 from recollect.frozen import freeze
 from recollect.store import Filter, Item, Store
-from recollect.testing.stores.base import ADA, ADA_TOO, BOB, NOON, RIVAL, StoreTests, found, said, say
+from recollect.testing.stores.base import ADA, ADA_TOO, BOB, NOON, RIVAL, USER, StoreTests, found, said, say, v
 from recollect.types import Message, Scope, ToolCall
 
-USER = Scope("acme", "ada")
 SYNTAX = (
     *(
         '"',
@@ -31,11 +30,6 @@ SYNTAX = (
     ),
     *("apple; DROP TABLE words", "{scope text} : t1", "apple & !pear | <-> :*", "apple%' OR '1'='1"),
 )
-
-
-def v(*numbers: float) -> Any:
-    """A vector."""
-    return np.array(numbers, np.float32)
 
 
 def near(store: Store, scope: Scope, vector: Any, **options: Any) -> list[str]:
