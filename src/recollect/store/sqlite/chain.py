@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from recollect.errors import StoreError
 from recollect.store import codec
 from recollect.store.sqlite import scopes
 from recollect.store.values import Finding
@@ -54,6 +55,6 @@ def _readable(row: Sequence[Any]) -> bool:
     try:
         message = codec.decode(id, body)
         tagged = tags is None or isinstance(codec.from_bytes(tags), dict)
-    except (ValueError, TypeError, KeyError):
+    except StoreError:
         return False
     return tagged and message.at == codec.from_micros(at) and message.role == role

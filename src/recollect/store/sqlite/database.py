@@ -104,6 +104,8 @@ class Database:
             migrate(self._writer, path)
         except apsw.Error as error:
             raise errors.translated(error, path) from error
+        self.scrub(wait=0)
+        self._unscrubbed = False
 
     def _connect(self) -> apsw.Connection:
         db = apsw.Connection(self.path, vfs=self._vfs, statementcachesize=200)
@@ -292,9 +294,12 @@ class Database:
             with suppress(apsw.Error):
                 self._writer.execute("ROLLBACK")
 
-    def scrub(self) -> None:
-        """Empties the write-ahead file, so that what was erased is in no file; if a reader is in the way, later."""
-        self._writer.set_busy_timeout(SCRUB_MS)
+    def scrub(self, wait: int = SCRUB_MS) -> None:
+        """Empties the write-ahead file, so that what was erased is in no file; if a reader is in the way, later.
+
+        On opening, too: whoever erased may have been killed before.
+        """
+        self._writer.set_busy_timeout(wait)
         try:
             self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
             self._unscrubbed = False
