@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import time
+import zlib
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -65,6 +66,22 @@ def from_bytes(data: bytes) -> Any:
         return json.loads(data.decode("utf-8", "surrogatepass"))
     except ValueError as error:
         raise damaged("a value", error) from error
+
+
+def check_sum(data: bytes, *beside: object) -> int:
+    """A number that is another one once the bytes, or the values kept beside them, are damaged."""
+    sum = zlib.crc32(data)
+    return zlib.crc32(repr(beside).encode("utf-8", "surrogatepass"), sum) if beside else sum
+
+
+def sealed(data: bytes, *beside: object) -> bytes:
+    """The bytes behind the sum of them, and of values kept beside them."""
+    return check_sum(data, *beside).to_bytes(4, "big") + data
+
+
+def unsealed(data: bytes) -> Any:
+    """The JSON value that was sealed."""
+    return from_bytes(data[4:])
 
 
 DAMAGE: Final = (ValueError, TypeError, LookupError, AttributeError)

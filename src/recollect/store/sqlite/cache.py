@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-import zlib
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from recollect.store import codec
 from recollect.store.sqlite import scopes
 from recollect.store.vectors import unit
 
@@ -117,7 +117,7 @@ class VectorCache:
 def _loaded(db: apsw.Connection, owner: int, model: int, size: int, after: int) -> Iterator[tuple[Rows, int]]:
     while rows := list(scopes.rows(db, _ROWS, (owner, model, after, CHUNK))):
         after = rows[-1][0]
-        yield _rows([row for row in rows if zlib.crc32(row[7]) == row[6]], size), after
+        yield _rows([row for row in rows if row[7] and codec.check_sum(row[7]) == row[6]], size), after
 
 
 def _rows(rows: Sequence[Any], size: int) -> Rows:

@@ -135,7 +135,7 @@ class Database:
         db = self._borrowed()
         try:
             yield db
-        except apsw.Error as error:
+        except (apsw.Error, UnicodeDecodeError) as error:
             raise errors.translated(error, self.path) from error
         finally:
             self._give_back(db)
@@ -149,7 +149,7 @@ class Database:
         try:
             db.execute("BEGIN")
             yield db
-        except apsw.Error as error:
+        except (apsw.Error, UnicodeDecodeError) as error:
             raise errors.translated(error, self.path) from error
         finally:
             db.close()
