@@ -40,6 +40,7 @@ class Pruner:
         self.budget = budget
         self.known: dict[int, int] = {}
         self.history: list[Any] = []
+        self.counts: list[int] = []
         self.system: list[Any] = []
 
     def convert(self, message: Message, tokens: int) -> Any:
@@ -57,16 +58,20 @@ class Pruner:
             self.add(native)
 
     def add(self, native: Any) -> None:
-        self.history.append(native)
+        if native.role == "system":
+            self.system.append(native)
+            self.budget -= self.known[id(native)]
+        else:
+            self.history.append(native)
+            self.counts.append(self.known[id(native)])
 
     def prompt(self) -> Sequence[Any]:
-        known, history, start = self.known, self.history, 0
-        system = [message for message in history if message.role == "system"]
-        total = sum(known[id(message)] for message in history)
-        while start < len(history) and (total > self.budget or history[start].role != "user"):
-            total -= known[id(history[start])] if history[start].role != "system" else 0
+        """The messages to send, but for a system prompt that is kept apart."""
+        total, start = sum(self.counts), 0
+        while start < len(self.history) and (total > self.budget or self.history[start].role != "user"):
+            total -= self.counts[start]
             start += 1
-        return system + [message for message in history[start:] if message.role != "system"]
+        return self.history[start:]
 
     def sent(self) -> list[Item]:
         """The prompt as pairs that differ wherever the messages differ: identity and tokens."""
@@ -118,6 +123,9 @@ class TrimMessages(Pruner):
             return AIMessage(message.text, tool_calls=calls)
         return (SystemMessage if message.role == "system" else HumanMessage)(message.text)
 
+    def add(self, native: BaseMessage) -> None:
+        self.history.append(native)
+
     def prompt(self) -> Sequence[BaseMessage]:
         return trim_messages(
             self.history,
@@ -137,9 +145,6 @@ class LastItems(Pruner):
 
     name = "OpenAI Agents-style last 40 items"
     note = "no token budget"
-
-    def add(self, native: Message) -> None:
-        (self.system if native.role == "system" else self.history).append(native)
 
     def prompt(self) -> Sequence[Message]:
         return self.history[-40:]
@@ -268,4 +273,4 @@ class LlamaMemory(LlamaBuffer):
 
     def prompt(self) -> Sequence[Any]:
         found = self.loop.run_until_complete(self.memory.aget())
-        return self.history[-len(found) :]
+        return self.history[len(self.history) - len(found) :]

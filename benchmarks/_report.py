@@ -43,19 +43,20 @@ def arguments(doc: str) -> argparse.Namespace:
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table with aligned columns; the first row is the head, the first column is text."""
+    """A Markdown table with aligned columns; the first row is the head. A column without a head is text."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    left = [not head for head in rows[0]]
     lines = [
-        " | ".join(c.rjust(w) if i else c.ljust(w) for i, (c, w) in enumerate(zip(r, widths, strict=True)))
-        for r in rows
+        " | ".join(cell.ljust(w) if text else cell.rjust(w) for cell, w, text in zip(row, widths, left, strict=True))
+        for row in rows
     ]
-    lines.insert(1, " | ".join("-" * w if not i else "-" * (w - 1) + ":" for i, w in enumerate(widths)))
+    lines.insert(1, " | ".join("-" * w if text else "-" * (w - 1) + ":" for w, text in zip(widths, left, strict=True)))
     return "\n".join(f"| {line} |" for line in lines)
 
 
 def publish(name: str, text: str, figures: dict[str, Any], goals: Sequence[Goal], args: argparse.Namespace) -> int:
     """Hand the report to whoever asked for it; returns the exit status: 1 where a goal was missed."""
-    head = table([("Goal", "measured", "bound", ""), *(goal.row for goal in goals)])
+    head = table([("", "measured", "goal", ""), *(goal.row for goal in goals)])
     print(f"{head}\n\n{text}")
     if args.json:
         met = {goal.what: {"value": goal.value, "bound": goal.bound, "reached": goal.reached} for goal in goals}

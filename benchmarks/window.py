@@ -113,13 +113,14 @@ class Speed:
 def speed(kind: type[Pruner], quick: bool) -> Speed:
     """Measure one pruner; a size is left out where one step would take longer than the cap, even growing linearly."""
     found, last = Speed(kind), 0.0
+    print(f"measuring {kind.name} …", file=sys.stderr)
     run(kind, 200, 0.1)
     for size in SIZES[: 2 if quick else 3]:
         if last * 10 > CAP * 1e6:
             found.cost[size], found.taken[size] = None, "-"
             continue
         costs, begun = list[float](), time.process_time()
-        while not costs or (len(costs) < RUNS and time.process_time() - begun < (2 if quick else 15)):
+        while not costs or (len(costs) < RUNS and time.process_time() - begun < (1 if quick else 5)):
             last, steps = run(kind, size, 0.2 if quick else 1.0)
             costs.append(last)
         last = statistics.median(costs)
@@ -158,6 +159,7 @@ class Prefix:
 def replay(kind: type[Pruner], transcripts: Sequence[Sequence[Message]], budget: int) -> Prefix:
     """Take the prompt in front of each assistant message and compare it with the prompt before it."""
     found = Prefix()
+    print(f"replaying {kind.name} at {budget:,} …", file=sys.stderr)
     for messages in transcripts:
         pruner, before = kind(budget), list[tuple[int, int]]()
         natives = [pruner.convert(message, count(message)) for message in messages]
