@@ -23,7 +23,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from _parse import parse
 from _pruners import (
     LastItems,
     LlamaBuffer,
@@ -40,6 +39,7 @@ from _pruners import (
 from _report import ROOT, Goal, arguments, publish, table
 from strands.types.exceptions import ContextWindowOverflowException
 
+from recollect import parse
 from recollect.types import Message, Text, ToolCall, ToolResult
 
 BUDGET, STEPS, RUNS, CAP = 8_000, 500, 9, 30.0

@@ -1,5 +1,22 @@
+"""What all tests share: hypothesis' number of examples, and the option for long soaks."""
+
+import os
+
 import pytest
+from hypothesis import HealthCheck, settings
+
+pytest.register_assert_rewrite("recollect.testing")
+
+settings.register_profile(
+    "recollect",
+    max_examples=int(os.environ.get("RECOLLECT_EXAMPLES", "200")),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile("recollect")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--soak", action="store_true", help="many more kills, power cuts and flipped bytes")
+    parser.addoption(
+        "--soak", action="store_true", help="run the long soaks: kills, power cuts and server losses by the thousand"
+    )

@@ -1,1 +1,80 @@
-"""Recollect: the memory of LLM agents."""
+"""Recollect: the memory of LLM agents.
+
+messages ──► parse ──► ConversationMemory ──► fit ──► render ──► the provider's own shape
+                          (keeps, finds)       │ whole turns under a token budget
+                                               └► receipt: what stayed, what went, by which rule
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from recollect.conversation import Conversation, ConversationMemory
+    from recollect.errors import BudgetTooSmall, ConfigError, InvalidTranscript, MissingExtra, RecollectError
+    from recollect.flow.receipt import Entry, Receipt
+    from recollect.flow.render import Rendered, parse, render
+    from recollect.flow.turns import turns
+    from recollect.flow.validate import Problem, validate
+    from recollect.flow.window import Window
+    from recollect.layers.working import fit, reduce
+    from recollect.tokens import TokenCounter, counter, estimate, recommended_budget
+    from recollect.types import Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
+
+__all__ = [
+    "BudgetTooSmall",
+    "ConfigError",
+    "Conversation",
+    "ConversationMemory",
+    "Entry",
+    "Image",
+    "InvalidTranscript",
+    "Message",
+    "MissingExtra",
+    "Opaque",
+    "Part",
+    "Problem",
+    "Receipt",
+    "RecollectError",
+    "Rendered",
+    "Text",
+    "Thinking",
+    "TokenCounter",
+    "ToolCall",
+    "ToolResult",
+    "Window",
+    "counter",
+    "estimate",
+    "fit",
+    "parse",
+    "recommended_budget",
+    "reduce",
+    "render",
+    "turns",
+    "validate",
+]
+
+_HOMES = {
+    "conversation": ("Conversation", "ConversationMemory"),
+    "errors": ("BudgetTooSmall", "ConfigError", "InvalidTranscript", "MissingExtra", "RecollectError"),
+    "flow.receipt": ("Entry", "Receipt"),
+    "flow.render": ("Rendered", "parse", "render"),
+    "flow.turns": ("turns",),
+    "flow.validate": ("Problem", "validate"),
+    "flow.window": ("Window",),
+    "layers.working": ("fit", "reduce"),
+    "tokens": ("TokenCounter", "counter", "estimate", "recommended_budget"),
+    "types": ("Image", "Message", "Opaque", "Part", "Text", "Thinking", "ToolCall", "ToolResult"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Loads a public name on its first use, so that importing the package costs next to nothing."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'recollect' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"recollect.{_HOME_OF[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -127,7 +127,7 @@ class ConversationMemory:
     def count(self) -> int:
         """How many messages there are."""
         with self._lock:
-            return len(self._places)
+            return len(self._window.messages)
 
     @property
     def tokens(self) -> int:

@@ -5,12 +5,16 @@ RecollectError
 ├── MissingExtra (ImportError)          an optional package is needed: the message has the command
 ├── InvalidTranscript (ValueError)      a message or transcript breaks a rule of its shape
 ├── BudgetTooSmall (ValueError)         what must stay is larger than the budget: needed, allowed, ledger
-└── StoreError                          something about what is kept
-    ├── StoreUnavailable (ConnectionError)  the store can't be reached or is too busy: nothing was written, try again
-    ├── DiskFull (OSError)              no room to write: nothing was written, reading goes on
-    ├── Conflict (ValueError)           what is kept says otherwise: same id with other content, a lease lost
-    ├── NotFound (LookupError)          no such thing in this scope
-    └── MigrationError (RuntimeError)   the store's schema can't be used by, or brought to, this version
+├── StoreError                          something about what is kept
+│   ├── StoreUnavailable (ConnectionError)  the store can't be reached or is too busy: nothing was written, try again
+│   ├── DiskFull (OSError)              no room to write: nothing was written, reading goes on
+│   ├── Conflict (ValueError)           what is kept says otherwise: same id with other content, a lease lost
+│   ├── NotFound (LookupError)          no such thing in this scope
+│   └── MigrationError (RuntimeError)   the store's schema can't be used by, or brought to, this version
+└── ModelError (RuntimeError)           a model's provider did not do what it was asked
+    ├── ModelUnavailable                it can't be reached, or fails; try again later
+    ├── RateLimited                     it asks for fewer requests: retry_after
+    └── BadReply                        its answer can't be understood
 """
 
 from __future__ import annotations
@@ -80,3 +84,23 @@ class NotFound(StoreError, LookupError):
 
 class MigrationError(StoreError, RuntimeError):
     """The store's schema can't be used by, or brought to, this version of Recollect."""
+
+
+class ModelError(RecollectError, RuntimeError):
+    """A provider did not do what it was asked; the message holds its own words."""
+
+
+class ModelUnavailable(ModelError):
+    """The provider can't be reached in time, or fails."""
+
+
+class RateLimited(ModelError):
+    """The provider asks for fewer requests; `retry_after` is in seconds, None where it did not say."""
+
+    def __init__(self, problem: str, retry_after: float | None = None) -> None:
+        self.retry_after = retry_after
+        super().__init__(problem)
+
+
+class BadReply(ModelError):
+    """The provider's answer can't be understood."""

@@ -15,9 +15,9 @@ Count: TypeAlias = Callable[[Message], int]
 def shorten_text(text: str, limit: int, count: Count) -> str:
     """The text itself if it has at most `limit` tokens, else its head and tail around a marker.
 
-    The marker alone is the least that is left, however small the limit.
+    The marker alone is the least that is left, however small the limit, and only where it is shorter than the text.
     """
-    tokens = count(Message("tool", text))
+    whole = tokens = count(Message("tool", text))
     keep = len(text)
     short = text
     while tokens > limit and keep > 0:
@@ -27,7 +27,7 @@ def shorten_text(text: str, limit: int, count: Count) -> str:
         tail = len(text) - (keep - head)
         short = f"{text[:head]}\n[… {tail - head:,} characters cut …]\n{text[tail:]}"
         tokens = count(Message("tool", short))
-    return short
+    return short if tokens < whole else text
 
 
 def shorten_results(message: Message, limit: int, count: Count) -> Message:

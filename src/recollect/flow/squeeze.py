@@ -42,14 +42,15 @@ def ladder(
     """The measures for these turns (indexes into `messages`), to be taken group by group while over the budget.
 
     1. old tool results to head and tail; 2. the newest ones to a quarter of the budget; 3. old steps out, but for a
-    turn's last one and the last `keep_last` messages; 4. every result to a line; 5. old words to a line.
+    turn's last one, pinned ones and the last `keep_last` messages; 4. every result to a line; 5. old words to a line.
     """
     by_turn = [list(steps(messages, turn)) for turn in turns]
     shown = [index for turn in turns for index in turn]
     newest = by_turn[-1][-1] if by_turn and by_turn[-1] else []
     results = [index for index in shown if messages[index].role == "tool"]
     old_words = [index for turn in turns[:-1] for index in turn if messages[index].role != "tool"]
-    spare = [step for found in by_turn for step in found[:-1] if set(step).isdisjoint(shown[-keep_last:])]
+    bound = {*shown[-keep_last:], *(index for index in shown if messages[index].pinned)}
+    spare = [step for found in by_turn for step in found[:-1] if bound.isdisjoint(step)]
 
     def shortened(
         indexes: Iterable[int], limit: int, rule: str, how: Callable[[Message, int, Count], Message] = shorten_results

@@ -21,9 +21,11 @@ def turns(messages: Sequence[Message]) -> list[tuple[Message, ...]]:
         if message.role == "user" or not found:
             found.append([])
         for result in message.tool_results:
-            late = homes.get(result.call_id, len(found))
-            while late < len(found) - 1:
-                found[-2] += found.pop()
+            home = homes.pop(result.call_id, len(found))
+            while home < len(found) - 1:
+                late = found.pop()
+                found[-1] += late
+            homes = {id: min(place, len(found) - 1) for id, place in homes.items()}
         found[-1].append(message)
         homes.update((call.id, len(found) - 1) for call in message.tool_calls)
     return [tuple(turn) for turn in found]

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Final
 
 from recollect.errors import BudgetTooSmall, ConfigError
@@ -122,6 +123,9 @@ class Window:
         """Put a changed copy in the place of the message that came as number `index`; its tokens stay as counted."""
         self._messages[index] = message
         self._view = None
+        if (edit := self._edits.get(index)) and edit.message:
+            short = edit.message.replace(metadata=message.metadata)
+            self._edits[index] = replace(edit, message=short)
         if message.role != "system":
             turn = self._turns[self._turn_of(index)]
             turn.pinned = any(self._messages[i].pinned for i in self._indexes(turn))
@@ -131,6 +135,8 @@ class Window:
 
         Where the budget can't be met, nothing changes and BudgetTooSmall says by how much.
         """
+        if self._tokens <= budget:
+            return Receipt((), self._tokens, self.overhead, budget)
         first, tokens, pinned, edits = self._first, self._tokens, self._pinned[:], dict(self._edits)
         self._drop_turns(budget)
         shown = [(turn, turn.cost, turn.size) for turn in self._shown_turns()] if self._tokens > budget else []
@@ -195,7 +201,9 @@ class Window:
     def _join(self, home: int) -> bool:
         """Make the turns from `home` on one turn; False where that turn is out of the window."""
         if home < self._first:
-            return self._turns[home].pinned
+            if self._turns[home] not in self._pinned:
+                return False
+            self._reopen(home)
         while home < len(self._turns) - 1:
             late, early = self._turns.pop(), self._turns[-1]
             early.cost += late.cost
@@ -203,32 +211,44 @@ class Window:
             early.pinned |= late.pinned
         return True
 
+    def _reopen(self, home: int) -> None:
+        """Move the cut back to a turn that was kept behind it; what was dropped since then stays dropped."""
+        for turn, after in pairwise(self._turns[home : self._first + 1]):
+            if turn not in self._pinned:
+                turn.cost = turn.size = 0
+                dropped = (i for i in range(turn.start, after.start) if self._messages[i].role != "system")
+                self._edits.update(dict.fromkeys(dropped, OLDEST))
+        self._pinned = [turn for turn in self._pinned if turn.start < self._turns[home].start]
+        self._first = home
+
     def _turn_of(self, index: int) -> int:
         return bisect_right(self._turns, index, key=lambda turn: turn.start) - 1
 
     def _over(self, tokens: float) -> bool:
-        if self._tokens > tokens:
-            return True
-        limits = self.limits
-        if limits.last_messages is None and limits.last_turns is None:
-            return False
-        shown = list(self._shown_turns())
-        return (limits.last_turns is not None and len(shown) > limits.last_turns) or (
-            limits.last_messages is not None and sum(turn.size for turn in shown) > limits.last_messages
+        most = self.limits.last_turns
+        return (
+            self._tokens > tokens
+            or (most is not None and len(self._pinned) + len(self._turns) - self._first > most)
+            or self._crowded()
         )
 
+    def _crowded(self) -> bool:
+        most = self.limits.last_messages
+        return most is not None and sum(turn.size for turn in self._shown_turns()) > most
+
     def _cut(self) -> None:
-        low = self._ceiling * self.limits.low_water
+        low = self._ceiling * self.limits.low_water if self._tokens > self._ceiling else self._ceiling
         self._drop_turns(low)
-        if self._over(self._ceiling):
+        if self._tokens > self._ceiling or self._crowded():
             self._squeeze(low, self._ceiling)
 
     def _drop_turns(self, low: float) -> None:
         floor = self._floor()
         self._view = None
         for turn in [turn for turn in self._pinned if not turn.pinned]:
-            self._pinned.remove(turn)
-            self._tokens -= turn.cost
+            if self._over(low):
+                self._pinned.remove(turn)
+                self._tokens -= turn.cost
         while self._first < floor and self._over(low):
             turn = self._turns[self._first]
             if turn.pinned:
@@ -248,14 +268,15 @@ class Window:
 
     def _squeeze(self, low: float, ceiling: float) -> None:
         turns = [list(self._indexes(turn)) for turn in self._shown_turns()]
-        budget = 0 if self.limits.budget is None else self.limits.budget
+        goal = low if self._tokens > ceiling else ceiling
+        budget = 0 if ceiling == float("inf") else int(ceiling)
         for rung in ladder(self._messages, turns, self.limits.min_messages, budget, self.count):
             for group in rung.groups:
-                if not (self._over(low) if rung.drops else self._tokens > low):
+                if not (self._tokens > goal or (rung.drops and self._crowded())):
                     break
                 for index, edit in group:
                     self._apply(index, edit)
-            if not self._over(ceiling):
+            if not (self._tokens > ceiling or self._crowded()):
                 return
 
     def _apply(self, index: int, edit: Edit) -> None:
@@ -294,9 +315,8 @@ class Window:
         for index, (message, tokens) in enumerate(zip(self._messages, self._counts, strict=True)):
             edit = self._edits.get(index)
             if index not in rules:
-                yield Entry(
-                    index, message.id, message.role, tokens, 0, "dropped", edit.rule if edit else "oldest turns"
-                )
+                rule = edit.rule if edit and edit.message is None else OLDEST.rule
+                yield Entry(index, message.id, message.role, tokens, 0, "dropped", rule)
             elif edit:
                 yield Entry(index, message.id, message.role, tokens, edit.tokens, "shortened", edit.rule)
             else:

@@ -52,18 +52,22 @@ def reduce(
 ) -> Window:
     """A strictly smaller window after the provider said the context overflowed; `attempt` is 1, 2 or 3.
 
-    `reported_limit` is the limit that the provider's error named. Each attempt goes further below it, since a
-    provider that refused counts more tokens than we do. Raises BudgetTooSmall when nothing smaller is valid.
+    `reported_limit` is the limit that the provider's error named. Each attempt on the same messages is smaller than
+    the one before, and further below that limit: a provider that refused counts more tokens than we do. Raises
+    BudgetTooSmall when nothing smaller is valid.
     """
     if not 1 <= attempt <= len(REDUCE_TO):
         raise ConfigError(f"attempt is {attempt}; a request is reduced at most {len(REDUCE_TO)} times")
     whole = fit(messages, counter=counter, tools=tools).tokens
-    goal = int(whole * REDUCE_TO[attempt - 1])
+    before = (
+        reduce(messages, attempt - 1, reported_limit, counter=counter, tools=tools).tokens if attempt > 1 else whole
+    )
+    goal = min(before - 1, int(whole * REDUCE_TO[attempt - 1]))
     if reported_limit is not None:
         goal = min(goal, int(reported_limit * LIMIT_MARGIN[attempt - 1]))
     try:
         return fit(messages, goal, counter=counter, tools=tools, low_water=1.0)
     except BudgetTooSmall as error:
-        if error.needed >= whole:
+        if error.needed >= before:
             raise
         return fit(messages, error.needed, counter=counter, tools=tools, low_water=1.0)

@@ -1,9 +1,10 @@
-"""Suites that third parties run on their own implementations.
+"""Suites that third parties run on their own implementations, with pytest.
 
 Call `pytest.register_assert_rewrite("recollect.testing")` in your conftest.py for readable failures.
 """
 
+from recollect.testing.embedders import EmbedderSuite
 from recollect.testing.memory import MemorySuite
 from recollect.testing.stores import StoreSuite
 
-__all__ = ["MemorySuite", "StoreSuite"]
+__all__ = ["EmbedderSuite", "MemorySuite", "StoreSuite"]

@@ -1,1 +1,24 @@
-"""Counting tokens."""
+"""Counts tokens: an estimator that needs nothing, exact tokenizers, and what the providers report."""
+
+from recollect.tokens.estimator import estimate
+from recollect.tokens.images import image_tokens
+from recollect.tokens.message import REPLY_TOKENS, count_message, count_messages, count_tools
+from recollect.tokens.models import Recommendation, recommended_budget, window_of
+from recollect.tokens.open import counter
+from recollect.tokens.protocol import TokenCounter
+from recollect.tokens.usage import Calibration
+
+__all__ = [
+    "REPLY_TOKENS",
+    "Calibration",
+    "Recommendation",
+    "TokenCounter",
+    "count_message",
+    "count_messages",
+    "count_tools",
+    "counter",
+    "estimate",
+    "image_tokens",
+    "recommended_budget",
+    "window_of",
+]

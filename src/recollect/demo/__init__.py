@@ -1,0 +1,1 @@
+"""A sample conversation, and the demo that runs it."""

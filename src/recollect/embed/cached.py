@@ -1,0 +1,74 @@
+"""An embedder in front of another, that remembers the vectors last used."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from recollect.embed.embedder import Embedder, Kind, readable
+from recollect.errors import ConfigError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+ENTRY_BYTES = 300
+"""What an entry weighs besides its numbers: key, array object, dict slot."""
+
+
+class CachedEmbedder:
+    """The vectors of `inner`, kept up to `max_bytes`, the longest unused going first. Safe under threads."""
+
+    def __init__(self, inner: Embedder, max_bytes: int = 64_000_000) -> None:
+        if max_bytes < 0:
+            raise ConfigError(f"max_bytes must be 0 or more, not {max_bytes}")
+        self.inner, self.max_bytes = inner, max_bytes
+        self.hits = self.misses = self.bytes = 0
+        self._kept: OrderedDict[bytes, NDArray[np.float32]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """The inner embedder's name: its vectors are these."""
+        return self.inner.name
+
+    @property
+    def dimension(self) -> int:
+        """The length of each vector."""
+        return self.inner.dimension
+
+    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> NDArray[np.float32]:
+        """One unit vector a text, in order; only those not kept are asked of the inner embedder."""
+        import numpy as np
+
+        keys = [hashlib.blake2b(f"{kind}\0{readable(text)}".encode(), digest_size=16).digest() for text in texts]
+        found = self._look_up(keys)
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
+        if missing or not texts:
+            new = self.inner.embed(list(missing.values()), kind)
+            if not texts:
+                return new
+            found |= dict(zip(missing, new, strict=True))
+            self._keep({key: found[key].copy() for key in missing})
+        return np.stack([found[key] for key in keys])
+
+    def _look_up(self, keys: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:
+        with self._lock:
+            found = {key: self._kept[key] for key in keys if key in self._kept}
+            for key in found:
+                self._kept.move_to_end(key)
+            hits = sum(key in found for key in keys)
+            self.hits, self.misses = self.hits + hits, self.misses + len(keys) - hits
+            return found
+
+    def _keep(self, vectors: dict[bytes, NDArray[np.float32]]) -> None:
+        with self._lock:
+            for key, vector in vectors.items():
+                if key not in self._kept:
+                    self._kept[key] = vector
+                    self.bytes += vector.nbytes + ENTRY_BYTES
+            while self.bytes > self.max_bytes:
+                self.bytes -= self._kept.popitem(last=False)[1].nbytes + ENTRY_BYTES

@@ -1,0 +1,82 @@
+"""Embedders and re-rankers by name: 'onnx:e5-small-v2', 'openai:text-embedding-3-small', 'hash:256', 'auto'."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from recollect.embed.embedder import Embedder
+from recollect.embed.hashing import HashingEmbedder
+from recollect.embed.http import HttpEmbedder
+from recollect.embed.onnx import OnnxEmbedder
+from recollect.embed.rerank import OnnxReranker, Reranker
+from recollect.embed.sentence_transformers import SentenceTransformersEmbedder
+from recollect.errors import ConfigError
+
+DEFAULT, DEFAULT_RERANKER = "e5-small-v2", "ms-marco-MiniLM-L-12-v2"
+_log = logging.getLogger("recollect.embed")
+
+
+def open(name: str = "auto") -> Embedder | None:
+    """The embedder of that 'provider:model' name; 'auto' is the local default, or None where it is not there."""
+    if name == "auto":
+        return _local_default()
+    provider, _, model = name.partition(":")
+    if provider not in _PROVIDERS or not model:
+        known = ", ".join(f"'{p}:…'" for p in _PROVIDERS)
+        raise ConfigError(f"embedder {name!r} is not known: use 'auto' or one of {known}")
+    return _PROVIDERS[provider](model)
+
+
+def open_reranker(name: str = DEFAULT_RERANKER) -> Reranker:
+    """The cross-encoder of that name, if pulled, or in that folder."""
+    return OnnxReranker(_folder(name))
+
+
+def _local_default() -> Embedder | None:
+    if not all(importlib.util.find_spec(package) for package in ("onnxruntime", "tokenizers")):
+        _say_once("onnxruntime and tokenizers are not installed: pip install 'recollect[local]'")
+    elif (folder := _known(DEFAULT)) is None or not folder.is_dir():
+        _say_once(f"the local model is not here: python -m recollect.embed.models pull {DEFAULT}")
+    else:
+        return _onnx(DEFAULT)
+    return None
+
+
+@cache
+def _say_once(problem: str) -> None:
+    _log.warning("Recall works by keywords alone: %s", problem)
+
+
+def _onnx(model: str) -> Embedder:
+    return OnnxEmbedder(_folder(model), f"onnx:{model}" if _known(model) else None)
+
+
+def _folder(model: str) -> Path:
+    known = _known(model)
+    if known is not None and not known.is_dir():
+        raise ConfigError(f"the model {model} is not here: python -m recollect.embed.models pull {model}")
+    return known or Path(model).expanduser()
+
+
+def _known(model: str) -> Path | None:
+    from recollect.embed import models  # at the call, so that models can be run as a script
+
+    return models.folder(model) if model in models.KNOWN else None
+
+
+def _hashing(dimension: str) -> Embedder:
+    if not dimension.isdecimal():
+        raise ConfigError(f"'hash:{dimension}' is not known: give a number of dimensions, as in 'hash:256'")
+    return HashingEmbedder(int(dimension))
+
+
+_PROVIDERS: dict[str, Callable[[str], Embedder]] = {
+    "onnx": _onnx,
+    "openai": HttpEmbedder,
+    "sentence-transformers": SentenceTransformersEmbedder,
+    "hash": _hashing,
+}

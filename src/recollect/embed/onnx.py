@@ -1,0 +1,123 @@
+"""A local model: any folder with `model.onnx` and `tokenizer.json`, on the CPU, without torch.
+
+Texts run one at a time. An int8 model scales its activations by all that is in a batch, so in a batch a text's vector
+depends on its neighbours (cosine to itself .995, which reorders results), and on a CPU batching saves little.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from recollect.embed.embedder import Kind, unit
+from recollect.embed.style import CHARS_A_TOKEN, Style, style_in
+from recollect.errors import ConfigError, MissingExtra, ModelUnavailable
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MAX_TOKENS, MAX_THREADS = 512, 4
+
+
+class OnnxModel:
+    """A model and its tokenizer, loaded: texts in, the model's first output out. Safe under threads."""
+
+    def __init__(self, folder: Path, max_tokens: int | None = None, threads: int | None = None) -> None:
+        for file in ("model.onnx", "tokenizer.json"):
+            if not (folder / file).is_file():
+                raise ConfigError(f"{folder} has no {file}: an ONNX model folder holds model.onnx and tokenizer.json")
+        if threads is not None and threads < 1:
+            raise ConfigError(f"threads must be 1 or more, not {threads}")
+        self._folder, self._tokenizer = folder, _tokenizer(folder)
+        self.max_tokens = max_tokens or (self._tokenizer.truncation or {}).get("max_length", MAX_TOKENS)
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(self.max_tokens)
+        self._session = _session(folder, threads or min(MAX_THREADS, os.cpu_count() or 1))
+        self._inputs = [given.name for given in self._session.get_inputs()]
+        if unknown := set(self._inputs) - {"input_ids", "attention_mask", "token_type_ids"}:
+            raise ConfigError(f"{folder}: the model asks for {', '.join(sorted(unknown))}, which a text has not")
+        self._output = self._session.get_outputs()[0].name
+
+    def run(self, text: str, pair: str | None = None) -> NDArray[np.float32]:
+        """The first output for one text, or a pair of them, without the batch axis."""
+        import numpy as np
+
+        longest = CHARS_A_TOKEN * self.max_tokens
+        encoded = self._tokenizer.encode(text[:longest], None if pair is None else pair[:longest])
+        fed = {"input_ids": encoded.ids, "attention_mask": encoded.attention_mask, "token_type_ids": encoded.type_ids}
+        arrays = {name: np.array([fed[name]], np.int64) for name in self._inputs}
+        try:
+            out: NDArray[np.float32] = self._session.run([self._output], arrays)[0][0]
+        except Exception as error:
+            problem = f"fails on a text of {len(encoded.ids)} tokens ({error}): is max_tokens in recollect.json right?"
+            raise ModelUnavailable(f"{self._folder}: {problem}") from error
+        return out
+
+
+def _tokenizer(folder: Path) -> Any:
+    try:
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        raise MissingExtra("tokenizers", "local", "a local model") from error
+    try:
+        return Tokenizer.from_file(str(folder / "tokenizer.json"))
+    except Exception as error:
+        raise ModelUnavailable(f"{folder}: tokenizer.json can't be read: {error}") from error
+
+
+def _session(folder: Path, threads: int) -> Any:
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise MissingExtra("onnxruntime", "local", "a local model") from error
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 3
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # idle threads would burn a core
+    try:
+        return onnxruntime.InferenceSession(str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"])
+    except Exception as error:
+        raise ModelUnavailable(f"{folder}: model.onnx can't be loaded: {error}") from error
+
+
+class OnnxEmbedder:
+    """Vectors by a local ONNX model; pooling and prefixes by its style."""
+
+    def __init__(
+        self, folder: Path, name: str | None = None, style: Style | None = None, threads: int | None = None
+    ) -> None:
+        self._style = style or style_in(folder)
+        self._model = OnnxModel(folder, self._style.max_tokens, threads)
+        self.name = name or f"onnx:{folder.resolve().name}@{_digest(folder, self._style)}"
+
+    @cached_property
+    def dimension(self) -> int:
+        """The length of each vector."""
+        return int(self.embed([""]).shape[1])
+
+    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> NDArray[np.float32]:
+        """One unit vector a text, in order."""
+        import numpy as np
+
+        if not texts:
+            return np.empty((0, self.dimension), np.float32)
+        prefixed = [self._style.prefixed(text, kind) for text in texts]
+        return unit(self.name, np.stack([self._pooled(self._model.run(text)) for text in prefixed]))
+
+    def _pooled(self, tokens: NDArray[np.float32]) -> NDArray[np.float32]:
+        if tokens.ndim == 1:
+            return tokens
+        pooled: NDArray[np.float32] = tokens[0] if self._style.pooling == "cls" else tokens.mean(axis=0)
+        return pooled
+
+
+def _digest(folder: Path, style: Style) -> str:
+    with (folder / "model.onnx").open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256")
+    digest.update(repr(style).encode())
+    return digest.hexdigest()[:8]

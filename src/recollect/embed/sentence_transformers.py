@@ -1,0 +1,47 @@
+"""Vectors by sentence-transformers, for those who have it (and torch) installed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from recollect.embed.embedder import Kind, unit
+from recollect.embed.style import style_of
+from recollect.errors import ModelUnavailable
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class SentenceTransformersEmbedder:
+    """Any model sentence-transformers can load, by its name or folder."""
+
+    def __init__(self, model: str, device: str | None = None) -> None:
+        try:
+            from sentence_transformers import SentenceTransformer
+        except ImportError as error:
+            raise ModelUnavailable(
+                f"{model}: needs a package that is not here: pip install sentence-transformers (it brings torch)"
+            ) from error
+        try:
+            self._model = SentenceTransformer(model, device=device)
+        except (OSError, ValueError) as error:
+            raise ModelUnavailable(f"{model}: sentence-transformers can't load it: {error}") from error
+        self._style = style_of(model)
+        self.name = f"sentence-transformers:{model}"
+
+    @cached_property
+    def dimension(self) -> int:
+        """The length of each vector."""
+        return int(self.embed([""]).shape[1])
+
+    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> NDArray[np.float32]:
+        """One unit vector a text, in order."""
+        import numpy as np
+
+        if not texts:
+            return np.empty((0, self.dimension), np.float32)
+        prefixed = [self._style.prefixed(text, kind) for text in texts]
+        return unit(self.name, self._model.encode(prefixed, convert_to_numpy=True, show_progress_bar=False))

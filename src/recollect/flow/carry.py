@@ -1,0 +1,190 @@
+"""From one shape to another: what a message keeps on the way, what it loses, which neighbours it joins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from recollect.flow.shapes import Shape
+from recollect.flow.shapes.wire import NOTHING, Word, json_object, pictures_beside
+from recollect.frozen import EMPTY, FrozenDict
+from recollect.types import Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
+
+# Fields without a place whose loss matters.
+_TOLD: Final = (
+    "annotations",
+    "audio",
+    "cache_control",
+    "citations",
+    "encrypted_content",
+    "reasoning_details",
+    "refusal",
+    "thoughtSignature",
+    "thought_signature",
+)
+_SIGNED: Final = {"anthropic", "bedrock"}
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A message ready to be written, where it came from, and whether it was read from the target shape."""
+
+    message: Message
+    index: int
+    native: bool
+
+
+@dataclass
+class Carrier:
+    """Carries messages of other shapes into one shape and notes what gets lost."""
+
+    shape: Shape
+    names: Mapping[str, str]
+    lost: list[str] = field(default_factory=list)
+    ids: dict[str, str] = field(default_factory=dict)
+    used: set[str] = field(default_factory=set)
+
+    def see(self, message: Message) -> None:
+        """Takes note of the ids a message of the target shape uses."""
+        self.ids.update((call.id, call.id) for call in message.tool_calls)
+        self.used.update(call.id for call in message.tool_calls)
+
+    def carry(self, message: Message, index: int) -> Message | None:
+        """The message in terms of the target shape, or None when nothing of it can be said there."""
+        if message.name and not self.shape.names:
+            self._lose(index, "name")
+        self._lose_fields(index, message.extra)
+        parts = [kept for part in message.parts for kept in self._part(part, message, index)]
+        if message.role == "tool":
+            parts.sort(key=lambda part: not isinstance(part, ToolResult))
+        if not parts and not self._stays_empty(message, index):
+            return None
+        content = parts[0].text if len(parts) == 1 and isinstance(parts[0], Text) else tuple(parts)
+        if not parts:
+            content = NOTHING if self.shape.filled else ""
+        out = message.replace(content=content, shape=self.shape.name, extra=EMPTY)
+        return pictures_beside(out) if self.shape.pictures_beside else out
+
+    def _stays_empty(self, message: Message, index: int) -> bool:
+        if self.shape.filled:
+            self._lose(index, f"empty {message.role} message")
+            return message.role == "user"
+        return message.role == "user" or isinstance(message.content, str)
+
+    def _lose(self, index: int, what: str) -> None:
+        self.lost.append(f"message {index}: {what}")
+
+    def _lose_fields(self, index: int, extra: FrozenDict) -> None:
+        for key in _TOLD:
+            if extra.get(key):
+                self._lose(index, key)
+
+    def _part(self, part: Part, message: Message, index: int) -> Iterator[Part]:
+        if isinstance(part, Opaque):
+            self._lose(index, f"{_kind(part)} of {part.shape}")
+            return
+        self._lose_fields(index, part.extra)
+        match part:
+            case Text():
+                yield from self._text(part)
+            case Image():
+                yield from self._image(part, message, index)
+            case ToolCall():
+                yield self._call(part, index)
+            case ToolResult():
+                yield self._result(part, message, index)
+            case Thinking():
+                yield from self._thinking(part, message, index)
+
+    def _text(self, part: Text) -> Iterator[Text]:
+        if not self.shape.filled or part.text.strip():
+            yield Text(part.text)
+
+    def _image(self, part: Image, message: Message, index: int) -> Iterator[Image]:
+        scheme = (part.url or "").partition(":")[0]
+        if message.role not in ("user", "tool") or (part.data is None and scheme not in self.shape.schemes):
+            self._lose(index, f"image of the {message.role} ({scheme or 'data'})")
+        else:
+            yield replace(part, extra=EMPTY)
+
+    def _call(self, call: ToolCall, index: int) -> ToolCall:
+        if self.shape.objects and json_object(call.arguments) is None:
+            self._lose(index, f"arguments of {call.id} are no JSON object, sent as text in one")
+        return ToolCall(self._own_id(call.id, index), call.name, call.arguments)
+
+    def _own_id(self, call_id: str, index: int) -> str:
+        fresh, times = call_id, 1
+        while self.shape.unique and fresh in self.used:
+            times += 1
+            fresh = f"{call_id}_{times}"
+        if fresh != call_id:
+            self._lose(index, f"id {call_id}, which an earlier call has: it is {fresh} now")
+        self.ids[call_id] = fresh
+        self.used.add(fresh)
+        return fresh
+
+    def _result(self, result: ToolResult, message: Message, index: int) -> ToolResult:
+        if result.is_error and not self.shape.failures:
+            self._lose(index, f"error mark of the result of {result.call_id}")
+        content = result.content
+        if not isinstance(content, str):
+            kept = [p for part in content for p in self._inner(part, message, index)]
+            content = tuple(kept) if _pictures(kept) else "\n".join(p.text for p in kept if isinstance(p, Text))
+        name = result.name or (self.names.get(result.call_id) if self.shape.named else None)
+        return ToolResult(self.ids.get(result.call_id, result.call_id), content, result.is_error, name)
+
+    def _inner(self, part: Word, message: Message, index: int) -> Iterator[Text | Image]:
+        if isinstance(part, Text):
+            self._lose_fields(index, part.extra)
+            yield Text(part.text)
+        else:
+            yield from (kept for kept in self._part(part, message, index) if isinstance(kept, Image))
+
+    def _thinking(self, part: Thinking, message: Message, index: int) -> Iterator[Thinking]:
+        target = self.shape.name
+        signed = bool(part.signature)
+        own = message.shape is None and {
+            "anthropic": signed or part.redacted is not None,
+            "bedrock": True,
+            "openai-responses": signed,
+        }.get(target, part.redacted is None)
+        if own or (signed and {message.shape, target} == _SIGNED):
+            yield replace(part, extra=EMPTY)
+        else:
+            self._lose(index, f"thinking{' signature' if signed else ''} of {message.shape or 'no shape'}")
+
+
+def _kind(part: Opaque) -> str:
+    return str(part.data.get("type") or next(iter(part.data), "part"))
+
+
+def _pictures(parts: list[Text | Image]) -> bool:
+    return any(isinstance(part, Image) for part in parts)
+
+
+def join(placed: list[Placed], shape: Shape) -> list[Placed]:
+    """Neighbours that the shape wants in one message, put together; what was read from it stays as it was."""
+    out: list[Placed] = []
+    for item in placed:
+        if out and _belong(out[-1], item, shape):
+            out[-1] = _together(out[-1], item, shape)
+        else:
+            out.append(item)
+    return out
+
+
+def _belong(first: Placed, second: Placed, shape: Shape) -> bool:
+    turn = shape.turns.get(first.message.role)
+    if turn is None or turn != shape.turns.get(second.message.role) or (first.native and second.native):
+        return False
+    return shape.filled or turn == "tool" or bool(first.message.tool_calls)
+
+
+def _together(first: Placed, second: Placed, shape: Shape) -> Placed:
+    a, b = first.message, second.message
+    parts = sorted((*a.parts, *b.parts), key=lambda part: not isinstance(part, ToolResult))
+    role = "tool" if "tool" in (a.role, b.role) else a.role
+    extra = a.extra if first.native else b.extra
+    merged = a.replace(role=role, content=tuple(parts), name=a.name or b.name, extra=extra, shape=shape.name)
+    return Placed(merged, first.index, False)

@@ -1,0 +1,128 @@
+"""Messages from and to the wire shapes of the providers: `parse` and `render`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from recollect.errors import InvalidTranscript
+from recollect.flow.carry import Carrier, Placed, join
+from recollect.flow.shapes import Shape, shape_of
+from recollect.flow.shapes.wire import NOTHING, OpenCalls
+from recollect.types import Message
+
+
+class Rendered(list[dict[str, Any]]):
+    """The messages as the provider takes them: plain JSON, yours to change.
+
+    `system` is the value for the provider's own system field, None where there is none or the system messages stay in
+    the list. `lost` says what could not be carried to this shape. `sources` has, for each wire message, the index of
+    the first message it came from.
+    """
+
+    def __init__(self, shape: Shape, messages: Iterable[dict[str, Any]], system: Any, lost: list[str]) -> None:
+        super().__init__(messages)
+        self.shape, self.system, self.lost = shape.name, system, lost
+        self.sources: list[int] = []
+
+    def request(self) -> dict[str, Any]:
+        """The fields of the request body that hold the conversation."""
+        shape = shape_of(self.shape)
+        fields: dict[str, Any] = {shape.messages: list(self)}
+        return fields if self.system is None else {shape.system[0]: self.system, **fields}
+
+
+def parse(raw: Any, shape: str) -> list[Message]:
+    """The messages of a wire transcript, one for each wire message; takes the list or the whole request.
+
+    `render` to the same shape gives the same JSON back. Calls of shapes without ids get ids by their order, so parse a
+    transcript as a whole.
+    """
+    known = shape_of(shape)
+    try:
+        return _parse(raw, known)
+    except RecursionError:
+        raise InvalidTranscript("it is nested too deeply to be read", known.messages) from None
+
+
+def _parse(raw: Any, shape: Shape) -> list[Message]:
+    out: list[Message] = []
+    if isinstance(raw, Mapping):
+        for key in shape.system:
+            if raw.get(key) is not None and shape.read_system:
+                out.append(shape.read_system(raw[key], key))
+        raw = raw.get(shape.messages)
+        if isinstance(raw, str) and shape.messages == "input":
+            raw = [{"role": "user", "content": raw}]
+    if not isinstance(raw, (list, tuple)):
+        raise InvalidTranscript(
+            f"expected the list of messages or the request with {shape.messages!r}, got a {type(raw).__name__}",
+            shape.messages,
+        )
+    calls = OpenCalls()
+    out.extend(_read(wire, f"{shape.messages}[{i}]", shape, calls) for i, wire in enumerate(raw))
+    return out
+
+
+def _read(wire: Any, where: str, shape: Shape, calls: OpenCalls) -> Message:
+    if not isinstance(wire, Mapping):
+        raise InvalidTranscript(f"expected an object, got a {type(wire).__name__}", where)
+    try:
+        message = shape.read(wire, where, calls)
+    except InvalidTranscript as error:
+        if error.where:
+            raise
+        raise InvalidTranscript(error.problem, where) from None
+    at = _moment(wire.get("timestamp"))
+    return message.replace(at=at) if at else message
+
+
+def _moment(value: Any) -> datetime | None:
+    try:
+        return datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+def render(messages: Sequence[Message], shape: str) -> Rendered:
+    """The messages in a provider's shape, joined and split as it demands; what was read from it comes out the same."""
+    target = shape_of(shape)
+    names = {call.id: call.name for message in messages for call in message.tool_calls} if target.named else {}
+    carrier = Carrier(target, names)
+    placed = [item for i, message in enumerate(messages) for item in _placed(message, i, carrier)]
+    apart = [item.message for item in placed if target.apart(item.message)]
+    rest = join([item for item in placed if not target.apart(item.message)], target)
+    _tell_moved(placed, target, carrier)
+    if target.filled and rest and rest[0].message.role == "assistant" and not rest[0].native:
+        carrier.lost.append(f"message {rest[0].index}: its place as the first, {shape} starts with the user")
+        rest.insert(0, Placed(Message("user", NOTHING, shape=shape), rest[0].index, False))
+    return _written(rest, apart, target, carrier.lost)
+
+
+def _placed(message: Message, index: int, carrier: Carrier) -> list[Placed]:
+    if message.shape == carrier.shape.name:
+        carrier.see(message)
+        return [Placed(message, index, True)]
+    carried = carrier.carry(message, index)
+    return [] if carried is None else [Placed(carried, index, False)]
+
+
+def _tell_moved(placed: list[Placed], target: Shape, carrier: Carrier) -> None:
+    talking = False
+    for item in placed:
+        if target.apart(item.message):
+            if talking and not item.native:
+                carrier.lost.append(f"message {item.index}: its place, {target.name} keeps system text at the front")
+        else:
+            talking = True
+
+
+def _written(rest: list[Placed], apart: list[Message], target: Shape, lost: list[str]) -> Rendered:
+    system = target.write_system(apart) if apart and target.write_system else None
+    out = Rendered(target, [], system, lost)
+    for item in rest:
+        wire = target.write(item.message)
+        out.extend(wire)
+        out.sources.extend([item.index] * len(wire))
+    return out

@@ -1,0 +1,167 @@
+"""The window keeps its promises on generated transcripts of every shape, and on real ones."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect import BudgetTooSmall, Message, fit, parse, reduce, render, validate
+from recollect.flow.window import Window
+from recollect.tokens import count_messages, estimate
+from recollect.types import Thinking
+from tests.shared import shared_path
+from tests.strategies import SHAPES, wire_transcripts
+
+budgets = st.integers(min_value=1, max_value=3_000)
+
+
+def fitted(messages: list[Message], budget: int, **options: Any) -> Window:
+    """The window at that budget or, where that is too small, at the least that is not."""
+    try:
+        return fit(messages, budget, **options)
+    except BudgetTooSmall as error:
+        assert error.allowed == budget < error.needed
+        return fit(messages, error.needed, **options)
+
+
+@st.composite
+def pinned(draw: st.DrawFn, shape: str) -> list[Message]:
+    messages = parse(draw(wire_transcripts(shape)), shape)
+    pins = draw(st.sets(st.integers(0, max(0, len(messages) - 1)), max_size=2))
+    return [m.replace(metadata={"pinned": True}) if i in pins else m for i, m in enumerate(messages)]
+
+
+def thoughts(messages: tuple[Message, ...] | list[Message]) -> list[Thinking]:
+    return [part for message in messages for part in message.parts if isinstance(part, Thinking)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@given(data=st.data(), budget=budgets)
+def test_a_fitted_transcript_keeps_every_promise(shape: str, data: st.DataObject, budget: int) -> None:
+    messages = data.draw(pinned(shape))
+    window = fitted(messages, budget)
+    shown, receipt = window.messages, window.receipt
+
+    assert validate(shown, shape) == []
+    assert count_messages(shown, estimate) == window.tokens <= (window.limits.budget or 0)
+    by_index = iter(entry for entry in receipt.entries if entry.verdict != "dropped")
+    for message, entry in zip(shown, by_index, strict=True):
+        source = messages[entry.index]
+        assert (message == source) == (entry.verdict == "kept")
+        assert (message.role, message.id) == (source.role, source.id)
+        assert [c.id for c in message.tool_calls] == [c.id for c in source.tool_calls]
+        assert [r.call_id for r in message.tool_results] == [r.call_id for r in source.tool_results]
+        assert thoughts([message]) == thoughts([source])
+    for entry, source in zip(receipt.entries, messages, strict=True):
+        assert entry.verdict != "dropped" or source.role != "system"
+        assert entry.verdict != "dropped" or not source.pinned or source.role in ("assistant", "tool")
+    assert [e.verdict != "dropped" for e in receipt.entries[-2:]] == [True] * min(2, len(messages))
+    assert receipt.overhead + sum(e.shown for e in receipt.entries) == receipt.tokens == window.tokens
+    calls = [c.id for m in shown for c in m.tool_calls]
+    results = [r.call_id for m in shown for r in m.tool_results]
+    assert sorted(calls) == sorted(results)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@given(data=st.data(), budget=budgets)
+def test_fitting_is_deterministic_and_idempotent(shape: str, data: st.DataObject, budget: int) -> None:
+    messages = data.draw(pinned(shape))
+    window = fitted(messages, budget)
+    assert fitted(messages, budget).receipt == window.receipt
+    assert fit(window.messages, window.limits.budget).messages == window.messages
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@given(data=st.data(), budget=st.integers(100, 2_000), low_water=st.sampled_from([0.5, 0.7, 1.0]))
+def test_between_two_cuts_the_prompt_only_grows_at_its_end(
+    shape: str, data: st.DataObject, budget: int, low_water: float
+) -> None:
+    window, before = fit([], budget, low_water=low_water), ()
+    for message in data.draw(pinned(shape)):
+        room = window._tokens + window.count(message) <= budget
+        window.append(message)
+        try:
+            now = window.messages
+        except BudgetTooSmall:
+            before = ()
+            continue
+        if room and before:
+            assert now == (*before, message)
+        before = now
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@given(data=st.data(), turns=st.integers(1, 5))
+def test_the_last_turns_stay_when_asked_for(shape: str, data: st.DataObject, turns: int) -> None:
+    messages = parse(data.draw(wire_transcripts(shape)), shape)
+    users = [m for m in messages if m.role == "user"]
+    shown = fitted(messages, 1, min_turns=turns).messages
+    assert sum(m.role == "user" for m in shown) >= min(turns, len(users))
+    assert validate(shown, shape) == []
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@given(data=st.data(), last=st.integers(1, 12))
+def test_a_window_by_number_is_valid_and_holds_the_number_or_one_step(
+    shape: str, data: st.DataObject, last: int
+) -> None:
+    messages = parse(data.draw(wire_transcripts(shape)), shape)
+    by_turn = fit(messages, last_turns=last).messages
+    by_message = fit(messages, last_messages=last).messages
+    assert validate(by_turn, shape) == validate(by_message, shape) == []
+    assert sum(m.role == "user" for m in by_turn) <= max(last, 2)
+    assert by_message[-1:] == tuple(messages[-1:])
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@given(data=st.data(), limit=st.none() | st.integers(1, 5_000))
+def test_each_reduction_is_strictly_smaller_and_valid(shape: str, data: st.DataObject, limit: int | None) -> None:
+    messages = parse(data.draw(wire_transcripts(shape)), shape)
+    tokens = fit(messages).tokens
+    for attempt in (1, 2, 3):
+        try:
+            smaller = reduce(messages, attempt, limit)
+        except BudgetTooSmall:
+            return
+        assert smaller.tokens < tokens
+        assert validate(smaller.messages, shape) == []
+        tokens = smaller.tokens
+
+
+@pytest.mark.parametrize("shape", ["openai", "anthropic", "bedrock", "gemini", "openai-responses"])
+@given(data=st.data(), budget=budgets)
+def test_what_was_fitted_can_be_sent_to_any_other_provider(shape: str, data: st.DataObject, budget: int) -> None:
+    messages = parse(data.draw(wire_transcripts("openai")), "openai")
+    shown = fitted(messages, budget).messages
+    assert validate(parse(render(shown, shape).request(), shape), shape) == []
+
+
+@pytest.mark.parametrize(("budget", "too_small"), [(2_000, 0.15), (8_000, 0.005), (32_000, 0.0)])
+def test_real_transcripts_replayed_are_never_invalid_and_never_over(budget: int, too_small: float) -> None:
+    requests = refused = 0
+    for name in ("agents", "chats"):
+        for line in shared_path("data", "transcripts", f"{name}.jsonl").read_text("utf-8").splitlines():
+            window = fit([], budget)
+            unanswered: set[str] = set()
+            for message in parse(json.loads(line)["messages"], "openai"):
+                window.append(message)
+                unanswered |= {c.id for c in message.tool_calls}
+                unanswered -= {r.call_id for r in message.tool_results}
+                if message.role == "assistant" or unanswered:
+                    continue
+                try:
+                    shown = window.messages
+                except BudgetTooSmall as error:
+                    assert error.needed > budget
+                    refused += 1
+                    continue
+                requests += 1
+                assert window.tokens <= budget
+                assert count_messages(shown, estimate) == window.tokens
+                assert validate(shown, "openai") == []
+    assert requests > 3_000
+    assert refused <= too_small * requests

@@ -1,0 +1,197 @@
+"""Corners of the window where a rule once gave way: pins, late results, limits by number, receipts."""
+
+from __future__ import annotations
+
+from recollect.conversation import ConversationMemory
+from recollect.flow.shorten import shorten_results, shorten_text
+from recollect.flow.turns import turns
+from recollect.flow.window import Limits, Window
+from recollect.types import Message, ToolCall, ToolResult
+
+
+def words(message: Message) -> int:
+    """One token a word, and one for each call: easy to reckon with."""
+    return len(message.text.split()) + len(message.tool_calls)
+
+
+def window(budget: int | None = None, **limits: int) -> Window:
+    return Window(words, Limits(budget, **limits))
+
+
+def user(text: str, *, pinned: bool = False) -> Message:
+    return Message("user", text, metadata={"pinned": True} if pinned else {})
+
+
+def call(*ids: str, pinned: bool = False) -> Message:
+    return Message("assistant", tuple(ToolCall(id, "look") for id in ids), metadata={"pinned": True} if pinned else {})
+
+
+def result(id: str, text: str = "found") -> Message:
+    return Message("tool", (ToolResult(id, text),))
+
+
+def ids_match(messages: tuple[Message, ...]) -> bool:
+    called = sorted(c.id for m in messages for c in m.tool_calls)
+    return called == sorted(r.call_id for m in messages for r in m.tool_results)
+
+
+def test_a_late_result_of_a_pinned_turn_behind_the_cut_stays_with_its_call() -> None:
+    it = window(60)
+    it.extend([user("keep this", pinned=True), call("a")])
+    while it.messages[2:3] in ((), (user("question 0 of a few"),)):
+        it.append(user(f"question {len(it.messages) - 2} of a few"))
+    it.append(result("a"))
+    for n in range(40):
+        it.append(user(f"more {n} of a few"))
+        assert ids_match(it.messages)
+        assert it.messages[0].text == "keep this"
+
+
+def test_a_late_result_does_not_bring_back_what_was_dropped() -> None:
+    it = window(20)
+    it.extend([user("keep this", pinned=True), call("a")])
+    for n in range(6):
+        it.append(user(f"question {n} of a few"))
+    before = it.messages
+    it.append(result("a"))
+    assert it.messages == (*before, result("a"))
+    assert it.tokens == sum(map(words, it.messages))
+
+
+def test_a_late_result_of_a_turn_unpinned_after_the_cut_stays_while_its_call_is_shown() -> None:
+    it = window(20)
+    it.extend([user("keep this", pinned=True), call("a")])
+    for n in range(6):
+        it.append(user(f"question {n} of a few"))
+    it.revise(0, user("keep this"))
+    it.append(result("a"))
+    assert ids_match(it.messages)
+
+
+def test_a_late_result_of_a_turn_pinned_after_it_was_dropped_is_dropped_too() -> None:
+    it = window(20)
+    it.extend([user("keep this"), call("a")])
+    for n in range(6):
+        it.append(user(f"question {n} of a few"))
+    it.revise(0, user("keep this", pinned=True))
+    it.append(result("a"))
+    assert ids_match(it.messages)
+
+
+def test_a_pinned_message_is_not_taken_out_with_its_step() -> None:
+    it = window(30)
+    it.append(user("go"))
+    it.append(call("a", pinned=True))
+    it.append(result("a", "the one to keep"))
+    for n in range(30):
+        it.append(call(f"b{n}"))
+        it.append(result(f"b{n}"))
+    assert [m for m in it.messages if m.pinned]
+    assert ids_match(it.messages)
+
+
+def test_too_many_turns_takes_no_step_out_of_the_turns_that_stay() -> None:
+    it = window(last_turns=1)
+    talk = [user("pinned", pinned=True), user("go")]
+    for n in range(3):
+        talk += [call(f"a{n}"), result(f"a{n}")]
+    it.extend(talk)
+    assert it.messages == tuple(talk)
+
+
+def test_too_many_messages_shortens_no_result_while_the_budget_holds() -> None:
+    long = "word " * 400
+    talk = [user("go"), call("a"), result("a", long), call("b"), result("b", "end")]
+    it = window(500, last_messages=4)
+    it.extend(talk)
+    assert it.messages == (talk[0], talk[3], talk[4])
+    it = window(500, last_messages=4)
+    it.extend([user("go"), call("a", "b"), result("a", long), result("b", "end"), call("c")])
+    assert all(entry.verdict == "kept" for entry in it.receipt.entries)
+
+
+def test_prune_leaves_an_unpinned_turn_that_fits() -> None:
+    memory = ConversationMemory(lambda text: len(text.split()))
+    first = memory.add("user", "keep this", metadata={"pinned": True})
+    for n in range(6):
+        memory.add("user", f"question {n}")
+    memory.prune(memory.tokens - 4)
+    memory.tag(first.id, pinned=None)
+    assert memory.prune(memory.tokens).entries == ()
+    assert memory.messages[0].id == first.id
+
+
+def test_prune_shortens_the_newest_result_to_a_quarter_of_its_limit() -> None:
+    it = window()
+    it.extend([user("go"), call("a"), result("a", "word " * 2000)])
+    it.prune(1000)
+    assert 200 < words(it.messages[2]) <= 250
+
+
+def test_a_tag_on_a_shortened_message_is_seen() -> None:
+    memory = ConversationMemory(lambda text: len(text.split()))
+    memory.add("user", "go")
+    memory.add("assistant", (ToolCall("a", "look"),))
+    kept = memory.add("tool", (ToolResult("a", "word " * 2000),))
+    memory.prune(1000)
+    memory.tag(kept.id, important=True)
+    assert [message.id for message in memory.important] == [kept.id]
+    assert len(memory.important[0].text) < 10_000
+
+
+def test_count_is_the_number_of_messages_also_after_a_result_whose_call_was_pruned() -> None:
+    memory = ConversationMemory(lambda text: len(text.split()))
+    memory.add("user", "go")
+    memory.add("assistant", (ToolCall("a", "look"),))
+    for n in range(4):
+        memory.add("user", f"question {n}")
+    memory.prune(memory.tokens - 2)
+    memory.add("tool", (ToolResult("a", "late"),))
+    assert memory.count == len(memory.messages)
+
+
+def test_a_shortened_message_that_left_with_its_turn_was_dropped_as_an_oldest_turn() -> None:
+    it = window(400)
+    it.extend([user("go"), call("a"), result("a", "word " * 2000)])
+    assert it.receipt.entries[2].verdict == "shortened"
+    it.extend([user("word " * 180), user("word " * 180), user("word " * 30)])
+    entry = it.receipt.entries[2]
+    assert (entry.verdict, entry.rule) == ("dropped", "oldest turns")
+
+
+def test_turns_follow_a_late_result_home_through_merged_turns() -> None:
+    talk = [
+        user("0"),
+        user("1"),
+        call("a"),
+        user("2"),
+        user("3"),
+        call("b"),
+        result("a"),
+        user("4"),
+        user("5"),
+        result("b"),
+    ]
+    assert turns(talk) == [tuple(talk[:1]), tuple(talk[1:])]
+
+
+def test_a_text_is_not_replaced_by_a_longer_marker() -> None:
+    assert shorten_text("ok", 0, words) == "ok"
+
+
+def test_small_results_beside_a_large_one_stay_as_they_are() -> None:
+    small = tuple(ToolResult(str(n), "ok") for n in range(50))
+    message = Message("tool", (*small, ToolResult("big", "word " * 2000)))
+    short = shorten_results(message, 40, words)
+    assert short.tool_results[:50] == small
+    assert words(short) < 100
+
+
+def test_a_counter_that_counts_nothing_keeps_everything_and_still_obeys_the_limits_by_number() -> None:
+    talk = [user("a b c"), call("a"), result("a", "d " * 50), user("e"), user("f")]
+    it = Window(lambda message: 0, Limits(0))
+    it.extend(talk)
+    assert it.messages == tuple(talk)
+    it = Window(lambda message: 0, Limits(0, last_messages=2))
+    it.extend(talk)
+    assert it.messages == tuple(talk[-2:])

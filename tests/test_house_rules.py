@@ -1,0 +1,64 @@
+"""The rules of the house that a machine can see."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+import recollect
+
+ROOT = Path(__file__).parent.parent
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+HARD_LIMIT, SUITE_LIMIT = 500, 700
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_a_file_stays_within_its_limit(path: Path) -> None:
+    limit = SUITE_LIMIT if "testing" in path.parts else HARD_LIMIT
+    assert len(path.read_text("utf-8").splitlines()) <= limit
+
+
+def test_functions_fit_on_a_screen() -> None:
+    lengths = [
+        node.end_lineno - node.lineno + 1
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.end_lineno
+    ]
+    assert median(lengths) < 12
+    assert max(lengths) <= 60
+
+
+def test_no_class_or_file_has_a_name_that_says_nothing() -> None:
+    names = [path.stem for path in SOURCES]
+    names += [n.name for p in SOURCES for n in ast.walk(ast.parse(p.read_text("utf-8"))) if isinstance(n, ast.ClassDef)]
+    empty = re.compile(r"(Manager|Helper|Utils?|_helpers?|_utils?)$|^(helpers?|utils?|misc|common)$")
+    allowed = {"TokenBudgetConversationManager", "SummarizingConversationManager"}
+    assert [name for name in names if empty.search(name) and name not in allowed] == []
+
+
+def test_the_public_names_are_the_ones_listed() -> None:
+    assert sorted(recollect.__all__) == recollect.__all__
+    assert [name for name in recollect.__all__ if not hasattr(recollect, name)] == []
+    assert sorted(recollect._HOME_OF) == recollect.__all__
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = recollect.nothing
+
+
+def test_the_package_can_be_imported_whole() -> None:
+    code = "from recollect import *; print(fit([Message('user', 'hi')], 100).messages[0].text)"
+    out = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "hi"
+
+
+def test_importing_is_light() -> None:
+    heavy = ("numpy", "pydantic", "yaml", "tiktoken", "apsw")
+    code = f"import recollect, sys; print([m for m in {heavy} if m in sys.modules])"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"

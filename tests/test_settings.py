@@ -1,0 +1,140 @@
+"""Settings: defaults, four places in order of precedence, and errors that name key and place."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect.errors import ConfigError
+from recollect.settings import Settings, load
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.upper().startswith("RECOLLECT_")]:
+        monkeypatch.delenv(name)
+    return tmp_path
+
+
+def write(text: str, name: str = "providers.yaml") -> None:
+    Path(name).write_text(text, "utf-8")
+
+
+def test_without_any_place_the_defaults_hold() -> None:
+    assert load().model_dump() == {
+        "context_budget": 8000, "conversation_window": None, "low_water": 0.7, "min_turns": 1, "min_messages": 2,
+        "counter": "estimate",
+    }  # fmt: skip
+    assert load().limit == ("tokens", 8000)
+
+
+@pytest.mark.parametrize(
+    "section, limit",
+    [
+        ("context_budget: 9000", ("tokens", 9000)),
+        ("conversation_window: 5", ("messages", 5)),
+        ("{context_budget: 9000, conversation_window: 5}", ("tokens", 9000)),
+        ("{context_budget: 8000, conversation_window: 5}", ("tokens", 8000)),
+        ("{}", ("tokens", 8000)),
+        ("", ("tokens", 8000)),
+    ],
+)
+def test_the_file_gives_a_budget_or_a_window_and_the_budget_wins(section: str, limit: tuple[str, int]) -> None:
+    write(f"agent:\n  {section}\n")
+    assert load().limit == limit
+
+
+def test_other_sections_belong_to_other_programs() -> None:
+    write("providers: [1, 2]\nagent: {context_budget: 5}\n")
+    assert load().context_budget == 5
+
+
+@pytest.mark.parametrize("content", ["", "# nothing\n", "providers: {}\n"])
+def test_a_file_without_the_section_changes_nothing(content: str) -> None:
+    write(content)
+    assert load() == Settings()
+
+
+def test_arguments_win_over_environment_over_dotenv_over_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    write("agent: {context_budget: 1, min_turns: 1, min_messages: 1, low_water: 0.1}\n")
+    write("RECOLLECT_MIN_TURNS=2\nRECOLLECT_MIN_MESSAGES=2\nRECOLLECT_LOW_WATER=0.2\nOTHER=x\n", ".env")
+    monkeypatch.setenv("RECOLLECT_MIN_MESSAGES", "3")
+    monkeypatch.setenv("RECOLLECT_LOW_WATER", "0.3")
+    got = load(low_water=0.4)
+    assert (got.context_budget, got.min_turns, got.min_messages, got.low_water) == (1, 2, 3, 0.4)
+
+
+def test_a_named_file_is_read_and_must_exist(folder: Path) -> None:
+    write("agent: {context_budget: 7}\n", "other.yaml")
+    assert load(folder / "other.yaml").context_budget == 7
+    with pytest.raises(ConfigError, match=r"none\.yaml can't be read"):
+        load("none.yaml")
+
+
+@pytest.mark.parametrize(
+    "section, said",
+    [
+        ("context_budget: many", "providers.yaml, section agent: context_budget is 'many'"),
+        ("context_budget: 0", "context_budget is 0: .*greater than 0"),
+        ("context_budget: -8000", "context_budget is -8000"),
+        ("context_budget: 1.5", "context_budget is 1.5"),
+        ("context_budget: yes", "context_budget is True: yes or no"),
+        ("context_budget: [1]", r"context_budget is \[1\]"),
+        ("context_budget:", "context_budget is None"),
+        ("conversation_window: 0", "conversation_window is 0"),
+        ("low_water: 1.1", "low_water is 1.1"),
+        ("low_water: .nan", "low_water is nan"),
+        ("min_turns: -1", "min_turns is -1"),
+        ("counter: ''", "counter is ''"),
+        ("context_bugdet: 5", "no setting 'context_bugdet'; there are context_budget"),
+        ("5", "section agent: expected names with values, got 5"),
+        ("[a]", r"section agent: expected names with values, got \['a'\]"),
+        ("{1: 2}", "section agent: expected names with values"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_its_key_and_file(section: str, said: str) -> None:
+    write(f"agent:\n  {section}\n")
+    with pytest.raises(ConfigError, match=said):
+        load()
+
+
+@pytest.mark.parametrize("content", [b"agent: [", b"\0", b"\xff\xfe\xfa", b"- 5", b"just words"])
+def test_a_file_that_is_not_a_mapping_is_refused_by_name(content: bytes) -> None:
+    Path("providers.yaml").write_bytes(content)
+    with pytest.raises(ConfigError, match=r"providers\.yaml"):
+        load()
+
+
+def test_every_problem_is_told_at_once() -> None:
+    write("agent: {context_budget: x, min_turns: y}\n")
+    with pytest.raises(ConfigError, match=r"context_budget.*min_turns"):
+        load()
+
+
+def test_the_place_of_a_wrong_value_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    write("RECOLLECT_MIN_TURNS=x\n", ".env")
+    with pytest.raises(ConfigError, match=r"^\.env: min_turns is 'x'"):
+        load()
+    monkeypatch.setenv("RECOLLECT_MIN_TURNS", "y")
+    with pytest.raises(ConfigError, match=r"^the environment: min_turns is 'y'"):
+        load()
+    with pytest.raises(ConfigError, match=r"^the arguments: min_turns is 'z'"):
+        load(min_turns="z")
+    with pytest.raises(ConfigError, match=r"^the arguments: no setting 'speed'"):
+        load(min_turns=1, speed=3)
+
+
+def test_a_dotenv_that_is_not_text_is_refused_by_name() -> None:
+    Path(".env").write_bytes(b"RECOLLECT_COUNTER=\xff\xfe\n")
+    with pytest.raises(ConfigError, match=r"\.env can't be read"):
+        load()
+
+
+def test_settings_can_not_be_changed() -> None:
+    settings: Any = load()
+    with pytest.raises(ValueError, match="frozen"):
+        settings.min_turns = 9

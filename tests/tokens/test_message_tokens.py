@@ -1,0 +1,185 @@
+"""What messages, parts, images and tool schemas cost, by the providers' rules."""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.frozen import freeze_dict
+from recollect.tokens import REPLY_TOKENS, count_message, count_messages, count_tools, counter, estimate, image_tokens
+from recollect.tokens.images import LOW_DETAIL_TOKENS, MAX_IMAGE_TOKENS, size_of
+from recollect.types import Image, Message, Opaque, Text, Thinking, ToolCall, ToolResult
+
+EXAMPLE = [
+    ("system", None, "You are a helpful, pattern-following assistant that translates corporate jargon into plain "
+                     "English."),
+    ("system", "example_user", "New synergies will help drive top-line growth."),
+    ("system", "example_assistant", "Things working well together will increase revenue."),
+    ("system", "example_user", "Let's circle back when we have more bandwidth to touch base on opportunities for "
+                               "increased leverage."),
+    ("system", "example_assistant", "Let's talk later when we're less busy about how to do better."),
+    ("user", None, "This late pivot means we don't have time to boil the ocean for the client deliverable."),
+]  # fmt: skip
+"""The messages of OpenAI's published example of counting tokens."""
+
+
+@pytest.mark.parametrize("encoding, published", [("cl100k_base", 129), ("o200k_base", 124)])
+def test_openais_published_example_comes_out(encoding: str, published: int) -> None:
+    messages = [Message(role, text, name=name) for role, name, text in EXAMPLE]  # type: ignore[arg-type]
+    assert count_messages(messages, counter(f"tiktoken:{encoding}")) == published
+
+
+def words(text: str) -> int:
+    return len(text.split())
+
+
+def test_a_message_costs_four_more_than_its_text() -> None:
+    assert count_message(Message("user", "one two"), words) == 4 + 2
+
+
+def test_a_name_costs_its_text_and_one() -> None:
+    assert count_message(Message("user", "one two", name="ada"), words) == 4 + 2 + 1 + 1
+
+
+def test_plain_text_asks_the_counter_once() -> None:
+    asked: list[str] = []
+    count_message(Message("user", "one two"), lambda text: asked.append(text) or 1)  # type: ignore[func-returns-value]
+    assert asked == ["one two"]
+
+
+def test_no_messages_cost_the_start_of_the_reply() -> None:
+    assert count_messages([], words) == REPLY_TOKENS == 3
+
+
+@given(st.text(), st.text(), st.text())
+def test_a_tool_call_is_never_free(call_id: str, name: str, arguments: str) -> None:
+    bare = count_message(Message("assistant", ()), estimate)
+    assert count_message(Message("assistant", (ToolCall(call_id, name, arguments),)), estimate) > bare
+
+
+def test_a_tool_call_counts_its_name_and_all_its_arguments() -> None:
+    short = Message("assistant", (ToolCall("c1", "search", '{"q":"x"}'),))
+    long = Message("assistant", (ToolCall("c1", "search", '{"q":"' + "word " * 500 + '"}'),))
+    assert count_message(long, estimate) - count_message(short, estimate) >= 500
+
+
+def test_a_tool_result_counts_its_text_and_its_images() -> None:
+    image = Image(data="", width=512, height=512)
+    mixed = Message("tool", (ToolResult("c1", (Text("one two"), image)),))
+    plain = Message("tool", (ToolResult("c1", "one two"),))
+    assert count_message(mixed, words) - count_message(plain, words) == image_tokens(image)
+
+
+def test_thinking_counts_its_text_signature_and_hidden_part() -> None:
+    message = Message("assistant", (Thinking("one two", signature="sig", redacted="hidden"),))
+    assert count_message(message, words) == 4 + 2 + 1 + 1
+
+
+def test_a_part_of_one_provider_counts_as_its_smallest_json() -> None:
+    message = Message("assistant", (Opaque("gemini", freeze_dict({"a": [1, "é"]}, "data")),))
+    assert count_message(message, len) == 4 + len('{"a":[1,"é"]}')
+
+
+def test_tool_schemas_count_as_their_smallest_json() -> None:
+    assert count_tools([{"name": "f"}, {"name": "g"}], len) == 2 * len('{"name":"f"}')
+    assert count_tools([], len) == 0
+
+
+def png(width: int, height: int) -> bytes:
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    chunk = b"IHDR" + head
+    return b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + chunk + struct.pack(">I", zlib.crc32(chunk))
+
+
+def jpeg(width: int, height: int, before: int = 20) -> bytes:
+    segments = b"\xff\xe0" + struct.pack(">H", before) + bytes(before - 2)
+    return b"\xff\xd8" + segments + b"\xff\xff\xc0" + struct.pack(">HBHH", 17, 8, height, width) + bytes(12)
+
+
+def gif(width: int, height: int) -> bytes:
+    return b"GIF89a" + struct.pack("<HH", width, height) + bytes(3)
+
+
+def webp(kind: bytes, body: bytes) -> bytes:
+    return b"RIFF\0\0\0\0WEBP" + kind + struct.pack("<I", len(body)) + body + bytes(20)
+
+
+IMAGES = {
+    "png": png(640, 480),
+    "jpeg": jpeg(640, 480),
+    "jpeg with a long header": jpeg(640, 480, before=65_000),
+    "gif": gif(640, 480),
+    "webp, lossy": webp(b"VP8 ", b"\0\0\0\x9d\x01\x2a" + struct.pack("<HH", 640, 480)),
+    "webp, lossless": webp(b"VP8L", b"\x2f" + struct.pack("<I", 639 | 479 << 14)),
+    "webp, extended": webp(b"VP8X", bytes(4) + (639).to_bytes(3, "little") + (479).to_bytes(3, "little")),
+}
+
+
+@pytest.mark.parametrize("kind", IMAGES)
+def test_the_size_of_an_image_is_read_from_its_first_bytes(kind: str) -> None:
+    data = base64.b64encode(IMAGES[kind] + bytes(100_000)).decode()
+    assert size_of(data) == (640, 480)
+    assert image_tokens(Image(data=data)) == image_tokens(Image(width=640, height=480))
+    assert image_tokens(Image(url=f"data:image/x;base64,{data}")) == image_tokens(Image(width=640, height=480))
+
+
+@pytest.mark.parametrize(
+    "width, height, tokens",
+    [(1024, 1024, 1399), (512, 512, 350), (2048, 4096, 1600), (4096, 8192, 1600), (1092, 1092, 1590), (200, 200, 255)],
+)
+def test_an_image_costs_the_larger_of_openais_and_anthropics_rule(width: int, height: int, tokens: int) -> None:
+    assert image_tokens(Image(width=width, height=height)) == tokens
+
+
+def test_a_longer_file_does_not_make_an_image_dearer() -> None:
+    small, large = (base64.b64encode(png(300, 300) + bytes(size)).decode() for size in (10, 1_000_000))
+    assert image_tokens(Image(data=small)) == image_tokens(Image(data=large))
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        Image(url="https://example.org/cat.png"), Image(data=""), Image(data="not base64 é"), Image(),
+        Image(data="AAAA"),
+        Image(width=0, height=5), Image(width=-3, height=5), Image(data=base64.b64encode(png(0, 10)).decode()),
+        Image(url="data:"), Image(data=base64.b64encode(b"\xff\xd8\xff").decode()), Image(width=10**400, height=1),
+    ],
+)  # fmt: skip
+def test_an_image_of_unknown_size_costs_the_most(image: Image) -> None:
+    assert image_tokens(image) <= MAX_IMAGE_TOKENS
+    if image.width is None or image.width < 10**6:
+        assert image_tokens(image) == MAX_IMAGE_TOKENS
+
+
+def test_low_detail_has_one_price() -> None:
+    assert image_tokens(Image(width=4000, height=4000, detail="low")) == LOW_DETAIL_TOKENS
+
+
+@given(
+    st.binary(max_size=400), st.sampled_from([b"", b"\xff\xd8", b"\x89PNG\r\n\x1a\n", b"RIFF1234WEBPVP8X", b"GIF89a"])
+)
+def test_no_bytes_break_the_reading_of_an_image(tail: bytes, head: bytes) -> None:
+    size = size_of(base64.b64encode(head + tail).decode())
+    assert size is None or all(side > 0 for side in size)
+    assert 85 <= image_tokens(Image(data=base64.b64encode(head + tail).decode())) <= MAX_IMAGE_TOKENS
+
+
+@given(st.integers(1, 10**5), st.integers(1, 10**5))
+def test_an_image_costs_from_one_tile_to_the_most(width: int, height: int) -> None:
+    assert 255 <= image_tokens(Image(width=width, height=height)) <= MAX_IMAGE_TOKENS
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)
+    )
+)
+def test_any_json_of_a_provider_can_be_counted(value: Any) -> None:
+    part = Opaque("openai", freeze_dict({"value": value}, "data"))
+    assert count_message(Message("assistant", (part,)), estimate) > 4
