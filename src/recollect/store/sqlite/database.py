@@ -35,7 +35,9 @@ class Change:
 
     def __init__(self, db: apsw.Connection, now: datetime, places: dict[Scope, scopes.Place]) -> None:
         self.db, self.now, self.places = db, now, places
-        counter = next(scopes.rows(db, "SELECT position, epoch FROM counter"))
+        counter = db.execute("SELECT position, epoch FROM counter").fetchone()
+        if counter is None:
+            raise apsw.CorruptError("the counter is gone")
         self.start: int = counter[0]
         self.epoch: int = counter[1]
         self.position: int = self.start
