@@ -54,7 +54,7 @@ def erase(change: Change, scope: Scope, ids: Sequence[str] | None) -> Erased:
     if ids is None:
         rows = list(scopes.rows(change.db, _ALL[level], (place.id,)))
     else:
-        wanted = codec.id_list(list(dict.fromkeys(ids)))
+        wanted = codec.id_list(ids)
         rows = list(scopes.rows(change.db, _SOME[level], (place.id, wanted)))
     derived: set[int] = set()
     sessions: set[int] = set()
