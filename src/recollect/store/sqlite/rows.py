@@ -26,7 +26,7 @@ def number(name: str | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Vectors of length one and what is known about each; row i is position[i]."""
+    """Vectors and what is known about each; row i is position[i]. `vector` holds directions, or only their signs."""
 
     id: NDArray[np.int64]
     position: NDArray[np.int64]
@@ -34,11 +34,11 @@ class Rows:
     at: NDArray[np.int64]
     kind: NDArray[np.int32]
     role: NDArray[np.int32]
-    unit: NDArray[np.float32]
+    vector: NDArray[Any]
 
     def columns(self) -> tuple[NDArray[Any], ...]:
         """All of it, column by column."""
-        return self.id, self.position, self.scope, self.at, self.kind, self.role, self.unit
+        return self.id, self.position, self.scope, self.at, self.kind, self.role, self.vector
 
     def head(self, count: int) -> Rows:
         """The first rows."""
@@ -46,10 +46,9 @@ class Rows:
 
     def kept(self, only: int | None, where: Filter) -> NDArray[np.bool_] | None:
         """Which rows pass; None where all do. `only` is a scope's row; metadata is not looked at."""
-        tests = list(self._tests(only, where))
-        keep = tests[0] if tests else None
-        for test in tests[1:]:
-            keep = keep & test
+        keep: NDArray[np.bool_] | None = None
+        for test in self._tests(only, where):
+            keep = test if keep is None else keep & test
         return keep
 
     def _tests(self, only: int | None, where: Filter) -> Iterable[NDArray[np.bool_]]:
@@ -70,18 +69,20 @@ class Rows:
 def _among(column: NDArray[np.int32], names: Iterable[str]) -> NDArray[np.bool_]:
     import numpy as np
 
-    return np.logical_or.reduce([column == number(name) for name in names])
+    return np.isin(column, [number(name) for name in names])
 
 
 def made(rows: Sequence[Any], size: int) -> Rows:
     """Rows of the table (id, position, scope, kind, at, role, check_sum, data) as columns."""
-    out = empty(len(rows), size)
+    import numpy as np
+
+    out = empty(len(rows), np.empty((len(rows), size), np.float32))
     for column, place in ((out.id, 0), (out.position, 1), (out.scope, 2)):
         column[:] = [row[place] for row in rows]
     out.kind[:] = [number(row[3]) for row in rows]
     out.role[:] = [number(row[5]) for row in rows]
     out.at[:] = [NEVER if row[4] is None else row[4] for row in rows]
-    out.unit[:] = units([row[7] for row in rows], size)
+    out.vector[:] = units([row[7] for row in rows], size)
     return out
 
 
@@ -101,10 +102,10 @@ def _floats(data: bytes, size: int) -> NDArray[np.float32]:
     return np.frombuffer(data, kind).astype(np.float32)
 
 
-def empty(count: int, size: int) -> Rows:
-    """Room for so many rows."""
+def empty(count: int, vector: NDArray[Any]) -> Rows:
+    """Room for what is known about so many vectors, beside the room for these."""
     import numpy as np
 
     wide = [np.empty(count, np.int64) for _ in range(4)]
     narrow = [np.empty(count, np.int32) for _ in range(2)]
-    return Rows(wide[0], wide[1], wide[2], wide[3], narrow[0], narrow[1], np.empty((count, size), np.float32))
+    return Rows(wide[0], wide[1], wide[2], wide[3], narrow[0], narrow[1], vector)
