@@ -14,6 +14,8 @@ from itertools import islice
 from pathlib import Path
 from random import Random
 
+from recollect.store.words import COMMON
+
 
 def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
@@ -29,9 +31,10 @@ def scratch() -> Iterator[Path]:
 
 
 def sentences(seed: int) -> Iterator[str]:
-    """Texts of about twenty words, some words far more common than others, as in any language."""
+    """Texts of about twenty words, some far more common than others, the commonest those of English."""
     dice, letters = Random(seed), "bdfgklmnprstvz"
-    words = [dice.choice(letters) + "aeiou"[i % 5] + dice.choice(letters) + f"{i:x}" for i in range(30_000)]
+    words = sorted(COMMON)
+    words += [dice.choice(letters) + "aeiou"[i % 5] + dice.choice(letters) + f"{i:x}" for i in range(30_000)]
     weights = [1 / (i + 3) for i in range(len(words))]
     while True:
         drawn = iter(dice.choices(words, weights, k=50_000))
