@@ -15,7 +15,7 @@ import pytest
 from recollect.errors import ConfigError, DiskFull, MigrationError, StoreUnavailable
 from recollect.store import Item, Job, open, words
 from recollect.store.reference import ReferenceStore
-from recollect.store.sqlite import SqliteStore, database, migrate
+from recollect.store.sqlite import SqliteStore, database, migrate, turns
 from recollect.testing.stores.base import ADA, BOB, USER, fact, fill, found, said, say, texts, v
 from recollect.types import Scope
 
@@ -235,13 +235,13 @@ def test_a_file_held_too_long_is_unavailable(path: Path, monkeypatch: pytest.Mon
 
 
 def test_more_writers_than_fit_in_a_batch_are_all_served(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "BATCH", 2)
+    monkeypatch.setattr(turns, "BATCH", 2)
     with SqliteStore(path) as store:
-        with store._database._lock:
+        with store._database._turns:
             threads = [threading.Thread(target=say, args=(store, ADA, str(number))) for number in range(7)]
             for thread in threads:
                 thread.start()
-            while len(store._database._queue) < 7:
+            while len(store._database._turns.queue) < 7:
                 pass
         for thread in threads:
             thread.join()
@@ -263,11 +263,11 @@ def test_writers_that_wait_are_committed_together(path: Path, monkeypatch: pytes
             except Exception as error:
                 refused.append(error)
 
-        with store._database._lock:
+        with store._database._turns:
             threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
             for thread in threads:
                 thread.start()
-            while len(store._database._queue) < 8:
+            while len(store._database._turns.queue) < 8:
                 pass
         for thread in threads:
             thread.join()

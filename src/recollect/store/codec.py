@@ -6,12 +6,13 @@ import dataclasses
 import json
 import os
 import time
+import zlib
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any, Final
 
-from recollect.errors import ConfigError, Conflict, InvalidTranscript, NotFound
+from recollect.errors import ConfigError, Conflict, InvalidTranscript, NotFound, StoreError
 from recollect.store.values import MESSAGE, Record
 from recollect.types import Message, Scope, check_id
 
@@ -60,8 +61,36 @@ def to_bytes(value: Any) -> bytes:
 
 
 def from_bytes(data: bytes) -> Any:
-    """The JSON value these bytes hold."""
-    return json.loads(data.decode("utf-8", "surrogatepass"))
+    """The JSON value these bytes hold; StoreError if they were damaged."""
+    try:
+        return json.loads(data.decode("utf-8", "surrogatepass"))
+    except ValueError as error:
+        raise damaged("a value", error) from error
+
+
+def check_sum(data: bytes, *beside: object) -> int:
+    """A number that is another one once the bytes, or the values kept beside them, are damaged."""
+    sum = zlib.crc32(data)
+    return zlib.crc32(repr(beside).encode("utf-8", "surrogatepass"), sum) if beside else sum
+
+
+def sealed(data: bytes, *beside: object) -> bytes:
+    """The bytes behind the sum of them, and of values kept beside them."""
+    return check_sum(data, *beside).to_bytes(4, "big") + data
+
+
+def unsealed(data: bytes) -> Any:
+    """The JSON value that was sealed."""
+    return from_bytes(data[4:])
+
+
+DAMAGE: Final = (ValueError, TypeError, LookupError, AttributeError)
+"""What reading bytes that were damaged may raise."""
+
+
+def damaged(what: str, error: Exception) -> StoreError:
+    """The error for something that can't be read as it was written."""
+    return StoreError(f"{what} in the store is damaged ({error}): check the store to see where, restore a backup")
 
 
 def storable(id: Any) -> bool:
@@ -117,10 +146,13 @@ def encode(message: Message) -> bytes:
 
 
 def decode(id: str, body: bytes) -> Message:
-    """The message that `encode` described."""
+    """The message that `encode` described; StoreError if it was damaged."""
     data = from_bytes(body)
-    data.setdefault("at", data["received"])
-    return Message.from_dict({**data, "id": id})
+    try:
+        data.setdefault("at", data["received"])
+        return Message.from_dict({**data, "id": id})
+    except DAMAGE as error:
+        raise damaged(f"message {id!r}", error) from error
 
 
 def chained(before: bytes, salt: bytes, id: str, body: bytes) -> bytes:
@@ -233,9 +265,12 @@ def encode_record(record: Record) -> bytes:
 
 
 def decode_record(body: bytes) -> dict[str, Any]:
-    """The fields that `encode_record` wrote."""
+    """The fields that `encode_record` wrote; StoreError if they were damaged."""
     data: dict[str, Any] = from_bytes(body)
-    for name in _TIMES:
-        if name in data:
-            data[name] = datetime.fromisoformat(data[name])
-    return {**data, "sources": tuple(data.get("sources", ()))}
+    try:
+        for name in _TIMES:
+            if name in data:
+                data[name] = datetime.fromisoformat(data[name])
+        return {**data, "sources": tuple(data.get("sources", ()))}
+    except DAMAGE as error:
+        raise damaged("a record", error) from error

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import threading
-import zlib
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
+from recollect.store import codec
 from recollect.store.sqlite import scopes
-from recollect.store.vectors import unit
+from recollect.store.sqlite.rows import Rows, empty, made, units
+from recollect.store.sqlite.signs import closest, signs, words
+from recollect.store.values import Filter
 
 if TYPE_CHECKING:
     import apsw
     import numpy as np
     from numpy.typing import NDArray
 
+    Scored: TypeAlias = tuple[NDArray[np.float32], NDArray[np.int64]]
+
 LIMIT: Final = 256 * 2**20
-"""Bytes of vectors kept in memory."""
+"""Bytes of vectors kept in memory. An owner whose vectors take more than half of it is kept by their signs."""
 
 CHUNK: Final = 8_192
-NEVER: Final = -(2**63)
 
 _STATE: Final = "SELECT changes, epoch FROM scope, counter WHERE scope.id = ?"
 _COUNT: Final = "SELECT count(*) FROM vector WHERE owner = ? AND model = ?"
@@ -29,50 +33,49 @@ _ROWS: Final = (
     "SELECT id, position, scope, kind, at, role, check_sum, data FROM vector"
     " WHERE owner = ? AND model = ? AND id > ? ORDER BY id LIMIT ?"
 )
+_DATA: Final = "SELECT data FROM vector WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """Vectors of length one and what is known about each; row i is position[i]."""
+class Asked(NamedTuple):
+    """What is looked for: the nearest k to a direction among what passes. `only` is a scope's row."""
 
-    position: NDArray[np.int64]
-    scope: NDArray[np.int64]
-    at: NDArray[np.int64]
-    kind: NDArray[Any]
-    role: NDArray[Any]
-    unit: NDArray[np.float32]
-
-    def columns(self) -> tuple[NDArray[Any], ...]:
-        """All of it, column by column."""
-        return self.position, self.scope, self.at, self.kind, self.role, self.unit
-
-    def head(self, count: int) -> Rows:
-        """The first rows."""
-        return Rows(*(column[:count] for column in self.columns()))
+    direction: NDArray[np.float32]
+    k: int
+    only: int | None
+    where: Filter
 
 
 class _Held:
     """One owner's rows of a model, with room to grow at the end."""
 
-    def __init__(self, state: tuple[int, int], size: int) -> None:
-        self.state, self.size = state, size
+    def __init__(self, state: tuple[int, int], size: int, by_signs: bool) -> None:
+        self.state, self.size, self.by_signs = state, size, by_signs
         self.last, self.count = 0, 0
-        self.rows = _empty(0, size)
+        self.rows = self._room(0)
 
     @property
     def bytes(self) -> int:
         return sum(column.nbytes for column in self.rows.columns())
 
     def add(self, more: Rows, last: int) -> None:
+        if self.by_signs:
+            more = replace(more, vector=signs(more.vector))
         need = self.count + len(more.position)
         if need > len(self.rows.position):
-            bigger = _empty(max(need, need * 5 // 4 if self.count else need), self.size)
+            bigger = self._room(max(need, need * 5 // 4 if self.count else need))
             for old, new in zip(self.rows.columns(), bigger.columns(), strict=True):
                 new[: self.count] = old[: self.count]
             self.rows = bigger
         for column, new in zip(self.rows.columns(), more.columns(), strict=True):
             column[self.count : need] = new
         self.count, self.last = need, last
+
+    def _room(self, count: int) -> Rows:
+        import numpy as np
+
+        if self.by_signs:
+            return empty(count, np.empty((count, words(self.size)), np.uint64, order="F"))
+        return empty(count, np.empty((count, self.size), np.float32))
 
 
 class VectorCache:
@@ -83,16 +86,20 @@ class VectorCache:
         self._lock = threading.Lock()
         self._held: OrderedDict[tuple[int, int], _Held] = OrderedDict()
 
-    def rows(self, db: apsw.Connection, owner: int, model: int, size: int) -> Iterator[Rows]:
-        """An owner's rows of a model as that connection sees them, in blocks."""
+    def nearest(self, db: apsw.Connection, owner: int, model: int, size: int, asked: Asked) -> Iterator[Scored]:
+        """Cosines and positions of an owner's rows of a model that pass, as that connection sees them, in blocks.
+
+        Where the vectors do not fit into memory only of those that are near; all, where metadata must be looked at.
+        """
         with self._lock:
             held = self._current(db, owner, model, size)
             view = None if held is None else held.rows.head(held.count)
-        if view is not None:
-            yield view
-            return
-        for more, _ in _loaded(db, owner, model, size, 0):
-            yield more
+        if view is None or held is None or (held.by_signs and asked.where.metadata):
+            yield from (_scored(more, asked) for more, _ in _loaded(db, owner, model, size, 0))
+        elif held.by_signs:
+            yield _near(db, view, size, asked)
+        else:
+            yield _scored(view, asked)
 
     def clear(self) -> None:
         """Forgets everything."""
@@ -102,9 +109,10 @@ class VectorCache:
     def _current(self, db: apsw.Connection, owner: int, model: int, size: int) -> _Held | None:
         state = db.execute(_STATE, (owner,)).fetchone() or (0, 0)
         held = self._held.pop((owner, model), None)
-        if held is None or held.state != state or held.size != size:
-            held = _Held(state, size)
-            if db.execute(_COUNT, (owner, model)).get * size * 4 > self._limit // 2:
+        if held is None or held.state != state or held.size != size or self._outgrown(held):
+            count = db.execute(_COUNT, (owner, model)).get
+            held = _Held(state, size, count * size * 4 > self._limit // 2)
+            if count * (words(size) * 8 + 48) > self._limit:
                 return None
         for more, last in _loaded(db, owner, model, size, held.last):
             held.add(more, last)
@@ -113,38 +121,35 @@ class VectorCache:
             self._held.popitem(last=False)
         return held
 
+    def _outgrown(self, held: _Held) -> bool:
+        return held.bytes > self._limit
+
+
+def _scored(rows: Rows, asked: Asked) -> Scored:
+    scores, keep = _cosines(rows.vector, asked.direction), rows.kept(asked.only, asked.where)
+    return (scores, rows.position) if keep is None else (scores[keep], rows.position[keep])
+
+
+def _near(db: apsw.Connection, rows: Rows, size: int, asked: Asked) -> Scored:
+    """The same of those whose signs are most alike, by their own vectors."""
+    places = closest(rows.vector, asked.direction, rows.kept(asked.only, asked.where), asked.k)
+    data = [row[0] for row in scopes.rows(db, _DATA, (json.dumps(rows.id[places].tolist()),))]
+    return _cosines(units(data, size), asked.direction), rows.position[places]
+
+
+def _cosines(directions: NDArray[np.float32], asked: NDArray[np.float32]) -> NDArray[np.float32]:
+    """By one thread: those that `@` may start cost twenty times as much where the processor is busy."""
+    import numpy as np
+
+    cosines: NDArray[np.float32] = np.einsum("ij,j->i", directions, asked)
+    return cosines
+
 
 def _loaded(db: apsw.Connection, owner: int, model: int, size: int, after: int) -> Iterator[tuple[Rows, int]]:
     while rows := list(scopes.rows(db, _ROWS, (owner, model, after, CHUNK))):
         after = rows[-1][0]
-        yield _rows([row for row in rows if zlib.crc32(row[7]) == row[6]], size), after
+        yield made([row for row in rows if _whole(row)], size), after
 
 
-def _rows(rows: Sequence[Any], size: int) -> Rows:
-    import numpy as np
-
-    out = _empty(len(rows), size)
-    for column, place in ((out.position, 1), (out.scope, 2), (out.kind, 3), (out.role, 5)):
-        column[:] = [row[place] for row in rows]
-    out.at[:] = [NEVER if row[4] is None else row[4] for row in rows]
-    if all(len(row[7]) == size * 4 for row in rows):
-        given = np.frombuffer(b"".join(row[7] for row in rows), np.float32).reshape(-1, size)
-    else:
-        given = np.array([_floats(row[7], size) for row in rows], np.float32)
-    out.unit[:] = unit(given)
-    return out
-
-
-def _floats(data: bytes, size: int) -> NDArray[np.float32]:
-    import numpy as np
-
-    kind = np.float32 if len(data) == size * 4 else np.int8
-    return np.frombuffer(data, kind).astype(np.float32)
-
-
-def _empty(count: int, size: int) -> Rows:
-    import numpy as np
-
-    numbers = [np.empty(count, np.int64) for _ in range(3)]
-    names = [np.empty(count, object) for _ in range(2)]
-    return Rows(numbers[0], numbers[1], numbers[2], names[0], names[1], np.empty((count, size), np.float32))
+def _whole(row: Any) -> bool:
+    return bool(row[7]) and codec.check_sum(row[7]) == row[6]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from recollect.errors import StoreError
 from recollect.store import codec
 from recollect.store.sqlite import scopes
 from recollect.store.values import Finding
@@ -14,12 +16,12 @@ if TYPE_CHECKING:
     import apsw
 
 _HEADS: Final = scopes.by_scope(
-    "SELECT scope.id, tenant, user, scope.session, seq, hash, messages, session.tokens FROM scope"
-    " JOIN session ON session.scope = scope.id WHERE scope.id <scope> ORDER BY scope.id"
+    "SELECT scope.id, tenant, user, scope.session, seq, hash, position, messages, session.tokens, first, last"
+    " FROM scope JOIN session ON session.scope = scope.id WHERE scope.id <scope> ORDER BY scope.id"
 )
 _LINKS: Final = (
-    "SELECT seq, hash, salt, id, body, tokens, tags, at, role FROM message WHERE session = ?1"
-    " UNION ALL SELECT seq, hash, NULL, NULL, NULL, 0, NULL, NULL, NULL FROM erased WHERE session = ?1 ORDER BY seq"
+    "SELECT seq, hash, position, salt, id, body, tokens, tags, at, role FROM message WHERE session = ?1"
+    " UNION ALL SELECT seq, hash, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL FROM erased WHERE session = ?1 ORDER BY 1"
 )
 _FIX: Final = "restore a backup made before, or erase the session"
 
@@ -27,33 +29,50 @@ _FIX: Final = "restore a backup made before, or erase the session"
 def verified(db: apsw.Connection, scope: Scope, place: scopes.Place) -> Iterator[Finding]:
     """The first thing that is wrong with each session."""
     for id, tenant, user, name, *head in list(scopes.rows(db, _HEADS[scopes.level(scope)], (place.id,))):
-        broken = _first_broken(db, id, head)
+        try:
+            broken = _first_broken(db, id, head)
+        except (UnicodeDecodeError, TypeError) as error:
+            broken = 0, f"the session can't be read: {error}"
         if broken is not None:
             yield Finding("log", broken[1], scopes.named(tenant, user, name), broken[0], _FIX)
 
 
 def _first_broken(db: apsw.Connection, session: int, head: Sequence[Any]) -> tuple[int, str] | None:
-    link, seq, messages, tokens = codec.START, 0, 0, 0
+    link, seq, position, totals = codec.START, 0, None, _Totals()
     for row in db.execute(_LINKS, (session,)):
         seq += 1
         if row[0] != seq:
             return seq, f"message {seq} is missing"
-        if row[2] is not None:
-            if codec.chained(link, row[2], row[3], row[4]) != row[1] or not _readable(row):
+        if (position := row[2]) is not None:
+            if codec.chained(link, row[3], row[4], row[5]) != row[1] or not _readable(row):
                 return seq, f"message {seq} is not as it was written"
-            messages += 1
-            tokens += row[5]
+            totals.count(row[6], row[8])
         link = row[1]
     if [seq, link] != head[:2]:
         return seq, "messages are missing at the end of the session"
-    return None if [messages, tokens] == head[2:] else (seq, "the session's totals do not fit its messages")
+    if position not in (None, head[2]) or [totals.messages, totals.tokens, totals.first, totals.last] != head[3:]:
+        return seq, "the session's totals do not fit its messages"
+    return None
+
+
+@dataclass(slots=True)
+class _Totals:
+    messages: int = 0
+    tokens: int = 0
+    first: int | None = None
+    last: int | None = None
+
+    def count(self, tokens: int, at: int) -> None:
+        self.messages += 1
+        self.tokens += tokens
+        self.first, self.last = at if self.first is None else self.first, at
 
 
 def _readable(row: Sequence[Any]) -> bool:
-    _, _, _, id, body, _, tags, at, role = row
+    id, body, _, tags, at, role = row[4:]
     try:
         message = codec.decode(id, body)
-        tagged = tags is None or isinstance(codec.from_bytes(tags), dict)
-    except (ValueError, TypeError, KeyError):
+    except StoreError:
         return False
-    return tagged and message.at == codec.from_micros(at) and message.role == role
+    untouched = tags is None or codec.sealed(tags[4:]) == tags
+    return untouched and message.at == codec.from_micros(at) and message.role == role

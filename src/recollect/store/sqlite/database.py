@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import apsw
 
@@ -15,6 +15,7 @@ from recollect.errors import ConfigError, RecollectError, StoreUnavailable
 from recollect.store.protocols import Clock, Durability
 from recollect.store.sqlite import errors, scopes
 from recollect.store.sqlite.migrate import migrate
+from recollect.store.sqlite.turns import Request, Turns
 from recollect.types import Scope
 
 T = TypeVar("T")
@@ -24,7 +25,6 @@ OLDEST: Final = 3_051_003
 
 BUSY_MS: Final = 60_000
 SCRUB_MS: Final = 1_000
-BATCH: Final = 512
 WAL_PAGES: Final = 4_000
 MAX_IDLE: Final = 8
 MAX_SCOPES: Final = 20_000
@@ -35,7 +35,9 @@ class Change:
 
     def __init__(self, db: apsw.Connection, now: datetime, places: dict[Scope, scopes.Place]) -> None:
         self.db, self.now, self.places = db, now, places
-        counter = next(scopes.rows(db, "SELECT position, epoch FROM counter"))
+        counter = db.execute("SELECT position, epoch FROM counter").fetchone()
+        if counter is None:
+            raise apsw.CorruptError("the counter is gone")
         self.start: int = counter[0]
         self.epoch: int = counter[1]
         self.position: int = self.start
@@ -73,16 +75,6 @@ class Change:
         self.db.execute("COMMIT")
 
 
-class _Request:
-    __slots__ = ("done", "error", "result", "work")
-
-    def __init__(self, work: Callable[[Change], Any]) -> None:
-        self.work = work
-        self.done = False
-        self.result: Any = None
-        self.error: Exception | None = None
-
-
 class Database:
     """An open file. `write` runs a function in a write transaction, `reading` lends a connection that sees a moment."""
 
@@ -91,8 +83,7 @@ class Database:
         self.path, self.clock = path, clock
         self._vfs = vfs
         self._synchronous = {"full": "FULL", "normal": "NORMAL"}[durability]
-        self._lock = threading.Lock()
-        self._queue: deque[_Request] = deque()
+        self._turns = Turns[Change]()
         self._idle: deque[apsw.Connection] = deque()
         self._mine = threading.local()
         self._places: dict[Scope, scopes.Place] = {}
@@ -104,6 +95,8 @@ class Database:
             migrate(self._writer, path)
         except apsw.Error as error:
             raise errors.translated(error, path) from error
+        self.scrub(wait=0)
+        self._unscrubbed = False
 
     def _connect(self) -> apsw.Connection:
         db = apsw.Connection(self.path, vfs=self._vfs, statementcachesize=200)
@@ -133,7 +126,7 @@ class Database:
         db = self._borrowed()
         try:
             yield db
-        except apsw.Error as error:
+        except (apsw.Error, UnicodeDecodeError) as error:
             raise errors.translated(error, self.path) from error
         finally:
             self._give_back(db)
@@ -147,7 +140,7 @@ class Database:
         try:
             db.execute("BEGIN")
             yield db
-        except apsw.Error as error:
+        except (apsw.Error, UnicodeDecodeError) as error:
             raise errors.translated(error, self.path) from error
         finally:
             db.close()
@@ -172,11 +165,8 @@ class Database:
         """What the function returns, once what it wrote is durable. It may run in any thread, together with others'."""
         if (change := self._change()) is not None:
             return self._nested(change, work)
-        request = _Request(work)
-        self._queue.append(request)
-        with self._lock:
-            while not request.done:
-                self._drain()
+        request = Request[Change](work)
+        self._turns.serve(request, self._run)
         if request.error is not None:
             raise request.error
         result: T = request.result
@@ -189,7 +179,7 @@ class Database:
             with self._savepoint(outer):
                 yield
             return
-        with self._lock:
+        with self._turns:
             try:
                 change = self._mine.change = self._begin()
                 yield
@@ -212,15 +202,7 @@ class Database:
         change: Change | None = getattr(self._mine, "change", None)
         return change
 
-    def _drain(self) -> None:
-        batch = [self._queue.popleft() for _ in range(min(len(self._queue), BATCH))]
-        try:
-            self._run(batch)
-        except BaseException:
-            self._queue.extendleft(reversed([request for request in batch if not request.done]))
-            raise
-
-    def _run(self, batch: list[_Request]) -> None:
+    def _run(self, batch: list[Request[Change]]) -> None:
         try:
             change = self._begin()
             try:
@@ -239,9 +221,9 @@ class Database:
         else:
             self._after(change)
         for request in batch:
-            request.done = True
+            request.finish()
 
-    def _serve(self, change: Change, request: _Request, alone: bool) -> None:
+    def _serve(self, change: Change, request: Request[Change], alone: bool) -> None:
         if alone:
             request.result = request.work(change)
             return
@@ -292,9 +274,12 @@ class Database:
             with suppress(apsw.Error):
                 self._writer.execute("ROLLBACK")
 
-    def scrub(self) -> None:
-        """Empties the write-ahead file, so that what was erased is in no file; if a reader is in the way, later."""
-        self._writer.set_busy_timeout(SCRUB_MS)
+    def scrub(self, wait: int = SCRUB_MS) -> None:
+        """Empties the write-ahead file, so that what was erased is in no file; if a reader is in the way, later.
+
+        On opening, too: whoever erased may have been killed before.
+        """
+        self._writer.set_busy_timeout(wait)
         try:
             self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
             self._unscrubbed = False
@@ -310,7 +295,7 @@ class Database:
     def close(self) -> None:
         """Closes every connection; what is being written is finished first."""
         self._refuse_inside("closing")
-        with self._lock:
+        with self._turns:
             if self.closed:
                 return
             self.closed = True
@@ -321,7 +306,7 @@ class Database:
     def replace(self, source: apsw.Connection) -> None:
         """Everything in the file replaced by what the source holds, in one transaction."""
         self._refuse_inside("restoring")
-        with self._lock:
+        with self._turns:
             if self.closed:
                 raise errors.closed(self.path)
             try:

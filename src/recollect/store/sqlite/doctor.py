@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final, Literal
 
 import apsw
 
+from recollect.errors import StoreError
 from recollect.store import codec, words
 from recollect.store.protocols import Progress
 from recollect.store.sqlite import scopes
@@ -24,21 +25,29 @@ _TEXTS: Final = (
     " UNION ALL SELECT position, kind, NULL, body, scope.id, user_id, tenant_id FROM item"
     " JOIN scope ON scope.id = item.scope"
 )
-_SUMS: Final = {
-    "records": "SELECT position, check_sum, body FROM record",
-    "index": "SELECT position, check_sum, body FROM item UNION ALL SELECT position, check_sum, data FROM vector",
-}
-_STRAY: Final = (
-    "SELECT position FROM vector WHERE position NOT IN (SELECT position FROM message)"
-    " AND position NOT IN (SELECT position FROM item) LIMIT 1"
+_RECORDS: Final = "SELECT position, check_sum, body, ended, superseded_at, superseded_by FROM record"
+_ITEMS: Final = "SELECT position, check_sum, body, at, role FROM item"
+_VECTORS: Final = (
+    "SELECT vector.position, check_sum, data, length(data) IN (size, size * 4) AND EXISTS ("
+    " SELECT scope, kind, at, role INTERSECT SELECT * FROM ("
+    " SELECT session, 'message', at, role FROM message WHERE message.position = vector.position"
+    " UNION ALL SELECT scope, kind, at, role FROM item WHERE item.position = vector.position))"
+    " FROM vector JOIN model ON model.id = vector.model"
 )
+_JOBS: Final = "SELECT position, payload, kind, key, state, attempts, worker, since, due, error FROM job"
 _SEEN: Final = "CREATE VIRTUAL TABLE temp.seen USING fts5vocab('main', 'words', 'instance')"
 _SHOULD: Final = (
     "CREATE VIRTUAL TABLE temp.should USING fts5 (scope, text, content = '', tokenize = 'ascii');"
+    "INSERT INTO temp.should (should, rank) VALUES ('secure-delete', 1), ('rank', 'bm25(0.0, 1.0)');"
     "CREATE VIRTUAL TABLE temp.wanted USING fts5vocab('temp', 'should', 'instance')"
 )
 _LACKING: Final = "SELECT count(*) FROM (SELECT * FROM temp.wanted EXCEPT SELECT * FROM temp.seen)"
 _EXTRA: Final = "SELECT count(*) FROM (SELECT * FROM temp.seen EXCEPT SELECT * FROM temp.wanted)"
+_WEIGHTS: Final = (
+    "SELECT * FROM (SELECT id, sz FROM <words>_docsize UNION ALL SELECT id, block FROM <words>_data WHERE id = 1"
+    " UNION ALL SELECT k, v FROM <words>_config WHERE k <> 'version')"
+)
+_UNLIKE: Final = f"{_WEIGHTS.replace('<words>', 'temp.should')} EXCEPT {_WEIGHTS.replace('<words>', 'main.words')}"
 _FIX: Final = "run reindex"
 
 
@@ -52,8 +61,11 @@ def findings(db: apsw.Connection) -> Iterator[Finding]:
             "schema", f"schema {version(db)} is not {migrations()[-1].number}", fix="open it with this version"
         )
     yield from broken_sessions(db)
-    yield from _check_sums(db)
-    yield from _keywords(db)
+    for part, look in _PARTS.items():
+        try:
+            yield from look(db)
+        except (apsw.Error, StoreError, *codec.DAMAGE) as error:
+            yield Finding(part, f"it can't be read: {error}", fix="restore a backup")
 
 
 def broken_sessions(db: apsw.Connection) -> Iterator[Finding]:
@@ -68,6 +80,7 @@ def rebuild_words(change: Change, progress: Progress | None) -> int:
     """How many positions have words after the keyword index was made anew."""
     total = change.db.execute("SELECT (SELECT count(*) FROM message) + (SELECT count(*) FROM item)").get
     change.db.execute("INSERT INTO words (words) VALUES ('delete-all')")
+    change.db.execute("INSERT INTO words (words, rank) VALUES ('secure-delete', 1), ('rank', 'bm25(0.0, 1.0)')")
     indexed = 0
     for done, (position, place, kind, text) in enumerate(_texts(change.db), 1):
         if text:
@@ -88,18 +101,45 @@ def words_outdated(db: apsw.Connection) -> bool:
 
 def _texts(db: apsw.Connection) -> Iterator[tuple[int, scopes.Place, str, str]]:
     for position, kind, id, body, *place in scopes.rows(db, _TEXTS):
-        text = codec.decode(id, body).text if kind == MESSAGE else codec.from_bytes(body)["text"]
-        yield position, scopes.Place(*place), kind, message_words(text)
+        yield position, scopes.Place(*place), kind, message_words(_text(kind, id, body))
 
 
-def _check_sums(db: apsw.Connection) -> Iterator[Finding]:
-    for part, query in _SUMS.items():
-        for position, check_sum, body in scopes.rows(db, query):
-            if zlib.crc32(body) != check_sum:
-                fix = "erase the record" if part == "records" else "put the item, or embed it, again"
-                yield Finding("records" if part == "records" else "index", f"position {position} is damaged", fix=fix)
-    if db.execute(_STRAY).fetchone() is not None:
-        yield Finding("index", "there are vectors of nothing", fix="drop and embed again")
+def _text(kind: str, id: str, body: bytes) -> str:
+    try:
+        return codec.decode(id, body).text if kind == MESSAGE else str(codec.from_bytes(body)["text"])
+    except (StoreError, *codec.DAMAGE):
+        return ""
+
+
+def _records(db: apsw.Connection) -> Iterator[Finding]:
+    for position, sum, body, *end in scopes.rows(db, _RECORDS):
+        if not _fits(sum, body, *([] if end == [None] * 3 else end)):
+            yield Finding("records", f"position {position} is damaged", fix="erase the record")
+
+
+def _index(db: apsw.Connection) -> Iterator[Finding]:
+    for position, sum, body, at, role in scopes.rows(db, _ITEMS):
+        if not _fits(sum, body) or _seen(body) != (at, role):
+            yield Finding("index", f"position {position} is damaged", fix="put the item again")
+    for position, sum, data, whole in scopes.rows(db, _VECTORS):
+        if not _fits(sum, data) or not whole:
+            yield Finding("index", f"the vector of position {position} is damaged", fix="drop and embed again")
+    yield from _keywords(db)
+
+
+def _jobs(db: apsw.Connection) -> Iterator[Finding]:
+    for position, payload, *rest in scopes.rows(db, _JOBS):
+        if codec.sealed(payload[4:], *rest) != payload:
+            yield Finding("jobs", f"position {position} is damaged", fix="enqueue the job again")
+
+
+def _fits(sum: int, data: Any, *beside: object) -> bool:
+    return isinstance(data, bytes) and codec.check_sum(data, *beside) == sum
+
+
+def _seen(body: bytes) -> tuple[int | None, str | None]:
+    said = codec.from_bytes(body)
+    return None if said["at"] is None else codec.micros(datetime.fromisoformat(said["at"])), said["role"]
 
 
 def _keywords(db: apsw.Connection) -> Iterator[Finding]:
@@ -107,21 +147,31 @@ def _keywords(db: apsw.Connection) -> Iterator[Finding]:
         yield Finding("index", "the keyword index was made by other word rules", fix=_FIX)
         return
     try:
-        lacking, extra = _compared(db)
+        lacking, extra, weights = _compared(db)
     except apsw.Error as error:
         yield Finding("index", f"the keyword index can't be read: {error}", fix=_FIX)
         return
     if lacking or extra:
         yield Finding("index", f"{lacking} words are missing from the keyword index, {extra} are too many", fix=_FIX)
+    elif weights:
+        yield Finding("index", "the keyword index ranks by wrong weights", fix=_FIX)
 
 
-def _compared(db: apsw.Connection) -> tuple[int, int]:
+def _compared(db: apsw.Connection) -> tuple[int, int, int]:
     try:
         db.execute(_SEEN)
         db.execute(_SHOULD)
         for position, place, kind, text in _texts(db):
             if text:
                 expect_words(db, position, place, kind, text)
-        return db.execute(_LACKING).get, db.execute(_EXTRA).get
+        db.execute("SAVEPOINT written; RELEASE written")
+        return db.execute(_LACKING).get, db.execute(_EXTRA).get, len(db.execute(_UNLIKE).fetchall())
     finally:
         db.execute("DROP TABLE IF EXISTS temp.seen; DROP TABLE IF EXISTS temp.wanted; DROP TABLE IF EXISTS temp.should")
+
+
+_PARTS: Final[Mapping[Literal["records", "jobs", "index"], Callable[[apsw.Connection], Iterator[Finding]]]] = {
+    "records": _records,
+    "jobs": _jobs,
+    "index": _index,
+}

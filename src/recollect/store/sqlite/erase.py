@@ -46,6 +46,7 @@ _TOTALS: Final = (
 
 def erase(change: Change, scope: Scope, ids: Sequence[str] | None) -> Erased:
     """How much is gone."""
+    change.erased = True
     place = scopes.find(change.db, scope)
     if place is None:
         return Erased()
@@ -55,7 +56,6 @@ def erase(change: Change, scope: Scope, ids: Sequence[str] | None) -> Erased:
     else:
         wanted = codec.id_list(ids)
         rows = list(scopes.rows(change.db, _SOME[level], (place.id, wanted)))
-    change.erased = True
     derived: set[int] = set()
     sessions: set[int] = set()
     for position, id, body, seq, link, session, user, tenant in rows:

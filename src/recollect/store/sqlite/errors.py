@@ -10,11 +10,11 @@ from recollect.errors import DiskFull, StoreError, StoreUnavailable
 
 _BUSY = (apsw.BusyError, apsw.LockedError)
 _GONE = (apsw.ConnectionClosedError, apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError, apsw.IOError)
-_DAMAGED = (apsw.CorruptError, apsw.NotADBError)
+_DAMAGED = (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError)
 
 
-def translated(error: apsw.Error, path: str) -> StoreError:
-    """The error a caller gets for one of SQLite's."""
+def translated(error: apsw.Error | UnicodeDecodeError, path: str) -> StoreError:
+    """The error a caller gets for one of SQLite's, or for text that is none."""
     if isinstance(error, apsw.FullError) or _no_room(error):
         return DiskFull(f"no room to write {path}: nothing was written; free some space and try again")
     if isinstance(error, _BUSY):
@@ -31,5 +31,5 @@ def closed(path: str) -> StoreUnavailable:
     return StoreUnavailable(f"the store {path} is closed; open it again")
 
 
-def _no_room(error: apsw.Error) -> bool:
+def _no_room(error: Exception) -> bool:
     return isinstance(error, apsw.IOError) and getattr(error, "system_errno", 0) in (errno.ENOSPC, errno.EDQUOT)

@@ -1,4 +1,4 @@
-"""The index in SQLite: words by FTS5, vectors by an exact scan of what the scope holds."""
+"""The index in SQLite: words by FTS5, vectors by a scan of what the scope holds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from recollect.store import codec
 from recollect.store.sqlite import scopes
-from recollect.store.sqlite.cache import NEVER, Rows, VectorCache
+from recollect.store.sqlite.cache import Asked, VectorCache
 from recollect.store.sqlite.database import Change, Database
 from recollect.store.sqlite.items import bare_items_at, encode_item, items_at, names_at, put_item, remove_items
 from recollect.store.sqlite.keywords import best_by_words, message_words
@@ -99,8 +99,8 @@ class SqliteIndex:
             level = scopes.level(scope, where.exact)
             owners = list(scopes.rows(db, _OWNERS[level], (place.id,))) if level == "tenant" else [(place.user,)]
             only = place.id if level == "exact" else None
-            blocks = (block for (owner,) in owners for block in cache.rows(db, owner, *known))
-            scored = [_scored(block, asked, only, where) for block in blocks]
+            wanted = Asked(asked, k, only, where)
+            scored = [block for (owner,) in owners for block in cache.nearest(db, owner, *known, wanted)]
             picky = bool(where.metadata)
             return _matches(db, _ranked(scored, None if picky else k), where if picky else None, k)
 
@@ -203,28 +203,6 @@ def _matches(db: apsw.Connection, ranked: Iterator[tuple[int, float]], where: Fi
 def _passing(db: apsw.Connection, positions: list[int], where: Filter) -> dict[int, tuple[Scope, str, str]]:
     found = items_at(db, positions).items() if where.metadata else bare_items_at(db, positions).items()
     return {place: (item.scope, item.kind, item.id) for place, item in found if item.scope and where.passes(item)}
-
-
-def _scored(
-    rows: Rows, asked: NDArray[np.float32], only: int | None, where: Filter
-) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    import numpy as np
-
-    scores = rows.unit @ asked
-    if only is None and where == ANY:
-        return scores, rows.position
-    keep = np.ones(len(scores), bool) if only is None else rows.scope == only
-    if where.kinds:
-        keep &= np.isin(rows.kind, where.kinds)
-    if where.roles:
-        keep &= np.isin(rows.role, where.roles)
-    if where.since is not None:
-        keep &= rows.at >= codec.micros(where.since)
-    if where.before is not None:
-        keep &= (rows.at < codec.micros(where.before)) & (rows.at != NEVER)
-    if where.as_of is not None:
-        keep &= rows.position <= where.as_of
-    return (scores, rows.position) if keep.all() else (scores[keep], rows.position[keep])
 
 
 def _ranked(scored: list[tuple[NDArray[np.float32], NDArray[np.int64]]], k: int | None) -> Iterator[tuple[int, float]]:

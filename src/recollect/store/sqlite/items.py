@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -48,7 +47,7 @@ def put_item(change: Change, place: scopes.Place, item: Item, body: bytes, words
         remove_items(change, {known[0]})
     position = change.next()
     at = None if item.at is None else codec.micros(item.at)
-    row = (position, place.id, item.kind, item.id, at, item.role, zlib.crc32(body), body)
+    row = (position, place.id, item.kind, item.id, at, item.role, codec.check_sum(body), body)
     change.db.execute(_PUT, row)
     add_sources(change.db, item.sources, place.id, position)
     if words:
@@ -119,7 +118,7 @@ def _item(row: Sequence[Any]) -> Item:
 
 def _message_item(position: int, id: str, body: bytes, tags: bytes | None, scope: Scope) -> Item:
     message = codec.decode(id, body)
-    metadata = metadata_with(message.metadata, codec.from_bytes(tags)) if tags else message.metadata
+    metadata = metadata_with(message.metadata, codec.unsealed(tags)) if tags else message.metadata
     return Item(MESSAGE, id, message.text, message.at, message.role, metadata, (id,), scope, position)
 
 

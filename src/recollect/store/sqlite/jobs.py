@@ -36,7 +36,9 @@ _SET_BACK: Final = (
     " AND (?2 = '[]' OR kind IN (SELECT value FROM json_each(?2))) AND (?3 IS NULL OR tenant = ?3)"
     " ORDER BY due, position LIMIT 1"
 )
-_MOVE: Final = "UPDATE job SET state = ?, attempts = ?, worker = ?, since = ?, due = ?, error = ? WHERE position = ?"
+_MOVE: Final = (
+    "UPDATE job SET state = ?, attempts = ?, worker = ?, since = ?, due = ?, error = ?, payload = ? WHERE position = ?"
+)
 _INSIDE: Final = scopes.by_scope(
     "SELECT position FROM job WHERE scope <scope> AND (?2 IS NULL OR state = ?2) ORDER BY position LIMIT ?3"
 )
@@ -115,7 +117,9 @@ def _enqueue(change: Change, place: scopes.Place, job: Job, payload: bytes) -> i
         if waiting is not None:
             return int(waiting[0])
     now, position = codec.micros(change.now), change.next()
-    change.db.execute(_ADD, (position, place.id, job.kind, job.key, now, now + _micros(job.delay), payload))
+    due = now + _micros(job.delay)
+    data = codec.sealed(payload, job.kind, job.key, "waiting", 0, None, now, due, None)
+    change.db.execute(_ADD, (position, place.id, job.kind, job.key, now, due, data))
     return position
 
 
@@ -168,8 +172,9 @@ def _move(change: Change, job: Job, wait: float, **changes: Any) -> Job:
     due = now + _micros(wait)
     job = dataclasses.replace(job, due=codec.from_micros(due), **changes)
     worker = job.worker if job.state == "running" else None
-    values = (job.state, job.attempts, worker, now, due, job.error, int(job.id))
-    change.db.execute(_MOVE, values)
+    values = (job.state, job.attempts, worker, now, due, job.error)
+    data = codec.sealed(codec.to_bytes(job.payload), job.kind, job.key, *values)
+    change.db.execute(_MOVE, (*values, data, int(job.id)))
     return dataclasses.replace(job, worker=worker)
 
 
@@ -197,7 +202,7 @@ def _job(row: Any) -> Job:
     position, kind, key, state, attempts, worker, due, error, payload, *names = row
     return Job(
         kind,
-        codec.from_bytes(payload),
+        codec.unsealed(payload),
         key,
         id=str(position),
         scope=scopes.named(*names),

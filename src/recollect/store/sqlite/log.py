@@ -189,7 +189,7 @@ def _entry(scope: Scope, row: Sequence[Any]) -> Entry:
     seq, position, id, body, tokens, link, tags = row[:7]
     message = codec.decode(id, body)
     if tags:
-        message = message.replace(metadata=metadata_with(message.metadata, codec.from_bytes(tags)))
+        message = message.replace(metadata=metadata_with(message.metadata, codec.unsealed(tags)))
     return Entry(scope, seq, position, message, tokens, link)
 
 
@@ -204,7 +204,7 @@ def _tag(change: Change, scope: Scope, id: str, tags: Mapping[str, Any]) -> Entr
     row = change.db.execute(_BY_ID, (id, place.id)).fetchone() if place and codec.storable(id) else None
     if row is None:
         raise NotFound(f"no message {id!r} in session {scope.session!r}")
-    before = codec.from_bytes(row[6]) if row[6] else {}
-    data = codec.to_bytes({**before, **tags})
+    before = codec.unsealed(row[6]) if row[6] else {}
+    data = codec.sealed(codec.to_bytes({**before, **tags}))
     change.db.execute(_TAG, (data, row[1]))
     return _entry(scope, (*row[:6], data))

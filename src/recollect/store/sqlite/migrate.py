@@ -41,7 +41,7 @@ def migrations() -> tuple[Migration, ...]:
 
 def version(db: apsw.Connection) -> int:
     """The number of the last step the file has been through; 0 for an empty file."""
-    if not db.table_exists("main", "migration"):
+    if not _has_records(db):
         return 0
     return int(db.execute("SELECT coalesce(max(number), 0) FROM migration").get)
 
@@ -67,8 +67,13 @@ def check_version(db: apsw.Connection, path: str) -> None:
 def _check_ours(db: apsw.Connection, path: str) -> None:
     if db.pragma("application_id") == APPLICATION:
         return
-    if db.execute("SELECT count(*) FROM sqlite_schema").get and not db.table_exists("main", "migration"):
+    if db.execute("SELECT count(*) FROM sqlite_schema").get and not _has_records(db):
         raise MigrationError(f"{path} is a SQLite database of something else; choose another file")
+
+
+def _has_records(db: apsw.Connection) -> bool:
+    """Asked of the file: what the connection remembers of the schema may be older than another process's change."""
+    return bool(db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'migration'").get)
 
 
 def _step(db: apsw.Connection, step: Migration) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     import apsw
 
 _PUT: Final = "INSERT INTO record (position, scope, id, kind, key, check_sum, body) VALUES (?, ?, ?, ?, ?, ?, ?)"
-_END: Final = "UPDATE record SET ended = ?, superseded_at = ?, superseded_by = ? WHERE position = ?"
+_END: Final = "UPDATE record SET ended = ?, superseded_at = ?, superseded_by = ?, check_sum = ? WHERE position = ?"
 _FIELDS: Final = (
     "SELECT position, record.id, kind, key, body, superseded_at, superseded_by, tenant, user, session"
     " FROM record JOIN scope ON scope.id = record.scope WHERE record.scope <scope> AND <more> ORDER BY <order> position"
@@ -124,7 +123,7 @@ def _put(change: Change, place: scopes.Place, scope: Scope, record: Record) -> R
         return known
     kept = codec.recorded(record, scope, change.next(), change.now)
     body = codec.encode_record(kept)
-    change.db.execute(_PUT, (kept.position, place.id, kept.id, kept.kind, kept.key, zlib.crc32(body), body))
+    change.db.execute(_PUT, (kept.position, place.id, kept.id, kept.kind, kept.key, codec.check_sum(body), body))
     add_sources(change.db, kept.sources, place.id, kept.position)
     return kept
 
@@ -140,7 +139,9 @@ def _supersede(change: Change, scope: Scope, id: str, new: Record | None) -> Rec
         raise codec.other_content(new.id)
     kept = None if new is None else _put(change, place, scope, new)
     ended = kept.position if kept else change.next()
-    change.db.execute(_END, (ended, change.now.isoformat(), kept.id if kept else None, old.position))
+    values = (ended, change.now.isoformat(), kept.id if kept else None)
+    body = change.db.execute("SELECT body FROM record WHERE position = ?", (old.position,)).get
+    change.db.execute(_END, (*values, codec.check_sum(body, *values), old.position))
     return kept
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import zlib
 from typing import TYPE_CHECKING, Final
 
+from recollect.store import codec
 from recollect.store.sqlite import scopes
 from recollect.store.sqlite.scopes import Place
 from recollect.store.vectors import check_length
@@ -58,7 +58,7 @@ def put_vector(
     if db.changes():
         db.execute(_CHANGED, (place.user,))
     data = row.tobytes()
-    db.execute(_PUT, (place.user, model, position, place.id, kind, at, role, zlib.crc32(data), data))
+    db.execute(_PUT, (place.user, model, position, place.id, kind, at, role, codec.check_sum(data), data))
 
 
 def find_thing(

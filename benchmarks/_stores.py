@@ -1,0 +1,176 @@
+"""The stores to compare: the same few verbs over each one's own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from agents.memory.sqlite_session import SQLiteSession
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from recollect.store.sqlite import SqliteStore
+from recollect.types import Message, Scope
+
+TRIP = Scope("acme", "ada", "trip")
+
+
+class Keeper(ABC):
+    """Somewhere to append messages to one session, and to read the last ones from."""
+
+    name = ""
+    full = "full"
+    """What it is called where every append is synced to the disk."""
+
+    def __init__(self, path: Path, durability: str = "full") -> None:
+        self.path, self.durability = path, durability
+
+    def convert(self, text: str) -> Any:
+        """A message of a user in its own form."""
+        return {"role": "user", "content": text}
+
+    @abstractmethod
+    def append(self, batch: Sequence[Any]) -> None: ...
+
+    @abstractmethod
+    def last(self, limit: int) -> int: ...
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+
+class Recollect(Keeper):
+    name = "recollect"
+
+    def __init__(self, path: Path, durability: str = "full") -> None:
+        super().__init__(path, durability)
+        self.store = SqliteStore(path, durability="full" if durability == "full" else "normal")
+
+    def convert(self, text: str) -> Message:
+        return Message("user", text)
+
+    def append(self, batch: Sequence[Message]) -> None:
+        self.store.log.append(TRIP, batch)
+
+    def last(self, limit: int) -> int:
+        return len(self.store.log.read(TRIP, limit=limit, reverse=True))
+
+    def close(self) -> None:
+        self.store.close()
+
+
+class RawRow(Keeper):
+    """By hand with sqlite3: one table, one row a message, no index of words."""
+
+    name = "sqlite3, one row"
+
+    def __init__(self, path: Path, durability: str = "full") -> None:
+        super().__init__(path, durability)
+        self.db = sqlite3.connect(path, isolation_level=None)
+        self.db.execute("PRAGMA journal_mode = WAL")
+        self.db.execute(f"PRAGMA synchronous = {durability}")
+        self.numbers = count(1)
+        self.create()
+
+    def create(self) -> None:
+        self.db.execute(
+            "CREATE TABLE message"
+            " (position INTEGER PRIMARY KEY, session TEXT, seq INTEGER, body TEXT, UNIQUE (session, seq))"
+        )
+
+    def append(self, batch: Sequence[Any]) -> None:
+        self.db.execute("BEGIN IMMEDIATE")
+        for message in batch:
+            self.insert(next(self.numbers), message)
+        self.db.execute("COMMIT")
+
+    def insert(self, number: int, message: Any) -> None:
+        self.db.execute("INSERT INTO message (session, seq, body) VALUES ('trip', ?, ?)", (number, json.dumps(message)))
+
+    def last(self, limit: int) -> int:
+        query = "SELECT body FROM message WHERE session = 'trip' ORDER BY seq DESC LIMIT ?"
+        return len([json.loads(row[0]) for row in self.db.execute(query, (limit,))])
+
+    def close(self) -> None:
+        self.db.close()
+
+
+class RawRows(RawRow):
+    """By hand with sqlite3, the rows we write: the message, found by its id too, its words, the session's totals."""
+
+    name = "sqlite3, same rows"
+
+    def create(self) -> None:
+        super().create()
+        self.db.execute("ALTER TABLE message ADD COLUMN id TEXT")
+        self.db.execute("CREATE UNIQUE INDEX message_id ON message (id, session)")
+        self.db.execute("CREATE VIRTUAL TABLE words USING fts5 (scope, text, content = '', tokenize = 'ascii')")
+        self.db.execute("CREATE TABLE session (name TEXT PRIMARY KEY, seq INTEGER, messages INTEGER)")
+
+    def insert(self, number: int, message: Any) -> None:
+        values = (number, f"{number:028x}", json.dumps(message))
+        self.db.execute("INSERT INTO message (session, seq, id, body) VALUES ('trip', ?, ?, ?)", values)
+        self.db.execute(
+            "INSERT INTO words (rowid, scope, text) VALUES (?, 't1 u2 x3 k4', ?)", (number, message["content"])
+        )
+        self.db.execute("INSERT OR REPLACE INTO session VALUES ('trip', ?, ?)", (number, number))
+
+
+class Agents(Keeper):
+    """The OpenAI Agents SDK: write-ahead, SQLite's default of syncing every commit."""
+
+    name = "openai-agents SQLiteSession"
+
+    def __init__(self, path: Path, durability: str = "full") -> None:
+        super().__init__(path, durability)
+        self.loop = asyncio.new_event_loop()
+        self.session = SQLiteSession("trip", path)
+
+    def append(self, batch: Sequence[Any]) -> None:
+        self.loop.run_until_complete(self.session.add_items(list(batch)))
+
+    def last(self, limit: int) -> int:
+        return len(self.loop.run_until_complete(self.session.get_items(limit)))
+
+    def close(self) -> None:
+        self.session.close()
+        self.loop.run_until_complete(self.loop.shutdown_default_executor())
+        self.loop.close()
+
+
+class LangGraph(Keeper):
+    """LangGraph's saver: each step writes the whole state."""
+
+    name = "langgraph SqliteSaver"
+
+    def __init__(self, path: Path, durability: str = "full") -> None:
+        super().__init__(path, durability)
+        self.db = sqlite3.connect(path, check_same_thread=False)
+        self.saver = SqliteSaver(self.db)
+        self.state: list[Any] = []
+        self.config: Any = {"configurable": {"thread_id": "trip", "checkpoint_ns": ""}}
+
+    def append(self, batch: Sequence[Any]) -> None:
+        self.state += batch
+        number = len(self.state)
+        checkpoint: Any = {
+            "v": 1,
+            "id": f"{number:032x}",
+            "ts": "2026-05-17T12:00:00+00:00",
+            "channel_values": {"messages": self.state},
+            "channel_versions": {"messages": number},
+            "versions_seen": {},
+        }
+        self.config = self.saver.put(self.config, checkpoint, {"source": "loop", "step": number}, {"messages": number})
+
+    def last(self, limit: int) -> int:
+        found = self.saver.get_tuple({"configurable": {"thread_id": "trip", "checkpoint_ns": ""}})
+        return 0 if found is None else len(found.checkpoint["channel_values"]["messages"][-limit:])
+
+    def close(self) -> None:
+        self.db.close()

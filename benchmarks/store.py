@@ -1,0 +1,157 @@
+"""The store beside raw sqlite3, the OpenAI Agents SDK's SQLiteSession and LangGraph's SqliteSaver.
+
+Medians of interleaved rounds, so that whatever else the machine does hits all alike. Files are in the folder for
+temporary files, which should be on the disk you mean.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from importlib.metadata import version
+from typing import Any
+
+import apsw
+from _appends import FLOOR, appends, group_commit, turn
+from _large import OWNED, fill, keywords, last_fifty, peers_last_fifty, vectors
+from _report import Goal, arguments, publish, table
+from _stores import Agents, RawRows, Recollect
+from _timing import Cost, scratch
+
+from recollect.store.sqlite import SqliteStore
+from recollect.types import Scope
+
+PEERS = ("openai-agents", "langgraph-checkpoint-sqlite")
+WAYS = (("full", 1), ("normal", 1), ("full", 100), ("normal", 100))
+
+
+def a_message(costs: Mapping[str, Cost]) -> list[tuple[str, ...]]:
+    ours = costs[Recollect.name].wall
+    return [
+        (name, f"{1e6 / cost.wall:,.0f}", f"{cost.wall:,.0f}", f"{cost.cpu:,.0f}", f"{cost.wall / ours:,.2f}x")
+        for name, cost in costs.items()
+    ]
+
+
+def append_part(quick: bool) -> tuple[list[Goal], str, dict[str, Any]]:
+    calls, rounds = (40, 3) if quick else (100, 10)
+    found = {way: appends(*way, calls if way[1] == 1 else calls // 10, rounds) for way in WAYS}
+    one, eight = group_commit(calls)
+    goals = [
+        Goal(
+            f"sqlite3 with the same rows / ours, {durability}, {batch} at a time",
+            costs[RawRows.name].wall / costs[Recollect.name].wall,
+            0.8,
+            True,
+            "{:.2f}x",
+        )
+        for (durability, batch), costs in found.items()
+    ]
+    goals += [
+        Goal(
+            f"SQLiteSession / ours, full, {batch} at a time",
+            found["full", batch][Agents.name].wall / found["full", batch][Recollect.name].wall,
+            3,
+            True,
+            "{:.1f}x",
+        )
+        for batch in (1, 100)
+    ]
+    goals.append(Goal("8 threads / 1 thread, full", eight / one, 5, True, "{:.1f}x"))
+    parts = []
+    for (durability, batch), costs in found.items():
+        parts += [
+            f"Appending {batch} at a time, `{durability}`:",
+            table([("", "messages/s", "µs each", "CPU µs each", "to ours"), *a_message(costs)]),
+        ]
+    parts.append(f"Eight threads, `full`, one at a time: {eight:,.0f} messages/s; one thread: {one:,.0f}.")
+    figures = {f"{d}, {b}": {name: asdict(cost) for name, cost in costs.items()} for (d, b), costs in found.items()}
+    return goals, "\n\n".join(parts), {"appends": figures, "group_commit": {"1": one, "8": eight}}
+
+
+def turn_part(quick: bool) -> tuple[list[Goal], str, dict[str, Any]]:
+    calls = 200 if quick else 1_000
+    normal, _ = turn("normal", calls)
+    full, floor = turn("full", calls)
+    goals = [
+        Goal("ms a turn, normal, p50", normal.wall / 1e3, 0.5),
+        Goal("ms a turn above the floor, full, p50", (full.wall - floor.wall) / 1e3, 0.4),
+    ]
+    rows = [
+        (name, f"{cost.wall / 1e3:.2f}", f"{cost.cpu / 1e3:.2f}")
+        for name, cost in (("`normal`", normal), ("`full`", full), (FLOOR, floor))
+    ]
+    text = "A turn (two messages, their words, a job) in one transaction, p50:\n\n" + table(
+        [("", "ms", "CPU ms"), *rows]
+    )
+    return goals, text, {"turn": {"normal": asdict(normal), "full": asdict(full), "floor": asdict(floor)}}
+
+
+def large_part(quick: bool) -> tuple[list[Goal], str, dict[str, Any]]:
+    sizes = (1_000, 100_000) if quick else (1_000, 100_000, 1_000_000)
+    reads, words, have = dict[int, Cost](), dict[int, Cost](), 0
+    with scratch() as folder, SqliteStore(folder / "large.db", durability="normal") as store:
+        for size in sizes:
+            fill(store, have, size)
+            have = size
+            reads[size] = last_fifty(store, size // OWNED)
+            words[size] = keywords(store, size // OWNED)
+        many = {count: vectors(store, count, Scope("acme", f"v{count}")) for count in (1_000, 10_000, sizes[-1])}
+    peers = peers_last_fifty(sizes)
+    goals = [
+        Goal(f"last 50, {sizes[-1]:,} / 1,000 stored", reads[sizes[-1]].cpu / reads[1_000].cpu, 1.5, form="{:.2f}x")
+    ]
+    goals += [
+        Goal(f"CPU ms, keywords of one owner, {size:,} stored", words[size].cpu / 1e3, bound)
+        for size, bound in ((100_000, 0.5), (1_000_000, 3))
+        if size in words
+    ]
+    bounds = {1_000: (0.2, 1.0), 10_000: (1.5, 1.0), sizes[-1]: (15, 0.98)}
+    for count, (cost, recall, _) in many.items():
+        goals.append(Goal(f"CPU ms, {count:,} vectors of one owner", cost.cpu / 1e3, bounds[count][0]))
+        goals.append(Goal(f"recall@10, {count:,} vectors", recall, bounds[count][1], True, "{:.3f}"))
+    heads = [f"{size:,}" for size in sizes]
+    ours = (Recollect.name, *(f"{cost.cpu:,.0f}" for cost in reads.values()))
+    others = [(name, *(f"{by[size].cpu:,.0f}" if size in by else "-" for size in sizes)) for name, by in peers.items()]
+    rows = [
+        (f"{count:,}", f"{cost.cpu / 1e3:.2f}", f"{cost.wall / 1e3:.2f}", f"{recall:.3f}", f"{first:.1f}")
+        for count, (cost, recall, first) in many.items()
+    ]
+    text = "\n\n".join(
+        [
+            "Reading the last 50 messages, CPU µs, by messages stored (ours a thousand a user; the others all in one "
+            "session, which is what they index by):",
+            table([("", *heads), ours, *others]),
+            "Keywords of one owner with 1,000 messages, CPU ms, by messages stored:",
+            table([("", *heads), (Recollect.name, *(f"{cost.cpu / 1e3:.2f}" for cost in words.values()))]),
+            f"The ten nearest among one owner's vectors (384 numbers) in a store of {sum(many):,}:",
+            table([("", "CPU ms", "ms", "recall", "first search, s"), *rows]),
+        ]
+    )
+    figures = {
+        "last_50": {"recollect": {n: asdict(c) for n, c in reads.items()}}
+        | {name: {n: asdict(c) for n, c in by.items()} for name, by in peers.items()},
+        "keywords": {n: asdict(c) for n, c in words.items()},
+        "vectors": {n: {**asdict(c), "recall": recall, "first_s": first} for n, (c, recall, first) in many.items()},
+    }
+    return goals, text, figures
+
+
+def main() -> int:
+    args: argparse.Namespace = arguments(__doc__)
+    goals, texts, figures = list[Goal](), list[str](), dict[str, Any]()
+    for part in (append_part, turn_part, large_part):
+        more, text, found = part(args.quick)
+        goals += more
+        texts.append(text)
+        figures |= found
+    peers = ", ".join(f"{name} {version(name)}" for name in PEERS)
+    texts.append(f"Python {platform.python_version()}; SQLite {apsw.sqlite_lib_version()}; {peers}.")
+    return publish("store", "\n\n".join(texts), figures, goals, args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,111 @@
+"""Vectors and what is known about each, column by column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from recollect.store import codec
+from recollect.store.values import Filter
+from recollect.store.vectors import unit
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+NEVER: Final = -(2**63)
+
+_numbers: Final[dict[str | None, int]] = {}
+
+
+def number(name: str | None) -> int:
+    """The number a kind or role has in this process, so that columns of them are compared fast."""
+    return _numbers.setdefault(name, len(_numbers))
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Vectors and what is known about each; row i is position[i]. `vector` holds directions, or only their signs."""
+
+    id: NDArray[np.int64]
+    position: NDArray[np.int64]
+    scope: NDArray[np.int64]
+    at: NDArray[np.int64]
+    kind: NDArray[np.int32]
+    role: NDArray[np.int32]
+    vector: NDArray[Any]
+
+    def columns(self) -> tuple[NDArray[Any], ...]:
+        """All of it, column by column."""
+        return self.id, self.position, self.scope, self.at, self.kind, self.role, self.vector
+
+    def head(self, count: int) -> Rows:
+        """The first rows."""
+        return Rows(*(column[:count] for column in self.columns()))
+
+    def kept(self, only: int | None, where: Filter) -> NDArray[np.bool_] | None:
+        """Which rows pass; None where all do. `only` is a scope's row; metadata is not looked at."""
+        keep: NDArray[np.bool_] | None = None
+        for test in self._tests(only, where):
+            keep = test if keep is None else keep & test
+        return keep
+
+    def _tests(self, only: int | None, where: Filter) -> Iterable[NDArray[np.bool_]]:
+        if only is not None:
+            yield self.scope == only
+        if where.kinds:
+            yield _among(self.kind, where.kinds)
+        if where.roles:
+            yield _among(self.role, where.roles)
+        if where.since is not None:
+            yield self.at >= codec.micros(where.since)
+        if where.before is not None:
+            yield (self.at < codec.micros(where.before)) & (self.at != NEVER)
+        if where.as_of is not None:
+            yield self.position <= where.as_of
+
+
+def _among(column: NDArray[np.int32], names: Iterable[str]) -> NDArray[np.bool_]:
+    import numpy as np
+
+    return np.isin(column, [number(name) for name in names])
+
+
+def made(rows: Sequence[Any], size: int) -> Rows:
+    """Rows of the table (id, position, scope, kind, at, role, check_sum, data) as columns."""
+    import numpy as np
+
+    out = empty(len(rows), np.empty((len(rows), size), np.float32))
+    for column, place in ((out.id, 0), (out.position, 1), (out.scope, 2)):
+        column[:] = [row[place] for row in rows]
+    out.kind[:] = [number(row[3]) for row in rows]
+    out.role[:] = [number(row[5]) for row in rows]
+    out.at[:] = [NEVER if row[4] is None else row[4] for row in rows]
+    out.vector[:] = units([row[7] for row in rows], size)
+    return out
+
+
+def units(data: Sequence[bytes], size: int) -> NDArray[np.float32]:
+    """The directions these bytes hold."""
+    import numpy as np
+
+    if all(len(each) == size * 4 for each in data):
+        return unit(np.frombuffer(b"".join(data), np.float32).reshape(-1, size))
+    return unit(np.array([_floats(each, size) for each in data], np.float32))
+
+
+def _floats(data: bytes, size: int) -> NDArray[np.float32]:
+    import numpy as np
+
+    kind = np.float32 if len(data) == size * 4 else np.int8
+    return np.frombuffer(data, kind).astype(np.float32)
+
+
+def empty(count: int, vector: NDArray[Any]) -> Rows:
+    """Room for what is known about so many vectors, beside the room for these."""
+    import numpy as np
+
+    wide = [np.empty(count, np.int64) for _ in range(4)]
+    narrow = [np.empty(count, np.int32) for _ in range(2)]
+    return Rows(wide[0], wide[1], wide[2], wide[3], narrow[0], narrow[1], vector)

@@ -1,0 +1,94 @@
+"""The signs of vectors, a bit a number: 1/32 of their size, and enough to find those worth a closer look."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+CANDIDATES: Final = 1_000
+"""How many vectors get a closer look, at least."""
+
+BLOCK: Final = 65_536
+_WIDER: Final = 8
+_FAR: Final = 65_535
+
+
+def signs(directions: NDArray[np.float32]) -> NDArray[np.uint64]:
+    """A row of bits for each direction."""
+    import numpy as np
+
+    rows, size = directions.shape
+    packed = np.zeros((rows, words(size) * 8), np.uint8)
+    packed[:, : -(-size // 8)] = np.packbits(directions > 0, axis=1)
+    return packed.view(np.uint64)
+
+
+def words(size: int) -> int:
+    """How many numbers of 64 bits hold the signs of a vector of that size."""
+    return -(-size // 64)
+
+
+def closest(
+    bits: NDArray[np.uint64], asked: NDArray[np.float32], keep: NDArray[np.bool_] | None, k: int
+) -> NDArray[np.intp]:
+    """The places of those whose signs are most like the asked direction's: enough that the k nearest are among them.
+
+    The first half of the bits leaves eight times as many as get a closer look, all bits decide among these.
+    """
+    import numpy as np
+
+    wanted = max(CANDIDATES, 20 * k)
+    like = signs(asked[np.newaxis])[0]
+    half = (len(like) + 1) // 2
+    unlike = _unlike(bits[:, :half], like[:half])
+    if keep is not None:
+        unlike[~keep] = _FAR
+    places = _smallest(unlike, wanted * _WIDER)
+    rest = _unlike(np.asfortranarray(bits[places, half:]), like[half:])
+    return places[_smallest(unlike[places] + rest, wanted)]
+
+
+def _unlike(bits: NDArray[np.uint64], like: NDArray[np.uint64]) -> NDArray[np.uint16]:
+    """In how many bits each row differs; in blocks that stay in the processor's cache."""
+    import numpy as np
+
+    out = np.zeros(len(bits), np.uint16)
+    differ, ones, few = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint8), np.empty(BLOCK, np.uint8)
+    for start in range(0, len(bits), BLOCK):
+        here = slice(start, min(len(bits), start + BLOCK))
+        room = slice(0, here.stop - start)
+        for word in range(len(like)):
+            np.bitwise_xor(bits[here, word], like[word], out=differ[room])
+            np.bitwise_count(differ[room], out=ones[room])
+            _sum_up(out[here], few[room], ones[room], word, len(like))
+    return out
+
+
+def _sum_up(out: NDArray[Any], few: NDArray[Any], ones: NDArray[Any], word: int, count: int) -> None:
+    """Adds three words up in bytes before they go into the wider sum, which takes longer to add to."""
+    import numpy as np
+
+    if word % 3 == 0:
+        few[:] = ones
+    else:
+        np.add(few, ones, out=few)
+    if word % 3 == 2 or word == count - 1:
+        np.add(out, few, out=out)
+
+
+def _smallest(unlike: NDArray[np.uint16], count: int) -> NDArray[np.intp]:
+    """Where the smallest are, about so many; their bound is taken from a sample where there are very many."""
+    import numpy as np
+
+    if len(unlike) <= count:
+        return np.flatnonzero(unlike < _FAR)
+    sample = unlike[:: max(1, len(unlike) // 50_000)]
+    place = min(len(sample) - 1, -(-count * len(sample) // len(unlike)))
+    found = np.flatnonzero(unlike <= min(np.partition(sample, place)[place], _FAR - 1))
+    if len(found) > 4 * count:
+        newest = found[::-1]
+        found = np.sort(newest[np.argsort(unlike[newest], kind="stable")[:count]])
+    return found

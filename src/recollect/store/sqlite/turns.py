@@ -1,0 +1,91 @@
+"""Who writes: one thread at a time, which serves what the others ask for meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final, Generic, TypeVar
+
+C = TypeVar("C")
+
+BATCH: Final = 512
+
+
+class Request(Generic[C]):
+    """Work to be done in a transaction, and what came of it."""
+
+    __slots__ = ("_signal", "done", "error", "result", "work")
+
+    def __init__(self, work: Callable[[C], Any]) -> None:
+        self.work = work
+        self.done = False
+        self.result: Any = None
+        self.error: Exception | None = None
+        self._signal = threading.Lock()
+        self._signal.acquire()
+
+    def wait(self) -> None:
+        """Until it is done, or it is this one's turn to serve the others."""
+        self._signal.acquire()
+
+    def wake(self) -> None:
+        """Ends the waiting."""
+        with suppress(RuntimeError):
+            self._signal.release()
+
+    def finish(self) -> None:
+        """It is done."""
+        self.done = True
+        self.wake()
+
+
+class Turns(Generic[C]):
+    """A lock that, when it is let go of, wakes the first of those who wait to be served."""
+
+    def __init__(self) -> None:
+        self.queue: deque[Request[C]] = deque()
+        self._lock = threading.Lock()
+
+    def serve(self, request: Request[C], run: Callable[[list[Request[C]]], None]) -> None:
+        """Has the request done, by this thread together with all that wait, or by another that is at it."""
+        self.queue.append(request)
+        try:
+            while not request.done:
+                if self._lock.acquire(blocking=False):
+                    self._lead(request, run)
+                else:
+                    request.wait()
+        except BaseException:
+            with suppress(ValueError):
+                self.queue.remove(request)
+            self._wake()
+            raise
+
+    def _lead(self, request: Request[C], run: Callable[[list[Request[C]]], None]) -> None:
+        try:
+            while not request.done:
+                batch = [self.queue.popleft() for _ in range(min(len(self.queue), BATCH))]
+                try:
+                    run(batch)
+                except BaseException:
+                    self.queue.extendleft(reversed([each for each in batch if not each.done]))
+                    raise
+        finally:
+            self.release()
+
+    def release(self) -> None:
+        """Lets the next one have its turn."""
+        self._lock.release()
+        self._wake()
+
+    def _wake(self) -> None:
+        with suppress(IndexError):
+            self.queue[0].wake()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *exc: object) -> None:
+        self.release()

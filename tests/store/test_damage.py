@@ -1,0 +1,116 @@
+"""One flipped byte anywhere in the file: found by `check`, or of no consequence at all."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import apsw
+import numpy as np
+import pytest
+
+from recollect.errors import StoreError
+from recollect.store import Filter, Item, Job, Record
+from recollect.store.sqlite import SqliteStore
+from recollect.types import Message, Scope
+
+ADA, TRIP, WORK = Scope("acme", "ada"), Scope("acme", "ada", "trip"), Scope("acme", "ada", "work")
+NOON = datetime(2026, 5, 17, 12, 0, tzinfo=UTC)
+FILTERS = (Filter(kinds=("note",)), Filter(roles=("user",)), Filter(since=NOON), Filter(before=NOON))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with something of everything."""
+    path = tmp_path_factory.mktemp("whole") / "memory.db"
+    dice = np.random.default_rng(1)
+    with SqliteStore(path, clock=lambda: NOON) as store:
+        for scope in (TRIP, WORK):
+            said = [Message("user", f"{scope.session} word{n} Oslo", f"m{n}", metadata={"n": n}) for n in range(30)]
+            store.log.append(scope, said, tokens=[7] * 30, jobs=[Job("embed", {"of": scope.session}, "all")])
+            store.index.embed(scope, "message", "e5", {f"m{n}": dice.normal(size=16) for n in range(30)})
+        store.log.tag(TRIP, "m3", {"topic": "fjord"})
+        store.log.erase(TRIP, ["m5", "m6"])
+        facts = [Record("fact", f"city{n}", f"Oslo {n}", sources=("m1",), id=f"r{n}") for n in range(10)]
+        store.records.put(ADA, facts)
+        store.records.supersede(ADA, "r1", Record("fact", "city1", "Bergen", id="new"))
+        store.index.put(ADA, [Item("note", f"n{n}", f"note{n} fjord", NOON, "user", {"n": n}) for n in range(10)])
+        store.index.embed(ADA, "note", "e5", {f"n{n}": dice.normal(size=16) for n in range(10)})
+        (job,) = store.jobs.claim(worker="w", limit=1)
+        store.jobs.fail(job, "no answer")
+    return path
+
+
+def everything(store: SqliteStore) -> list[Any]:
+    """All a caller can see of a store."""
+    asked = np.ones(16, np.float32)
+    return [
+        [store.log.read(scope) for scope in (TRIP, WORK)],
+        store.log.scan(Scope("acme")),
+        store.log.sessions(Scope("acme")),
+        store.log.get(ADA, ["m3", "m29"]),
+        store.records.find(ADA),
+        [store.records.history(ADA, "fact", f"city{n}") for n in range(10)],
+        store.index.get(ADA, "note", [f"n{n}" for n in range(10)]),
+        [store.index.search(ADA, word, 100) for word in ("oslo", "fjord", "word7", "note3", "trip")],
+        [store.index.search(scope, "oslo", 100) for scope in (TRIP, WORK)],
+        [store.index.nearest(scope, asked, "e5", 100) for scope in (ADA, TRIP, WORK)],
+        [store.index.nearest(ADA, asked, "e5", 100, where=where) for where in FILTERS],
+        store.index.missing(ADA, "e5"),
+        store.jobs.find(Scope("acme")),
+    ]
+
+
+def flip(whole: Path, damaged: Path, offset: int, bit: int) -> None:
+    shutil.copy(whole, damaged)
+    with damaged.open("r+b") as file:
+        file.seek(offset)
+        old = file.read(1)[0]
+        file.seek(offset)
+        file.write(bytes([old ^ 1 << bit]))
+
+
+def found(path: Path, before: list[Any]) -> str:
+    """What `check` complains about; '' where nothing is wrong with what can be read; else what changed unseen."""
+    try:
+        with SqliteStore(path, clock=lambda: NOON) as store:
+            findings = store.check()
+            if {finding.fix for finding in findings} == {"run reindex"}:
+                store.reindex()
+                assert store.check() == []
+            elif findings:
+                return " ".join(sorted({finding.part for finding in findings}))
+            after = everything(store)
+    except StoreError:
+        return "refused"
+    changed = [place for place, (one, other) in enumerate(zip(before, after, strict=True)) if one != other]
+    return f"UNSEEN {changed}" if changed else "rebuilt" if findings else ""
+
+
+def written(path: Path) -> dict[str, list[int]]:
+    """Where each table and each index has its bytes."""
+    db, content = apsw.Connection(str(path)), path.read_bytes()
+    out: dict[str, list[int]] = {}
+    for name, offset, size in db.execute("SELECT name, pgoffset, pgsize FROM dbstat"):
+        out.setdefault(name, []).extend(at for at in range(offset, offset + size) if content[at])
+    db.close()
+    return out
+
+
+def test_a_flipped_bit_is_found_or_changes_nothing(whole: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    with SqliteStore(whole, clock=lambda: NOON) as store:
+        before = everything(store)
+        assert store.check() == []
+    dice, tables = Random(3), written(whole)
+    unseen = []
+    for _ in range(20_000 if request.config.getoption("--soak") else 600):
+        table = dice.choice(sorted(tables))
+        offset, bit = dice.choice(tables[table]), dice.randrange(8)
+        flip(whole, tmp_path / "damaged.db", offset, bit)
+        what = found(tmp_path / "damaged.db", before)
+        if what.startswith("UNSEEN"):
+            unseen.append((table, offset, bit, what))
+    assert unseen == []

@@ -1,0 +1,89 @@
+"""Many vectors of one owner are found by their signs, then compared themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from recollect.store import Filter, Item
+from recollect.store.sqlite import SqliteStore, signs
+from recollect.store.sqlite.cache import VectorCache
+from recollect.types import Scope
+
+ADA = Scope("acme", "ada")
+SIZE, COUNT = 64, 12_000
+
+
+def directions(count: int, seed: int) -> Any:
+    """Vectors of sixteen hidden dimensions and some noise."""
+    dice, mixing = np.random.default_rng(seed), np.random.default_rng(0).normal(size=(16, SIZE))
+    rows = dice.normal(size=(count, 16)) @ mixing + dice.normal(size=(count, SIZE))
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def rows() -> Any:
+    return directions(COUNT, 1)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory, rows: Any) -> Any:
+    path = tmp_path_factory.mktemp("signs") / "memory.db"
+    with SqliteStore(path, durability="normal") as store:
+        names = [f"n{place}" for place in range(COUNT)]
+        items = [Item("odd" if place % 2 else "even", name) for place, name in enumerate(names)]
+        store.index.put(ADA, items)
+        for kind in ("odd", "even"):
+            store.index.embed(ADA, kind, "m", dict(zip(names, rows, strict=True)))
+        store.index.cache = VectorCache(limit=COUNT * 100)
+        yield store
+
+
+def nearest(store: SqliteStore, vector: Any, **options: Any) -> list[str]:
+    return [match.id for match in store.index.nearest(ADA, vector, "m", 10, **options)]
+
+
+def test_they_are_kept_by_their_signs_alone(store: SqliteStore, rows: Any) -> None:
+    nearest(store, rows[0])
+    (held,) = store.index.cache._held.values()
+    assert held.by_signs
+    assert held.bytes < COUNT * 100
+
+
+@pytest.mark.parametrize(("where", "step"), [(Filter(), 1), (Filter(kinds=("even",)), 2)])
+def test_nearly_all_of_the_nearest_are_found(store: SqliteStore, rows: Any, where: Filter, step: int) -> None:
+    hits = 0
+    for asked in directions(20, 2):
+        best = np.argsort(-(rows[::step] @ asked))[:10] * step
+        hits += len({f"n{place}" for place in best} & set(nearest(store, asked, where=where)))
+    assert hits >= 0.98 * 200
+
+
+def test_scores_are_of_the_vectors_not_of_the_signs(store: SqliteStore, rows: Any) -> None:
+    asked = directions(1, 3)[0]
+    for match in store.index.nearest(ADA, asked, "m", 10):
+        assert match.score == pytest.approx(float(rows[int(match.id[1:])] @ asked), abs=1e-5)
+
+
+def test_a_metadata_filter_sees_all_of_them(store: SqliteStore, rows: Any) -> None:
+    store.index.put(ADA, [Item("tagged", "far", metadata={"rare": True})])
+    store.index.embed(ADA, "tagged", "m", {"far": -rows[7]})
+    assert nearest(store, rows[7], where=Filter(metadata={"rare": True})) == ["far"]
+    assert nearest(store, -rows[7])[0] == "far"
+    store.index.delete(ADA, "tagged", ["far"])
+    assert "far" not in nearest(store, -rows[7])
+
+
+def test_very_many_that_are_alike_do_not_all_get_a_closer_look() -> None:
+    bits = np.asfortranarray(np.zeros((300_000, 2), np.uint64))
+    places = signs.closest(bits, np.full(128, -1, np.float32), None, 10)
+    assert signs.CANDIDATES <= len(places) <= 4 * signs.CANDIDATES
+
+
+def test_only_what_is_kept_is_looked_at() -> None:
+    bits = np.asfortranarray(signs.signs(directions(50_000, 4)))
+    keep = np.zeros(50_000, bool)
+    keep[[5, 40_000]] = True
+    assert signs.closest(bits, directions(1, 5)[0], keep, 10).tolist() == [5, 40_000]

@@ -1,0 +1,108 @@
+"""Threads that write take turns, and the one whose turn it is serves all that wait."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from recollect.store.sqlite.turns import Request, Turns
+
+Batch = list[Request[None]]
+
+
+def served(turns: Turns[None], count: int, run: Callable[[Batch], None]) -> list[BaseException | None]:
+    """What each of so many threads that wait at once got: nothing, or an error."""
+    out: list[BaseException | None] = []
+
+    def ask() -> None:
+        try:
+            turns.serve(Request(lambda _: None), run)
+            out.append(None)
+        except BaseException as error:
+            out.append(error)
+
+    threads = [threading.Thread(target=ask) for _ in range(count)]
+    with turns:
+        for thread in threads:
+            thread.start()
+        while len(turns.queue) < count:
+            pass
+    for thread in threads:
+        thread.join(10)
+        assert not thread.is_alive(), "a thread was forgotten"
+    return out
+
+
+def test_all_that_wait_are_served_by_one() -> None:
+    batches: list[int] = []
+
+    def run(batch: Batch) -> None:
+        batches.append(len(batch))
+        for request in batch:
+            request.finish()
+
+    assert served(Turns(), 8, run) == [None] * 8
+    assert batches == [8]
+
+
+def test_who_was_served_does_not_wait_for_the_next_commit() -> None:
+    turns, free = Turns[None](), threading.Semaphore(0)
+
+    def finish(batch: Batch) -> None:
+        for request in batch:
+            request.finish()
+
+    def later(batch: Batch) -> None:
+        held_up = [number for number in range(3) if not free.acquire(timeout=10)]
+        finish(batch)
+        assert held_up == []
+
+    last = threading.Thread(target=lambda: turns.serve(Request(lambda _: None), later))
+
+    def first(batch: Batch) -> None:
+        last.start()
+        while not turns.queue:
+            pass
+        finish(batch)
+
+    def ask() -> None:
+        turns.serve(Request(lambda _: None), first)
+        free.release()
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    with turns:
+        for thread in threads:
+            thread.start()
+        while len(turns.queue) < 3:
+            pass
+    for thread in (*threads, last):
+        thread.join(60)
+        assert not thread.is_alive()
+
+
+def test_one_that_is_interrupted_leaves_the_others_to_the_next() -> None:
+    interrupts = iter([KeyboardInterrupt()])
+
+    def run(batch: Batch) -> None:
+        for error in interrupts:
+            raise error
+        for request in batch:
+            request.finish()
+
+    out = served(Turns(), 5, run)
+    assert sorted(map(repr, out)) == ["KeyboardInterrupt()", *["None"] * 4]
+
+
+def test_the_turn_is_free_again_after_an_error() -> None:
+    turns = Turns[None]()
+
+    def fail(batch: Batch) -> None:
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        turns.serve(Request(lambda _: None), fail)
+    assert not turns.queue
+    with turns:
+        pass
