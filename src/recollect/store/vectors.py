@@ -32,8 +32,8 @@ def unit(rows: Vector) -> NDArray[np.float32]:
     import numpy as np
 
     wide = rows.astype(np.float32)
-    lengths: NDArray[np.float32] = np.sqrt(np.square(wide).sum(axis=-1, keepdims=True))
-    directions: NDArray[np.float32] = wide / np.maximum(lengths, np.float32(1e-30))
+    lengths = np.sqrt(np.square(wide).sum(axis=-1, keepdims=True))
+    directions: NDArray[np.float32] = (wide / np.maximum(lengths, np.float32(1e-30))).astype(np.float32, copy=False)
     return directions
 
 

@@ -1,0 +1,130 @@
+"""What the parts of the suite share: a store, a clock that is set by hand, and short names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any, ClassVar, Protocol
+
+import pytest
+
+from recollect.store import Clock, Entry, Record, Store
+from recollect.types import Message, Scope
+
+ADA = Scope("acme", "ada", "trip")
+ADA_TOO = Scope("acme", "ada", "work")
+BOB = Scope("acme", "bob", "trip")
+RIVAL = Scope("rival", "ada", "trip")
+NOON = datetime(2026, 5, 17, 12, 0, tzinfo=UTC)
+
+HOSTILE_IDS = (
+    "' OR 1=1 --",
+    '"; DROP TABLE message; --',
+    "../../etc/passwd",
+    "..\\..\\x",
+    "%s %d {0} {x}",
+    "a%b_c",
+    "😀👩\u200d👩\u200d👧",
+    "שלום \u202e evil",
+    "e\u0301 vs \u00e9",
+    "line\nbreak\ttab\r",
+    " leading and trailing ",
+    "$1 ?1 :x @y",
+    "NULL",
+    "0",
+    "\u0001\u001f\u007f",
+    "x" * 1_000,
+    "界" * 1_000,
+)
+
+HOSTILE_TEXTS = (
+    "a\x00b\x00",
+    "half \ud83d of a pair \udc00",
+    "\ud83d",
+    "\U0010ffff \uffff \ufffe",
+    "' OR 1=1; --",
+    "e\u0301\u0327 \u202eright to left\u202c שלום مرحبا",
+    '{"not": "parsed"}',
+    "\r\n\t\x1b[31m",
+    "",
+    " ",
+)
+
+
+class ManualClock:
+    """A clock that stands still until it is set."""
+
+    def __init__(self, now: datetime = NOON) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        """The time it was set to."""
+        return self.now
+
+    def forward(self, **by: float) -> None:
+        """Moves the clock, by the arguments of timedelta."""
+        self.now += timedelta(**by)
+
+
+class OpenStore(Protocol):
+    """Opens a handle on the test's own store; each call one more handle on the same."""
+
+    def __call__(self, clock: Clock) -> Store:
+        """A new handle."""
+        ...
+
+
+class StoreTests:
+    """The fixtures of the suite."""
+
+    persistent: ClassVar[bool] = True
+    """Whether what is written is there again for the next handle, backups included."""
+
+    @pytest.fixture
+    def open_store(self) -> OpenStore:
+        """To be overridden: opens handles on one empty store."""
+        raise NotImplementedError("give your suite an open_store fixture")
+
+    @pytest.fixture
+    def clock(self) -> ManualClock:
+        """The store's clock."""
+        return ManualClock()
+
+    @pytest.fixture
+    def store(self, open_store: OpenStore, clock: ManualClock) -> Iterator[Store]:
+        """An empty store."""
+        with open_store(clock) as opened:
+            yield opened
+
+    @pytest.fixture
+    def second(self, store: Store, open_store: OpenStore, clock: ManualClock) -> Iterator[Store]:
+        """A second handle on the same store."""
+        if not self.persistent:
+            pytest.skip("this store lives in one handle")
+        with open_store(clock) as opened:
+            yield opened
+
+
+def said(text: str, id: str = "", **fields: Any) -> Message:
+    """A message of a user."""
+    return Message("user", text, id, **fields)
+
+
+def say(store: Store, scope: Scope, *texts: str) -> list[Entry]:
+    """The texts appended, each with itself as the id."""
+    return store.log.append(scope, [said(text, text) for text in texts])
+
+
+def texts(entries: list[Entry]) -> list[str]:
+    """What the entries say."""
+    return [entry.message.text for entry in entries]
+
+
+def found(store: Store, scope: Scope, text: str, **options: Any) -> list[str]:
+    """The ids of what a search finds."""
+    return [match.id for match in store.index.search(scope, text, 100, **options)]
+
+
+def fact(key: str, value: Any, **fields: Any) -> Record:
+    """A record of kind fact."""
+    return Record("fact", key, value, **fields)
