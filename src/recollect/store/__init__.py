@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from recollect.errors import ConfigError
 from recollect.store.codec import utc_now
 from recollect.store.protocols import Clock, Durability, Index, Jobs, Log, Progress, Records, Store
 from recollect.store.values import (
@@ -53,4 +54,11 @@ def open(url: str, *, durability: Durability = "full", clock: Clock = utc_now) -
         from recollect.store.reference import ReferenceStore
 
         return ReferenceStore(clock)
-    raise NotImplementedError
+    scheme, found, rest = url.partition("://")
+    if found and scheme in ("postgresql", "postgres"):
+        raise ConfigError("PostgreSQL is not there yet")
+    if found and scheme != "sqlite":
+        raise ConfigError(f"{scheme}:// is not a store: give a file, sqlite:///file, postgresql://… or :memory:")
+    from recollect.store.sqlite import SqliteStore
+
+    return SqliteStore(rest.removeprefix("/") if found else url, durability=durability, clock=clock)

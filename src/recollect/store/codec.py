@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import secrets
+import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any, Final
 
@@ -24,13 +25,27 @@ def utc_now() -> datetime:
 
 
 def new_id() -> str:
-    """An id no one else has."""
-    return secrets.token_hex(12)
+    """An id no one else has; those made later mostly sort later, which keeps indexes of them compact."""
+    return f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(8)}"
 
 
 def new_salt() -> bytes:
     """What makes the hash of a message tell nothing about its text once both are erased."""
     return secrets.token_bytes(16)
+
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+def micros(when: datetime) -> int:
+    """Microseconds since 1970."""
+    return (when - EPOCH) // _MICROSECOND
+
+
+def from_micros(value: int) -> datetime:
+    """The time in UTC that `micros` gave this number for."""
+    return EPOCH + timedelta(microseconds=value)
 
 
 def to_bytes(value: Any) -> bytes:
@@ -44,6 +59,22 @@ def to_bytes(value: Any) -> bytes:
 def from_bytes(data: bytes) -> Any:
     """The JSON value these bytes hold."""
     return json.loads(data.decode("utf-8", "surrogatepass"))
+
+
+def storable(id: Any) -> bool:
+    """Whether there can be something with that id at all."""
+    try:
+        check_id(id, "id")
+    except ConfigError:
+        return False
+    return True
+
+
+def id_list(ids: Sequence[str]) -> str:
+    """Ids as a JSON list, those that can't exist left out."""
+    if isinstance(ids, str):
+        raise ConfigError(f"ids={ids!r}: give a list of ids, not one text")
+    return json.dumps([id for id in ids if storable(id)])
 
 
 def arrived(messages: Sequence[Message], now: datetime) -> list[Message]:

@@ -46,7 +46,7 @@ class ReferenceIndex:
             held = tables.vectors.setdefault(model, {})
             known = {id: row for id, row in rows.items() if (scope, kind, id) in tables.items}
             for id, row in known.items():
-                check_length(model, len(next(iter(held.values()), row)), len(row))
+                _check_model(tables, scope, model, len(row))
                 held[scope, kind, id] = row
             return len(known)
 
@@ -67,8 +67,7 @@ class ReferenceIndex:
         with self._state.reading() as tables:
             held = dict(tables.vectors.get(model, {}))
             found = _within(tables, scope, where)
-        for row in held.values():
-            check_length(model, len(row), len(asked))
+            _check_model(tables, scope, model, len(asked))
         scored = [(item, float(unit(held[_key(item)]) @ asked)) for item in found if _key(item) in held]
         return _best(k, scored)
 
@@ -108,6 +107,12 @@ class ReferenceIndex:
 def _key(item: Item) -> ItemKey:
     assert item.scope is not None
     return item.scope, item.kind, item.id
+
+
+def _check_model(tables: Tables, scope: Scope, model: str, size: int) -> None:
+    for (at, _, _), row in tables.vectors.get(model, {}).items():
+        if at.tenant == scope.tenant:
+            check_length(model, len(row), size)
 
 
 def _remove(tables: Tables, key: ItemKey) -> None:

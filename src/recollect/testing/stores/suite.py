@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from recollect.testing.stores.base import StoreTests
+from recollect.testing.stores.index import KeywordTests, VectorTests
+from recollect.testing.stores.jobs import JobTests
 from recollect.testing.stores.log import LogTests
+from recollect.testing.stores.records import RecordTests
+from recollect.testing.stores.whole import AnythingTests, EraseTests, LastingTests, ThreadTests, TransactionTests
 
 
-class StoreSuite(LogTests, StoreTests):
+class StoreSuite(
+    LogTests,
+    RecordTests,
+    KeywordTests,
+    VectorTests,
+    JobTests,
+    EraseTests,
+    TransactionTests,
+    AnythingTests,
+    ThreadTests,
+    LastingTests,
+):
     """What a store must do. Subclass it as `class TestMine(StoreSuite)` with an `open_store` fixture.
 
     A test of the suite can't be overridden or taken out: a store that fails one is not a store yet.

@@ -1,0 +1,300 @@
+"""The file: one writer that commits what many threads ask for together, and readers beside it."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+import apsw
+
+from recollect.errors import RecollectError, StoreUnavailable
+from recollect.store.protocols import Clock, Durability
+from recollect.store.sqlite import errors, scopes
+from recollect.store.sqlite.migrate import migrate
+from recollect.types import Scope
+
+T = TypeVar("T")
+
+OLDEST: Final = 3_051_003
+"""The first SQLite without the bug that could corrupt a WAL file."""
+
+BUSY_MS: Final = 60_000
+SCRUB_MS: Final = 1_000
+BATCH: Final = 512
+MAX_IDLE: Final = 8
+MAX_SCOPES: Final = 20_000
+
+
+class Change:
+    """A write transaction: the connection, the time, and the next position."""
+
+    def __init__(self, db: apsw.Connection, now: datetime, places: dict[Scope, scopes.Place]) -> None:
+        self.db, self.now, self.places = db, now, places
+        counter = next(scopes.rows(db, "SELECT position, epoch FROM counter"))
+        self.start: int = counter[0]
+        self.epoch: int = counter[1]
+        self.position = self.start
+        self.erased = False
+
+    def next(self) -> int:
+        """A position no one else has."""
+        self.position += 1
+        return self.position
+
+    def place(self, scope: Scope) -> scopes.Place:
+        """The scope's rows, made where they are missing."""
+        if (known := self.places.get(scope)) is None:
+            known = self.places[scope] = scopes.make(self.db, scope)
+        return known
+
+    def forget_places(self) -> None:
+        """Rows of scopes were removed: no one may rely on a number remembered before."""
+        self.places.clear()
+        self.db.execute("UPDATE counter SET epoch = epoch + 1")
+
+    def commit(self) -> None:
+        """Makes it durable."""
+        if self.position != self.start:
+            self.db.execute("UPDATE counter SET position = ?", (self.position,))
+        self.db.execute("COMMIT")
+
+
+class _Request:
+    __slots__ = ("done", "error", "result", "work")
+
+    def __init__(self, work: Callable[[Change], Any]) -> None:
+        self.work = work
+        self.done = False
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+
+class Database:
+    """An open file. `write` runs a function in a write transaction, `reading` lends a connection that sees a moment."""
+
+    def __init__(self, path: str, durability: Durability, clock: Clock, vfs: str | None = None) -> None:
+        check_engine()
+        self.path, self.clock = path, clock
+        self._vfs = vfs
+        self._synchronous = {"full": "FULL", "normal": "NORMAL"}[durability]
+        self._lock = threading.Lock()
+        self._queue: deque[_Request] = deque()
+        self._idle: deque[apsw.Connection] = deque()
+        self._mine = threading.local()
+        self._places: dict[Scope, scopes.Place] = {}
+        self._epoch = -1
+        self._unscrubbed = False
+        self.closed = False
+        try:
+            self._writer = self._connect()
+            migrate(self._writer, path)
+        except apsw.Error as error:
+            raise errors.translated(error, path) from error
+
+    def _connect(self) -> apsw.Connection:
+        db = apsw.Connection(self.path, vfs=self._vfs, statementcachesize=200)
+        db.set_busy_timeout(BUSY_MS)
+        for name, value in (("journal_mode", "WAL"), ("synchronous", self._synchronous), ("secure_delete", "ON")):
+            db.pragma(name, value)
+        db.pragma("journal_size_limit", 64 * 2**20)
+        db.pragma("cache_size", -16_000)
+        db.pragma("temp_store", "MEMORY")
+        return db
+
+    @contextmanager
+    def reading(self) -> Iterator[apsw.Connection]:
+        """A connection for reads that all see the same moment; inside a transaction of this thread, its own."""
+        if (change := self._change()) is not None:
+            yield change.db
+            return
+        with self.lent() as db:
+            db.execute("BEGIN")
+            yield db
+
+    @contextmanager
+    def lent(self) -> Iterator[apsw.Connection]:
+        """A connection beside the writer's, in no transaction."""
+        db = self._borrowed()
+        try:
+            yield db
+        except apsw.Error as error:
+            raise errors.translated(error, self.path) from error
+        finally:
+            self._give_back(db)
+
+    def _borrowed(self) -> apsw.Connection:
+        if self.closed:
+            raise errors.closed(self.path)
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return self._connect()
+
+    def _give_back(self, db: apsw.Connection) -> None:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        if self.closed or len(self._idle) >= MAX_IDLE:
+            db.close()
+        else:
+            self._idle.append(db)
+
+    def write(self, work: Callable[[Change], T]) -> T:
+        """What the function returns, once what it wrote is durable. It may run in any thread, together with others'."""
+        if (change := self._change()) is not None:
+            return self._nested(change, work)
+        request = _Request(work)
+        self._queue.append(request)
+        with self._lock:
+            if not request.done:
+                self._drain()
+        if request.error is not None:
+            raise request.error
+        result: T = request.result
+        return result
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Makes every call of this thread inside the block part of one transaction."""
+        if (outer := self._change()) is not None:
+            with self._savepoint(outer):
+                yield
+            return
+        with self._lock, self._changing() as change:
+            self._mine.change = change
+            try:
+                yield
+            finally:
+                self._mine.change = None
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether this thread is inside `transaction()`."""
+        return self._change() is not None
+
+    def _change(self) -> Change | None:
+        change: Change | None = getattr(self._mine, "change", None)
+        return change
+
+    def _drain(self) -> None:
+        batch = [self._queue.popleft() for _ in range(min(len(self._queue), BATCH))]
+        try:
+            self._run(batch)
+        except BaseException:
+            self._queue.extendleft(reversed([request for request in batch if not request.done]))
+            raise
+
+    def _run(self, batch: list[_Request]) -> None:
+        try:
+            with self._changing() as change:
+                for request in batch:
+                    self._serve(change, request, alone=len(batch) == 1)
+        except Exception as error:
+            if len(batch) > 1:
+                for request in batch:
+                    self._run([request])
+                return
+            batch[0].result, batch[0].error = None, error
+        for request in batch:
+            request.done = True
+
+    def _serve(self, change: Change, request: _Request, alone: bool) -> None:
+        request.error = None
+        if alone:
+            request.result = request.work(change)
+            return
+        try:
+            request.result = self._nested(change, request.work)
+        except RecollectError as error:
+            request.error = error
+
+    def _nested(self, change: Change, work: Callable[[Change], T]) -> T:
+        with self._savepoint(change):
+            return work(change)
+
+    @contextmanager
+    def _savepoint(self, change: Change) -> Iterator[None]:
+        change.db.execute("SAVEPOINT step")
+        try:
+            yield
+        except BaseException:
+            change.places.clear()
+            if change.db.in_transaction:
+                change.db.execute("ROLLBACK TO step; RELEASE step")
+            raise
+        change.db.execute("RELEASE step")
+
+    @contextmanager
+    def _changing(self) -> Iterator[Change]:
+        if self.closed:
+            raise errors.closed(self.path)
+        try:
+            self._writer.execute("BEGIN IMMEDIATE")
+            change = Change(self._writer, self.clock(), self._places)
+            if change.epoch != self._epoch or len(self._places) > MAX_SCOPES:
+                self._places.clear()
+                self._epoch = change.epoch
+            yield change
+            change.commit()
+        except apsw.Error as error:
+            self._undo()
+            raise errors.translated(error, self.path) from error
+        except BaseException:
+            self._undo()
+            raise
+        self._unscrubbed |= change.erased
+        if self._unscrubbed:
+            self.scrub()
+
+    def _undo(self) -> None:
+        self._places.clear()
+        if self._writer.in_transaction:
+            with suppress(apsw.Error):
+                self._writer.execute("ROLLBACK")
+
+    def scrub(self) -> None:
+        """Empties the write-ahead file, so that what was erased is in no file; if a reader is in the way, later."""
+        self._writer.set_busy_timeout(SCRUB_MS)
+        try:
+            self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            self._unscrubbed = False
+        except apsw.Error:
+            self._unscrubbed = True
+        finally:
+            self._writer.set_busy_timeout(BUSY_MS)
+
+    def close(self) -> None:
+        """Closes every connection; what is being written is finished first."""
+        with self._lock:
+            if self.closed:
+                return
+            self.closed = True
+            while self._idle:
+                self._idle.pop().close()
+            self._writer.close()
+
+    def replace(self, source: apsw.Connection) -> None:
+        """Everything in the file replaced by what the source holds, in one transaction."""
+        with self._lock:
+            if self.closed:
+                raise errors.closed(self.path)
+            try:
+                epoch = self._writer.execute("SELECT epoch FROM counter").get
+                with self._writer.backup("main", source, "main") as copy:
+                    copy.step()
+                migrate(self._writer, self.path)
+                self._writer.execute("UPDATE counter SET epoch = max(epoch, ?) + 1", (epoch,))
+                self.scrub()
+            except apsw.Error as error:
+                raise errors.translated(error, self.path) from error
+
+
+def check_engine() -> None:
+    """Raises unless SQLite is new enough to be trusted with a log."""
+    if apsw.SQLITE_VERSION_NUMBER < OLDEST:
+        raise StoreUnavailable(
+            f"SQLite {apsw.sqlite_lib_version()} can corrupt a write-ahead log: pip install --upgrade 'apsw>=3.51.3'"
+        )

@@ -1,0 +1,105 @@
+"""Erasure: what is asked for and everything that cites it, out of every table and every file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from recollect.store import codec
+from recollect.store.sqlite import scopes
+from recollect.store.sqlite.database import Change
+from recollect.store.sqlite.items import remove_items
+from recollect.store.sqlite.keywords import message_words, remove_words
+from recollect.store.sqlite.vectors import remove_vectors
+from recollect.store.values import MESSAGE, Erased
+from recollect.types import Scope
+
+if TYPE_CHECKING:
+    import apsw
+
+_ALL: Final = scopes.by_scope(
+    "SELECT position, message.id, body, seq, hash, scope.id, user_id, tenant_id"
+    " FROM message JOIN scope ON scope.id = message.session WHERE message.session <scope>"
+)
+_SOME: Final = scopes.by_scope(
+    "SELECT position, message.id, body, seq, hash, scope.id, user_id, tenant_id"
+    " FROM json_each(?2) AS wanted CROSS JOIN message ON message.id = wanted.value"
+    " JOIN scope ON scope.id = message.session WHERE scope.id <scope>"
+)
+_CITING: Final = "SELECT position FROM source WHERE message = ? AND scope IN (?, ?, ?)"
+_INSIDE: Final = {
+    "record": scopes.by_scope("SELECT position FROM record WHERE scope <scope>"),
+    "item": scopes.by_scope("SELECT position FROM item WHERE scope <scope>"),
+}
+_JOBS: Final = scopes.by_scope("DELETE FROM job WHERE scope <scope>")
+_HEADS: Final = scopes.by_scope("DELETE FROM session WHERE scope <scope>")
+_ERASED: Final = scopes.by_scope("DELETE FROM erased WHERE session <scope>")
+_SCOPES: Final = scopes.by_scope("DELETE FROM scope WHERE id <scope>")
+_TOTALS: Final = (
+    "UPDATE session SET (messages, tokens, first, last) = ("
+    " SELECT count(*), coalesce(sum(tokens), 0),"
+    " (SELECT at FROM message WHERE session = ?1 ORDER BY seq LIMIT 1),"
+    " (SELECT at FROM message WHERE session = ?1 ORDER BY seq DESC LIMIT 1)"
+    " FROM message WHERE session = ?1) WHERE scope = ?1"
+)
+
+
+def erase(change: Change, scope: Scope, ids: Sequence[str] | None) -> Erased:
+    """How much is gone."""
+    place = scopes.find(change.db, scope)
+    if place is None:
+        return Erased()
+    level = scopes.level(scope)
+    if ids is None:
+        rows = list(scopes.rows(change.db, _ALL[level], (place.id,)))
+    else:
+        wanted = codec.id_list(list(dict.fromkeys(ids)))
+        rows = list(scopes.rows(change.db, _SOME[level], (place.id, wanted)))
+    change.erased = True
+    derived: set[int] = set()
+    sessions: set[int] = set()
+    for position, id, body, seq, link, session, user, tenant in rows:
+        at = scopes.Place(session, user, tenant)
+        derived.update(row[0] for row in scopes.rows(change.db, _CITING, (id, session, user, tenant)))
+        _remove_message(change.db, position, at, codec.decode(id, body).text)
+        if ids is not None:
+            change.db.execute("INSERT INTO erased VALUES (?, ?, ?)", (session, seq, link))
+        sessions.add(session)
+    if ids is None:
+        records, items, jobs = _remove_rest(change, level, place, derived)
+    else:
+        for session in sessions:
+            change.db.execute(_TOTALS, (session,))
+        records, items, jobs = remove_records(change.db, derived), remove_items(change.db, derived), 0
+    return Erased(len(rows), records, items, jobs)
+
+
+def remove_records(db: apsw.Connection, positions: set[int]) -> int:
+    """How many of these positions were records, now gone."""
+    gone = 0
+    for position in positions:
+        db.execute("DELETE FROM record WHERE position = ?", (position,))
+        if db.changes():
+            gone += 1
+            db.execute("DELETE FROM source WHERE position = ?", (position,))
+    return gone
+
+
+def _remove_message(db: apsw.Connection, position: int, place: scopes.Place, text: str) -> None:
+    if words := message_words(text):
+        remove_words(db, position, place, MESSAGE, words)
+    remove_vectors(db, position, place.user)
+    db.execute("DELETE FROM message WHERE position = ?", (position,))
+
+
+def _remove_rest(change: Change, level: str, place: scopes.Place, derived: set[int]) -> tuple[int, int, int]:
+    db = change.db
+    for queries in _INSIDE.values():
+        derived.update(row[0] for row in scopes.rows(db, queries[level], (place.id,)))
+    records, items = remove_records(db, derived), remove_items(db, derived)
+    db.execute(_JOBS[level], (place.id,))
+    jobs = db.changes()
+    for queries in (_HEADS, _ERASED, _SCOPES):
+        db.execute(queries[level], (place.id,))
+    change.forget_places()
+    return records, items, jobs

@@ -1,0 +1,35 @@
+"""SQLite's errors as ours."""
+
+from __future__ import annotations
+
+import errno
+
+import apsw
+
+from recollect.errors import DiskFull, StoreError, StoreUnavailable
+
+_BUSY = (apsw.BusyError, apsw.LockedError)
+_GONE = (apsw.ConnectionClosedError, apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError, apsw.IOError)
+_DAMAGED = (apsw.CorruptError, apsw.NotADBError)
+
+
+def translated(error: apsw.Error, path: str) -> StoreError:
+    """The error a caller gets for one of SQLite's."""
+    if isinstance(error, apsw.FullError) or _no_room(error):
+        return DiskFull(f"no room to write {path}: nothing was written; free some space and try again")
+    if isinstance(error, _BUSY):
+        return StoreUnavailable(f"{path} is busy: another process held it too long; nothing was written, try again")
+    if isinstance(error, _GONE):
+        return StoreUnavailable(f"{path} can't be used: {error}")
+    if isinstance(error, _DAMAGED):
+        return StoreError(f"{path} is damaged ({error}); restore a backup, or recover what can be read from a copy")
+    return StoreError(f"{path}: {error}")
+
+
+def closed(path: str) -> StoreUnavailable:
+    """The error for a call after `close`."""
+    return StoreUnavailable(f"the store {path} is closed; open it again")
+
+
+def _no_room(error: apsw.Error) -> bool:
+    return isinstance(error, apsw.IOError) and getattr(error, "system_errno", 0) in (errno.ENOSPC, errno.EDQUOT)

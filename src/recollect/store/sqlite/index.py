@@ -1,0 +1,240 @@
+"""The index in SQLite: words by FTS5, vectors by an exact scan of what the scope holds."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from recollect.store import codec
+from recollect.store.sqlite import scopes
+from recollect.store.sqlite.cache import NEVER, Rows, VectorCache
+from recollect.store.sqlite.database import Change, Database
+from recollect.store.sqlite.items import encode_item, found_at, items_at, put_item, remove_items
+from recollect.store.sqlite.keywords import best_by_words, message_words
+from recollect.store.sqlite.vectors import find_model, find_thing, make_model, put_vector
+from recollect.store.values import ANY, MESSAGE, Filter, Item, Match
+from recollect.store.vectors import check_length, checked, unit
+from recollect.types import Scope, check_id
+
+if TYPE_CHECKING:
+    import apsw
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from recollect.store.protocols import Vector
+
+_BY_ID: Final = {
+    True: scopes.by_scope(
+        "SELECT position FROM json_each(?2) AS wanted CROSS JOIN message ON message.id = wanted.value"
+        " WHERE session <scope> AND ?3 = 'message' ORDER BY wanted.key, position"
+    ),
+    False: scopes.by_scope(
+        "SELECT position FROM json_each(?2) AS wanted CROSS JOIN item ON item.id = wanted.value"
+        " WHERE item.scope <scope> AND item.kind = ?3 ORDER BY wanted.key, position"
+    ),
+}
+_MISSING: Final = scopes.by_scope(
+    "SELECT position FROM message WHERE session <scope>"
+    " AND (?3 = '[]' OR 'message' IN (SELECT value FROM json_each(?3)))"
+    " AND NOT EXISTS (SELECT 1 FROM vector WHERE vector.position = message.position AND model = ?2)"
+    " UNION ALL SELECT position FROM item WHERE scope <scope>"
+    " AND (?3 = '[]' OR kind IN (SELECT value FROM json_each(?3)))"
+    " AND NOT EXISTS (SELECT 1 FROM vector WHERE vector.position = item.position AND model = ?2) ORDER BY 1"
+)
+_OWNERS: Final = scopes.by_scope("SELECT DISTINCT user_id FROM scope WHERE id <scope>")
+_DROP: Final = scopes.by_scope("DELETE FROM vector WHERE scope <scope> AND model = ?2 AND owner = ?3")
+_BATCH: Final = 256
+
+
+class SqliteIndex:
+    """Items in a table, their words in FTS5, their vectors in another."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.cache = VectorCache()
+
+    def put(self, scope: Scope, items: Sequence[Item]) -> None:
+        """See `Index.put`."""
+        for item in items:
+            codec.check_own_kind(item.kind)
+        ready = [(item, encode_item(item), message_words(item.text)) for item in items]
+
+        def work(change: Change) -> None:
+            place = change.place(scope)
+            for item, body, words in ready:
+                put_item(change, place, item, body, words)
+
+        if ready:
+            self._database.write(work)
+
+    def embed(self, scope: Scope, kind: str, model: str, vectors: Mapping[str, Vector]) -> int:
+        """See `Index.embed`."""
+        check_id(model, "model")
+        rows = {id: checked(vector) for id, vector in vectors.items() if codec.storable(id)}
+        return self._database.write(lambda change: _embed(change, scope, kind, model, rows))
+
+    def search(self, scope: Scope, text: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
+        """See `Index.search`."""
+        codec.check_count("k", k, 1)
+        with self._database.reading() as db:
+            place = scopes.find(db, scope)
+            if place is None:
+                return []
+            ranked = best_by_words(db, scope, place, text, where, -1 if _picky(where) else k)
+            return _matches(db, ranked, where, k)
+
+    def nearest(self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
+        """See `Index.nearest`."""
+        codec.check_count("k", k, 1)
+        asked = unit(checked(vector))
+        with self._database.reading() as db:
+            place = scopes.find(db, scope)
+            known = None if place is None else find_model(db, place.tenant, model)
+            if place is None or known is None:
+                return []
+            check_length(model, known[1], len(asked))
+            cache = VectorCache() if self._database.in_transaction else self.cache
+            level = scopes.level(scope, where.exact)
+            owners = list(scopes.rows(db, _OWNERS[level], (place.id,)))
+            only = place.id if level == "exact" else None
+            blocks = (block for (owner,) in owners for block in cache.rows(db, owner, *known))
+            scored = [_scored(block, asked, only, where) for block in blocks]
+            return _matches(db, _ranked(scored, None if where.metadata else k), where, k)
+
+    def get(self, scope: Scope, kind: str, ids: Sequence[str]) -> list[Item]:
+        """See `Index.get`."""
+        with self._database.reading() as db:
+            place = scopes.find(db, scope)
+            if place is None:
+                return []
+            positions = _positions(db, scope, place, kind, ids)
+            found = items_at(db, positions)
+            return [found[position] for position in positions]
+
+    def missing(self, scope: Scope, model: str, *, kinds: Sequence[str] = (), limit: int = 1_000) -> list[Item]:
+        """See `Index.missing`."""
+        codec.check_count("limit", limit, 1)
+        wanted = Filter(tuple(kinds)).kinds
+        with self._database.reading() as db:
+            place = scopes.find(db, scope)
+            if place is None:
+                return []
+            known = find_model(db, place.tenant, model)
+            bounds = (place.id, known[0] if known else 0, codec.id_list(wanted))
+            rows = db.execute(_MISSING[scopes.level(scope)], bounds)
+            return list(itertools.islice(_with_text(db, rows), limit))
+
+    def delete(self, scope: Scope, kind: str, ids: Sequence[str]) -> int:
+        """See `Index.delete`."""
+        codec.check_own_kind(kind)
+
+        def work(change: Change) -> int:
+            place = scopes.find(change.db, scope)
+            if place is None:
+                return 0
+            change.erased = True
+            return remove_items(change.db, set(_positions(change.db, scope, place, kind, ids)))
+
+        return self._database.write(work)
+
+    def drop(self, scope: Scope, model: str) -> int:
+        """See `Index.drop`."""
+        return self._database.write(lambda change: _drop(change, scope, model))
+
+
+def _embed(change: Change, scope: Scope, kind: str, model: str, rows: Mapping[str, Vector]) -> int:
+    place = scopes.find(change.db, scope)
+    taken = 0
+    if place is None:
+        return taken
+    for id, row in rows.items():
+        thing = find_thing(change.db, place, kind, id, kind == MESSAGE)
+        if thing is not None:
+            known = make_model(change.db, place.tenant, model, len(row))
+            put_vector(change.db, place, known, (*thing, kind), row)
+            taken += 1
+    return taken
+
+
+def _drop(change: Change, scope: Scope, model: str) -> int:
+    place = scopes.find(change.db, scope)
+    known = None if place is None else find_model(change.db, place.tenant, model)
+    if place is None or known is None:
+        return 0
+    gone = 0
+    level = scopes.level(scope)
+    for (owner,) in change.db.execute(_OWNERS[level], (place.id,)).fetchall():
+        change.db.execute(_DROP[level], (place.id, known[0], owner))
+        gone += change.db.changes()
+        change.db.execute("UPDATE scope SET changes = changes + 1 WHERE id = ?", (owner,))
+    return gone
+
+
+def _positions(db: apsw.Connection, scope: Scope, place: scopes.Place, kind: str, ids: Sequence[str]) -> list[int]:
+    query = _BY_ID[kind == MESSAGE][scopes.level(scope)]
+    return [row[0] for row in db.execute(query, (place.id, codec.id_list(ids), kind))]
+
+
+def _with_text(db: apsw.Connection, rows: Iterable[Any]) -> Iterator[Item]:
+    for batch in _batches(row[0] for row in rows):
+        found = items_at(db, batch)
+        yield from (found[position] for position in batch if found[position].text)
+
+
+def _picky(where: Filter) -> bool:
+    return bool(where.since or where.before or where.roles or where.metadata or where.as_of is not None)
+
+
+def _matches(db: apsw.Connection, ranked: Iterator[tuple[int, float]], where: Filter, k: int) -> list[Match]:
+    out: list[Match] = []
+    for batch in _batches(ranked):
+        found = found_at(db, [position for position, _ in batch], bool(where.metadata))
+        for position, score in batch:
+            item = found.get(position)
+            if item is not None and item.scope is not None and where.passes(item):
+                out.append(Match(item.scope, item.kind, item.id, score))
+                if len(out) == k:
+                    return out
+    return out
+
+
+def _scored(
+    rows: Rows, asked: NDArray[np.float32], only: int | None, where: Filter
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    import numpy as np
+
+    scores = rows.unit @ asked
+    keep = np.ones(len(scores), bool) if only is None else rows.scope == only
+    if where.kinds:
+        keep &= np.isin(rows.kind, where.kinds)
+    if where.roles:
+        keep &= np.isin(rows.role, where.roles)
+    if where.since is not None:
+        keep &= rows.at >= codec.micros(where.since)
+    if where.before is not None:
+        keep &= (rows.at < codec.micros(where.before)) & (rows.at != NEVER)
+    if where.as_of is not None:
+        keep &= rows.position <= where.as_of
+    return (scores, rows.position) if keep.all() else (scores[keep], rows.position[keep])
+
+
+def _ranked(scored: list[tuple[NDArray[np.float32], NDArray[np.int64]]], k: int | None) -> Iterator[tuple[int, float]]:
+    import numpy as np
+
+    if not scored:
+        return
+    scores = np.concatenate([block[0] for block in scored])
+    positions = np.concatenate([block[1] for block in scored])
+    if k is not None and k < len(scores):
+        best = np.partition(scores, len(scores) - k)[len(scores) - k]
+        positions = positions[scores >= best]
+        scores = scores[scores >= best]
+    for place in np.lexsort((-positions, -scores)):
+        yield int(positions[place]), float(scores[place])
+
+
+def _batches(things: Iterable[Any]) -> Iterator[list[Any]]:
+    rest = iter(things)
+    while batch := list(itertools.islice(rest, _BATCH)):
+        yield batch

@@ -1,0 +1,123 @@
+"""Rows of the index: messages and items by position, as values."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from recollect.store import codec
+from recollect.store.sqlite import scopes
+from recollect.store.sqlite.database import Change
+from recollect.store.sqlite.keywords import add_words, message_words, remove_words
+from recollect.store.sqlite.vectors import remove_vectors
+from recollect.store.values import MESSAGE, Item, metadata_with
+from recollect.types import Scope
+
+if TYPE_CHECKING:
+    import apsw
+
+_PUT: Final = "INSERT INTO item (position, scope, kind, id, at, role, check_sum, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_SOURCE: Final = "INSERT OR IGNORE INTO source (message, scope, position) VALUES (?, ?, ?)"
+_ROW: Final = (
+    "SELECT kind, item.id, body, scope.id, user_id, tenant_id FROM item JOIN scope ON scope.id = item.scope"
+    " WHERE position = ?"
+)
+_AT: Final = (
+    "SELECT position, 'message', message.id, body, tags, tenant, user, scope.session FROM message"
+    " JOIN scope ON scope.id = message.session WHERE position IN (SELECT value FROM json_each(?1))"
+    " UNION ALL SELECT position, kind, item.id, body, NULL, tenant, user, scope.session FROM item"
+    " JOIN scope ON scope.id = item.scope WHERE position IN (SELECT value FROM json_each(?1))"
+)
+_FOUND: Final = (
+    "SELECT position, 'message', message.id, at, role, tenant, user, scope.session FROM message"
+    " JOIN scope ON scope.id = message.session WHERE position IN (SELECT value FROM json_each(?1))"
+    " UNION ALL SELECT position, kind, item.id, at, role, tenant, user, scope.session FROM item"
+    " JOIN scope ON scope.id = item.scope WHERE position IN (SELECT value FROM json_each(?1))"
+)
+
+
+def put_item(change: Change, place: scopes.Place, item: Item, body: bytes, words: str) -> None:
+    """The item in the place of one with its scope, kind and id."""
+    known = change.db.execute(
+        "SELECT position FROM item WHERE scope = ? AND kind = ? AND id = ?", (place.id, item.kind, item.id)
+    ).fetchone()
+    if known is not None:
+        remove_items(change.db, {known[0]})
+    position = change.next()
+    at = None if item.at is None else codec.micros(item.at)
+    row = (position, place.id, item.kind, item.id, at, item.role, zlib.crc32(body), body)
+    change.db.execute(_PUT, row)
+    add_sources(change.db, item.sources, place.id, position)
+    if words:
+        add_words(change.db, position, place, item.kind, words)
+
+
+def add_sources(db: apsw.Connection, sources: Iterable[str], scope: int, position: int) -> None:
+    """Remembers which messages a thing came from."""
+    for source in sources:
+        db.execute(_SOURCE, (source, scope, position))
+
+
+def remove_items(db: apsw.Connection, positions: set[int]) -> int:
+    """How many of these positions were items, now gone."""
+    gone = 0
+    for position in positions:
+        row = db.execute(_ROW, (position,)).fetchone()
+        if row is None:
+            continue
+        kind, _, body, *place = row
+        if words := message_words(codec.from_bytes(body)["text"]):
+            remove_words(db, position, scopes.Place(*place), kind, words)
+        remove_vectors(db, position, place[1])
+        db.execute("DELETE FROM item WHERE position = ?", (position,))
+        db.execute("DELETE FROM source WHERE position = ?", (position,))
+        gone += 1
+    return gone
+
+
+def items_at(db: apsw.Connection, positions: Sequence[int]) -> dict[int, Item]:
+    """The items at these positions, messages included."""
+    rows = db.execute(_AT, (codec.to_bytes(list(positions)).decode(),))
+    return {row[0]: _item(row) for row in rows}
+
+
+def found_at(db: apsw.Connection, positions: Sequence[int], metadata: bool) -> dict[int, Item]:
+    """The same without their texts, which is faster; their metadata only if asked for."""
+    if metadata:
+        return items_at(db, positions)
+    rows = db.execute(_FOUND, (codec.to_bytes(list(positions)).decode(),))
+    return {row[0]: _bare(row) for row in rows}
+
+
+def _bare(row: Sequence[Any]) -> Item:
+    position, kind, id, at, role, *names = row
+    time = None if at is None else codec.from_micros(at)
+    return Item(kind, id, at=time, role=role, scope=scopes.named(*names), position=position)
+
+
+def encode_item(item: Item) -> bytes:
+    """What of an item is not in columns of its own, as bytes."""
+    at = None if item.at is None else item.at.isoformat()
+    kept = {"text": item.text, "at": at, "role": item.role, "metadata": item.metadata, "sources": list(item.sources)}
+    return codec.to_bytes(kept)
+
+
+def _item(row: Sequence[Any]) -> Item:
+    position, kind, id, body, tags, *names = row
+    scope = scopes.named(*names)
+    return _message_item(position, id, body, tags, scope) if kind == MESSAGE else _own_item(position, row, scope)
+
+
+def _message_item(position: int, id: str, body: bytes, tags: bytes | None, scope: Scope) -> Item:
+    message = codec.decode(id, body)
+    metadata = metadata_with(message.metadata, codec.from_bytes(tags)) if tags else message.metadata
+    return Item(MESSAGE, id, message.text, message.at, message.role, metadata, (id,), scope, position)
+
+
+def _own_item(position: int, row: Sequence[Any], scope: Scope) -> Item:
+    data = codec.from_bytes(row[3])
+    at = None if data["at"] is None else datetime.fromisoformat(data["at"])
+    sources = tuple(data["sources"])
+    return Item(row[1], row[2], data["text"], at, data["role"], data["metadata"], sources, scope, position)

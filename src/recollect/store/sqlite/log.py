@@ -1,0 +1,210 @@
+"""The log in SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from recollect.errors import NotFound
+from recollect.frozen import freeze_dict
+from recollect.store import codec
+from recollect.store.sqlite import scopes
+from recollect.store.sqlite.chain import verified
+from recollect.store.sqlite.database import Change, Database
+from recollect.store.sqlite.erase import erase
+from recollect.store.sqlite.jobs import enqueue
+from recollect.store.sqlite.keywords import add_words, message_words
+from recollect.store.values import MESSAGE, Entry, Erased, Finding, Job, Session, metadata_with
+from recollect.types import Message, Scope
+
+_BY_ID: Final = "SELECT seq, position, id, body, tokens, hash, tags FROM message WHERE id = ? AND session = ?"
+_HEAD: Final = "SELECT seq, hash, messages, tokens, first FROM session WHERE scope = ?"
+_PUT_HEAD: Final = (
+    "INSERT OR REPLACE INTO session (scope, seq, hash, position, messages, tokens, first, last)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_PUT: Final = (
+    "INSERT INTO message (position, session, seq, tokens, at, role, id, hash, salt, body)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_FORWARD: Final = (
+    "SELECT seq, position, id, body, tokens, hash, tags FROM message"
+    " WHERE session = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
+)
+_BACKWARD: Final = (
+    "SELECT seq, position, id, body, tokens, hash, tags FROM message"
+    " WHERE session = ? AND seq > ? AND seq <= ? ORDER BY seq DESC LIMIT ?"
+)
+_SCAN: Final = scopes.by_scope(
+    "SELECT seq, position, message.id, body, tokens, hash, tags, tenant, user, scope.session"
+    " FROM message JOIN scope ON scope.id = message.session WHERE position IN ("
+    " SELECT position FROM message INDEXED BY message_seq WHERE session <scope> AND position > ?2 ORDER BY position"
+    " LIMIT ?3) ORDER BY position"
+)
+_GET: Final = scopes.by_scope(
+    "SELECT seq, position, message.id, body, tokens, hash, tags, tenant, user, scope.session"
+    " FROM json_each(?2) AS wanted CROSS JOIN message ON message.id = wanted.value"
+    " JOIN scope ON scope.id = message.session WHERE scope.id <scope> ORDER BY wanted.key, position"
+)
+_SESSIONS: Final = scopes.by_scope(
+    "SELECT tenant, user, scope.session, messages, tokens, first, last, position FROM scope"
+    " JOIN session ON session.scope = scope.id WHERE scope.id <scope> AND position < ?2 ORDER BY position DESC LIMIT ?3"
+)
+_TAG: Final = "UPDATE message SET tags = ? WHERE position = ?"
+_ALL: Final = 2**62
+
+
+class _Ready(NamedTuple):
+    """A message as it goes into a row."""
+
+    given: Message
+    message: Message
+    tokens: int
+    at: int
+    body: bytes
+    words: str
+
+
+class SqliteLog:
+    """Messages in a table, in the order of their arrival."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def append(
+        self, scope: Scope, messages: Sequence[Message], *, tokens: Sequence[int] = (), jobs: Sequence[Job] = ()
+    ) -> list[Entry]:
+        """See `Log.append`."""
+        codec.check_session(scope)
+        counts = codec.token_counts(messages, tokens)
+        now = self._database.clock()
+        arrived = codec.arrived(messages, now)
+        ready = [
+            _Ready(
+                given,
+                message,
+                count,
+                codec.micros(message.at or now),
+                codec.encode(message),
+                message_words(message.text),
+            )
+            for given, message, count in zip(messages, arrived, counts, strict=True)
+        ]
+        if not ready:
+            return []
+        payloads = [codec.to_bytes(job.payload) for job in jobs]
+        return self._database.write(lambda change: _append(change, scope, ready, jobs, payloads))
+
+    def read(
+        self, scope: Scope, *, after: int = 0, until: int | None = None, limit: int | None = None, reverse: bool = False
+    ) -> list[Entry]:
+        """See `Log.read`."""
+        codec.check_session(scope)
+        codec.check_range(after, until, limit)
+        with self._database.reading() as db:
+            place = scopes.find(db, scope)
+            if place is None:
+                return []
+            query = _BACKWARD if reverse else _FORWARD
+            bounds = (place.id, after, _ALL if until is None else until, limit or -1)
+            return [_entry(scope, row) for row in db.execute(query, bounds)]
+
+    def scan(self, scope: Scope, *, after: int = 0, limit: int = 1_000) -> list[Entry]:
+        """See `Log.scan`."""
+        codec.check_range(after, None, limit)
+        with self._database.reading() as db:
+            place = scopes.find(db, scope)
+            if place is None:
+                return []
+            rows = db.execute(_SCAN[scopes.level(scope)], (place.id, after, limit))
+            return [_entry(scopes.named(*row[7:]), row) for row in rows]
+
+    def get(self, scope: Scope, ids: Sequence[str]) -> list[Entry]:
+        """See `Log.get`."""
+        with self._database.reading() as db:
+            place = scopes.find(db, scope)
+            if place is None or not ids:
+                return []
+            rows = db.execute(_GET[scopes.level(scope)], (place.id, codec.id_list(ids)))
+            return [_entry(scopes.named(*row[7:]), row) for row in rows]
+
+    def sessions(self, scope: Scope, *, before: int | None = None, limit: int = 100) -> list[Session]:
+        """See `Log.sessions`."""
+        codec.check_range(0, before, limit)
+        with self._database.reading() as db:
+            place = scopes.find(db, scope)
+            if place is None:
+                return []
+            bounds = (place.id, _ALL if before is None else before, limit)
+            return [_session(row) for row in db.execute(_SESSIONS[scopes.level(scope)], bounds)]
+
+    def tag(self, scope: Scope, id: str, tags: Mapping[str, Any]) -> Entry:
+        """See `Log.tag`."""
+        codec.check_session(scope)
+        frozen = freeze_dict(tags, "tags")
+        codec.to_bytes(frozen)
+        return self._database.write(lambda change: _tag(change, scope, id, frozen))
+
+    def erase(self, scope: Scope, ids: Sequence[str] | None = None) -> Erased:
+        """See `Log.erase`."""
+        return self._database.write(lambda change: erase(change, scope, ids))
+
+    def verify(self, scope: Scope) -> list[Finding]:
+        """See `Log.verify`."""
+        with self._database.reading() as db:
+            place = scopes.find(db, scope)
+            return [] if place is None else list(verified(db, scope, place))
+
+
+def _append(
+    change: Change, scope: Scope, ready: Sequence[_Ready], jobs: Sequence[Job], payloads: Sequence[bytes]
+) -> list[Entry]:
+    place = change.place(scope)
+    session = place.id
+    db = change.db
+    head = db.execute(_HEAD, (session,)).fetchone()
+    seq, link, count, total, first = head or (0, codec.START, 0, 0, ready[0].at)
+    out: list[Entry] = []
+    started = seq
+    for given, message, tokens, at, body, words in ready:
+        if given.id and (known := db.execute(_BY_ID, (message.id, session)).fetchone()):
+            codec.check_same(given, codec.decode(known[2], known[3]))
+            out.append(_entry(scope, known))
+            continue
+        seq, position, salt = seq + 1, change.next(), codec.new_salt()
+        link = codec.chained(link, salt, message.id, body)
+        db.execute(_PUT, (position, session, seq, tokens, at, message.role, message.id, link, salt, body))
+        if words:
+            add_words(db, position, place, MESSAGE, words)
+        total += tokens
+        last = at
+        out.append(Entry(scope, seq, position, message, tokens, link))
+    if seq > started:
+        db.execute(_PUT_HEAD, (session, seq, link, position, count + seq - started, total, first, last))
+        enqueue(change, place, jobs, payloads)
+    return out
+
+
+def _entry(scope: Scope, row: Sequence[Any]) -> Entry:
+    seq, position, id, body, tokens, link, tags = row[:7]
+    message = codec.decode(id, body)
+    if tags:
+        message = message.replace(metadata=metadata_with(message.metadata, codec.from_bytes(tags)))
+    return Entry(scope, seq, position, message, tokens, link)
+
+
+def _session(row: Sequence[Any]) -> Session:
+    tenant, user, name, messages, tokens, first, last, position = row
+    times = [None if time is None else codec.from_micros(time) for time in (first, last)]
+    return Session(scopes.named(tenant, user, name), messages, tokens, times[0], times[1], position)
+
+
+def _tag(change: Change, scope: Scope, id: str, tags: Mapping[str, Any]) -> Entry:
+    place = scopes.find(change.db, scope)
+    row = change.db.execute(_BY_ID, (id, place.id)).fetchone() if place and codec.storable(id) else None
+    if row is None:
+        raise NotFound(f"no message {id!r} in session {scope.session!r}")
+    before = codec.from_bytes(row[6]) if row[6] else {}
+    data = codec.to_bytes({**before, **tags})
+    change.db.execute(_TAG, (data, row[1]))
+    return _entry(scope, (*row[:6], data))

@@ -1,0 +1,87 @@
+"""Brings a database file to the schema of this version."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Final
+
+from recollect.errors import MigrationError
+
+if TYPE_CHECKING:
+    import apsw
+
+APPLICATION: Final = 0x52434C54
+"""Marks a file as ours."""
+
+_RECORDS: Final = "CREATE TABLE migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT"
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One numbered step and its statements."""
+
+    number: int
+    name: str
+    sql: str
+
+
+@cache
+def migrations() -> tuple[Migration, ...]:
+    """Every step this version knows, in order."""
+    folder = resources.files("recollect.store") / "sql" / "sqlite"
+    steps = []
+    for file in folder.iterdir():
+        if found := re.fullmatch(r"(\d{3})_(\w+)\.sql", file.name):
+            steps.append(Migration(int(found[1]), found[2], file.read_text("utf-8")))
+    return tuple(sorted(steps, key=lambda step: step.number))
+
+
+def version(db: apsw.Connection) -> int:
+    """The number of the last step the file has been through; 0 for an empty file."""
+    if not db.table_exists("main", "migration"):
+        return 0
+    return int(db.execute("SELECT coalesce(max(number), 0) FROM migration").get)
+
+
+def migrate(db: apsw.Connection, path: str) -> None:
+    """The steps the file lacks, each with its record in one transaction; a file that is not ours is refused."""
+    _check_ours(db, path)
+    while (done := version(db)) < migrations()[-1].number:
+        _step(db, next(step for step in migrations() if step.number > done))
+    check_version(db, path)
+
+
+def check_version(db: apsw.Connection, path: str) -> None:
+    """Raises unless this version can use the file, if need be after migrating it."""
+    newest = migrations()[-1].number
+    if not 1 <= (done := version(db)) <= newest:
+        raise MigrationError(
+            f"{path} has schema {done}, this version of Recollect knows 1 to {newest}: "
+            "open it with the version that made it"
+        )
+
+
+def _check_ours(db: apsw.Connection, path: str) -> None:
+    if db.pragma("application_id") == APPLICATION:
+        return
+    if db.execute("SELECT count(*) FROM sqlite_schema").get and not db.table_exists("main", "migration"):
+        raise MigrationError(f"{path} is a SQLite database of something else; choose another file")
+
+
+def _step(db: apsw.Connection, step: Migration) -> None:
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        if version(db) < step.number:
+            if step.number == migrations()[0].number:
+                db.pragma("application_id", APPLICATION)
+                db.execute(_RECORDS)
+            db.execute(step.sql)
+            db.execute("INSERT INTO migration VALUES (?, ?)", (step.number, step.name))
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise

@@ -1,0 +1,167 @@
+"""Records in SQLite."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from recollect.store import codec
+from recollect.store.sqlite import scopes
+from recollect.store.sqlite.database import Change, Database
+from recollect.store.sqlite.erase import remove_records
+from recollect.store.sqlite.items import add_sources
+from recollect.store.values import Record, aware
+from recollect.types import Scope
+
+if TYPE_CHECKING:
+    import apsw
+
+_PUT: Final = "INSERT INTO record (position, scope, id, kind, key, check_sum, body) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_END: Final = "UPDATE record SET ended = ?, superseded_at = ?, superseded_by = ? WHERE position = ?"
+_FIELDS: Final = (
+    "SELECT position, record.id, kind, key, body, superseded_at, superseded_by, tenant, user, session"
+    " FROM record JOIN scope ON scope.id = record.scope WHERE record.scope <scope> AND <more> ORDER BY <order> position"
+)
+
+
+def _query(condition: str, order: str = "") -> Mapping[str, str]:
+    return scopes.by_scope(_FIELDS.replace("<more>", condition).replace("<order>", order))
+
+
+_FIND: Final = _query(
+    "(?2 IS NULL OR kind = ?2) AND (?3 IS NULL OR key = ?3) AND position > ?4"
+    " AND (CASE WHEN ?5 IS NULL THEN ended IS NULL ELSE position <= ?5 AND (ended IS NULL OR ended > ?5) END)"
+)
+_HISTORY: Final = _query("kind = ?2 AND key = ?3")
+_GET: Final = _query(
+    "record.id IN (SELECT value FROM json_each(?2))",
+    order="(SELECT min(wanted.key) FROM json_each(?2) AS wanted WHERE value = record.id),",
+)
+
+
+class SqliteRecords:
+    """Records in a table."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def put(self, scope: Scope, records: Sequence[Record]) -> list[Record]:
+        """See `Records.put`."""
+        for record in records:
+            codec.encode_record(record)
+
+        def work(change: Change) -> list[Record]:
+            place = change.place(scope)
+            return [_put(change, place, scope, record) for record in records]
+
+        return self._database.write(work) if records else []
+
+    def supersede(self, scope: Scope, id: str, new: Record | None = None) -> Record | None:
+        """See `Records.supersede`."""
+        return self._database.write(lambda change: _supersede(change, scope, id, new))
+
+    def find(
+        self,
+        scope: Scope,
+        *,
+        kind: str | None = None,
+        key: str | None = None,
+        valid_at: datetime | None = None,
+        as_of: int | None = None,
+        exact: bool = False,
+        after: int = 0,
+        limit: int | None = None,
+    ) -> list[Record]:
+        """See `Records.find`."""
+        codec.check_range(after, as_of, limit)
+        when = aware(valid_at)
+        out: list[Record] = []
+        with self._database.reading() as db:
+            place = scopes.find(db, scope)
+            query, bounds = _FIND[scopes.level(scope, exact)], (kind, key, after, as_of)
+            for row in db.execute(query, (place.id, *bounds)) if place is not None else ():
+                record = _record(row)
+                if codec.holds(record, when):
+                    out.append(record)
+                if len(out) == limit:
+                    break
+        return out
+
+    def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
+        """See `Records.get`."""
+        with self._database.reading() as db:
+            place = scopes.find(db, scope)
+            return [] if place is None else _get(db, scope, place, ids)
+
+    def history(self, scope: Scope, kind: str, key: str) -> list[Record]:
+        """See `Records.history`."""
+        with self._database.reading() as db:
+            place = scopes.find(db, scope)
+            if place is None:
+                return []
+            return [_record(row) for row in db.execute(_HISTORY[scopes.level(scope)], (place.id, kind, key))]
+
+    def delete(self, scope: Scope, ids: Sequence[str]) -> int:
+        """See `Records.delete`."""
+
+        def work(change: Change) -> int:
+            place = scopes.find(change.db, scope)
+            if place is None:
+                return 0
+            change.erased = True
+            return remove_records(change.db, {record.position for record in _get(change.db, scope, place, ids)})
+
+        return self._database.write(work)
+
+
+def _put(change: Change, place: scopes.Place, scope: Scope, record: Record) -> Record:
+    known = _at(change.db, scope, place, record.id) if record.id else None
+    if known is not None:
+        if not codec.same_record(known, record):
+            raise codec.other_content(record.id)
+        return known
+    kept = codec.recorded(record, scope, change.next(), change.now)
+    body = codec.encode_record(kept)
+    change.db.execute(_PUT, (kept.position, place.id, kept.id, kept.kind, kept.key, zlib.crc32(body), body))
+    add_sources(change.db, kept.sources, place.id, kept.position)
+    return kept
+
+
+def _supersede(change: Change, scope: Scope, id: str, new: Record | None) -> Record | None:
+    place = scopes.find(change.db, scope)
+    old = None if place is None else _at(change.db, scope, place, id)
+    if place is None or old is None:
+        raise codec.no_record(scope, id)
+    if old.superseded_at is not None:
+        raise codec.already_superseded(id)
+    if new is not None and new.id and _at(change.db, scope, place, new.id) is not None:
+        raise codec.other_content(new.id)
+    kept = None if new is None else _put(change, place, scope, new)
+    ended = kept.position if kept else change.next()
+    change.db.execute(_END, (ended, change.now.isoformat(), kept.id if kept else None, old.position))
+    return kept
+
+
+def _at(db: apsw.Connection, scope: Scope, place: scopes.Place, id: str) -> Record | None:
+    row = db.execute(_GET["exact"], (place.id, codec.id_list([id]))).fetchone()
+    return None if row is None else _record(row)
+
+
+def _get(db: apsw.Connection, scope: Scope, place: scopes.Place, ids: Sequence[str]) -> list[Record]:
+    return [_record(row) for row in db.execute(_GET[scopes.level(scope)], (place.id, codec.id_list(ids)))]
+
+
+def _record(row: Sequence[Any]) -> Record:
+    position, id, kind, key, body, superseded_at, superseded_by, *names = row
+    return Record(
+        kind,
+        key,
+        id=id,
+        scope=scopes.named(*names),
+        position=position,
+        superseded_at=datetime.fromisoformat(superseded_at) if superseded_at else None,
+        superseded_by=superseded_by,
+        **codec.decode_record(body),
+    )

@@ -1,0 +1,73 @@
+"""Scopes as numbers, and the one place where a scope becomes part of a query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from recollect.types import Scope
+
+if TYPE_CHECKING:
+    import apsw
+
+
+class Place(NamedTuple):
+    """A scope's row and the rows it lies in."""
+
+    id: int
+    user: int
+    tenant: int
+
+
+_INSIDE: Final = {
+    "exact": "= ?1",
+    "user": "IN (SELECT id FROM scope WHERE user_id = ?1)",
+    "tenant": "IN (SELECT id FROM scope WHERE tenant_id = ?1)",
+}
+
+_FIND: Final = "SELECT id, user_id, tenant_id FROM scope WHERE tenant = ? AND user = ? AND session = ?"
+
+
+def rows(db: apsw.Connection, query: str, values: tuple[Any, ...] = ()) -> Iterator[Any]:
+    """The rows of a query."""
+    found: Iterator[Any] = db.execute(query, values)
+    return found
+
+
+def by_scope(query: str) -> Mapping[str, str]:
+    """A query for each level a scope can have: `<scope>` becomes the condition, whose parameter is ?1."""
+    return {level: query.replace("<scope>", condition) for level, condition in _INSIDE.items()}
+
+
+def level(scope: Scope, exact: bool = False) -> str:
+    """Which of the queries of `by_scope` covers that scope."""
+    if exact or scope.session is not None:
+        return "exact"
+    return "tenant" if scope.user is None else "user"
+
+
+def find(db: apsw.Connection, scope: Scope) -> Place | None:
+    """The scope's rows, if anything was ever put there or inside."""
+    row = db.execute(_FIND, (scope.tenant, scope.user or "", scope.session or "")).fetchone()
+    return Place(*row) if row else None
+
+
+def make(db: apsw.Connection, scope: Scope) -> Place:
+    """The scope's rows, made where they are missing."""
+    if (known := find(db, scope)) is not None:
+        return known
+    names = (scope.tenant, scope.user or "", scope.session or "")
+    parent = None
+    if scope.user is not None:
+        parent = make(db, Scope(scope.tenant) if scope.session is None else scope.owner)
+    db.execute("INSERT INTO scope (tenant, user, session) VALUES (?, ?, ?)", names)
+    id = db.last_insert_rowid()
+    tenant = parent.tenant if parent else id
+    user = parent.user if parent and scope.session is not None else id
+    db.execute("UPDATE scope SET user_id = ?, tenant_id = ? WHERE id = ?", (user, tenant, id))
+    return Place(id, user, tenant)
+
+
+def named(tenant: str, user: str, session: str) -> Scope:
+    """The scope of a row."""
+    return Scope(tenant, user or None, session or None)

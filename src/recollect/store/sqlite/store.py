@@ -1,0 +1,113 @@
+"""The SQLite store."""
+
+from __future__ import annotations
+
+import os
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Self
+
+import apsw
+
+from recollect.errors import ConfigError, NotFound, StoreError
+from recollect.store.codec import utc_now
+from recollect.store.protocols import Clock, Durability, Progress
+from recollect.store.sqlite import doctor, errors
+from recollect.store.sqlite.database import Database
+from recollect.store.sqlite.index import SqliteIndex
+from recollect.store.sqlite.jobs import SqliteJobs
+from recollect.store.sqlite.log import SqliteLog
+from recollect.store.sqlite.migrate import check_version
+from recollect.store.sqlite.records import SqliteRecords
+from recollect.store.values import Finding
+
+
+class SqliteStore:
+    """A store in one file, for many threads and many processes."""
+
+    def __init__(
+        self, path: str | Path, *, durability: Durability = "full", clock: Clock = utc_now, vfs: str | None = None
+    ) -> None:
+        if durability not in ("full", "normal"):
+            raise ConfigError(f"durability {durability!r} is not 'full' or 'normal'")
+        self._database = Database(os.fspath(path), durability, clock, vfs)
+        self.log = SqliteLog(self._database)
+        self.records = SqliteRecords(self._database)
+        self.index = SqliteIndex(self._database)
+        self.jobs = SqliteJobs(self._database)
+        with self._database.reading() as db:
+            outdated = doctor.words_outdated(db)
+        if outdated:
+            self.reindex()
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """See `Store.transaction`."""
+        return self._database.transaction()
+
+    def check(self) -> list[Finding]:
+        """See `Store.check`."""
+        with self._database.reading() as db:
+            return list(doctor.findings(db))
+
+    def reindex(self, progress: Progress | None = None) -> int:
+        """See `Store.reindex`."""
+        return self._database.write(lambda change: doctor.rebuild_words(change, progress))
+
+    def backup(self, path: str | Path) -> None:
+        """See `Store.backup`."""
+        target = Path(path)
+        if target.exists():
+            raise ConfigError(f"{target} is there already; choose a new file for the backup")
+        part = target.with_name(target.name + ".part")
+        part.unlink(missing_ok=True)
+        try:
+            with self._database.lent() as db:
+                db.execute("VACUUM INTO ?", (os.fspath(part),))
+            _sync(part)
+            part.rename(target)
+            _sync(target.parent)
+        finally:
+            part.unlink(missing_ok=True)
+
+    def restore(self, path: str | Path) -> None:
+        """See `Store.restore`."""
+        source = Path(path)
+        if not source.is_file():
+            raise NotFound(f"there is no backup {source}")
+        backup = _checked(source)
+        try:
+            self._database.replace(backup)
+        finally:
+            backup.close()
+
+    def close(self) -> None:
+        """See `Store.close`."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def _checked(path: Path) -> apsw.Connection:
+    try:
+        backup = apsw.Connection(os.fspath(path), flags=apsw.SQLITE_OPEN_READONLY)
+        check_version(backup, os.fspath(path))
+        problems = [row[0] for row in backup.execute("PRAGMA integrity_check") if row[0] != "ok"]
+        problems += [finding.problem for finding in doctor.broken_sessions(backup)]
+    except apsw.Error as error:
+        raise errors.translated(error, os.fspath(path)) from error
+    if problems:
+        backup.close()
+        raise StoreError(f"the backup {path} is damaged ({problems[0]}); nothing was changed, choose another")
+    return backup
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

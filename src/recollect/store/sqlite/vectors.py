@@ -1,0 +1,76 @@
+"""Vectors as rows: in, out and away."""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING, Final
+
+from recollect.store.sqlite.scopes import Place
+from recollect.store.vectors import check_length
+
+if TYPE_CHECKING:
+    import apsw
+
+    from recollect.store.protocols import Vector
+
+_MODEL: Final = "SELECT id, size FROM model WHERE tenant = ? AND name = ?"
+_FIND: Final = {
+    True: "SELECT position, at, role FROM message WHERE id = ?2 AND session = ?1",
+    False: "SELECT position, at, role FROM item WHERE scope = ?1 AND kind = ?3 AND id = ?2",
+}
+_PUT: Final = (
+    "INSERT INTO vector (owner, model, position, scope, kind, at, role, check_sum, data)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_CHANGED: Final = "UPDATE scope SET changes = changes + 1 WHERE id = ?"
+
+
+def find_model(db: apsw.Connection, tenant: int, name: str) -> tuple[int, int] | None:
+    """The model's row and the length of its vectors, if it has any."""
+    row = db.execute(_MODEL, (tenant, name)).fetchone()
+    if row is None or db.execute("SELECT 1 FROM vector WHERE model = ? LIMIT 1", (row[0],)).fetchone() is None:
+        return None
+    return int(row[0]), int(row[1])
+
+
+def make_model(db: apsw.Connection, tenant: int, name: str, size: int) -> int:
+    """The model's row; ConfigError if its vectors have another length."""
+    row = db.execute(_MODEL, (tenant, name)).fetchone()
+    if row is not None and row[1] != size:
+        if find_model(db, tenant, name) is not None:
+            check_length(name, row[1], size)
+        db.execute("UPDATE model SET size = ? WHERE id = ?", (size, row[0]))
+    if row is not None:
+        return int(row[0])
+    db.execute("INSERT INTO model (tenant, name, size) VALUES (?, ?, ?)", (tenant, name, size))
+    return db.last_insert_rowid()
+
+
+def put_vector(
+    db: apsw.Connection, place: Place, model: int, thing: tuple[int, int | None, str | None, str], row: Vector
+) -> None:
+    """The vector of a thing (position, at, role, kind), in place of the model's earlier one."""
+    position, at, role, kind = thing
+    db.execute("DELETE FROM vector WHERE position = ? AND model = ?", (position, model))
+    if db.changes():
+        db.execute(_CHANGED, (place.user,))
+    data = row.tobytes()
+    db.execute(_PUT, (place.user, model, position, place.id, kind, at, role, zlib.crc32(data), data))
+
+
+def find_thing(
+    db: apsw.Connection, place: Place, kind: str, id: str, message: bool
+) -> tuple[int, int | None, str | None] | None:
+    """Position, time and role of a message or item at that very scope."""
+    names = (place.id, id) if message else (place.id, id, kind)
+    row = db.execute(_FIND[message], names).fetchone()
+    return None if row is None else (row[0], row[1], row[2])
+
+
+def remove_vectors(db: apsw.Connection, position: int, owner: int) -> int:
+    """How many vectors of that position are gone."""
+    db.execute("DELETE FROM vector WHERE position = ?", (position,))
+    gone = db.changes()
+    if gone:
+        db.execute(_CHANGED, (owner,))
+    return gone

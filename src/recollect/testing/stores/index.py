@@ -1,0 +1,338 @@
+"""What an index must do."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+
+from recollect.errors import ConfigError
+from recollect.frozen import freeze
+from recollect.store import Filter, Item, Store
+from recollect.testing.stores.base import ADA, ADA_TOO, BOB, NOON, RIVAL, StoreTests, found, said, say
+from recollect.types import Message, Scope, ToolCall
+
+USER = Scope("acme", "ada")
+
+
+def v(*numbers: float) -> Any:
+    """A vector."""
+    return np.array(numbers, np.float32)
+
+
+def near(store: Store, scope: Scope, vector: Any, **options: Any) -> list[str]:
+    """The ids of the nearest."""
+    return [match.id for match in store.index.nearest(scope, vector, "m", 100, **options)]
+
+
+class KeywordTests(StoreTests):
+    """Finding by words."""
+
+    def test_a_message_is_found_at_once(self, store: Store) -> None:
+        say(store, ADA, "My sister moved to Oslo", "The weather is fine")
+        assert found(store, ADA, "oslo") == ["My sister moved to Oslo"]
+        (match,) = store.index.search(ADA, "oslo")
+        assert (match.scope, match.kind) == (ADA, "message")
+        assert match.score > 0
+
+    def test_case_accents_and_endings_do_not_matter(self, store: Store) -> None:
+        say(store, ADA, "We were Running to the CAFÉ")
+        for asked in ("run", "runs", "cafe", "café", "Cafés"):
+            assert found(store, ADA, asked), asked
+
+    def test_better_matches_come_first(self, store: Store) -> None:
+        say(store, ADA, "apples", "pears and plums", "apples, apples and pears", "nothing of it", "grapes", "figs")
+        assert found(store, ADA, "apples pears")[0] == "apples, apples and pears"
+        scores = [match.score for match in store.index.search(ADA, "apples pears")]
+        assert scores == sorted(scores, reverse=True)
+
+    def test_k_is_kept(self, store: Store) -> None:
+        say(store, ADA, *(f"apple {number}" for number in range(20)))
+        assert len(store.index.search(ADA, "apple", 7)) == 7
+        with pytest.raises(ConfigError):
+            store.index.search(ADA, "apple", 0)
+
+    @pytest.mark.parametrize(
+        "text", ["", " ", "?!", "\x00", "\ud800", "🫠" * 3, "the of and", "x" * 100_000, "a " * 50_000]
+    )
+    def test_odd_queries_find_nothing_and_break_nothing(self, store: Store, text: str) -> None:
+        say(store, ADA, "plain words")
+        assert found(store, ADA, text) == []
+
+    @pytest.mark.parametrize(
+        "text", ['"', "'", "apple AND", "NOT apple", "apple*", "text : apple", "(apple", 'a"b', "apple NEAR(x", "-apple", "^apple", "apple; DROP TABLE words", "{scope text} : t1", "apple & !pear | <-> :*"]
+    )  # fmt: skip
+    def test_nothing_in_a_query_is_syntax(self, store: Store, text: str) -> None:
+        say(store, ADA, "apple pie")
+        assert found(store, ADA, text) == (["apple pie"] if "apple" in text else [])
+
+    def test_scope_tokens_are_not_words(self, store: Store) -> None:
+        say(store, ADA, "x1 marks")
+        assert found(store, ADA, "t1") == found(store, ADA, "u2") == []
+        assert found(store, ADA, "x1") == ["x1 marks"]
+
+    @pytest.mark.parametrize(
+        ("text", "asked"),
+        [
+            ("我昨天去了东京都看樱花", "东京"),
+            ("私は東京に住んでいます", "住んで"),
+            ("나는 어제 서울에서 친구를 만났다", "서울"),
+            ("ฉันชอบกินข้าวผัด", "ข้าวผัด"),
+            ("वह कल दिल्ली गया था", "दिल्ली"),
+            ("я вчера ездил в Москву", "москву"),
+            ("سافرت إلى القاهرة أمس", "القاهرة"),
+            ("I love it 🎉 so much", "🎉"),
+            ("ＦＵＬＬ width", "full"),
+        ],
+    )
+    def test_other_scripts_are_found(self, store: Store, text: str, asked: str) -> None:
+        say(store, ADA, "something else", text)
+        assert found(store, ADA, asked) == [text]
+
+    def test_common_words_count_only_when_there_are_no_others(self, store: Store) -> None:
+        say(store, ADA, "to be or not to be", "the oslo trip")
+        assert found(store, ADA, "what about the oslo trip to") == ["the oslo trip"]
+        assert found(store, ADA, "not to be") == ["to be or not to be"]
+
+    def test_calls_and_empty_messages_are_not_found(self, store: Store) -> None:
+        store.log.append(ADA, [Message("assistant", (ToolCall("c", "oslo", '{"oslo": 1}'),)), Message("user", "")])
+        assert found(store, ADA, "oslo") == []
+
+    def test_a_search_stays_in_its_scope(self, store: Store) -> None:
+        for scope in (ADA, ADA_TOO, BOB, RIVAL):
+            store.log.append(scope, [said("secret", str(scope))])
+        assert found(store, ADA, "secret") == [str(ADA)]
+        assert set(found(store, USER, "secret")) == {str(ADA), str(ADA_TOO)}
+        assert set(found(store, Scope("acme"), "secret")) == {str(ADA), str(ADA_TOO), str(BOB)}
+        assert found(store, Scope("nobody"), "secret") == found(store, Scope("acme", "eve", "x"), "secret") == []
+
+    def test_exact_finds_what_was_put_at_that_very_scope(self, store: Store) -> None:
+        say(store, ADA, "shared word")
+        for scope in (Scope("acme"), USER):
+            store.index.put(scope, [Item("chunk", str(scope), "shared word")])
+        assert found(store, USER, "shared", where=Filter(exact=True)) == [str(USER)]
+        assert found(store, Scope("acme"), "shared", where=Filter(exact=True)) == [str(Scope("acme"))]
+        assert len(found(store, Scope("acme"), "shared")) == 3
+
+    def test_kinds(self, store: Store) -> None:
+        say(store, ADA, "apple")
+        store.index.put(ADA, [Item("chunk", "c", "apple"), Item("fact' OR 1", "f", "apple")])
+        assert found(store, ADA, "apple", where=Filter(kinds=("chunk",))) == ["c"]
+        assert set(found(store, ADA, "apple", where=Filter(kinds=("message", "fact' OR 1")))) == {"apple", "f"}
+        assert found(store, ADA, "apple", where=Filter(kinds=("none",))) == []
+
+    def test_filters_hold(self, store: Store) -> None:
+        day = timedelta(days=1)
+        for number, role in enumerate(("user", "assistant", "user")):
+            store.log.append(ADA, [Message(role, "apple", str(number), at=NOON + number * day)])  # type: ignore[arg-type]
+        (*_, last) = store.log.read(ADA)
+        assert set(found(store, ADA, "apple", where=Filter(since=NOON + day))) == {"1", "2"}
+        assert set(found(store, ADA, "apple", where=Filter(before=NOON + day))) == {"0"}
+        assert set(found(store, ADA, "apple", where=Filter(roles=("user",)))) == {"0", "2"}
+        assert set(found(store, ADA, "apple", where=Filter(as_of=last.position - 1))) == {"0", "1"}
+        assert found(store, ADA, "apple", where=Filter(roles=("user",), since=NOON + day)) == ["2"]
+
+    def test_metadata_filters_hold_and_follow_tags(self, store: Store) -> None:
+        for number in range(40):
+            store.log.append(ADA, [said("apple", str(number), metadata=freeze({"n": number, "odd": number % 2 == 1}))])
+        assert found(store, ADA, "apple", where=Filter(metadata=freeze({"n": 7}))) == ["7"]
+        assert len(found(store, ADA, "apple", where=Filter(metadata=freeze({"odd": True})))) == 20
+        assert found(store, ADA, "apple", where=Filter(metadata=freeze({"odd": 1}))) == []
+        assert found(store, ADA, "apple", where=Filter(metadata=freeze({"absent": None}))) == []
+        store.log.tag(ADA, "3", {"starred": "yes\x00\ud800"})
+        assert found(store, ADA, "apple", where=Filter(metadata=freeze({"starred": "yes\x00\ud800"}))) == ["3"]
+
+    @pytest.mark.parametrize(
+        "bad", [{"roles": ("robot",)}, {"roles": "user"}, {"kinds": "chunk"}, {"metadata": {"a": [1]}}]
+    )
+    def test_senseless_filters_are_refused(self, bad: dict[str, Any]) -> None:
+        with pytest.raises(ConfigError):
+            Filter(**bad)
+
+    def test_put_replaces(self, store: Store) -> None:
+        store.index.put(ADA, [Item("chunk", "c", "apple")])
+        store.index.put(ADA, [Item("chunk", "c", "pear", role="user", at=NOON)])
+        assert found(store, ADA, "apple") == []
+        assert found(store, ADA, "pear") == ["c"]
+        (item,) = store.index.get(ADA, "chunk", ["c"])
+        assert (item.text, item.role, item.at, item.scope) == ("pear", "user", NOON, ADA)
+
+    def test_items_come_back_whole(self, store: Store) -> None:
+        given = Item("chunk", "c", "a\x00\ud800", NOON, "tool", freeze({"x": [1, {"y": None}]}), ("m1",))
+        store.index.put(USER, [given])
+        (item,) = store.index.get(Scope("acme"), "chunk", ["nope", "c"])
+        assert (item.text, item.at, item.role, item.metadata, item.sources) == (
+            given.text, given.at, given.role, given.metadata, given.sources
+        )  # fmt: skip
+
+    def test_messages_are_items_too(self, store: Store) -> None:
+        say(store, ADA, "apple")
+        (item,) = store.index.get(USER, "message", ["apple"])
+        assert (item.text, item.role, item.at, item.sources, item.scope) == ("apple", "user", NOON, ("apple",), ADA)
+
+    def test_delete(self, store: Store) -> None:
+        store.index.put(ADA, [Item("chunk", "c", "apple"), Item("other", "c", "apple")])
+        assert store.index.delete(BOB, "chunk", ["c"]) == 0
+        assert store.index.delete(ADA, "chunk", ["c", "nope"]) == 1
+        assert [match.kind for match in store.index.search(ADA, "apple")] == ["other"]
+
+    def test_messages_belong_to_the_log(self, store: Store) -> None:
+        say(store, ADA, "apple")
+        with pytest.raises(ConfigError):
+            store.index.delete(ADA, "message", ["apple"])
+        with pytest.raises(ConfigError):
+            store.index.put(ADA, [Item("message", "m", "pear")])
+
+    def test_ten_thousand_equal_items(self, store: Store) -> None:
+        store.index.put(ADA, [Item("chunk", str(number), "same words here") for number in range(10_000)])
+        assert len(store.index.search(ADA, "same words", 25)) == 25
+
+    def test_reindex_changes_nothing(self, store: Store) -> None:
+        say(store, ADA, "apple pie", "pear")
+        store.index.put(USER, [Item("chunk", "c", "apple tart")])
+        before = store.index.search(USER, "apple")
+        steps: list[tuple[int, int]] = []
+        assert store.reindex(lambda done, total: steps.append((done, total))) == 3
+        assert steps[-1] == (3, 3)
+        assert store.index.search(USER, "apple") == before
+        assert store.check() == []
+
+
+class VectorTests(StoreTests):
+    """Finding by meaning."""
+
+    def test_nearest_first_by_cosine(self, store: Store) -> None:
+        say(store, ADA, "east", "north", "west")
+        assert store.index.embed(ADA, "message", "m", {"east": v(9, 0), "north": v(0, 0.1), "west": v(-1, 0)}) == 3
+        matches = store.index.nearest(ADA, v(2, 1), "m")
+        assert [match.id for match in matches] == ["east", "north", "west"]
+        assert [match.score for match in matches] == pytest.approx([0.8944, 0.4472, -0.8944], abs=1e-3)
+
+    def test_k_is_kept(self, store: Store) -> None:
+        say(store, ADA, *(str(number) for number in range(20)))
+        store.index.embed(ADA, "message", "m", {str(number): v(number + 1, 1) for number in range(20)})
+        assert [match.id for match in store.index.nearest(ADA, v(1, 0), "m", 3)] == ["19", "18", "17"]
+
+    def test_small_integers_are_vectors_too(self, store: Store) -> None:
+        say(store, ADA, "east", "north")
+        store.index.embed(ADA, "message", "m", {"east": np.array([127, 0], np.int8), "north": v(0, 1)})
+        assert near(store, ADA, v(1, 0.1)) == ["east", "north"]
+        assert near(store, ADA, np.array([0, 127], np.int8)) == ["north", "east"]
+
+    def test_models_live_side_by_side(self, store: Store) -> None:
+        say(store, ADA, "a", "b")
+        store.index.embed(ADA, "message", "m", {"a": v(1, 0), "b": v(0, 1)})
+        store.index.embed(ADA, "message", "other", {"a": v(0, 1, 0)})
+        assert near(store, ADA, v(1, 0)) == ["a", "b"]
+        assert [match.id for match in store.index.nearest(ADA, v(0, 1, 0), "other")] == ["a"]
+        assert store.index.nearest(ADA, v(1), "unknown") == []
+
+    def test_a_later_vector_replaces(self, store: Store) -> None:
+        say(store, ADA, "a", "b")
+        store.index.embed(ADA, "message", "m", {"a": v(1, 0), "b": v(0, 1)})
+        assert near(store, ADA, v(1, 0)) == ["a", "b"]
+        store.index.embed(ADA, "message", "m", {"a": v(0, -1)})
+        assert near(store, ADA, v(1, 0.01)) == ["b", "a"]
+
+    def test_more_vectors_are_seen(self, store: Store) -> None:
+        for number in range(30):
+            say(store, ADA, str(number))
+            store.index.embed(ADA, "message", "m", {str(number): v(1, number)})
+            assert near(store, ADA, v(0, 1))[0] == str(number)
+
+    def test_what_is_not_there_takes_no_vector(self, store: Store) -> None:
+        say(store, ADA, "a")
+        assert store.index.embed(ADA, "message", "m", {"gone": v(1, 0)}) == 0
+        assert store.index.embed(ADA, "chunk", "m", {"a": v(1, 0)}) == 0
+        assert store.index.embed(ADA_TOO, "message", "m", {"a": v(1, 0)}) == 0
+        assert store.index.embed(USER, "message", "m", {"a": v(1, 0)}) == 0
+        assert near(store, ADA, v(1, 0)) == []
+
+    @pytest.mark.parametrize("bad", [[], [0.0, 0.0], [float("nan"), 1], [float("inf"), 1], [[1.0, 2.0]]])
+    def test_senseless_vectors_are_refused(self, store: Store, bad: Any) -> None:
+        say(store, ADA, "a")
+        with pytest.raises(ConfigError):
+            store.index.embed(ADA, "message", "m", {"a": np.array(bad, np.float32)})
+        with pytest.raises(ConfigError):
+            store.index.nearest(ADA, np.array(bad, np.float32), "m")
+
+    def test_lengths_must_fit_the_model(self, store: Store) -> None:
+        say(store, ADA, "a", "b")
+        say(store, RIVAL, "a")
+        store.index.embed(ADA, "message", "m", {"a": v(1, 0)})
+        with pytest.raises(ConfigError, match="2"):
+            store.index.embed(ADA, "message", "m", {"b": v(1, 0, 0)})
+        with pytest.raises(ConfigError, match="2"):
+            store.index.nearest(ADA, v(1, 0, 0), "m")
+        assert store.index.embed(RIVAL, "message", "m", {"a": v(1, 0, 0)}) == 1
+
+    def test_a_search_stays_in_its_scope(self, store: Store) -> None:
+        for scope in (ADA, ADA_TOO, BOB, RIVAL):
+            store.log.append(scope, [said("x", str(scope))])
+            store.index.embed(scope, "message", "m", {str(scope): v(1, 0)})
+        store.index.put(Scope("acme"), [Item("message2", "shared", "x")])
+        store.index.embed(Scope("acme"), "message2", "m", {"shared": v(1, 0)})
+        assert near(store, ADA, v(1, 0)) == [str(ADA)]
+        assert set(near(store, USER, v(1, 0))) == {str(ADA), str(ADA_TOO)}
+        assert set(near(store, Scope("acme"), v(1, 0))) == {str(ADA), str(ADA_TOO), str(BOB), "shared"}
+        assert near(store, Scope("acme"), v(1, 0), where=Filter(exact=True)) == ["shared"]
+        assert near(store, Scope("nobody"), v(1, 0)) == []
+
+    def test_filters_hold(self, store: Store) -> None:
+        day = timedelta(days=1)
+        for number, role in enumerate(("user", "assistant", "user")):
+            metadata = freeze({"n": number})
+            store.log.append(ADA, [Message(role, "x", str(number), at=NOON + number * day, metadata=metadata)])  # type: ignore[arg-type]
+            store.index.embed(ADA, "message", "m", {str(number): v(1, number)})
+        store.index.put(ADA, [Item("chunk", "timeless", "x")])
+        store.index.embed(ADA, "chunk", "m", {"timeless": v(1, 5)})
+        entries = store.log.read(ADA)
+        assert near(store, ADA, v(1, 0), where=Filter(since=NOON + day)) == ["1", "2"]
+        assert near(store, ADA, v(1, 0), where=Filter(before=NOON + day)) == ["0"]
+        assert near(store, ADA, v(1, 0), where=Filter(roles=("user",))) == ["0", "2"]
+        assert near(store, ADA, v(1, 0), where=Filter(kinds=("chunk",))) == ["timeless"]
+        assert near(store, ADA, v(1, 0), where=Filter(metadata=freeze({"n": 1}))) == ["1"]
+        assert near(store, ADA, v(1, 0), where=Filter(as_of=entries[1].position)) == ["0", "1"]
+
+    def test_missing_lists_what_has_no_vector(self, store: Store) -> None:
+        say(store, ADA, "a", "b")
+        store.log.append(ADA, [Message("user", "", "silent")])
+        store.index.put(USER, [Item("chunk", "c", "words"), Item("chunk", "empty", "")])
+        store.index.embed(ADA, "message", "m", {"a": v(1, 0)})
+        assert [item.id for item in store.index.missing(USER, "m")] == ["b", "c"]
+        assert [item.id for item in store.index.missing(USER, "m", kinds=["chunk"])] == ["c"]
+        assert [item.id for item in store.index.missing(USER, "new", limit=2)] == ["a", "b"]
+        assert store.index.missing(BOB, "m") == []
+
+    def test_drop_a_model(self, store: Store) -> None:
+        say(store, ADA, "a")
+        say(store, ADA_TOO, "b")
+        store.index.embed(ADA, "message", "m", {"a": v(1, 0)})
+        store.index.embed(ADA_TOO, "message", "m", {"b": v(1, 0)})
+        store.index.embed(ADA, "message", "other", {"a": v(1)})
+        assert len(near(store, USER, v(1, 0))) == 2
+        assert store.index.drop(ADA, "m") == 1
+        assert near(store, USER, v(1, 0)) == ["b"]
+        assert store.index.drop(Scope("acme"), "m") == 1
+        assert near(store, USER, v(1, 0)) == []
+        assert [match.id for match in store.index.nearest(ADA, v(1), "other")] == ["a"]
+        assert store.index.embed(ADA, "message", "m", {"a": v(1, 0, 0)}) == 1
+
+    def test_replaced_and_deleted_items_lose_their_vectors(self, store: Store) -> None:
+        store.index.put(ADA, [Item("chunk", "a", "x"), Item("chunk", "b", "x")])
+        store.index.embed(ADA, "chunk", "m", {"a": v(1, 0), "b": v(1, 0)})
+        assert len(near(store, ADA, v(1, 0))) == 2
+        store.index.put(ADA, [Item("chunk", "a", "y")])
+        assert near(store, ADA, v(1, 0)) == ["b"]
+        store.index.delete(ADA, "chunk", ["b"])
+        assert near(store, ADA, v(1, 0)) == []
+
+    def test_exact_against_all_pairs(self, store: Store) -> None:
+        rows = np.random.default_rng(7).standard_normal((400, 24)).astype(np.float32)
+        store.index.put(ADA, [Item("chunk", str(n), "x") for n in range(400)])
+        store.index.embed(ADA, "chunk", "m", {str(n): rows[n] for n in range(400)})
+        asked = np.random.default_rng(8).standard_normal(24).astype(np.float32)
+        best = np.argsort(-(rows @ asked) / np.linalg.norm(rows, axis=1))[:10]
+        assert [match.id for match in store.index.nearest(ADA, asked, "m", 10)] == [str(n) for n in best]
