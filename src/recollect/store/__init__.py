@@ -56,7 +56,9 @@ def open(url: str, *, durability: Durability = "full", clock: Clock = utc_now) -
         return ReferenceStore(clock)
     scheme, found, rest = url.partition("://")
     if found and scheme in ("postgresql", "postgres"):
-        raise ConfigError("PostgreSQL is not there yet")
+        from recollect.store.postgres import PostgresStore
+
+        return PostgresStore(url, durability, clock)
     if found and scheme != "sqlite":
         raise ConfigError(f"{scheme}:// is not a store: give a file, sqlite:///file, postgresql://… or :memory:")
     from recollect.store.sqlite import SqliteStore

@@ -8,11 +8,9 @@ from typing import Any, Final, NamedTuple
 from recollect.store import codec
 from recollect.store.postgres.database import rows
 from recollect.store.postgres.driver import Connection
-from recollect.store.postgres.items import PUT as PUT_ITEM
-from recollect.store.postgres.items import PUT_WORDS, item_of, row_of
+from recollect.store.postgres.items import Prepared, insert, item_of
 from recollect.store.postgres.jobs import Waiting, enqueue
 from recollect.store.postgres.keys import inside, key, named, names, place
-from recollect.store.postgres.lexemes import pieces
 from recollect.store.values import Entry, Item, metadata_with
 from recollect.store.words import words
 from recollect.types import Message, Scope
@@ -20,21 +18,26 @@ from recollect.types import Message, Scope
 ENTRIES: Final = (
     "SELECT seq, position, id, body, tokens, hash, tags, names, owner, session FROM recollect.messages WHERE"
 )
-_HEAD: Final = (
-    "SELECT seq, hash FROM recollect.sessions WHERE tenant = %(tenant)s AND owner = %(owner)s AND session = %(session)s"
+_HEAD: Final = """
+SELECT ARRAY(SELECT nextval('recollect.positions') FROM generate_series(1, %(count)s)), head.seq, head.hash
+FROM (SELECT) AS one LEFT JOIN recollect.sessions AS head
+ON head.tenant = %(tenant)s AND head.owner = %(owner)s AND head.session = %(session)s
+"""
+_PUT: Final = """
+WITH new AS (
+    INSERT INTO recollect.messages (tenant, owner, session, seq, id, position, tokens, salt, hash, body, names)
+    SELECT %(tenant)s, %(owner)s, %(session)s, * FROM unnest(%(seq)s::bigint[], %(id)s::text[], %(position)s::bigint[],
+        %(tokens)s::bigint[], %(salt)s::bytea[], %(hash)s::bytea[], %(body)s::bytea[], %(names)s::bytea[])
 )
-_POSITIONS: Final = "SELECT nextval('recollect.positions') FROM generate_series(1, %s)"
-_PUT: Final = (
-    "INSERT INTO recollect.messages (tenant, owner, session, seq, id, position, tokens, salt, hash, body, names)"
-    " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
-)
-_PUT_HEAD: Final = (
-    "INSERT INTO recollect.sessions AS old (tenant, owner, session, seq, hash, position, messages, tokens, first, last,"
-    " names) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT (tenant, owner, session) DO UPDATE SET"
-    " seq = excluded.seq, hash = excluded.hash, position = excluded.position, last = excluded.last,"
-    " messages = old.messages + excluded.messages, tokens = old.tokens + excluded.tokens,"
-    " first = coalesce(old.first, excluded.first)"
-)
+INSERT INTO recollect.sessions AS old
+    (tenant, owner, session, seq, hash, position, messages, tokens, first, last, names)
+VALUES (%(tenant)s, %(owner)s, %(session)s, %(last_seq)s, %(last_hash)s, %(last_position)s, %(count)s, %(total)s,
+    %(first)s, %(last)s, %(own_names)s)
+ON CONFLICT (tenant, owner, session) DO UPDATE SET
+    seq = excluded.seq, hash = excluded.hash, position = excluded.position, last = excluded.last,
+    messages = old.messages + excluded.messages, tokens = old.tokens + excluded.tokens,
+    first = coalesce(old.first, excluded.first)
+"""
 
 
 class Ready(NamedTuple):
@@ -88,33 +91,36 @@ def _before(
     db: Connection, scope: Scope, batch: Sequence[Ready]
 ) -> tuple[dict[str, tuple[Message, Entry]], int, bytes, Iterator[int]]:
     condition, at = inside(scope, "messages")
-    head = db.execute(_HEAD, at, binary=True)
+    ((positions, seq, link),) = rows(db, _HEAD, at | {"count": len(batch)})
     ids = [key(one.message.id) for one in batch]
-    known = db.execute(" ".join((ENTRIES, condition, "AND id = ANY(%(ids)s)")), at | {"ids": ids}, binary=True)
-    free = rows(db, _POSITIONS, (len(batch),))
-    seq, link = head.fetchone() or (0, codec.START)
-    entries = [(_original(row), entry_from(scope, row)) for row in known.fetchall()]
-    return {message.id: (message, entry) for message, entry in entries}, seq, link, (row[0] for row in free)
+    known = rows(db, " ".join((ENTRIES, condition, "AND id = ANY(%(ids)s)")), at | {"ids": ids})
+    entries = [(_original(row), entry_from(scope, row)) for row in known]
+    kept = {message.id: (message, entry) for message, entry in entries}
+    return kept, seq or 0, link or codec.START, iter(positions)
 
 
 def _insert(db: Connection, scope: Scope, new: Sequence[_New]) -> None:
-    at = place(scope)
     full = (scope.tenant, scope.user, scope.session)
-    messages, items, texts = [], [], []
-    for one, entry, salt in new:
-        message, position = one.message, entry.position
-        own = (position, one.tokens, salt, entry.hash, one.body, names(*full, message.id))
-        messages.append((*at, entry.seq, key(message.id), *own))
-        items.append(row_of(at, item_of(message, scope, position), position, len(one.words), None))
-        texts += [(at.tenant, position, piece, text) for piece, text in enumerate(pieces(at, one.words))]
-    cursor = db.cursor()
-    cursor.executemany(_PUT, messages)
-    cursor.executemany(PUT_ITEM, items)
-    if texts:
-        cursor.executemany(PUT_WORDS, texts)
-    last, times = new[-1].entry, [codec.micros(new[n].ready.message.at or codec.EPOCH) for n in (0, -1)]
-    tokens = sum(one.ready.tokens for one in new)
-    cursor.execute(_PUT_HEAD, (*at, last.seq, last.hash, last.position, len(new), tokens, *times, names(*full)))
+    last = new[-1].entry
+    times = [codec.micros(one.ready.message.at or codec.EPOCH) for one in (new[0], new[-1])]
+    columns = {
+        "seq": [one.entry.seq for one in new],
+        "id": [key(one.ready.message.id) for one in new],
+        "position": [one.entry.position for one in new],
+        "tokens": [one.ready.tokens for one in new],
+        "salt": [one.salt for one in new],
+        "hash": [one.entry.hash for one in new],
+        "body": [one.ready.body for one in new],
+        "names": [names(*full, one.ready.message.id) for one in new],
+    }
+    head = {"last_seq": last.seq, "last_hash": last.hash, "last_position": last.position, "own_names": names(*full)}
+    head |= {"count": len(new), "total": sum(one.ready.tokens for one in new), "first": times[0], "last": times[1]}
+    db.execute(_PUT, place(scope)._asdict() | columns | head)
+    insert(db, scope, [Prepared(_item(one.entry), one.ready.words) for one in new])
+
+
+def _item(entry: Entry) -> Item:
+    return item_of(entry.message, entry.scope, entry.position)
 
 
 def entry_from(scope: Scope, row: Sequence[Any]) -> Entry:
@@ -136,5 +142,4 @@ def items_of(db: Connection, scope: Scope, condition: str) -> list[Item]:
     """The items of the messages in the scope for which the condition holds."""
     clause, known = inside(scope, "messages")
     found = rows(db, " ".join((ENTRIES, clause, "AND body IS NOT NULL", condition)), known)
-    entries = [entry_from(scope, row) for row in found]
-    return [item_of(entry.message, entry.scope, entry.position) for entry in entries]
+    return [_item(entry_from(scope, row)) for row in found]

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from recollect.errors import ConfigError, MigrationError, StoreError
+from recollect.errors import ConfigError, MigrationError, NotFound, StoreError
 from recollect.store.postgres.database import Database, rows
 from recollect.store.postgres.driver import Connection
 from recollect.store.postgres.migrate import version
@@ -34,7 +34,7 @@ _CHUNK: Final = 1 << 20
 def write(database: Database, path: Path) -> None:
     """Everything as of one moment in a new file, while others read and write."""
     if path.exists():
-        raise ConfigError(f"{path} is there already; choose a file that is not")
+        raise ConfigError(f"{path} is there already; choose a new file for the backup")
     part = path.with_name(f"{path.name}.part")
     try:
         with database.maintaining() as db, db.transaction():
@@ -70,7 +70,7 @@ def read(database: Database, path: Path) -> None:
                 _check_version(manifest["schema"], version(db), path)
                 _replace(db, archive, manifest["position"])
     except FileNotFoundError as error:
-        raise ConfigError(f"there is no file {path}") from error
+        raise NotFound(f"there is no backup {path}") from error
     except (zipfile.BadZipFile, OSError, EOFError) as error:
         raise _damaged(path, str(error)) from error
 

@@ -1,4 +1,7 @@
-"""The server: connections lent from a pool, transactions, and what happens when a connection is lost."""
+"""The server: connections lent from a pool, transactions, and what happens when a connection is lost.
+
+The driver's pipelines, its `executemany` among them, are not used: they hang when a megabyte is to be sent.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from recollect.errors import ConfigError
 from recollect.store.postgres import errors
 from recollect.store.postgres.driver import Connection, Pool, psycopg, psycopg_pool
 from recollect.store.postgres.keys import key, number
+from recollect.store.postgres.migrate import has_pgvector, migrate
 from recollect.store.protocols import Clock, Durability
 from recollect.types import Scope
 
@@ -30,8 +34,8 @@ _SEE_ONE: Final = (
     " set_config('synchronous_commit', %s, true)"
 )
 _SEE_ALL: Final = "SELECT set_config('recollect.every_tenant', 'on', true), set_config('synchronous_commit', %s, true)"
-_LOCK_OWNER: Final = "SELECT pg_advisory_xact_lock_shared(%s), pg_advisory_xact_lock(%s)"
-_LOCK_TENANT: Final = "SELECT pg_advisory_xact_lock(%s)"
+_LOCK_OWNER: Final = f"{_SEE_ONE}, pg_advisory_xact_lock_shared(%s), pg_advisory_xact_lock(%s)"
+_LOCK_TENANT: Final = f"{_SEE_ONE}, pg_advisory_xact_lock(%s)"
 
 
 class Database:
@@ -43,25 +47,26 @@ class Database:
 
     def __init__(self, url: str, durability: Durability, clock: Clock) -> None:
         self.clock = clock
-        self._commit = {"full": "on", "normal": "off"}[durability]
+        self.pgvector = False
+        if durability not in ("full", "normal"):
+            raise ConfigError(f"durability {durability!r} is not 'full' or 'normal'")
+        self._commit = "on" if durability == "full" else "off"
         self._mine = threading.local()
         try:
-            parts = psycopg.conninfo.conninfo_to_dict(url, connect_timeout=round(WAIT))
+            parts = psycopg.conninfo.conninfo_to_dict(url)
+            self._conninfo = psycopg.conninfo.make_conninfo(url, connect_timeout=round(WAIT))
         except psycopg.Error as error:
             raise ConfigError(f"not a PostgreSQL address: {' '.join(str(error).split())}") from error
         self.name = f"PostgreSQL {parts.get('dbname', '')} on {parts.get('host', 'this machine')}"
-        self._conninfo = psycopg.conninfo.make_conninfo(**parts)
         self._pool: Pool = psycopg_pool.ConnectionPool(
             self._conninfo, min_size=1, max_size=MOST, open=False, timeout=WAIT, name="recollect"
         )
 
-    def open(self, prepare: Callable[[Connection], None]) -> None:
-        """Connects, after a first connection of its own was used to prepare the database."""
-        try:
-            with psycopg.connect(self._conninfo, autocommit=True) as connection:
-                prepare(connection)
-        except psycopg.Error as error:
-            raise errors.translated(error, self.name) from error
+    def open(self) -> None:
+        """Connects, after the schema was brought to this version."""
+        with self.maintaining() as connection:
+            migrate(connection)
+            self.pgvector = has_pgvector(connection)
         self._pool.open()
 
     def close(self) -> None:
@@ -84,12 +89,9 @@ class Database:
         during the commit. Without a scope it sees every tenant and waits for no one.
         """
 
-        def start(connection: Connection) -> None:
-            self._see(connection, None if scope is None else scope.tenant)
-            if scope is not None:
-                _lock(connection, scope)
-
-        return self._call(start, work, repeatable)
+        if scope is None:
+            return self._call(self.see_all, work, repeatable)
+        return self._call(lambda connection: self._lock(connection, scope), work, repeatable)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -102,9 +104,9 @@ class Database:
         self._mine.connection = connection
         committing = False
         try:
-            yield
-            committing = True
-            connection.commit()
+            with connection.transaction():
+                yield
+                committing = True
         except psycopg.Error as error:
             lost = committing and errors.is_lost(error)
             raise (errors.unknown if lost else errors.translated)(error, self.name) from error
@@ -123,7 +125,7 @@ class Database:
 
     def _call(self, start: Callable[[Connection], None], work: Callable[[Connection], T], repeatable: bool) -> T:
         if (held := self._held()) is not None:
-            with self._translated(), held.transaction(), held.pipeline():
+            with self._translated(), held.transaction():
                 start(held)
                 return work(held)
         retries = iter(range(1, ATTEMPTS))
@@ -157,6 +159,13 @@ class Database:
         else:
             connection.execute(_SEE_ONE, (key(tenant), self._commit))
 
+    def _lock(self, connection: Connection, scope: Scope) -> None:
+        seen = (key(scope.tenant), self._commit, number("tenant", scope.tenant))
+        if scope.user is None:
+            connection.execute(_LOCK_TENANT, seen)
+        else:
+            connection.execute(_LOCK_OWNER, (*seen, number("owner", scope.tenant, scope.user)))
+
     def _held(self) -> Connection | None:
         held: Connection | None = getattr(self._mine, "connection", None)
         return held
@@ -189,20 +198,11 @@ class _Attempt:
         self.committing = False
 
     def run(self, connection: Connection, start: Callable[[Connection], None], work: Callable[[Connection], T]) -> T:
-        with connection.pipeline():
-            start(connection)
-            result = work(connection)
-            self.committing = True
-            connection.commit()
+        start(connection)
+        result = work(connection)
+        self.committing = True
+        connection.commit()
         return result
-
-
-def _lock(connection: Connection, scope: Scope) -> None:
-    tenant = number("tenant", scope.tenant)
-    if scope.user is None:
-        connection.execute(_LOCK_TENANT, (tenant,))
-    else:
-        connection.execute(_LOCK_OWNER, (tenant, number("owner", scope.tenant, scope.user)))
 
 
 def rows(connection: Connection, query: str, values: Any = None) -> list[tuple[Any, ...]]:

@@ -16,7 +16,7 @@ def is_lost(error: Exception) -> bool:
     """Whether the server went away, rather than refused something."""
     if isinstance(error, psycopg_pool.PoolTimeout | psycopg.InterfaceError):
         return True
-    state = getattr(error, "sqlstate", None)
+    state: str | None = getattr(error, "sqlstate", None)
     if state is None:
         return isinstance(error, psycopg.OperationalError)
     return state.startswith(("08", "57P"))

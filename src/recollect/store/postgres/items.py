@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from recollect.store import codec
-from recollect.store.postgres.keys import Place, inside, key, keys, named, names, number
+from recollect.store.postgres.driver import Connection
+from recollect.store.postgres.keys import inside, key, keys, named, names, number, place
+from recollect.store.postgres.lexemes import pieces
 from recollect.store.values import MESSAGE, Filter, Item, metadata_with
 from recollect.types import Message, Scope
 
@@ -21,11 +24,41 @@ SOURCE: Final = (
     " AND messages.tenant = items.tenant AND messages.owner = items.owner AND messages.session = items.session"
     " AND messages.id = items.id WHERE "
 )
-PUT: Final = (
-    "INSERT INTO recollect.items (tenant, owner, session, kind, id, position, at, role, tags, sources, length, wordless,"
-    " body, names) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
-)
-PUT_WORDS: Final = "INSERT INTO recollect.words (tenant, position, piece, words) VALUES (%s, %s, %s, %s::tsvector)"
+_PUT: Final = """
+INSERT INTO recollect.items
+    (tenant, owner, session, kind, id, position, at, role, tags, sources, length, wordless, body, names)
+SELECT %s, %s, %s, kind, id, position, at, role, tags::bigint[],
+    ARRAY(SELECT jsonb_array_elements_text(sources::jsonb)), length, wordless, body, names
+FROM unnest(%s::text[], %s::text[], %s::bigint[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::integer[],
+    %s::boolean[], %s::bytea[], %s::bytea[])
+    AS new (kind, id, position, at, role, tags, sources, length, wordless, body, names)
+"""
+_PUT_WORDS: Final = """
+INSERT INTO recollect.words (tenant, position, piece, words)
+SELECT %s, position, piece, words::tsvector
+FROM unnest(%s::bigint[], %s::integer[], %s::text[]) AS new (position, piece, words)
+"""
+
+
+class Prepared(NamedTuple):
+    """An item with what its row needs besides; a message has no body here."""
+
+    item: Item
+    words: Sequence[str]
+    body: bytes | None = None
+
+
+def insert(db: Connection, scope: Scope, prepared: Sequence[Prepared]) -> None:
+    """Puts items with their positions into the index."""
+    db.execute(_PUT, (*place(scope), *map(list, zip(*(_row(one) for one in prepared), strict=True))))
+    insert_words(db, scope.tenant, {one.item.position: pieces(place(scope), one.words) for one in prepared})
+
+
+def insert_words(db: Connection, tenant: str, texts: Mapping[int, Sequence[str]]) -> None:
+    """Makes positions findable by the words in these tsvectors."""
+    flat = [(position, piece, text) for position, found in texts.items() for piece, text in enumerate(found)]
+    if flat:
+        db.execute(_PUT_WORDS, (key(tenant), *map(list, zip(*flat, strict=True))))
 
 
 def item_of(message: Message, scope: Scope, position: int) -> Item:
@@ -35,23 +68,14 @@ def item_of(message: Message, scope: Scope, position: int) -> Item:
     )
 
 
-def row_of(place: Place, item: Item, position: int, length: int, body: bytes | None) -> tuple[Any, ...]:
-    """An item as the columns of `PUT`."""
+def _row(prepared: Prepared) -> tuple[Any, ...]:
+    item = prepared.item
     assert item.scope is not None
     full = names(item.scope.tenant, item.scope.user, item.scope.session, item.kind, item.id)
-    at = None if item.at is None else codec.micros(item.at)
-    found = (length, not item.text, body, full)
-    return (
-        *place,
-        key(item.kind),
-        key(item.id),
-        position,
-        at,
-        item.role,
-        tags(item.metadata),
-        keys(item.sources),
-        *found,
-    )
+    numbers = "{" + ",".join(map(str, tags(item.metadata))) + "}"
+    shown = (_micros(item.at), item.role, numbers, json.dumps(keys(item.sources)))
+    found = (len(prepared.words), not item.text, prepared.body, full)
+    return (key(item.kind), key(item.id), item.position, *shown, *found)
 
 
 def encode_item(item: Item) -> bytes:

@@ -16,6 +16,10 @@ _VERSION: Final = "SELECT coalesce(max(number), 0) FROM recollect.migrations"
 _START: Final = (
     "CREATE SCHEMA IF NOT EXISTS recollect; CREATE TABLE recollect.migrations (number integer PRIMARY KEY, name text)"
 )
+_TYPE: Final = (
+    "SELECT atttypid::regtype::text FROM pg_attribute"
+    " WHERE attrelid = 'recollect.vectors'::regclass AND attname = 'vector'"
+)
 _DONE: Final = "INSERT INTO recollect.migrations VALUES (%s, %s)"
 
 
@@ -42,6 +46,12 @@ def version(db: Connection) -> int:
         return 0
     row = db.execute(_VERSION).fetchone()
     return int(row[0]) if row else 0
+
+
+def has_pgvector(db: Connection) -> bool:
+    """Whether vectors are kept in pgvector's type; the first step chose it if the server had it then."""
+    row = db.execute(_TYPE).fetchone()
+    return row is not None and row[0] != "bytea"
 
 
 def migrate(db: Connection) -> None:

@@ -19,8 +19,9 @@ _COLUMNS: Final = (
     " FROM recollect.records WHERE"
 )
 _PUT: Final = (
-    "INSERT INTO recollect.records (tenant, owner, session, id, kind, key, position, valid_from, valid_to, sources, body,"
-    " names) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+    "INSERT INTO recollect.records"
+    " (tenant, owner, session, id, kind, key, position, valid_from, valid_to, sources, body, names)"
+    " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
 )
 _NEXT: Final = "SELECT nextval('recollect.positions')"
 _END: Final = (

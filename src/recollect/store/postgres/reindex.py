@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from recollect.store import codec
 from recollect.store.postgres.append import items_of
 from recollect.store.postgres.database import Database, rows
 from recollect.store.postgres.driver import Connection
-from recollect.store.postgres.items import COLUMNS, PUT, PUT_WORDS, SOURCE, item_from, row_of
+from recollect.store.postgres.items import COLUMNS, SOURCE, Prepared, insert, insert_words, item_from
 from recollect.store.postgres.keys import key, place
 from recollect.store.postgres.lexemes import pieces
-from recollect.store.postgres.search import EXACT
+from recollect.store.postgres.vectors import EXACT
 from recollect.store.protocols import Progress
 from recollect.store.values import Item
 from recollect.store.words import VERSION, words
@@ -26,8 +26,8 @@ MOST_INDEXED: Final = 2_000
 _TENANTS: Final = (
     "SELECT DISTINCT ON (tenant) tenant, names FROM ("
     " SELECT tenant, names FROM recollect.sessions UNION ALL SELECT tenant, names FROM recollect.items"
-    " UNION ALL SELECT tenant, names FROM recollect.records UNION ALL SELECT tenant, names FROM recollect.jobs) AS every"
-    " ORDER BY tenant"
+    " UNION ALL SELECT tenant, names FROM recollect.records UNION ALL SELECT tenant, names FROM recollect.jobs)"
+    " AS every ORDER BY tenant"
 )
 _TEXTS: Final = "SELECT count(*) FROM recollect.items WHERE NOT wordless"
 _SETTING: Final = "SELECT value FROM recollect.settings WHERE name = 'words'"
@@ -46,7 +46,11 @@ _PAGE: Final = "".join(
     ("SELECT", COLUMNS, SOURCE, "items.tenant = %s AND items.position > %s ORDER BY items.position LIMIT %s")
 )
 _FORGET: Final = "DELETE FROM recollect.words WHERE tenant = %s AND position = ANY(%s)"
-_MEASURE: Final = "UPDATE recollect.items SET length = %s, wordless = %s WHERE tenant = %s AND position = %s"
+_MEASURE: Final = (
+    "UPDATE recollect.items SET length = new.length, wordless = new.wordless"
+    " FROM unnest(%s::bigint[], %s::integer[], %s::boolean[]) AS new (position, length, wordless)"
+    " WHERE items.tenant = %s AND items.position = new.position"
+)
 _LARGE: Final = (
     "SELECT DISTINCT length FROM (SELECT length FROM recollect.vectors GROUP BY tenant, length HAVING count(*) > %s)"
     " AS large WHERE length BETWEEN 2 AND %s"
@@ -108,7 +112,7 @@ def _repair(db: Connection, tenant: str) -> None:
     db.execute(_STRAY, (key(tenant),))
     for item in unindexed(db, tenant):
         assert item.scope is not None
-        db.execute(PUT, row_of(place(item.scope), item, item.position, 0, None))
+        insert(db, item.scope, [Prepared(item, ())])
 
 
 def unindexed(db: Connection, tenant: str) -> list[Item]:
@@ -127,17 +131,12 @@ def _rewrite(db: Connection, tenant: str, after: int) -> tuple[int, int] | None:
     items = pages(db, tenant, after)
     if not items:
         return None
-    db.execute(_FORGET, (key(tenant), [item.position for item in items]))
-    lengths: list[tuple[Any, ...]] = []
-    found: list[tuple[Any, ...]] = []
-    for item in items:
-        length, texts = texts_of(item)
-        lengths.append((length, not item.text, key(tenant), item.position))
-        found += [(key(tenant), item.position, piece, text) for piece, text in enumerate(texts)]
-    db.cursor().executemany(_MEASURE, lengths)
-    if found:
-        db.cursor().executemany(PUT_WORDS, found)
-    return items[-1].position, sum(1 for item in items if item.text)
+    positions = [item.position for item in items]
+    db.execute(_FORGET, (key(tenant), positions))
+    found = [texts_of(item) for item in items]
+    db.execute(_MEASURE, (positions, [length for length, _ in found], [not i.text for i in items], key(tenant)))
+    insert_words(db, tenant, {position: texts for position, (_, texts) in zip(positions, found, strict=True)})
+    return positions[-1], sum(1 for item in items if item.text)
 
 
 def _index_vectors(database: Database) -> None:

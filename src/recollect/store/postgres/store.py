@@ -13,7 +13,6 @@ from recollect.store.postgres.database import Database
 from recollect.store.postgres.index import PostgresIndex
 from recollect.store.postgres.jobs import PostgresJobs
 from recollect.store.postgres.log import PostgresLog
-from recollect.store.postgres.migrate import migrate
 from recollect.store.postgres.records import PostgresRecords
 from recollect.store.postgres.reindex import reindex, words_are_old
 from recollect.store.protocols import Clock, Durability, Progress
@@ -25,7 +24,7 @@ class PostgresStore:
 
     def __init__(self, url: str, durability: Durability = "full", clock: Clock = utc_now) -> None:
         self._database = Database(url, durability, clock)
-        self._database.open(migrate)
+        self._database.open()
         self.log = PostgresLog(self._database)
         self.records = PostgresRecords(self._database)
         self.index = PostgresIndex(self._database)

@@ -1,8 +1,6 @@
 -- Every key starts with the tenant, so that each table can be partitioned or distributed by it. An owner or session
 -- of '' is a scope without one. Ids that are too long for a key are replaced by their hash, and `names` holds them all.
 
-CREATE EXTENSION IF NOT EXISTS vector;
-
 CREATE SEQUENCE recollect.positions AS bigint;
 
 CREATE TABLE recollect.settings (
@@ -100,7 +98,7 @@ CREATE TABLE recollect.words (
 );
 CREATE INDEX words_in_text ON recollect.words USING gin (words) WITH (gin_pending_list_limit = 256);
 
--- Vectors of length one, so that the inner product is the cosine.
+-- Vectors of length one, so that the inner product is the cosine: in pgvector's type where the server has it.
 CREATE TABLE recollect.vectors (
     tenant text COLLATE "C" NOT NULL,
     model text COLLATE "C" NOT NULL,
@@ -108,11 +106,19 @@ CREATE TABLE recollect.vectors (
     session text COLLATE "C" NOT NULL,
     position bigint NOT NULL,
     length integer NOT NULL,
-    vector vector NOT NULL,
     PRIMARY KEY (tenant, model, owner, session, position),
     FOREIGN KEY (tenant, position) REFERENCES recollect.items (tenant, position) ON DELETE CASCADE
 );
-ALTER TABLE recollect.vectors ALTER COLUMN vector SET STORAGE MAIN;
+DO $$
+BEGIN
+    IF EXISTS (SELECT FROM pg_available_extensions WHERE name = 'vector') THEN
+        CREATE EXTENSION IF NOT EXISTS vector;
+        ALTER TABLE recollect.vectors ADD COLUMN vector vector NOT NULL;
+        ALTER TABLE recollect.vectors ALTER COLUMN vector SET STORAGE MAIN;
+    ELSE
+        ALTER TABLE recollect.vectors ADD COLUMN vector bytea NOT NULL;
+    END IF;
+END $$;
 CREATE INDEX vectors_of_item ON recollect.vectors (tenant, position);
 
 CREATE TABLE recollect.jobs (
