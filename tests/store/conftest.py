@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from recollect.store.postgres import PostgresStore
 from tests.postgres import Databases, databases, emptied
+
+pytest.register_assert_rewrite("recollect.testing")
 
 
 @pytest.fixture(scope="session")
@@ -18,6 +19,8 @@ def postgres() -> Iterator[Databases]:
 
 @pytest.fixture(scope="session", params=[True, False], ids=["pgvector", "bytes"])
 def _shared_url(postgres: Databases, request: pytest.FixtureRequest) -> Iterator[str]:
+    from recollect.store.postgres import PostgresStore
+
     with postgres.fresh(pgvector=request.param) as url:
         PostgresStore(url).close()
         yield url

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import secrets
+import os
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -26,12 +26,12 @@ def utc_now() -> datetime:
 
 def new_id() -> str:
     """An id no one else has; those made later mostly sort later, which keeps indexes of them compact."""
-    return f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(8)}"
+    return f"{time.time_ns() // 1_000_000:012x}{os.urandom(8).hex()}"
 
 
 def new_salt() -> bytes:
     """What makes the hash of a message tell nothing about its text once both are erased."""
-    return secrets.token_bytes(16)
+    return os.urandom(16)
 
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -48,10 +48,13 @@ def from_micros(value: int) -> datetime:
     return EPOCH + timedelta(microseconds=value)
 
 
+_JSON: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
+
+
 def to_bytes(value: Any) -> bytes:
     """A JSON value as bytes; any text, half surrogate pairs included, survives."""
     try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+        return _JSON.encode(value).encode("utf-8", "surrogatepass")
     except (ValueError, RecursionError) as error:
         raise InvalidTranscript(f"a value can't be written as JSON: {error}") from error
 
@@ -83,14 +86,29 @@ def arrived(messages: Sequence[Message], now: datetime) -> list[Message]:
     for index, message in enumerate(messages):
         if not isinstance(message, Message):
             raise InvalidTranscript(f"a {type(message).__name__} is not a Message", f"message {index}")
-        received = message.received or now
-        id = check_id(message.id, "a message's id") if message.id else new_id()
-        out.append(message.replace(id=id, received=received, at=message.at or received))
+        out.append(_arrived(message, now))
     return out
+
+
+def _arrived(message: Message, now: datetime) -> Message:
+    id = check_id(message.id, "a message's id") if message.id else new_id()
+    received = message.received or now
+    at = message.at or received
+    return Message(
+        message.role, message.content, id, at, received, message.name, message.metadata, message.shape, message.extra
+    )
 
 
 def encode(message: Message) -> bytes:
     """A message that has arrived as bytes, its id left out."""
+    if type(message.content) is str and message.at is message.received and message.shape is None and not message.extra:
+        received = (message.received or EPOCH).isoformat()
+        data: dict[str, Any] = {"role": message.role, "content": message.content, "received": received}
+        if message.name is not None:
+            data["name"] = message.name
+        if message.metadata:
+            data["metadata"] = message.metadata
+        return to_bytes(data)
     data = message.to_dict()
     del data["id"]
     if data["at"] == data["received"]:

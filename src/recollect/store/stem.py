@@ -1,4 +1,4 @@
-"""English word stems by Porter's algorithm (1980), so that 'moved' finds 'moving'."""
+"""English word stems by Porter's algorithm with his two later rules, so that 'moved' finds 'moving'."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ _HAS_VOWEL: Final = re.compile(_V)
 _DOUBLE: Final = re.compile(r"([^aeiouy])\1$")
 _CVC: Final = re.compile(f"{_C}[aeiouy][^aeiouwxy]$")
 
+MAX_WORD: Final = 64
+
 _STEP_2: Final = {
-    "ational": "ate", "tional": "tion", "enci": "ence", "anci": "ance", "izer": "ize", "abli": "able", "alli": "al",
-    "entli": "ent", "eli": "e", "ousli": "ous", "ization": "ize", "ation": "ate", "ator": "ate", "alism": "al",
-    "iveness": "ive", "fulness": "ful", "ousness": "ous", "aliti": "al", "iviti": "ive", "biliti": "ble",
+    "ational": "ate", "tional": "tion", "enci": "ence", "anci": "ance", "izer": "ize", "bli": "ble", "logi": "log",
+    "alli": "al", "entli": "ent", "eli": "e", "ousli": "ous", "ization": "ize", "ation": "ate", "ator": "ate",
+    "alism": "al", "iveness": "ive", "fulness": "ful", "ousness": "ous", "aliti": "al", "iviti": "ive", "biliti": "ble",
 }  # fmt: skip
 _STEP_3: Final = {
     "icate": "ic", "ative": "", "alize": "al", "iciti": "ic", "ical": "ic", "ful": "", "ness": "",
@@ -31,9 +33,10 @@ _STEP_4: Final = {
 
 @lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
-    """The stem of a lower-case English word; other words, and those with digits, come back as they are."""
+    """The stem of a lower-case English word; others, and those with digits, come back as they are, cut if very long."""
     if len(word) < 3 or not word.isascii() or not word.isalpha():
-        return word
+        return word[:MAX_WORD]
+    word = word[:MAX_WORD]
     word = _past_and_gerund(_plural(word))
     if word.endswith("y") and _HAS_VOWEL.search(word[:-1]):
         word = word[:-1] + "i"

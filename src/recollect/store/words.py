@@ -14,7 +14,6 @@ from recollect.store.stem import stem
 VERSION: Final = 1
 """Raised whenever `words` gives other words for some text: keyword indexes made before are then rebuilt."""
 
-MAX_WORD: Final = 64
 MAX_QUERY: Final = 64
 
 _COMMON: Final = """
@@ -34,19 +33,19 @@ _UNSPACED: Final = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
     "\U00020000-\U0003ffff"
 )
-_SYMBOL: Final = "\u203c-\u3299\U0001f000-\U0001faff"
+_SYMBOL: Final = "\u203c\u2049\u2100-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 
 
 def words(text: str) -> list[str]:
     """The words of a text in order: lower case, no accents, stemmed; scripts without spaces by character and pair."""
-    return [stem(word[:MAX_WORD]) for word in _split(text, singles=True)]
+    return list(map(stem, _split(text, singles=True)))
 
 
 def query_words(text: str) -> list[str]:
     """The words to search for, each once: the commonest left out, unless there are no others."""
     found = list(dict.fromkeys(_split(text, singles=False)))
     telling = [word for word in found if word not in COMMON] or found
-    stems = list(dict.fromkeys(stem(word[:MAX_WORD]) for word in telling))
+    stems = list(dict.fromkeys(map(stem, telling)))
     return stems if len(stems) <= MAX_QUERY else sorted(stems, key=len, reverse=True)[:MAX_QUERY]
 
 

@@ -62,6 +62,11 @@ class Tables:
         held["vectors"] = {model: dict(vectors) for model, vectors in self.vectors.items()}
         return Tables(**held)
 
+    def restore(self, before: Tables) -> None:
+        """Everything as it was when the snapshot was taken."""
+        for f in fields(self):
+            setattr(self, f.name, getattr(before, f.name))
+
 
 class State:
     """The tables behind one lock; a change happens wholly or not at all."""
@@ -71,7 +76,6 @@ class State:
         self.tables = Tables()
         self.closed = False
         self._lock = threading.RLock()
-        self._depth = 0
 
     @contextmanager
     def reading(self) -> Iterator[Tables]:
@@ -83,15 +87,11 @@ class State:
 
     @contextmanager
     def changing(self) -> Iterator[Tables]:
-        """The tables to change; put back as they were when the outermost block fails."""
+        """The tables to change; put back as they were when the block fails."""
         with self.reading():
-            before = self.tables.copy() if self._depth == 0 else None
-            self._depth += 1
+            before = self.tables.copy()
             try:
                 yield self.tables
             except BaseException:
-                if before is not None:
-                    self.tables = before
+                self.tables.restore(before)
                 raise
-            finally:
-                self._depth -= 1

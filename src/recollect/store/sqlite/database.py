@@ -25,6 +25,7 @@ OLDEST: Final = 3_051_003
 BUSY_MS: Final = 60_000
 SCRUB_MS: Final = 1_000
 BATCH: Final = 512
+WAL_PAGES: Final = 4_000
 MAX_IDLE: Final = 8
 MAX_SCOPES: Final = 20_000
 
@@ -37,8 +38,9 @@ class Change:
         counter = next(scopes.rows(db, "SELECT position, epoch FROM counter"))
         self.start: int = counter[0]
         self.epoch: int = counter[1]
-        self.position = self.start
+        self.position: int = self.start
         self.erased = False
+        self.words: list[tuple[int, str, str]] = []
 
     def next(self) -> int:
         """A position no one else has."""
@@ -47,7 +49,8 @@ class Change:
 
     def place(self, scope: Scope) -> scopes.Place:
         """The scope's rows, made where they are missing."""
-        if (known := self.places.get(scope)) is None:
+        known = self.places.get(scope)
+        if known is None:
             known = self.places[scope] = scopes.make(self.db, scope)
         return known
 
@@ -56,10 +59,17 @@ class Change:
         self.places.clear()
         self.db.execute("UPDATE counter SET epoch = epoch + 1")
 
+    def flush(self) -> None:
+        """Puts the words that wait into the keyword index, all at once: FTS5 writes a segment at each savepoint."""
+        words, self.words = self.words, []
+        for row in words:
+            self.db.execute("INSERT INTO words (rowid, scope, text) VALUES (?, ?, ?)", row)
+
     def commit(self) -> None:
         """Makes it durable."""
         if self.position != self.start:
             self.db.execute("UPDATE counter SET position = ?", (self.position,))
+        self.flush()
         self.db.execute("COMMIT")
 
 
@@ -70,7 +80,7 @@ class _Request:
         self.work = work
         self.done = False
         self.result: Any = None
-        self.error: BaseException | None = None
+        self.error: Exception | None = None
 
 
 class Database:
@@ -101,6 +111,7 @@ class Database:
         for name, value in (("journal_mode", "WAL"), ("synchronous", self._synchronous), ("secure_delete", "ON")):
             db.pragma(name, value)
         db.pragma("journal_size_limit", 64 * 2**20)
+        db.wal_autocheckpoint(WAL_PAGES)
         db.pragma("cache_size", -16_000)
         db.pragma("temp_store", "MEMORY")
         return db
@@ -109,6 +120,7 @@ class Database:
     def reading(self) -> Iterator[apsw.Connection]:
         """A connection for reads that all see the same moment; inside a transaction of this thread, its own."""
         if (change := self._change()) is not None:
+            change.flush()
             yield change.db
             return
         with self.lent() as db:
@@ -125,6 +137,20 @@ class Database:
             raise errors.translated(error, self.path) from error
         finally:
             self._give_back(db)
+
+    @contextmanager
+    def fresh(self) -> Iterator[apsw.Connection]:
+        """A new connection that sees a moment and has nothing cached."""
+        if self.closed:
+            raise errors.closed(self.path)
+        db = self._connect()
+        try:
+            db.execute("BEGIN")
+            yield db
+        except apsw.Error as error:
+            raise errors.translated(error, self.path) from error
+        finally:
+            db.close()
 
     def _borrowed(self) -> apsw.Connection:
         if self.closed:
@@ -163,12 +189,19 @@ class Database:
             with self._savepoint(outer):
                 yield
             return
-        with self._lock, self._changing() as change:
-            self._mine.change = change
+        with self._lock:
             try:
+                change = self._mine.change = self._begin()
                 yield
+                change.commit()
+            except BaseException as error:
+                self._undo()
+                if isinstance(error, apsw.Error):
+                    raise errors.translated(error, self.path) from error
+                raise
             finally:
                 self._mine.change = None
+            self._after(change)
 
     @property
     def in_transaction(self) -> bool:
@@ -189,20 +222,26 @@ class Database:
 
     def _run(self, batch: list[_Request]) -> None:
         try:
-            with self._changing() as change:
+            change = self._begin()
+            try:
                 for request in batch:
                     self._serve(change, request, alone=len(batch) == 1)
+                change.commit()
+            except BaseException:
+                self._undo()
+                raise
         except Exception as error:
             if len(batch) > 1:
                 for request in batch:
                     self._run([request])
                 return
-            batch[0].result, batch[0].error = None, error
+            batch[0].error = self._translated(error)
+        else:
+            self._after(change)
         for request in batch:
             request.done = True
 
     def _serve(self, change: Change, request: _Request, alone: bool) -> None:
-        request.error = None
         if alone:
             request.result = request.work(change)
             return
@@ -218,36 +257,34 @@ class Database:
     @contextmanager
     def _savepoint(self, change: Change) -> Iterator[None]:
         change.db.execute("SAVEPOINT step")
+        waiting = len(change.words)
         try:
             yield
         except BaseException:
             change.places.clear()
+            del change.words[waiting:]
             if change.db.in_transaction:
                 change.db.execute("ROLLBACK TO step; RELEASE step")
             raise
         change.db.execute("RELEASE step")
 
-    @contextmanager
-    def _changing(self) -> Iterator[Change]:
+    def _begin(self) -> Change:
         if self.closed:
             raise errors.closed(self.path)
-        try:
-            self._writer.execute("BEGIN IMMEDIATE")
-            change = Change(self._writer, self.clock(), self._places)
-            if change.epoch != self._epoch or len(self._places) > MAX_SCOPES:
-                self._places.clear()
-                self._epoch = change.epoch
-            yield change
-            change.commit()
-        except apsw.Error as error:
-            self._undo()
-            raise errors.translated(error, self.path) from error
-        except BaseException:
-            self._undo()
-            raise
+        self._writer.execute("BEGIN IMMEDIATE")
+        change = Change(self._writer, self.clock(), self._places)
+        if change.epoch != self._epoch or len(self._places) > MAX_SCOPES:
+            self._places.clear()
+            self._epoch = change.epoch
+        return change
+
+    def _after(self, change: Change) -> None:
         self._unscrubbed |= change.erased
         if self._unscrubbed:
             self.scrub()
+
+    def _translated(self, error: Exception) -> Exception:
+        return errors.translated(error, self.path) if isinstance(error, apsw.Error) else error
 
     def _undo(self) -> None:
         self._places.clear()

@@ -71,8 +71,10 @@ def rebuild_words(change: Change, progress: Progress | None) -> int:
     indexed = 0
     for done, (position, place, kind, text) in enumerate(_texts(change.db), 1):
         if text:
-            add_words(change.db, position, place, kind, text)
+            add_words(change, position, place, kind, text)
             indexed += 1
+        if len(change.words) >= 500:
+            change.flush()
         if progress is not None and (done % 500 == 0 or done == total):
             progress(done, total)
     change.db.execute("UPDATE counter SET words = ?", (words.VERSION,))

@@ -61,7 +61,7 @@ def erase(change: Change, scope: Scope, ids: Sequence[str] | None) -> Erased:
     for position, id, body, seq, link, session, user, tenant in rows:
         at = scopes.Place(session, user, tenant)
         derived.update(row[0] for row in scopes.rows(change.db, _CITING, (id, session, user, tenant)))
-        _remove_message(change.db, position, at, codec.decode(id, body).text)
+        _remove_message(change, position, at, codec.decode(id, body).text)
         if ids is not None:
             change.db.execute("INSERT INTO erased VALUES (?, ?, ?)", (session, seq, link))
         sessions.add(session)
@@ -70,7 +70,7 @@ def erase(change: Change, scope: Scope, ids: Sequence[str] | None) -> Erased:
     else:
         for session in sessions:
             change.db.execute(_TOTALS, (session,))
-        records, items, jobs = remove_records(change.db, derived), remove_items(change.db, derived), 0
+        records, items, jobs = remove_records(change.db, derived), remove_items(change, derived), 0
     return Erased(len(rows), records, items, jobs)
 
 
@@ -85,18 +85,18 @@ def remove_records(db: apsw.Connection, positions: set[int]) -> int:
     return gone
 
 
-def _remove_message(db: apsw.Connection, position: int, place: scopes.Place, text: str) -> None:
+def _remove_message(change: Change, position: int, place: scopes.Place, text: str) -> None:
     if words := message_words(text):
-        remove_words(db, position, place, MESSAGE, words)
-    remove_vectors(db, position, place.user)
-    db.execute("DELETE FROM message WHERE position = ?", (position,))
+        remove_words(change, position, place, MESSAGE, words)
+    remove_vectors(change.db, position, place.user)
+    change.db.execute("DELETE FROM message WHERE position = ?", (position,))
 
 
 def _remove_rest(change: Change, level: str, place: scopes.Place, derived: set[int]) -> tuple[int, int, int]:
     db = change.db
     for queries in _INSIDE.values():
         derived.update(row[0] for row in scopes.rows(db, queries[level], (place.id,)))
-    records, items = remove_records(db, derived), remove_items(db, derived)
+    records, items = remove_records(db, derived), remove_items(change, derived)
     db.execute(_JOBS[level], (place.id,))
     jobs = db.changes()
     for queries in (_HEADS, _ERASED, _SCOPES):

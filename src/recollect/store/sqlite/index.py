@@ -134,7 +134,7 @@ class SqliteIndex:
             if place is None:
                 return 0
             change.erased = True
-            return remove_items(change.db, set(_positions(change.db, scope, place, kind, ids)))
+            return remove_items(change, set(_positions(change.db, scope, place, kind, ids)))
 
         return self._database.write(work)
 

@@ -44,14 +44,14 @@ def put_item(change: Change, place: scopes.Place, item: Item, body: bytes, words
         "SELECT position FROM item WHERE scope = ? AND kind = ? AND id = ?", (place.id, item.kind, item.id)
     ).fetchone()
     if known is not None:
-        remove_items(change.db, {known[0]})
+        remove_items(change, {known[0]})
     position = change.next()
     at = None if item.at is None else codec.micros(item.at)
     row = (position, place.id, item.kind, item.id, at, item.role, zlib.crc32(body), body)
     change.db.execute(_PUT, row)
     add_sources(change.db, item.sources, place.id, position)
     if words:
-        add_words(change.db, position, place, item.kind, words)
+        add_words(change, position, place, item.kind, words)
 
 
 def add_sources(db: apsw.Connection, sources: Iterable[str], scope: int, position: int) -> None:
@@ -60,16 +60,16 @@ def add_sources(db: apsw.Connection, sources: Iterable[str], scope: int, positio
         db.execute(_SOURCE, (source, scope, position))
 
 
-def remove_items(db: apsw.Connection, positions: set[int]) -> int:
+def remove_items(change: Change, positions: set[int]) -> int:
     """How many of these positions were items, now gone."""
-    gone = 0
+    db, gone = change.db, 0
     for position in positions:
         row = db.execute(_ROW, (position,)).fetchone()
         if row is None:
             continue
         kind, _, body, *place = row
         if words := message_words(codec.from_bytes(body)["text"]):
-            remove_words(db, position, scopes.Place(*place), kind, words)
+            remove_words(change, position, scopes.Place(*place), kind, words)
         remove_vectors(db, position, place[1])
         db.execute("DELETE FROM item WHERE position = ?", (position,))
         db.execute("DELETE FROM source WHERE position = ?", (position,))

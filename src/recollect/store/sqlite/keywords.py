@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from recollect.store.sqlite.database import Change
 from recollect.store.sqlite.scopes import Place
 from recollect.store.values import Filter
 from recollect.store.words import query_words, words
@@ -13,7 +14,6 @@ from recollect.types import Scope
 if TYPE_CHECKING:
     import apsw
 
-_ADD: Final = "INSERT INTO words (rowid, scope, text) VALUES (?, ?, ?)"
 _EXPECT: Final = "INSERT INTO temp.should (rowid, scope, text) VALUES (?, ?, ?)"
 _REMOVE: Final = "INSERT INTO words (words, rowid, scope, text) VALUES ('delete', ?, ?, ?)"
 _SEARCH: Final = "SELECT rowid, rank FROM words WHERE words MATCH ? ORDER BY rank, rowid DESC LIMIT ?"
@@ -24,9 +24,9 @@ def message_words(text: str) -> str:
     return " ".join(words(text))
 
 
-def add_words(db: apsw.Connection, position: int, place: Place, kind: str, text: str) -> None:
-    """Makes a position findable by these words."""
-    db.execute(_ADD, (position, _tokens(place, kind), text))
+def add_words(change: Change, position: int, place: Place, kind: str, text: str) -> None:
+    """Makes a position findable by these words once the change is flushed."""
+    change.words.append((position, _tokens(place, kind), text))
 
 
 def expect_words(db: apsw.Connection, position: int, place: Place, kind: str, text: str) -> None:
@@ -34,9 +34,10 @@ def expect_words(db: apsw.Connection, position: int, place: Place, kind: str, te
     db.execute(_EXPECT, (position, _tokens(place, kind), text))
 
 
-def remove_words(db: apsw.Connection, position: int, place: Place, kind: str, text: str) -> None:
+def remove_words(change: Change, position: int, place: Place, kind: str, text: str) -> None:
     """Takes a position out; the words must be the ones it was added with."""
-    db.execute(_REMOVE, (position, _tokens(place, kind), text))
+    change.flush()
+    change.db.execute(_REMOVE, (position, _tokens(place, kind), text))
 
 
 def best_by_words(

@@ -175,7 +175,7 @@ def _append(
         link = codec.chained(link, salt, message.id, body)
         db.execute(_PUT, (position, session, seq, tokens, at, message.role, message.id, link, salt, body))
         if words:
-            add_words(db, position, place, MESSAGE, words)
+            add_words(change, position, place, MESSAGE, words)
         total += tokens
         last = at
         out.append(Entry(scope, seq, position, message, tokens, link))

@@ -46,7 +46,7 @@ class SqliteStore:
 
     def check(self) -> list[Finding]:
         """See `Store.check`."""
-        with self._database.reading() as db:
+        with self._database.fresh() as db:
             return list(doctor.findings(db))
 
     def reindex(self, progress: Progress | None = None) -> int:

@@ -6,15 +6,18 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Protocol
 
+import numpy as np
 import pytest
 
-from recollect.store import Clock, Entry, Record, Store
+from recollect.store import Clock, Entry, Item, Job, Record, Store
 from recollect.types import Message, Scope
 
 ADA = Scope("acme", "ada", "trip")
 ADA_TOO = Scope("acme", "ada", "work")
 BOB = Scope("acme", "bob", "trip")
 RIVAL = Scope("rival", "ada", "trip")
+USER = Scope("acme", "ada")
+EVERYONE = (ADA, ADA_TOO, BOB, RIVAL)
 NOON = datetime(2026, 5, 17, 12, 0, tzinfo=UTC)
 
 HOSTILE_IDS = (
@@ -128,3 +131,24 @@ def found(store: Store, scope: Scope, text: str, **options: Any) -> list[str]:
 def fact(key: str, value: Any, **fields: Any) -> Record:
     """A record of kind fact."""
     return Record("fact", key, value, **fields)
+
+
+def v(*numbers: float) -> Any:
+    """A vector."""
+    return np.array(numbers, np.float32)
+
+
+def nothing(*found: Any) -> None:
+    """Asserts that each is empty."""
+    assert found == ([],) * len(found)
+
+
+def fill(store: Store, scope: Scope) -> None:
+    """One of everything."""
+    store.log.append(scope, [said("zebra one", "m1"), said("zebra two", "m2")], tokens=[2, 3], jobs=[Job("embed")])
+    store.index.embed(scope, "message", "m", {"m1": v(1, 0), "m2": v(0, 1)})
+    store.records.put(scope, [fact("of one", "zebra", sources=("m1",)), fact("of both", "zebra", sources=("m1", "m2"))])
+    store.index.put(
+        scope, [Item("turn", "t1", "zebra turn", sources=("m1",)), Item("turn", "t2", "zebra", sources=("m2",))]
+    )
+    store.index.embed(scope, "turn", "m", {"t1": v(1, 0), "t2": v(0, 1)})

@@ -11,15 +11,25 @@ import pytest
 from recollect.errors import ConfigError
 from recollect.frozen import freeze
 from recollect.store import Filter, Item, Store
-from recollect.testing.stores.base import ADA, ADA_TOO, BOB, NOON, RIVAL, StoreTests, found, said, say
+from recollect.testing.stores.base import ADA, ADA_TOO, BOB, NOON, RIVAL, USER, StoreTests, found, said, say, v
 from recollect.types import Message, Scope, ToolCall
 
-USER = Scope("acme", "ada")
-
-
-def v(*numbers: float) -> Any:
-    """A vector."""
-    return np.array(numbers, np.float32)
+SYNTAX = (
+    *(
+        '"',
+        "'",
+        "apple AND",
+        "NOT apple",
+        "apple*",
+        "text : apple",
+        "(apple",
+        'a"b',
+        "apple NEAR(x",
+        "-apple",
+        "^apple",
+    ),
+    *("apple; DROP TABLE words", "{scope text} : t1", "apple & !pear | <-> :*", "apple%' OR '1'='1"),
+)
 
 
 def near(store: Store, scope: Scope, vector: Any, **options: Any) -> list[str]:
@@ -61,9 +71,7 @@ class KeywordTests(StoreTests):
         say(store, ADA, "plain words")
         assert found(store, ADA, text) == []
 
-    @pytest.mark.parametrize(
-        "text", ['"', "'", "apple AND", "NOT apple", "apple*", "text : apple", "(apple", 'a"b', "apple NEAR(x", "-apple", "^apple", "apple; DROP TABLE words", "{scope text} : t1", "apple & !pear | <-> :*"]
-    )  # fmt: skip
+    @pytest.mark.parametrize("text", SYNTAX)
     def test_nothing_in_a_query_is_syntax(self, store: Store, text: str) -> None:
         say(store, ADA, "apple pie")
         assert found(store, ADA, text) == (["apple pie"] if "apple" in text else [])
@@ -84,7 +92,7 @@ class KeywordTests(StoreTests):
             ("я вчера ездил в Москву", "москву"),
             ("سافرت إلى القاهرة أمس", "القاهرة"),
             ("I love it 🎉 so much", "🎉"),
-            ("ＦＵＬＬ width", "full"),
+            ("\uff26\uff35\uff2c\uff2c width", "full"),
         ],
     )
     def test_other_scripts_are_found(self, store: Store, text: str, asked: str) -> None:

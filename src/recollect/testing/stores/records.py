@@ -8,10 +8,8 @@ import pytest
 
 from recollect.errors import ConfigError, Conflict, NotFound
 from recollect.store import Record, Store
-from recollect.testing.stores.base import ADA, ADA_TOO, BOB, NOON, RIVAL, ManualClock, StoreTests, fact, say
+from recollect.testing.stores.base import ADA, ADA_TOO, BOB, NOON, RIVAL, USER, ManualClock, StoreTests, fact, say
 from recollect.types import Scope
-
-USER = Scope("acme", "ada")
 
 
 class RecordTests(StoreTests):

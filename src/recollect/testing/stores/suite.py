@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from recollect.testing.stores.anything import AnythingTests
+from recollect.testing.stores.erase import EraseTests, TransactionTests
 from recollect.testing.stores.index import KeywordTests, VectorTests
 from recollect.testing.stores.jobs import JobTests
 from recollect.testing.stores.log import LogTests
 from recollect.testing.stores.records import RecordTests
-from recollect.testing.stores.whole import AnythingTests, EraseTests, LastingTests, ThreadTests, TransactionTests
+from recollect.testing.stores.together import LastingTests, ThreadTests
 
 
 class StoreSuite(

@@ -1,0 +1,126 @@
+"""What a store must take, whatever it is given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from recollect.errors import ConfigError, RecollectError, StoreUnavailable
+from recollect.frozen import freeze
+from recollect.store import Erased, Filter, Item, Job, Store
+from recollect.testing.stores.base import (
+    ADA,
+    HOSTILE_IDS,
+    HOSTILE_TEXTS,
+    NOON,
+    StoreTests,
+    fact,
+    found,
+    nothing,
+    said,
+    say,
+    texts,
+    v,
+)
+from recollect.types import Message, Scope, Text, ToolResult
+
+
+class AnythingTests(StoreTests):
+    """Any text comes back exactly, or is refused clearly; nothing reaches across scopes."""
+
+    @pytest.mark.parametrize("text", HOSTILE_TEXTS)
+    def test_any_text_comes_back(self, store: Store, text: str) -> None:
+        messages = [
+            Message("user", text, "1", name=text or None, metadata=freeze({text: text, "nan": [text]})),
+            Message("tool", (ToolResult("c", (Text(text),)),), "2"),
+        ]
+        store.log.append(ADA, messages)
+        kept = [entry.message.replace(at=None, received=None) for entry in store.log.read(ADA)]
+        assert kept == messages
+        store.log.tag(ADA, "1", {text + "tag": text})
+        assert store.log.get(ADA, ["1"])[0].message.metadata[text + "tag"] == text
+        assert store.log.verify(ADA) == []
+
+    @pytest.mark.parametrize("id", HOSTILE_IDS)
+    def test_any_id_names_just_one_thing(self, store: Store, id: str) -> None:
+        scope = Scope(id, id, id)
+        say(store, ADA, "bystander")
+        store.log.append(scope, [said("apple", id)], jobs=[Job(id, key=id)])
+        store.records.put(scope, [fact(id, 1, id=id, origin=id, trust=id, sources=(id,))])
+        store.index.put(scope, [Item(id, id, "apple", sources=(id,))])
+        store.index.embed(scope, id, id, {id: v(1, 0)})
+        assert [entry.message.id for entry in store.log.get(scope, [id])] == [id]
+        assert [record.id for record in store.records.find(Scope(id), kind="fact", key=id)] == [id]
+        assert found(store, Scope(id), "apple") == [id, id]
+        assert found(store, scope, "apple", where=Filter(kinds=(id,))) == [id]
+        assert [match.id for match in store.index.nearest(scope, v(1, 0), id)] == [id]
+        assert [job.scope for job in store.jobs.claim([id], worker=id, tenant=id)] == [scope]
+        assert store.log.erase(Scope(id, id)) == Erased(1, 1, 1, 1)
+        assert texts(store.log.scan(Scope("acme"))) == ["bystander"]
+        assert store.check() == []
+
+    @pytest.mark.parametrize("id", ["", "x" * 1_001, "nul\x00", "half\ud83d", None, 7, b"bytes"])
+    def test_what_can_not_be_an_id_is_refused(self, store: Store, id: Any) -> None:
+        for make in (lambda: Scope(id), lambda: Scope("t", "u", id or ""), lambda: fact(id, 1), lambda: Item("k", id)):
+            with pytest.raises(ConfigError):
+                make()
+        if id:
+            with pytest.raises(ConfigError):
+                store.log.append(ADA, [said("text", id)])
+        assert store.log.read(ADA) == []
+
+    @pytest.mark.parametrize("id", ["x" * 1_001, "nul\x00", "half\ud83d"])
+    def test_asking_for_what_can_not_be_finds_nothing(self, store: Store, id: str) -> None:
+        say(store, ADA, "a")
+        nothing(store.log.get(ADA, [id]), store.records.get(ADA, [id]), store.index.get(ADA, "message", [id]))
+        assert store.log.erase(ADA, [id]) == Erased()
+        assert store.index.embed(ADA, "message", "m", {id: v(1, 0)}) == store.records.delete(ADA, [id]) == 0
+        with pytest.raises(RecollectError):
+            store.log.tag(ADA, id, {"x": 1})
+
+    def test_ids_that_look_alike_differ(self, store: Store) -> None:
+        alike = ["e\u0301", "\u00e9", "E\u0301", "a", "A", "a ", " a", "\uff41", "1", "01", "1.0"]
+        say(store, ADA, *alike)
+        for id in alike:
+            scope = Scope("acme", id, id)
+            store.log.append(scope, [said(id)])
+            assert texts(store.log.read(scope)) == [id]
+        assert texts(store.log.read(ADA)) == alike
+
+    def test_ten_megabytes(self, store: Store) -> None:
+        text = "line of text\n" * 800_000 + "needle"
+        (entry,) = store.log.append(ADA, [said(text, "big")])
+        assert store.log.read(ADA) == [entry]
+        assert entry.message.text == text
+        assert found(store, ADA, "needle") == ["big"]
+        store.log.erase(ADA, ["big"])
+        assert found(store, ADA, "needle") == []
+
+    def test_a_batch_of_five_thousand(self, store: Store) -> None:
+        names = [f"message {number}" for number in range(5_000)]
+        with store.transaction():
+            for start in range(0, 5_000, 1_000):
+                say(store, ADA, *names[start : start + 1_000])
+        assert texts(store.log.read(ADA)) == names
+        assert store.log.sessions(ADA)[0].messages == 5_000
+
+    def test_numbers_survive(self, store: Store) -> None:
+        numbers = [0, -1, 2**53 + 1, 10**30, 0.1, 1e300, -0.0, True, None]
+        store.log.append(ADA, [said("a", "a", metadata=freeze({"numbers": numbers}))])
+        kept = store.log.read(ADA)[0].message.metadata["numbers"]
+        assert [repr(number) for number in kept] == [repr(number) for number in numbers]
+
+    def test_times_survive(self, store: Store) -> None:
+        for number, year in enumerate((1, 1969, 1970, 2026, 9999)):
+            when = NOON.replace(year=year, microsecond=number)
+            store.log.append(ADA, [said("x", str(year), at=when)])
+            assert store.log.get(ADA, [str(year)])[0].message.at == when
+        assert [session.first for session in store.log.sessions(ADA)] == [NOON.replace(year=1, microsecond=0)]
+
+    def test_after_closing_nothing_works_and_closing_again_does(self, store: Store) -> None:
+        store.close()
+        store.close()
+        for call in (lambda: store.log.read(ADA), lambda: say(store, ADA, "a"), lambda: store.jobs.claim(worker="w")):
+            with pytest.raises(StoreUnavailable, match="closed"):
+                call()

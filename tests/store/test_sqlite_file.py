@@ -1,0 +1,314 @@
+"""What only a store in a file can show: its bytes, its schema, its locks, its processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import shutil
+import threading
+from pathlib import Path
+from typing import Any
+
+import apsw
+import numpy as np
+import pytest
+
+from recollect.errors import ConfigError, DiskFull, MigrationError, StoreUnavailable
+from recollect.store import Item, Job, open, words
+from recollect.store.reference import ReferenceStore
+from recollect.store.sqlite import SqliteStore, database, migrate
+from recollect.testing.stores.base import ADA, BOB, USER, fact, fill, found, said, say, texts, v
+from recollect.types import Scope
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "memory.db"
+
+
+def everything_on_disk(path: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in sorted(path.parent.glob(path.name + "*")))
+
+
+def with_raw(path: Path, *statements: str) -> None:
+    db = apsw.Connection(str(path))
+    for statement in statements:
+        db.execute(statement)
+    db.close()
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_erased_text_is_in_no_file(path: Path, whole: bool) -> None:
+    secret = ["Xylophonistin", "Quokkajungen", "東京秘密", "Zwiebelfisch"]
+    endings = [word[3:] for word in words.words(" ".join(secret)) if len(word) > 5]  # FTS5 shares beginnings
+    marks = [text.encode() for text in (*secret, *endings)]
+    with SqliteStore(path) as store:
+        for number in range(300):
+            say(store, BOB, f"bystander {number} talks about this and that")
+        store.log.append(ADA, [said(" ".join(secret), "m", metadata={"who": secret[0]}, name=secret[1])])  # type: ignore[arg-type]
+        store.log.tag(ADA, "m", {"tagged": secret[3]})
+        store.records.put(ADA, [fact(secret[0], secret[1], sources=("m",))])
+        store.index.put(ADA, [Item("turn", secret[0], " ".join(secret), sources=("m",))])
+        found(store, ADA, secret[0])
+        before = everything_on_disk(path)
+        assert all(mark in before for mark in marks)
+        store.log.erase(ADA, None if whole else ["m"])
+        after = everything_on_disk(path)
+        assert [mark for mark in marks if mark in after] == []
+        assert len(store.log.read(BOB)) == 300
+        assert store.check() == []
+
+
+def test_erased_names_are_in_no_file(path: Path) -> None:
+    scope = Scope("acme", "Xylophonistin", "Quokkajungen")
+    with SqliteStore(path) as store:
+        fill(store, scope)
+        store.log.erase(Scope("acme", "Xylophonistin"))
+        assert b"Xylophonistin" not in everything_on_disk(path)
+        assert b"Quokkajungen" not in everything_on_disk(path)
+
+
+def test_a_reader_in_the_way_of_erasure_only_delays_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "SCRUB_MS", 1)
+    with SqliteStore(path) as store:
+        say(store, ADA, "Xylophonistin")
+        reader = apsw.Connection(str(path))
+        reader.execute("BEGIN; SELECT count(*) FROM message").fetchall()
+        store.log.erase(ADA)
+        assert b"Xylophonistin" in everything_on_disk(path)
+        reader.close()
+        say(store, ADA, "next")
+        assert b"Xylophonistin" not in everything_on_disk(path)
+
+
+@pytest.mark.parametrize(
+    ("damage", "part"),
+    [
+        ("UPDATE message SET body = CAST(replace(CAST(body AS TEXT), 'zebra one', 'zebra 0ne') AS BLOB)", "log"),
+        ("UPDATE message SET id = 'other' WHERE seq = 1", "log"),
+        ("UPDATE message SET hash = zeroblob(32) WHERE seq = 2", "log"),
+        ("UPDATE message SET at = at + 1 WHERE seq = 1", "log"),
+        ("UPDATE message SET tokens = 9 WHERE seq = 1", "log"),
+        ("UPDATE message SET tags = x'ff' WHERE seq = 1", "log"),
+        ("DELETE FROM message WHERE seq = 1", "log"),
+        ("DELETE FROM message WHERE seq = 2", "log"),
+        ("UPDATE session SET hash = zeroblob(32)", "log"),
+        ("UPDATE record SET body = CAST(replace(CAST(body AS TEXT), 'zebra', 'zebrb') AS BLOB)", "records"),
+        ("UPDATE item SET body = CAST(replace(CAST(body AS TEXT), 'zebra', 'zebrb') AS BLOB)", "index"),
+        ("UPDATE vector SET data = zeroblob(8) WHERE id = 1", "index"),
+        ("DELETE FROM item", "index"),
+        ("INSERT INTO words (words) VALUES ('delete-all')", "index"),
+        ("INSERT INTO words (rowid, scope, text) VALUES (999, 't1', 'stray')", "index"),
+    ],
+)
+def test_damage_is_reported(path: Path, damage: str, part: str) -> None:
+    with SqliteStore(path) as store:
+        fill(store, ADA)
+        assert store.check() == []
+    with_raw(path, damage)
+    with SqliteStore(path) as store:
+        assert part in {finding.part for finding in store.check()}
+
+
+def test_a_byte_flipped_in_the_keyword_index_is_noticed_or_harmless_and_mended(path: Path) -> None:
+    with SqliteStore(path) as store:
+        fill(store, ADA)
+    db = apsw.Connection(str(path))
+    ((id, block),) = list(
+        db.execute("SELECT id, block FROM words_data WHERE id > 10 ORDER BY length(block) DESC LIMIT 1")
+    )
+    db.close()
+    noticed = 0
+    for place in range(0, len(block), 5):
+        copy = path.with_name(f"{place}.db")
+        shutil.copy(path, copy)
+        flipped = bytearray(block)
+        flipped[place] ^= 0xFF
+        db = apsw.Connection(str(copy))
+        db.execute("UPDATE words_data SET block = ? WHERE id = ?", (bytes(flipped), id))
+        db.close()
+        with SqliteStore(copy, durability="normal") as store:
+            problems = store.check()
+            noticed += bool(problems)
+            assert problems or set(found(store, ADA, "zebra")) == {"m1", "m2", "t1", "t2"}
+            store.reindex()
+            assert store.check() == []
+            assert set(found(store, ADA, "zebra")) == {"m1", "m2", "t1", "t2"}
+    assert noticed > 5
+
+
+def test_a_damaged_vector_is_left_out(path: Path) -> None:
+    with SqliteStore(path) as store:
+        fill(store, ADA)
+    with_raw(path, "UPDATE vector SET data = x'0000803f0000803f' WHERE id = 1")
+    with SqliteStore(path) as store:
+        assert {match.id for match in store.index.nearest(ADA, v(1, 0), "m")} == {"m2", "t1", "t2"}
+
+
+def test_a_newer_file_is_refused_and_untouched(path: Path) -> None:
+    SqliteStore(path).close()
+    with_raw(path, "INSERT INTO migration VALUES (999, 'from the future')")
+    before = path.read_bytes()
+    with pytest.raises(MigrationError, match="999"):
+        SqliteStore(path)
+    assert path.read_bytes() == before
+
+
+def test_a_file_of_something_else_is_refused(path: Path) -> None:
+    with_raw(path, "CREATE TABLE theirs (x)")
+    with pytest.raises(MigrationError, match="something else"):
+        SqliteStore(path)
+    path.write_text("just some text that is no database " * 50)
+    with pytest.raises(Exception, match=str(path)):
+        SqliteStore(path)
+
+
+def test_an_old_engine_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "OLDEST", apsw.SQLITE_VERSION_NUMBER + 1)
+    with pytest.raises(StoreUnavailable, match="apsw"):
+        SqliteStore(path)
+    assert not path.exists()
+
+
+def test_a_migration_that_fails_leaves_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    SqliteStore(path).close()
+    first = migrate.migrations()
+    broken = migrate.Migration(2, "broken", "CREATE TABLE half (x); INSERT INTO nowhere VALUES (1);")
+    monkeypatch.setattr(migrate, "migrations", lambda: (*first, broken))
+    with pytest.raises(Exception, match="nowhere"):
+        SqliteStore(path)
+    good = migrate.Migration(2, "good", "CREATE TABLE half (x);")
+    monkeypatch.setattr(migrate, "migrations", lambda: (*first, good))
+    with SqliteStore(path) as store:
+        say(store, ADA, "a")
+    assert migrate.version(apsw.Connection(str(path))) == 2
+
+
+def test_every_released_schema_opens(tmp_path: Path) -> None:
+    fixtures = sorted(FIXTURES.glob("sqlite_v*.db"))
+    assert len(fixtures) >= 1
+    for fixture in fixtures:
+        shutil.copy(fixture, tmp_path / fixture.name)
+        with SqliteStore(tmp_path / fixture.name) as store:
+            assert store.check() == []
+            assert texts(store.log.read(ADA)) == ["zebra one", "zebra two"]
+            assert len(store.records.find(USER)) == 2
+            assert len(found(store, USER, "zebra")) == len(store.index.nearest(ADA, v(1, 0), "m")) == 4
+            assert [entry.seq for entry in say(store, ADA, "and on")] == [3]
+
+
+def test_changed_word_rules_rebuild_the_keyword_index(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with SqliteStore(path) as store:
+        say(store, ADA, "apple")
+    with_raw(path, "INSERT INTO words (words) VALUES ('delete-all')")
+    monkeypatch.setattr(words, "VERSION", words.VERSION + 1)
+    with SqliteStore(path) as store:
+        assert found(store, ADA, "apple") == ["apple"]
+        assert store.check() == []
+
+
+def test_a_full_disk_stops_writing_only_while_it_is_full(path: Path) -> None:
+    with SqliteStore(path) as store:
+        say(store, ADA, "before")
+        writer = store._database._writer
+        writer.pragma("max_page_count", writer.pragma("page_count") + 3)
+        with pytest.raises(DiskFull, match="room"):
+            store.log.append(ADA, [said("x" * 1_000_000)])
+        assert texts(store.log.read(ADA)) == ["before"]
+        writer.pragma("max_page_count", 2**30)
+        assert [entry.seq for entry in say(store, ADA, "after")] == [2]
+        assert store.check() == []
+
+
+def test_a_file_held_too_long_is_unavailable(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "BUSY_MS", 1)
+    with SqliteStore(path) as store:
+        other = apsw.Connection(str(path))
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreUnavailable, match="busy"):
+            say(store, ADA, "a")
+        assert store.log.read(ADA) == []
+        other.execute("ROLLBACK")
+        other.close()
+        assert [entry.seq for entry in say(store, ADA, "a")] == [1]
+
+
+def test_writers_that_wait_are_committed_together(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commits: list[int] = []
+    commit = database.Change.commit
+    monkeypatch.setattr(database.Change, "commit", lambda change: (commits.append(1), commit(change))[1])
+    with SqliteStore(path) as store:
+        say(store, ADA, "taken")
+        commits.clear()
+        refused: list[Exception] = []
+
+        def work(number: int) -> None:
+            try:
+                store.log.append(ADA, [said(str(number), "taken" if number == 3 else "")])
+            except Exception as error:
+                refused.append(error)
+
+        with store._database._lock:
+            threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+            for thread in threads:
+                thread.start()
+            while len(store._database._queue) < 8:
+                pass
+        for thread in threads:
+            thread.join()
+        assert len(commits) == 1
+        assert len(refused) == 1
+        assert [entry.seq for entry in store.log.read(ADA)] == list(range(1, 9))
+        assert store.check() == []
+
+
+def append_some(path: str, name: str, count: int) -> None:
+    with open(path) as store:
+        for number in range(count):
+            store.log.append(ADA, [said(f"{name} {number}")], jobs=[Job("j", key="k")])
+
+
+def test_many_processes_write_one_file(path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    processes = [context.Process(target=append_some, args=(str(path), str(name), 40)) for name in range(4)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0] * 4
+    with SqliteStore(path) as store:
+        assert [entry.seq for entry in store.log.read(ADA)] == list(range(1, 161))
+        assert len(store.jobs.find(ADA)) == 1
+        assert store.check() == []
+
+
+def test_vectors_beyond_the_cache_are_searched_too(path: Path) -> None:
+    rows = np.random.default_rng(1).standard_normal((300, 8)).astype(np.float32)
+    with SqliteStore(path) as store:
+        store.index.put(ADA, [Item("chunk", str(n), "x") for n in range(300)])
+        store.index.embed(ADA, "chunk", "m", {str(n): rows[n] for n in range(300)})
+        best = [match.id for match in store.index.nearest(ADA, rows[7], "m", 5)]
+        assert best[0] == "7"
+        store.index.cache._limit = 10
+        store.index.cache.clear()
+        assert [match.id for match in store.index.nearest(ADA, rows[7], "m", 5)] == best
+
+
+@pytest.mark.parametrize("url", ["{}", "sqlite:///{}"])
+def test_open_takes_files_and_urls(path: Path, url: str) -> None:
+    with open(url.format(path)) as store:
+        say(store, ADA, "a")
+    assert path.exists()
+    with SqliteStore(path) as store:
+        assert texts(store.log.read(ADA)) == ["a"]
+
+
+def test_open_refuses_what_it_does_not_know(tmp_path: Path) -> None:
+    assert isinstance(open(":memory:"), ReferenceStore)
+    bad: list[tuple[Any, Any]] = [("redis://x", ConfigError), (str(tmp_path / "no" / "dir" / "x.db"), StoreUnavailable)]
+    for url, error in bad:
+        with pytest.raises(error):
+            open(url)
+    with pytest.raises(ConfigError, match="durability"):
+        open(str(tmp_path / "x.db"), durability="maybe")  # type: ignore[arg-type]

@@ -1,0 +1,79 @@
+"""Text as the words it is found by."""
+
+from __future__ import annotations
+
+import re
+
+import apsw
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.store.stem import stem
+from recollect.store.words import COMMON, MAX_QUERY, query_words, words
+
+SYLLABLES = re.findall(
+    "[a-z]+", "con form al iz ation ness ful ly ing ed er est y ies s bl logi ti on ment able e ee ll tt"
+)
+
+
+@given(st.sampled_from(["trav", "kip", "moun"]), st.lists(st.sampled_from(SYLLABLES), max_size=5).map("".join))
+def test_stems_are_those_of_sqlites_porter(start: str, end: str) -> None:
+    word = start + end
+    tokenize = apsw.Connection(":memory:").fts5_tokenizer("porter", ["ascii"])
+    ((theirs,),) = tokenize(word.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False)
+    assert stem(word) == theirs
+
+
+@given(st.text())
+def test_any_text_has_words_that_any_index_can_hold(text: str) -> None:
+    for word in words(text):
+        assert word
+        assert len(word) <= 64
+        assert not any(char.isspace() or char in "\"'\x00" or "\ud800" <= char <= "\udfff" for char in word)
+
+
+@given(st.text(), st.text())
+def test_a_text_is_found_by_its_own_words(text: str, more: str) -> None:
+    asked = query_words(text)
+    assert set(asked) <= set(words(text + "\n" + more))
+    assert len(asked) <= MAX_QUERY
+    assert len(set(asked)) == len(asked)
+
+
+@given(st.text(alphabet="abcé東京 ", max_size=30))
+def test_case_does_not_matter(text: str) -> None:
+    assert words(text.upper()) == words(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        ("Don't stop_me now!", ["don", "t", "stop", "me", "now"]),
+        ("Straße CAFÉ naïve", ["strass", "cafe", "naiv"]),
+        ("東京都", ["東", "京", "都", "東京", "京都"]),
+        ("水", ["水"]),
+        ("iPhone15 v2", ["iphone15", "v2"]),
+        ("👍🏽 ok", ["👍", "🏽", "ok"]),
+        ("दिल्ली", ["दिल्ली"]),
+    ],
+)
+def test_words(text: str, expected: list[str]) -> None:
+    assert words(text) == expected
+
+
+def test_pairs_not_single_characters_are_asked_for() -> None:
+    assert query_words("東京都") == ["東京", "京都"]
+
+
+def test_common_words_are_asked_for_only_alone() -> None:
+    assert query_words("Where is the station?") == ["station"]
+    assert query_words("to be or not to be") == ["to", "be", "or", "not"]
+    assert 130 <= len(COMMON) <= 220
+
+
+def test_a_long_query_keeps_its_longest_words() -> None:
+    asked = query_words(" ".join(["xy" + "z" * (n % 40) + str(n) for n in range(500)]))
+    assert len(asked) == MAX_QUERY
+    assert min(map(len, asked)) > 30
