@@ -29,7 +29,7 @@ _TENANTS: Final = (
     " UNION ALL SELECT tenant, names FROM recollect.records UNION ALL SELECT tenant, names FROM recollect.jobs)"
     " AS every ORDER BY tenant"
 )
-_TEXTS: Final = "SELECT count(*) FROM recollect.items WHERE NOT wordless"
+_TEXTS: Final = "SELECT count(*) FROM recollect.items WHERE length > 0"
 _SETTING: Final = "SELECT value FROM recollect.settings WHERE name = 'words'"
 _SET: Final = (
     "INSERT INTO recollect.settings VALUES ('words', %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
@@ -136,7 +136,7 @@ def _rewrite(db: Connection, tenant: str, after: int) -> tuple[int, int] | None:
     found = [texts_of(item) for item in items]
     db.execute(_MEASURE, (positions, [length for length, _ in found], [not i.text for i in items], key(tenant)))
     insert_words(db, tenant, {position: texts for position, (_, texts) in zip(positions, found, strict=True)})
-    return positions[-1], sum(1 for item in items if item.text)
+    return positions[-1], sum(1 for length, _ in found if length)
 
 
 def _index_vectors(database: Database) -> None:
