@@ -234,6 +234,20 @@ def test_a_file_held_too_long_is_unavailable(path: Path, monkeypatch: pytest.Mon
         assert [entry.seq for entry in say(store, ADA, "a")] == [1]
 
 
+def test_more_writers_than_fit_in_a_batch_are_all_served(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "BATCH", 2)
+    with SqliteStore(path) as store:
+        with store._database._lock:
+            threads = [threading.Thread(target=say, args=(store, ADA, str(number))) for number in range(7)]
+            for thread in threads:
+                thread.start()
+            while len(store._database._queue) < 7:
+                pass
+        for thread in threads:
+            thread.join()
+        assert [entry.seq for entry in store.log.read(ADA)] == list(range(1, 8))
+
+
 def test_writers_that_wait_are_committed_together(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commits: list[int] = []
     commit = database.Change.commit
@@ -261,6 +275,17 @@ def test_writers_that_wait_are_committed_together(path: Path, monkeypatch: pytes
         assert len(refused) == 1
         assert [entry.seq for entry in store.log.read(ADA)] == list(range(1, 9))
         assert store.check() == []
+
+
+def test_what_can_not_be_done_inside_a_transaction_says_so(path: Path) -> None:
+    with SqliteStore(path) as store:
+        store.backup(path.with_name("backup"))
+        with store.transaction():
+            say(store, ADA, "a")
+            for call in (store.close, lambda: store.restore(path.with_name("backup"))):
+                with pytest.raises(ConfigError, match="transaction"):
+                    call()
+        assert texts(store.log.read(ADA)) == ["a"]
 
 
 def append_some(path: str, name: str, count: int) -> None:

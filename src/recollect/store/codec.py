@@ -74,10 +74,10 @@ def storable(id: Any) -> bool:
 
 
 def id_list(ids: Sequence[str]) -> str:
-    """Ids as a JSON list, those that can't exist left out."""
+    """Ids as a JSON list, each once, those that can't exist left out."""
     if isinstance(ids, str):
         raise ConfigError(f"ids={ids!r}: give a list of ids, not one text")
-    return json.dumps([id for id in ids if storable(id)])
+    return json.dumps([id for id in dict.fromkeys(ids) if storable(id)])
 
 
 def arrived(messages: Sequence[Message], now: datetime) -> list[Message]:

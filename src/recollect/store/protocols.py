@@ -14,13 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias
 
 from recollect.store.values import ANY, Entry, Erased, Filter, Finding, Item, Job, JobState, Match, Record, Session
 from recollect.types import Message, Scope
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -61,7 +62,7 @@ class Log(Protocol):
         ...
 
     def get(self, scope: Scope, ids: Sequence[str]) -> list[Entry]:
-        """The entries with these ids in the order asked for; unknown ones are left out."""
+        """The entries with these ids, each once, in the order asked for; unknown ones are left out."""
         ...
 
     def sessions(self, scope: Scope, *, before: int | None = None, limit: int = 100) -> list[Session]:
@@ -122,7 +123,7 @@ class Records(Protocol):
         ...
 
     def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
-        """The records with these ids, superseded or not, in the order asked for."""
+        """The records with these ids, superseded or not, each once, in the order asked for."""
         ...
 
     def history(self, scope: Scope, kind: str, key: str) -> list[Record]:
@@ -159,7 +160,7 @@ class Index(Protocol):
         ...
 
     def get(self, scope: Scope, kind: str, ids: Sequence[str]) -> list[Item]:
-        """The items with these ids in the order asked for."""
+        """The items with these ids, each once, in the order asked for."""
         ...
 
     def missing(self, scope: Scope, model: str, *, kinds: Sequence[str] = (), limit: int = 1_000) -> list[Item]:

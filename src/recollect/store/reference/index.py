@@ -75,7 +75,7 @@ class ReferenceIndex:
         """See `Index.get`."""
         with self._state.reading() as tables:
             inside = _within(tables, scope, Filter((kind,)))
-            return [item for id in ids for item in inside if item.id == id]
+            return [item for id in dict.fromkeys(ids) for item in inside if item.id == id]
 
     def missing(self, scope: Scope, model: str, *, kinds: Sequence[str] = (), limit: int = 1_000) -> list[Item]:
         """See `Index.missing`."""

@@ -67,7 +67,10 @@ class ReferenceLog:
         with self._state.reading() as tables:
             held = [(s, _by_id(tables, s)) for s in _sessions(tables, scope)]
             return [
-                _entry(s, seqs[id], tables.sessions[s][seqs[id] - 1]) for id in ids for s, seqs in held if id in seqs
+                _entry(s, seqs[id], tables.sessions[s][seqs[id] - 1])
+                for id in dict.fromkeys(ids)
+                for s, seqs in held
+                if id in seqs
             ]
 
     def sessions(self, scope: Scope, *, before: int | None = None, limit: int = 100) -> list[Session]:

@@ -67,7 +67,7 @@ class ReferenceRecords:
         """See `Records.get`."""
         with self._state.reading() as tables:
             inside = _within(tables, scope, None, None, False)
-            return [record for id in ids for record in inside if record.id == id]
+            return [record for id in dict.fromkeys(ids) for record in inside if record.id == id]
 
     def history(self, scope: Scope, kind: str, key: str) -> list[Record]:
         """See `Records.history`."""

@@ -16,6 +16,7 @@ from recollect.store.reference.log import ReferenceLog
 from recollect.store.reference.records import ReferenceRecords
 from recollect.store.reference.state import State
 from recollect.store.values import Finding
+from recollect.store.words import words
 from recollect.types import Scope
 
 
@@ -44,7 +45,7 @@ class ReferenceStore:
     def reindex(self, progress: Progress | None = None) -> int:
         """See `Store.reindex`; the reference searches the items themselves, so there is nothing to rebuild."""
         with self._state.reading() as tables:
-            total = sum(1 for item in tables.items.values() if item.text)
+            total = sum(1 for item in tables.items.values() if words(item.text))
         if progress is not None:
             progress(total, total)
         return total

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 import apsw
 
-from recollect.errors import RecollectError, StoreUnavailable
+from recollect.errors import ConfigError, RecollectError, StoreUnavailable
 from recollect.store.protocols import Clock, Durability
 from recollect.store.sqlite import errors, scopes
 from recollect.store.sqlite.migrate import migrate
@@ -175,7 +175,7 @@ class Database:
         request = _Request(work)
         self._queue.append(request)
         with self._lock:
-            if not request.done:
+            while not request.done:
                 self._drain()
         if request.error is not None:
             raise request.error
@@ -303,8 +303,13 @@ class Database:
         finally:
             self._writer.set_busy_timeout(BUSY_MS)
 
+    def _refuse_inside(self, what: str) -> None:
+        if self.in_transaction:
+            raise ConfigError(f"{what} is not possible inside a transaction: end the block first")
+
     def close(self) -> None:
         """Closes every connection; what is being written is finished first."""
+        self._refuse_inside("closing")
         with self._lock:
             if self.closed:
                 return
@@ -315,6 +320,7 @@ class Database:
 
     def replace(self, source: apsw.Connection) -> None:
         """Everything in the file replaced by what the source holds, in one transaction."""
+        self._refuse_inside("restoring")
         with self._lock:
             if self.closed:
                 raise errors.closed(self.path)

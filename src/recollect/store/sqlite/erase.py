@@ -53,7 +53,7 @@ def erase(change: Change, scope: Scope, ids: Sequence[str] | None) -> Erased:
     if ids is None:
         rows = list(scopes.rows(change.db, _ALL[level], (place.id,)))
     else:
-        wanted = codec.id_list(list(dict.fromkeys(ids)))
+        wanted = codec.id_list(ids)
         rows = list(scopes.rows(change.db, _SOME[level], (place.id, wanted)))
     change.erased = True
     derived: set[int] = set()

@@ -10,7 +10,7 @@ from recollect.store import codec
 from recollect.store.sqlite import scopes
 from recollect.store.sqlite.cache import NEVER, Rows, VectorCache
 from recollect.store.sqlite.database import Change, Database
-from recollect.store.sqlite.items import encode_item, found_at, items_at, put_item, remove_items
+from recollect.store.sqlite.items import bare_items_at, encode_item, items_at, names_at, put_item, remove_items
 from recollect.store.sqlite.keywords import best_by_words, message_words
 from recollect.store.sqlite.vectors import find_model, find_thing, make_model, put_vector
 from recollect.store.values import ANY, MESSAGE, Filter, Item, Match
@@ -81,8 +81,9 @@ class SqliteIndex:
             place = scopes.find(db, scope)
             if place is None:
                 return []
-            ranked = best_by_words(db, scope, place, text, where, -1 if _picky(where) else k)
-            return _matches(db, ranked, where, k)
+            picky = _picky(where)
+            ranked = best_by_words(db, scope, place, text, where, -1 if picky else k)
+            return _matches(db, ranked, where if picky else None, k)
 
     def nearest(self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
         """See `Index.nearest`."""
@@ -96,11 +97,12 @@ class SqliteIndex:
             check_length(model, known[1], len(asked))
             cache = VectorCache() if self._database.in_transaction else self.cache
             level = scopes.level(scope, where.exact)
-            owners = list(scopes.rows(db, _OWNERS[level], (place.id,)))
+            owners = list(scopes.rows(db, _OWNERS[level], (place.id,))) if level == "tenant" else [(place.user,)]
             only = place.id if level == "exact" else None
             blocks = (block for (owner,) in owners for block in cache.rows(db, owner, *known))
             scored = [_scored(block, asked, only, where) for block in blocks]
-            return _matches(db, _ranked(scored, None if where.metadata else k), where, k)
+            picky = bool(where.metadata)
+            return _matches(db, _ranked(scored, None if picky else k), where if picky else None, k)
 
     def get(self, scope: Scope, kind: str, ids: Sequence[str]) -> list[Item]:
         """See `Index.get`."""
@@ -186,17 +188,21 @@ def _picky(where: Filter) -> bool:
     return bool(where.since or where.before or where.roles or where.metadata or where.as_of is not None)
 
 
-def _matches(db: apsw.Connection, ranked: Iterator[tuple[int, float]], where: Filter, k: int) -> list[Match]:
+def _matches(db: apsw.Connection, ranked: Iterator[tuple[int, float]], where: Filter | None, k: int) -> list[Match]:
+    """The first k of the ranked positions, those that do not pass left out where there is a filter."""
     out: list[Match] = []
     for batch in _batches(ranked):
-        found = found_at(db, [position for position, _ in batch], bool(where.metadata))
-        for position, score in batch:
-            item = found.get(position)
-            if item is not None and item.scope is not None and where.passes(item):
-                out.append(Match(item.scope, item.kind, item.id, score))
-                if len(out) == k:
-                    return out
-    return out
+        positions = [position for position, _ in batch]
+        found = names_at(db, positions) if where is None else _passing(db, positions, where)
+        out += [Match(*found[position], score) for position, score in batch if position in found]
+        if len(out) >= k:
+            break
+    return out[:k]
+
+
+def _passing(db: apsw.Connection, positions: list[int], where: Filter) -> dict[int, tuple[Scope, str, str]]:
+    found = items_at(db, positions).items() if where.metadata else bare_items_at(db, positions).items()
+    return {place: (item.scope, item.kind, item.id) for place, item in found if item.scope and where.passes(item)}
 
 
 def _scored(
@@ -205,6 +211,8 @@ def _scored(
     import numpy as np
 
     scores = rows.unit @ asked
+    if only is None and where == ANY:
+        return scores, rows.position
     keep = np.ones(len(scores), bool) if only is None else rows.scope == only
     if where.kinds:
         keep &= np.isin(rows.kind, where.kinds)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -79,16 +80,22 @@ def remove_items(change: Change, positions: set[int]) -> int:
 
 def items_at(db: apsw.Connection, positions: Sequence[int]) -> dict[int, Item]:
     """The items at these positions, messages included."""
-    rows = db.execute(_AT, (codec.to_bytes(list(positions)).decode(),))
+    rows = scopes.rows(db, _AT, (json.dumps(positions),))
     return {row[0]: _item(row) for row in rows}
 
 
-def found_at(db: apsw.Connection, positions: Sequence[int], metadata: bool) -> dict[int, Item]:
-    """The same without their texts, which is faster; their metadata only if asked for."""
-    if metadata:
-        return items_at(db, positions)
-    rows = db.execute(_FOUND, (codec.to_bytes(list(positions)).decode(),))
-    return {row[0]: _bare(row) for row in rows}
+def names_at(db: apsw.Connection, positions: Sequence[int]) -> dict[int, tuple[Scope, str, str]]:
+    """Scope, kind and id of what is at these positions."""
+    return {row[0]: (scopes.named(*row[5:]), row[1], row[2]) for row in _rows_at(db, positions)}
+
+
+def bare_items_at(db: apsw.Connection, positions: Sequence[int]) -> dict[int, Item]:
+    """The items at these positions without texts and metadata, which is faster."""
+    return {row[0]: _bare(row) for row in _rows_at(db, positions)}
+
+
+def _rows_at(db: apsw.Connection, positions: Sequence[int]) -> Iterator[Any]:
+    return scopes.rows(db, _FOUND, (json.dumps(positions),))
 
 
 def _bare(row: Sequence[Any]) -> Item:

@@ -163,7 +163,7 @@ def _append(
     session = place.id
     db = change.db
     head = db.execute(_HEAD, (session,)).fetchone()
-    seq, link, count, total, first = head or (0, codec.START, 0, 0, ready[0].at)
+    seq, link, count, total, first = head or (0, codec.START, 0, 0, None)
     out: list[Entry] = []
     started = seq
     for given, message, tokens, at, body, words in ready:
@@ -177,7 +177,7 @@ def _append(
         if words:
             add_words(change, position, place, MESSAGE, words)
         total += tokens
-        last = at
+        first, last = at if first is None else first, at
         out.append(Entry(scope, seq, position, message, tokens, link))
     if seq > started:
         db.execute(_PUT_HEAD, (session, seq, link, position, count + seq - started, total, first, last))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from recollect.types import Scope
@@ -68,6 +69,7 @@ def make(db: apsw.Connection, scope: Scope) -> Place:
     return Place(id, user, tenant)
 
 
+@lru_cache(maxsize=10_000)
 def named(tenant: str, user: str, session: str) -> Scope:
     """The scope of a row."""
     return Scope(tenant, user or None, session or None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING, Final
 
+from recollect.store.sqlite import scopes
 from recollect.store.sqlite.scopes import Place
 from recollect.store.vectors import check_length
 
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from recollect.store.protocols import Vector
 
 _MODEL: Final = "SELECT id, size FROM model WHERE tenant = ? AND name = ?"
+_USED_MODEL: Final = (
+    "SELECT id, size FROM model WHERE tenant = ? AND name = ?"
+    " AND EXISTS (SELECT 1 FROM vector WHERE vector.model = model.id)"
+)
 _FIND: Final = {
     True: "SELECT position, at, role FROM message WHERE id = ?2 AND session = ?1",
     False: "SELECT position, at, role FROM item WHERE scope = ?1 AND kind = ?3 AND id = ?2",
@@ -27,10 +32,8 @@ _CHANGED: Final = "UPDATE scope SET changes = changes + 1 WHERE id = ?"
 
 def find_model(db: apsw.Connection, tenant: int, name: str) -> tuple[int, int] | None:
     """The model's row and the length of its vectors, if it has any."""
-    row = db.execute(_MODEL, (tenant, name)).fetchone()
-    if row is None or db.execute("SELECT 1 FROM vector WHERE model = ? LIMIT 1", (row[0],)).fetchone() is None:
-        return None
-    return int(row[0]), int(row[1])
+    row = next(scopes.rows(db, _USED_MODEL, (tenant, name)), None)
+    return None if row is None else (row[0], row[1])
 
 
 def make_model(db: apsw.Connection, tenant: int, name: str, size: int) -> int:

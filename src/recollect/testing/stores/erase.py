@@ -60,6 +60,10 @@ class EraseTests(StoreTests):
         store.log.erase(ADA, ["b"])
         (session,) = store.log.sessions(USER)
         assert (session.messages, session.tokens, session.first, session.last) == (0, 0, None, None)
+        clock.forward(hours=1)
+        say(store, ADA, "c", "d")
+        (session,) = store.log.sessions(USER)
+        assert (session.messages, session.first, session.last) == (2, clock.now, clock.now)
 
     def test_an_erased_id_is_free_again(self, store: Store) -> None:
         say(store, ADA, "a")
