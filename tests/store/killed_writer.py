@@ -10,6 +10,7 @@ from recollect.store.postgres import PostgresStore
 from recollect.types import Message, Scope
 
 WRITERS = 4
+LOCK = threading.Lock()
 
 
 def write(store: PostgresStore, name: str, stop: threading.Event) -> None:
@@ -25,8 +26,9 @@ def write(store: PostgresStore, name: str, stop: threading.Event) -> None:
             except StoreUnavailable:
                 continue
             break
-        for entry in entries:
-            print(entry.scope.session, entry.seq, entry.message.id, flush=True)
+        with LOCK:
+            sys.stdout.writelines(f"{entry.scope.session} {entry.seq} {entry.message.id}\n" for entry in entries)
+            sys.stdout.flush()
 
 
 def main(url: str, process: str) -> None:

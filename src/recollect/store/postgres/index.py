@@ -10,7 +10,7 @@ from recollect.store import codec
 from recollect.store.postgres.database import Database, rows
 from recollect.store.postgres.driver import Connection
 from recollect.store.postgres.items import COLUMNS, SOURCE, Prepared, encode_item, insert, item_from, passing
-from recollect.store.postgres.keys import inside, key, keys
+from recollect.store.postgres.keys import in_order, inside, key, keys
 from recollect.store.postgres.search import search
 from recollect.store.postgres.vectors import ByteVectors, PgVectors, Vectors
 from recollect.store.values import ANY, Filter, Item, Match
@@ -19,15 +19,23 @@ from recollect.store.words import words
 from recollect.types import Scope, check_id
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from recollect.store.protocols import Vector
 
 _POSITIONS: Final = "SELECT nextval('recollect.positions') FROM generate_series(1, %s)"
 _THESE: Final = "AND (kind, id) IN (SELECT * FROM unnest(%(kinds)s::text[], %(ids)s::text[]))"
 _DELETE: Final = "DELETE FROM recollect.items WHERE"
-_MISSING: Final = (
-    "AND NOT items.wordless AND NOT EXISTS (SELECT FROM recollect.vectors WHERE vectors.tenant = items.tenant"
-    " AND vectors.model = %(model)s AND vectors.owner = items.owner AND vectors.session = items.session"
-    " AND vectors.position = items.position) ORDER BY items.position LIMIT %(limit)s"
+_ITS: Final = (
+    " FROM recollect.vectors WHERE vectors.tenant = items.tenant AND vectors.model = %(model)s"
+    " AND vectors.owner = items.owner AND vectors.session = items.session AND vectors.position = items.position"
+)
+_MISSING: Final = "".join(
+    ("AND NOT items.wordless AND NOT EXISTS (SELECT", _ITS, ") ORDER BY items.position LIMIT %(limit)s")
+)
+_AFTER: Final = "".join(
+    (" AND items.position > %(after)s AND EXISTS (SELECT", _ITS, ") ORDER BY items.position LIMIT %(limit)s")
 )
 _DROP: Final = "DELETE FROM recollect.vectors WHERE"
 
@@ -76,13 +84,24 @@ class PostgresIndex:
         clauses = f"{condition} AND items.kind = %(kind)s AND items.id = ANY(%(ids)s) ORDER BY items.position"
         known |= {"kind": key(kind), "ids": keys(ids)}
         found = self._found(scope, clauses, known) if codec.storable(kind) else []
-        return [item for id in ids for item in found if item.id == id]
+        return in_order(ids, found, lambda item: item.id)
 
     def missing(self, scope: Scope, model: str, *, kinds: Sequence[str] = (), limit: int = 1_000) -> list[Item]:
         """See `Index.missing`."""
         codec.check_count("limit", limit, 1)
         condition, known = passing(scope, Filter(tuple(kinds)))
         return self._found(scope, f"{condition} {_MISSING}", known | {"model": _key(model), "limit": min(limit, 2**62)})
+
+    def embedded(
+        self, scope: Scope, model: str, *, after: int = 0, limit: int = 1_000
+    ) -> list[tuple[Item, NDArray[np.float32]]]:
+        """See `Index.embedded`."""
+        codec.check_range(after, None, limit)
+        condition, known = inside(scope, "items")
+        query = "".join(("SELECT", COLUMNS, ", (SELECT vector", _ITS, ")", SOURCE, condition, _AFTER))
+        known |= {"model": _key(model), "after": min(after, 2**62), "limit": min(limit, 2**62)}
+        found = self._database.read(scope.tenant, lambda db: rows(db, query, known))
+        return [(item_from(scope.tenant, row[:-1]), self._vectors.read(row[-1])) for row in found]
 
     def delete(self, scope: Scope, kind: str, ids: Sequence[str]) -> int:
         """See `Index.delete`."""

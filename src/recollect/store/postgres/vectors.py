@@ -82,6 +82,10 @@ class Vectors(Protocol):
         """The k items whose vectors point most nearly the same way."""
         ...
 
+    def read(self, data: bytes) -> Row:
+        """The row of a column's bytes."""
+        ...
+
 
 class PgVectors:
     """Vectors in pgvector's type."""
@@ -108,6 +112,12 @@ class PgVectors:
         query = " ".join(parts).replace("<length>", str(len(asked)))
         return matches(scope, rows(db, query, known | {"asked": _text(asked), "k": min(k, 2**62)}))
 
+    def read(self, data: bytes) -> Row:
+        """See `Vectors.read`; pgvector sends two numbers of two bytes before the row."""
+        import numpy as np
+
+        return np.frombuffer(data, ">f4", offset=4).astype(np.float32)
+
 
 class ByteVectors:
     """Vectors as bytes, for a server without pgvector: every one in the scope is fetched and compared."""
@@ -126,6 +136,12 @@ class ByteVectors:
         best = _compared(db, " ".join((_BYTES, source)), known, asked, k)
         found = {"positions": [position for _, position in best], "away": [-score for score, _ in best]}
         return matches(scope, rows(db, " ".join((_GIVEN, _FOUND)), known | found))
+
+    def read(self, data: bytes) -> Row:
+        """See `Vectors.read`."""
+        import numpy as np
+
+        return np.frombuffer(data, "<f4").astype(np.float32)
 
 
 def _compared(db: Connection, query: str, known: dict[str, Any], asked: Row, k: int) -> list[tuple[float, int]]:
