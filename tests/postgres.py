@@ -122,11 +122,17 @@ class Databases:
         """The address of a new database with or without pgvector, dropped at the end."""
         if pgvector and not self.pgvector:
             pytest.skip("the pgvector of this server does not run on this processor; set RECOLLECT_TEST_POSTGRES")
+        with self.bare() as url:
+            if not pgvector:
+                self._without_pgvector(url)
+            yield url
+
+    @contextmanager
+    def bare(self) -> Iterator[str]:
+        """The address of a new database without a store, for the first step to be taken in."""
         name = f"recollect_{os.getpid()}_{next(_numbers)}"
         self._admin(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE} OWNER {ROLE}")
         try:
-            if not pgvector:
-                self._without_pgvector(name)
             yield self.url(name)
         finally:
             self._admin(f"DROP DATABASE {name} WITH (FORCE)")
@@ -137,15 +143,17 @@ class Databases:
 
         return make_conninfo(self.address, user=ROLE, password=ROLE, dbname=name)
 
-    def _without_pgvector(self, name: str) -> None:
+    def _without_pgvector(self, url: str) -> None:
+        from psycopg.conninfo import conninfo_to_dict
+
         from recollect.store.postgres import PostgresStore
 
-        PostgresStore(self.url(name)).close()
+        PostgresStore(url).close()
         self._admin(
             "ALTER TABLE recollect.vectors DROP COLUMN vector",
             "ALTER TABLE recollect.vectors ADD COLUMN vector bytea NOT NULL",
             "DROP EXTENSION vector",
-            dbname=name,
+            dbname=str(conninfo_to_dict(url)["dbname"]),
         )
 
     def _computes(self) -> bool:

@@ -10,13 +10,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from recollect.store import Clock
+from recollect.store.postgres import PostgresStore
 from recollect.testing import StoreSuite
 from recollect.testing.stores.base import OpenStore
 from recollect.testing.stores.machine import StoreMachine
 from tests.postgres import emptied
-
-pytest.importorskip("psycopg", reason="the extra 'postgres' is not installed")
-from recollect.store.postgres import PostgresStore
 
 
 class TestPostgres(StoreSuite):

@@ -11,7 +11,8 @@ from recollect.errors import MigrationError
 from recollect.store.postgres.driver import Connection
 from recollect.store.postgres.keys import number
 
-_THERE: Final = "SELECT to_regclass('recollect.migrations') IS NOT NULL"
+# Read from the catalog's table: to_regclass may still remember the answer from before the lock was waited for.
+_THERE: Final = "SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = 'recollect' AND tablename = 'migrations')"
 _VERSION: Final = "SELECT coalesce(max(number), 0) FROM recollect.migrations"
 _START: Final = (
     "CREATE SCHEMA IF NOT EXISTS recollect; CREATE TABLE recollect.migrations (number integer PRIMARY KEY, name text)"
