@@ -45,18 +45,31 @@ __all__ = [
 ]
 
 
-def open(url: str, *, durability: Durability = "full", clock: Clock = utc_now) -> Store:
+def open(url: str, *, index: str | None = None, durability: Durability = "full", clock: Clock = utc_now) -> Store:
     """The store at a url: `memory.db` or `sqlite:///memory.db`, `postgresql://…`, `:memory:` for one that is not kept.
 
     `full` durability survives a power cut; `normal` is faster, and one may lose the last moments' writes.
+    `index` names another engine for vectors beside it: `chroma:///folder`, or `chroma://host:port` for a server.
     """
+    if index is None:
+        return _opened(url, durability, clock)
+    if not index.startswith("chroma://"):
+        raise ConfigError(f"index={index!r}: give chroma:///folder or chroma://host:port")
+    from recollect.store.chroma import ChromaStore
+
+    return ChromaStore(_opened(url, durability, clock), index)
+
+
+def _opened(url: str, durability: Durability, clock: Clock) -> Store:
     if url in (":memory:", "memory:"):
         from recollect.store.reference import ReferenceStore
 
         return ReferenceStore(clock)
     scheme, found, rest = url.partition("://")
     if found and scheme in ("postgresql", "postgres"):
-        raise ConfigError("PostgreSQL is not there yet")
+        from recollect.store.postgres import PostgresStore
+
+        return PostgresStore(url, durability, clock)
     if found and scheme != "sqlite":
         raise ConfigError(f"{scheme}:// is not a store: give a file, sqlite:///file, postgresql://… or :memory:")
     from recollect.store.sqlite import SqliteStore

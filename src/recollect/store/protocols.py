@@ -167,6 +167,12 @@ class Index(Protocol):
         """Items with text that have no vector of that model yet, by position."""
         ...
 
+    def embedded(
+        self, scope: Scope, model: str, *, after: int = 0, limit: int = 1_000
+    ) -> list[tuple[Item, NDArray[np.float32]]]:
+        """Items after position `after` that have a vector of that model, with its direction, by position."""
+        ...
+
     def delete(self, scope: Scope, kind: str, ids: Sequence[str]) -> int:
         """How many items are gone; messages leave the index by `Log.erase` alone."""
         ...

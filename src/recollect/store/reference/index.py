@@ -17,6 +17,9 @@ from recollect.store.words import query_words, words
 from recollect.types import Scope, check_id
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from recollect.store.protocols import Vector
 
 
@@ -84,6 +87,16 @@ class ReferenceIndex:
             held = tables.vectors.get(model, {})
             inside = _within(tables, scope, Filter(tuple(kinds)))
             return [item for item in inside if item.text and _key(item) not in held][:limit]
+
+    def embedded(
+        self, scope: Scope, model: str, *, after: int = 0, limit: int = 1_000
+    ) -> list[tuple[Item, NDArray[np.float32]]]:
+        """See `Index.embedded`."""
+        codec.check_range(after, None, limit)
+        with self._state.reading() as tables:
+            held = tables.vectors.get(model, {})
+            inside = [item for item in _within(tables, scope, ANY) if item.position > after and _key(item) in held]
+            return [(item, unit(held[_key(item)])) for item in inside[:limit]]
 
     def delete(self, scope: Scope, kind: str, ids: Sequence[str]) -> int:
         """See `Index.delete`."""

@@ -12,7 +12,7 @@ from recollect.store.sqlite.cache import Asked, VectorCache
 from recollect.store.sqlite.database import Change, Database
 from recollect.store.sqlite.items import bare_items_at, encode_item, items_at, names_at, put_item, remove_items
 from recollect.store.sqlite.keywords import best_by_words, message_words
-from recollect.store.sqlite.vectors import find_model, find_thing, make_model, put_vector
+from recollect.store.sqlite.vectors import embedded, find_model, find_thing, make_model, put_vector
 from recollect.store.values import ANY, MESSAGE, Filter, Item, Match
 from recollect.store.vectors import check_length, checked, unit
 from recollect.types import Scope, check_id
@@ -126,6 +126,20 @@ class SqliteIndex:
             bounds = (place.id, known[0] if known else 0, codec.id_list(wanted))
             rows = db.execute(_MISSING[scopes.level(scope)], bounds)
             return list(itertools.islice(_with_text(db, rows), limit))
+
+    def embedded(
+        self, scope: Scope, model: str, *, after: int = 0, limit: int = 1_000
+    ) -> list[tuple[Item, NDArray[np.float32]]]:
+        """See `Index.embedded`."""
+        codec.check_range(after, None, limit)
+        with self._database.reading() as db:
+            place = scopes.find(db, scope)
+            known = None if place is None else find_model(db, place.tenant, model)
+            if place is None or known is None:
+                return []
+            rows = embedded(db, scope, place, known, after, limit)
+            found = items_at(db, list(rows))
+            return [(found[position], row) for position, row in rows.items() if position in found]
 
     def delete(self, scope: Scope, kind: str, ids: Sequence[str]) -> int:
         """See `Index.delete`."""

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Final
 from recollect.store import codec
 from recollect.store.sqlite import scopes
 from recollect.store.sqlite.scopes import Place
-from recollect.store.vectors import check_length
+from recollect.store.vectors import check_length, unit
+from recollect.types import Scope
 
 if TYPE_CHECKING:
     import apsw
+    import numpy as np
+    from numpy.typing import NDArray
 
     from recollect.store.protocols import Vector
 
@@ -26,6 +29,9 @@ _FIND: Final = {
 _PUT: Final = (
     "INSERT INTO vector (owner, model, position, scope, kind, at, role, check_sum, data)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_EMBEDDED: Final = scopes.by_scope(
+    "SELECT position, data FROM vector WHERE scope <scope> AND model = ?2 AND position > ?3 ORDER BY position LIMIT ?4"
 )
 _CHANGED: Final = "UPDATE scope SET changes = changes + 1 WHERE id = ?"
 
@@ -77,3 +83,14 @@ def remove_vectors(db: apsw.Connection, position: int, owner: int) -> int:
     if gone:
         db.execute(_CHANGED, (owner,))
     return gone
+
+
+def embedded(
+    db: apsw.Connection, scope: Scope, place: Place, model: tuple[int, int], after: int, limit: int
+) -> dict[int, NDArray[np.float32]]:
+    """The directions of a model's vectors in the scope by position, after one, at most so many."""
+    import numpy as np
+
+    number, size = model
+    rows = scopes.rows(db, _EMBEDDED[scopes.level(scope)], (place.id, number, after, limit))
+    return {position: unit(np.frombuffer(data, np.int8 if len(data) == size else "<f4")) for position, data in rows}

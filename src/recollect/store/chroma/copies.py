@@ -1,0 +1,239 @@
+"""Chroma's collections: one a tenant and model, each a copy of what the store keeps. Chroma is loaded here alone."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import zlib
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from recollect.errors import ConfigError, MissingExtra, StoreUnavailable
+from recollect.store import codec
+from recollect.store.protocols import Store
+from recollect.store.values import Filter, Item
+from recollect.types import Scope
+
+try:
+    import chromadb
+    from chromadb.api.shared_system_client import SharedSystemClient
+    from chromadb.config import Settings
+except ImportError as error:
+    raise MissingExtra("chromadb", "chroma", "an index in Chroma") from error
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Row = NDArray[np.float32]
+
+PAGE: Final = 1_000
+_PREFIX: Final = "recollect-"
+
+
+def connect(url: str) -> Any:
+    """A client for a folder or a server; a folder Chroma can't read is emptied, for it holds only copies."""
+    parts = urlsplit(url)
+    settings = Settings(anonymized_telemetry=False)
+    if parts.hostname:
+        try:
+            return chromadb.HttpClient(host=parts.hostname, port=parts.port or 8000, settings=settings)
+        except Exception as error:
+            raise StoreUnavailable(f"Chroma at {url} can't be reached ({error}); start it and try again") from error
+    folder = Path(parts.path.removeprefix("/"))
+    if not parts.path.removeprefix("/"):
+        raise ConfigError(f"{url} names no folder: give chroma:///folder or chroma://host:port")
+    return _opened(folder, settings)
+
+
+def disconnect(client: Any) -> None:
+    """Closes a client, and the connections to a server that its own `close` forgets."""
+    servers = [getattr(part, "_server", None) for part in (client, getattr(client, "_admin_client", None))]
+    client.close()
+    for server in servers:
+        if (connections := getattr(server, "_session", None)) is not None:
+            connections.close()
+
+
+def _opened(folder: Path, settings: Settings) -> Any:
+    try:
+        client = chromadb.PersistentClient(folder, settings=settings)
+        client.list_collections()
+        return client
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt | SystemExit) or not (folder / "chroma.sqlite3").exists():
+            raise
+    SharedSystemClient.clear_system_cache()
+    shutil.rmtree(folder)
+    return chromadb.PersistentClient(folder, settings=settings)
+
+
+class Copies:
+    """The collections, kept equal to what the store holds.
+
+    The first use of a tenant and model compares the whole copy; from then on each change is copied after
+    its commit. What Chroma could not take is copied by the next comparison.
+    """
+
+    def __init__(self, base: Store, url: str) -> None:
+        self._base = base
+        self._client = connect(url)
+        self._equal: set[tuple[str, str]] = set()
+        self._lock = threading.RLock()
+
+    def close(self) -> None:
+        """Lets go of the folder or the connections."""
+        disconnect(self._client)
+
+    def equal(self, tenant: str, model: str) -> Any:
+        """The collection of the tenant and model, equal to the store; raises where that can't be."""
+        with self._lock:
+            collection = self._collection(tenant, model)
+            if (tenant, model) not in self._equal:
+                self._compare(collection, Scope(tenant), model)
+                self._equal.add((tenant, model))
+            return collection
+
+    def doubt(self, tenant: str | None = None) -> None:
+        """Has copies compared again before their next use: a tenant's, or all."""
+        with self._lock:
+            self._equal = {pair for pair in self._equal if tenant not in (None, pair[0])}
+
+    def put(self, model: str, rows: Sequence[tuple[Item, Row]]) -> None:
+        """Copies vectors that were just taken."""
+        if rows and rows[0][0].scope is not None:
+            _upsert(self._collection(rows[0][0].scope.tenant, model), rows)
+
+    def remove(self, scope: Scope, kind: str, ids: Sequence[str]) -> None:
+        """Takes out what has these ids in the scope, of every model."""
+        known: list[dict[str, Any]] = [{"kind": {"$eq": kind}}, {"id": {"$in": list(ids)}}]
+        for collection, _ in self._of(scope.tenant):
+            collection.delete(where=conditions([*_inside(scope, False), *known]))
+
+    def drop(self, scope: Scope, model: str) -> None:
+        """Takes out a model's vectors in the scope."""
+        collection = self._collection(scope.tenant, model)
+        if scope.user is None:
+            self._client.delete_collection(collection.name)
+        else:
+            collection.delete(where=conditions(_inside(scope, False)))
+
+    def compare(self, tenant: str) -> None:
+        """Makes every copy of the tenant equal to the store."""
+        with self._lock:
+            for collection, model in self._of(tenant):
+                self._compare(collection, Scope(tenant), model)
+
+    def compare_all(self) -> None:
+        """Makes every copy equal to the store."""
+        for tenant in {tenant for _, tenant, _ in self._all()}:
+            self.compare(tenant)
+
+    def differences(self) -> Iterator[tuple[str, str, int]]:
+        """Tenant, model and how many vectors differ, for each copy that is not equal to the store."""
+        for collection, tenant, model in self._all():
+            have, want = _have(collection), _want(self._base, Scope(tenant), model)
+            if count := len(have.items() ^ {place: mark for place, (_, _, mark) in want.items()}.items()):
+                yield tenant, model, count
+
+    def _compare(self, collection: Any, scope: Scope, model: str) -> None:
+        have, want = _have(collection), _want(self._base, scope, model)
+        for page in _pages([place for place in have if place not in want]):
+            collection.delete(ids=page)
+        for page in _pages([(item, row) for place, (item, row, mark) in want.items() if have.get(place) != mark]):
+            _upsert(collection, page)
+
+    def _collection(self, tenant: str, model: str) -> Any:
+        name = _PREFIX + sha256(f"{len(tenant)} {tenant} {model}".encode()).hexdigest()[:40]
+        return self._client.get_or_create_collection(
+            name,
+            metadata={"tenant": tenant, "model": model},
+            configuration={"hnsw": {"space": "ip", "ef_search": 200}},
+            embedding_function=None,
+        )
+
+    def _of(self, tenant: str) -> list[tuple[Any, str]]:
+        return [(collection, model) for collection, owner, model in self._all() if owner == tenant]
+
+    def _all(self) -> Iterator[tuple[Any, str, str]]:
+        for collection in self._client.list_collections():
+            if collection.name.startswith(_PREFIX):
+                yield collection, collection.metadata["tenant"], collection.metadata["model"]
+
+
+def conditions(clauses: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """Chroma's form of these conditions together."""
+    if len(clauses) < 2:
+        return clauses[0] if clauses else None
+    return {"$and": list(clauses)}
+
+
+def passing(scope: Scope, where: Filter) -> dict[str, Any] | None:
+    """Chroma's form of a scope and a filter; metadata is left to the store."""
+    clauses = _inside(scope, where.exact)
+    lists = {"kind": list(where.kinds), "role": list(where.roles)}
+    clauses += [{name: {"$in": values}} for name, values in lists.items() if values]
+    if where.since is not None:
+        clauses.append({"at": {"$gte": codec.micros(where.since)}})
+    if where.before is not None:
+        clauses.append({"at": {"$lt": codec.micros(where.before)}})
+    if where.as_of is not None:
+        clauses.append({"position": {"$lte": min(where.as_of, 2**62)}})
+    return conditions(clauses)
+
+
+def _inside(scope: Scope, exact: bool) -> list[dict[str, Any]]:
+    clauses: list[dict[str, Any]] = []
+    if exact or scope.user is not None:
+        clauses.append({"user": {"$eq": scope.user or ""}})
+    if exact or scope.session is not None:
+        clauses.append({"session": {"$eq": scope.session or ""}})
+    return clauses
+
+
+def _upsert(collection: Any, rows: Sequence[tuple[Item, Row]]) -> None:
+    for page in _pages(rows):
+        collection.upsert(
+            ids=[str(item.position) for item, _ in page],
+            embeddings=[row for _, row in page],
+            metadatas=[_about(item, row) for item, row in page],
+        )
+
+
+def _about(item: Item, row: Row) -> dict[str, Any]:
+    assert item.scope is not None
+    about: dict[str, Any] = {"user": item.scope.user or "", "session": item.scope.session or "", "kind": item.kind}
+    about |= {"id": item.id, "position": item.position, "mark": _mark(row)}
+    if item.role is not None:
+        about["role"] = item.role
+    if item.at is not None:
+        about["at"] = codec.micros(item.at)
+    return about
+
+
+def _mark(row: Row) -> int:
+    return zlib.crc32(row.tobytes())
+
+
+def _have(collection: Any) -> dict[str, int]:
+    found: dict[str, int] = {}
+    while (page := collection.get(limit=PAGE, offset=len(found), include=["metadatas"]))["ids"]:
+        found |= {id: about["mark"] for id, about in zip(page["ids"], page["metadatas"], strict=True)}
+    return found
+
+
+def _want(base: Store, scope: Scope, model: str) -> dict[str, tuple[Item, Row, int]]:
+    found: dict[str, tuple[Item, Row, int]] = {}
+    after = 0
+    while page := base.index.embedded(scope, model, after=after, limit=PAGE):
+        found |= {str(item.position): (item, row, _mark(row)) for item, row in page}
+        after = page[-1][0].position
+    return found
+
+
+def _pages(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    for start in range(0, len(values), PAGE):
+        yield values[start : start + PAGE]

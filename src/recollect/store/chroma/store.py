@@ -1,0 +1,225 @@
+"""A store whose vectors are searched by Chroma."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from recollect.store import codec
+from recollect.store.chroma.copies import Copies, passing
+from recollect.store.protocols import Index, Log, Progress, Store
+from recollect.store.values import ANY, Erased, Filter, Finding, Item, Match
+from recollect.store.vectors import check_length, checked, unit
+from recollect.types import Scope
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from recollect.store.protocols import Vector
+
+_LOGGER: Final = logging.getLogger(__name__)
+
+
+class After:
+    """What is to be copied once the store has committed; nothing of it happens where a block is undone."""
+
+    def __init__(self, copies: Copies) -> None:
+        self._copies = copies
+        self._mine = threading.local()
+
+    @property
+    def waiting(self) -> list[tuple[str, Callable[[], None]]] | None:
+        """This thread's list, inside a transaction."""
+        found: list[tuple[str, Callable[[], None]]] | None = getattr(self._mine, "waiting", None)
+        return found
+
+    def do(self, tenant: str, copy: Callable[[], None]) -> None:
+        """Copies now, or at the end of this thread's transaction; what fails makes the tenant's copies doubtful."""
+        if self.waiting is not None:
+            self.waiting.append((tenant, copy))
+            return
+        try:
+            copy()
+        except Exception as error:
+            _LOGGER.warning("Chroma could not be changed and is compared again before its next use: %s", error)
+            self._copies.doubt(tenant)
+
+    @contextmanager
+    def block(self) -> Iterator[None]:
+        """Holds back what is to be copied until the block has ended well."""
+        if self.waiting is not None:
+            yield
+            return
+        done: list[tuple[str, Callable[[], None]]] = []
+        self._mine.waiting = done
+        try:
+            yield
+        finally:
+            self._mine.waiting = None
+        for tenant, copy in done:
+            self.do(tenant, copy)
+
+
+class ChromaLog:
+    """The log of the store beside; what it erases leaves Chroma too."""
+
+    def __init__(self, base: Log, copies: Copies, after: After) -> None:
+        self._base, self._copies, self._after = base, copies, after
+        self.append, self.read, self.scan, self.get = base.append, base.read, base.scan, base.get
+        self.sessions, self.tag, self.verify = base.sessions, base.tag, base.verify
+
+    def erase(self, scope: Scope, ids: Sequence[str] | None = None) -> Erased:
+        """See `Log.erase`."""
+        erased = self._base.erase(scope, ids)
+        self._after.do(scope.tenant, lambda: self._copies.compare(scope.tenant))
+        return erased
+
+
+class ChromaIndex:
+    """The index of the store beside, its vectors searched by Chroma."""
+
+    def __init__(self, base: Index, copies: Copies, after: After) -> None:
+        self._base, self._copies, self._after = base, copies, after
+        self.search, self.get, self.missing, self.embedded = base.search, base.get, base.missing, base.embedded
+
+    def put(self, scope: Scope, items: Sequence[Item]) -> None:
+        """See `Index.put`."""
+        self._base.put(scope, items)
+        for kind in {item.kind for item in items}:
+            self._remove(scope, kind, [item.id for item in items if item.kind == kind])
+
+    def embed(self, scope: Scope, kind: str, model: str, vectors: Mapping[str, Vector]) -> int:
+        """See `Index.embed`."""
+        taken = self._base.embed(scope, kind, model, vectors)
+        if taken:
+            items = [item for item in self._base.get(scope, kind, list(vectors)) if item.scope == scope]
+            rows = [(item, unit(checked(vectors[item.id]))) for item in items]
+            self._after.do(scope.tenant, lambda: self._copies.put(model, rows))
+        return taken
+
+    def nearest(self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
+        """See `Index.nearest`; while Chroma can't be used the store beside answers, only slower."""
+        codec.check_count("k", k, 1)
+        asked = unit(checked(vector))
+        some = self._base.embedded(Scope(scope.tenant), model, limit=1)
+        for _, row in some:
+            check_length(model, len(row), len(asked))
+        if not some or self._after.waiting is not None:
+            return self._base.nearest(scope, vector, model, k, where=where)
+        try:
+            return self._nearest(scope, asked, model, k, where)
+        except Exception as error:
+            _LOGGER.warning("Chroma could not be searched, the store beside was: %s", error)
+            self._copies.doubt(scope.tenant)
+            return self._base.nearest(scope, vector, model, k, where=where)
+
+    def delete(self, scope: Scope, kind: str, ids: Sequence[str]) -> int:
+        """See `Index.delete`."""
+        deleted = self._base.delete(scope, kind, ids)
+        self._remove(scope, kind, ids)
+        return deleted
+
+    def drop(self, scope: Scope, model: str) -> int:
+        """See `Index.drop`."""
+        dropped = self._base.drop(scope, model)
+        self._after.do(scope.tenant, lambda: self._copies.drop(scope, model))
+        return dropped
+
+    def _remove(self, scope: Scope, kind: str, ids: Sequence[str]) -> None:
+        if ids:
+            self._after.do(scope.tenant, lambda: self._copies.remove(scope, kind, ids))
+
+    def _nearest(self, scope: Scope, asked: NDArray[np.float32], model: str, k: int, where: Filter) -> list[Match]:
+        collection = self._copies.equal(scope.tenant, model)
+        total, wanted = collection.count(), 2 * k + 16
+        while True:
+            found = collection.query(
+                query_embeddings=[asked],
+                n_results=min(wanted, total),
+                where=passing(scope, where),
+                include=["metadatas", "distances"],
+            )
+            matches = self._checked(scope, where, found["metadatas"][0], found["distances"][0])
+            if len(matches) >= k or len(found["ids"][0]) < wanted:
+                return matches[:k]
+            wanted *= 4
+
+    def _checked(
+        self, scope: Scope, where: Filter, abouts: Sequence[Mapping[str, Any]], distances: Sequence[float]
+    ) -> list[Match]:
+        ids: dict[str, list[str]] = {}
+        for about in abouts:
+            ids.setdefault(about["kind"], []).append(about["id"])
+        items = {item.position: item for kind, some in ids.items() for item in self._base.get(scope, kind, some)}
+        found = [
+            (1 - distance, about["position"], items[about["position"]])
+            for about, distance in zip(abouts, distances, strict=True)
+            if about["position"] in items and where.passes(items[about["position"]])
+        ]
+        best = sorted(found, key=lambda one: one[:2], reverse=True)
+        return [Match(item.scope, item.kind, item.id, score) for score, _, item in best if item.scope is not None]
+
+
+class ChromaStore:
+    """A store that keeps everything in another, and copies the vectors to Chroma to search them there."""
+
+    def __init__(self, base: Store, url: str) -> None:
+        self._base = base
+        self._closed = False
+        try:
+            self._copies = Copies(base, url)
+        except BaseException:
+            base.close()
+            raise
+        self._after = After(self._copies)
+        self.log = ChromaLog(base.log, self._copies, self._after)
+        self.index = ChromaIndex(base.index, self._copies, self._after)
+        self.records, self.jobs = base.records, base.jobs
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """See `Store.transaction`."""
+        with self._after.block(), self._base.transaction():
+            yield
+
+    def check(self) -> list[Finding]:
+        """See `Store.check`."""
+        return self._base.check() + [
+            Finding("index", f"{count} vectors of model {model!r} differ in Chroma", Scope(tenant), fix="run reindex")
+            for tenant, model, count in self._copies.differences()
+        ]
+
+    def reindex(self, progress: Progress | None = None) -> int:
+        """See `Store.reindex`; every copy in Chroma is made equal too."""
+        found = self._base.reindex(progress)
+        self._copies.doubt()
+        self._copies.compare_all()
+        return found
+
+    def backup(self, path: str | Path) -> None:
+        """See `Store.backup`; the copies in Chroma are not needed in it."""
+        self._base.backup(path)
+
+    def restore(self, path: str | Path) -> None:
+        """See `Store.restore`."""
+        self._base.restore(path)
+        self._copies.doubt()
+        self._copies.compare_all()
+
+    def close(self) -> None:
+        """See `Store.close`."""
+        if not self._closed:
+            self._closed = True
+            self._base.close()
+            self._copies.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()

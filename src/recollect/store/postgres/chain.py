@@ -1,0 +1,65 @@
+"""Whether the log is as it was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from recollect.store import codec
+from recollect.store.postgres.database import rows
+from recollect.store.postgres.driver import Connection
+from recollect.store.postgres.keys import inside, named
+from recollect.store.values import Finding
+from recollect.types import Scope
+
+_HEADS: Final = "SELECT owner, session, names, seq, hash, messages, tokens FROM recollect.sessions WHERE"
+_LINKS: Final = (
+    "SELECT seq, hash, salt, id, names, body, tokens, tags FROM recollect.messages WHERE tenant = %s AND owner = %s"
+    " AND session = %s AND seq > %s ORDER BY seq LIMIT 1000"
+)
+_FIX: Final = "restore a backup made before, or erase the session"
+
+
+def verified(db: Connection, scope: Scope) -> Iterator[Finding]:
+    """The first thing that is wrong with each session."""
+    condition, known = inside(scope, "sessions")
+    for owner, session, full, *head in rows(db, " ".join((_HEADS, condition, "ORDER BY owner, session")), known):
+        broken = _first_broken(_links(db, (known["tenant"], owner, session)), head)
+        if broken is not None:
+            where = named(*(codec.from_bytes(full) if full else (scope.tenant, owner, session)))
+            yield Finding("log", broken[1], where, broken[0], _FIX)
+
+
+def _links(db: Connection, at: tuple[str, str, str]) -> Iterator[tuple[Any, ...]]:
+    after = 0
+    while page := rows(db, _LINKS, (*at, after)):
+        yield from page
+        after = page[-1][0]
+
+
+def _first_broken(links: Iterator[tuple[Any, ...]], head: Sequence[Any]) -> tuple[int, str] | None:
+    link, seq, messages, tokens = codec.START, 0, 0, 0
+    for row in links:
+        seq += 1
+        if row[0] != seq:
+            return seq, f"message {seq} is missing"
+        if row[2] is not None:
+            if not _holds(link, row):
+                return seq, f"message {seq} is not as it was written"
+            messages += 1
+            tokens += row[6]
+        link = row[1]
+    if [seq, link] != head[:2]:
+        return seq, "messages are missing at the end of the session"
+    return None if [messages, tokens] == head[2:] else (seq, "the session's totals do not fit its messages")
+
+
+def _holds(before: bytes, row: Sequence[Any]) -> bool:
+    _, link, salt, id, full, body, _, tags = row
+    try:
+        id = codec.from_bytes(full)[3] if full else id
+        codec.decode(id, body)
+        tagged = tags is None or isinstance(codec.from_bytes(tags), dict)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return False
+    return tagged and codec.chained(before, salt, id, body) == link

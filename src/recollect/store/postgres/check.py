@@ -1,0 +1,98 @@
+"""What is wrong with a database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Final
+
+from recollect.store.postgres.chain import verified
+from recollect.store.postgres.database import Database, rows
+from recollect.store.postgres.driver import Connection
+from recollect.store.postgres.keys import key
+from recollect.store.postgres.reindex import large_lengths, pages, tenants, texts_of, unindexed
+from recollect.store.values import Finding, Item
+from recollect.types import Scope
+
+_ROLE: Final = "SELECT current_user FROM pg_roles WHERE rolname = current_user AND (rolsuper OR rolbypassrls)"
+_UNWALLED: Final = (
+    "SELECT relname FROM pg_class WHERE relnamespace = 'recollect'::regnamespace AND relkind = 'r'"
+    " AND relname IN ('sessions', 'messages', 'records', 'items', 'words', 'vectors', 'jobs')"
+    " AND NOT (relrowsecurity AND relforcerowsecurity)"
+)
+_INDEX: Final = "SELECT to_regclass('recollect.vectors_nearest_' || %s) IS NOT NULL"
+_LENGTHS: Final = "SELECT position, length FROM recollect.items WHERE tenant = %s AND position = ANY(%s)"
+_WRONG: Final = (
+    "SELECT position FROM unnest(%(positions)s::bigint[], %(pieces)s::integer[], %(texts)s::text[])"
+    " AS want (position, piece, words)"
+    " FULL JOIN (SELECT * FROM recollect.words WHERE tenant = %(tenant)s AND position = ANY(%(all)s)) AS have"
+    " USING (position, piece) WHERE want.words::tsvector IS DISTINCT FROM have.words"
+)
+_REINDEX: Final = "run reindex"
+
+
+def check(database: Database) -> list[Finding]:
+    """Everything that was found."""
+    found = database.read(None, lambda db: [*_engine(db), *_schema(db), *_nearest(db)])
+    for tenant in tenants(database):
+        found += database.read(tenant, partial(_tenant, tenant=tenant))
+        found += _words(database, tenant)
+    return found
+
+
+def _engine(db: Connection) -> Iterator[Finding]:
+    for (role,) in rows(db, _ROLE):
+        yield Finding(
+            "engine",
+            f"the role {role!r} sees past row-level security, so nothing but the queries keeps tenants apart",
+            fix="connect as a role that is neither superuser nor has BYPASSRLS",
+        )
+
+
+def _schema(db: Connection) -> Iterator[Finding]:
+    for (table,) in rows(db, _UNWALLED):
+        yield Finding("schema", f"row-level security is off for table {table!r}", fix="turn it on, and force it")
+
+
+def _nearest(db: Connection) -> Iterator[Finding]:
+    for length in large_lengths(db):
+        ((there,),) = rows(db, _INDEX, (str(length),))
+        if not there:
+            yield Finding("index", f"tenant-wide search over vectors of {length} numbers has no index", fix=_REINDEX)
+
+
+def _tenant(db: Connection, tenant: str) -> list[Finding]:
+    missing = [
+        Finding("index", f"message {i.id!r} is not in the index", i.scope, fix=_REINDEX) for i in unindexed(db, tenant)
+    ]
+    return [*verified(db, Scope(tenant)), *missing]
+
+
+def _words(database: Database, tenant: str) -> Iterator[Finding]:
+    after = 0
+    while page := database.read(tenant, partial(_page, tenant=tenant, after=after)):
+        after, found = page
+        yield from found
+
+
+def _page(db: Connection, tenant: str, after: int) -> tuple[int, list[Finding]] | None:
+    items = pages(db, tenant, after)
+    if not items:
+        return None
+    wrong = _wrong(db, tenant, items)
+    found = [
+        Finding("index", f"the words of {item.kind} {item.id!r} are not those of its text", item.scope, fix=_REINDEX)
+        for item in items
+        if item.position in wrong
+    ]
+    return items[-1].position, found
+
+
+def _wrong(db: Connection, tenant: str, items: list[Item]) -> set[int]:
+    wanted = {item.position: texts_of(item) for item in items}
+    flat = [(position, piece, text) for position, (_, texts) in wanted.items() for piece, text in enumerate(texts)]
+    known = {"tenant": key(tenant), "all": list(wanted), "positions": [one[0] for one in flat]}
+    known |= {"pieces": [one[1] for one in flat], "texts": [one[2] for one in flat]}
+    lengths = rows(db, _LENGTHS, (key(tenant), list(wanted)))
+    wrong = {position for position, length in lengths if wanted[position][0] != length}
+    return wrong | {position for (position,) in rows(db, _WRONG, known)}

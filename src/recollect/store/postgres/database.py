@@ -1,0 +1,210 @@
+"""The server: connections lent from a pool, transactions, and what happens when a connection is lost.
+
+The driver's pipelines, its `executemany` among them, are not used: they hang when a megabyte is to be sent.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Final, TypeVar
+
+from recollect.errors import ConfigError
+from recollect.store.postgres import errors
+from recollect.store.postgres.driver import Connection, Pool, psycopg, psycopg_pool
+from recollect.store.postgres.keys import key, number
+from recollect.store.postgres.migrate import has_pgvector, migrate
+from recollect.store.protocols import Clock, Durability
+from recollect.types import Scope
+
+T = TypeVar("T")
+
+WAIT: Final = 10.0
+"""Seconds a call waits for a connection before the server counts as unreachable."""
+
+MOST: Final = 16
+"""Connections one store has open at the same time, at most."""
+
+ATTEMPTS: Final = 5
+"""How often a call that collides with others is tried."""
+
+_SEE_ONE: Final = (
+    "SELECT set_config('recollect.tenant', %s, true), set_config('recollect.every_tenant', '', true),"
+    " set_config('synchronous_commit', %s, true)"
+)
+_SEE_ALL: Final = "SELECT set_config('recollect.every_tenant', 'on', true), set_config('synchronous_commit', %s, true)"
+_LOCK_OWNER: Final = f"{_SEE_ONE}, pg_advisory_xact_lock_shared(%s), pg_advisory_xact_lock(%s)"
+_LOCK_TENANT: Final = f"{_SEE_ONE}, pg_advisory_xact_lock(%s)"
+
+
+class Database:
+    """An open server. `read` and `write` run a function in a transaction that sees one tenant, or all.
+
+    Writers of one user wait for each other, and so do those of a whole tenant: sequence numbers have no
+    gaps, and positions of a user become visible in their order.
+    """
+
+    def __init__(self, url: str, durability: Durability, clock: Clock) -> None:
+        self.clock = clock
+        self.pgvector = False
+        if durability not in ("full", "normal"):
+            raise ConfigError(f"durability {durability!r} is not 'full' or 'normal'")
+        self._commit = "on" if durability == "full" else "off"
+        self._mine = threading.local()
+        try:
+            parts = psycopg.conninfo.conninfo_to_dict(url)
+            self._conninfo = psycopg.conninfo.make_conninfo(url, connect_timeout=round(WAIT))
+        except psycopg.Error as error:
+            raise ConfigError(f"not a PostgreSQL address: {' '.join(str(error).split())}") from error
+        self.name = f"PostgreSQL {parts.get('dbname', '')} on {parts.get('host', 'this machine')}"
+        self._pool: Pool = psycopg_pool.ConnectionPool(
+            self._conninfo, min_size=1, max_size=MOST, open=False, timeout=WAIT, name="recollect"
+        )
+
+    def open(self) -> None:
+        """Connects, after the schema was brought to this version."""
+        with self.maintaining() as connection:
+            migrate(connection)
+            self.pgvector = has_pgvector(connection)
+        self._pool.open()
+
+    def close(self) -> None:
+        """Closes every connection that no one uses; the others once they are given back."""
+        self._pool.close()
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether this thread is inside `transaction()`."""
+        return self._held() is not None
+
+    def read(self, tenant: str | None, work: Callable[[Connection], T]) -> T:
+        """What the function finds; a connection lost meanwhile is replaced once."""
+        return self._call(lambda connection: self._see(connection, tenant), work, repeatable=True)
+
+    def write(self, scope: Scope | None, work: Callable[[Connection], T], *, repeatable: bool = False) -> T:
+        """What the function returns, once what it wrote is durable.
+
+        It may run more than once, though it takes effect once; one that is repeatable also when a connection was lost
+        during the commit. Without a scope it sees every tenant and waits for no one.
+        """
+
+        if scope is None:
+            return self._call(self.see_all, work, repeatable)
+        return self._call(lambda connection: self._lock(connection, scope), work, repeatable)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Makes every call of this thread inside the block part of one transaction."""
+        if (outer := self._held()) is not None:
+            with self._translated(), outer.transaction():
+                yield
+            return
+        connection = self._lend()
+        self._mine.connection = connection
+        committing = False
+        try:
+            with connection.transaction():
+                yield
+                committing = True
+        except psycopg.Error as error:
+            lost = committing and errors.is_lost(error)
+            raise (errors.unknown if lost else errors.translated)(error, self.name) from error
+        finally:
+            self._mine.connection = None
+            self._take_back(connection)
+
+    @contextmanager
+    def maintaining(self) -> Iterator[Connection]:
+        """A connection without a transaction, for what can't be done inside one."""
+        try:
+            with psycopg.connect(self._conninfo, autocommit=True) as connection:
+                yield connection
+        except psycopg.Error as error:
+            raise errors.translated(error, self.name) from error
+
+    def _call(self, start: Callable[[Connection], None], work: Callable[[Connection], T], repeatable: bool) -> T:
+        if (held := self._held()) is not None:
+            with self._translated(), held.transaction():
+                start(held)
+                return work(held)
+        retries = iter(range(1, ATTEMPTS))
+        while True:
+            attempt = _Attempt()
+            connection = self._lend()
+            try:
+                return attempt.run(connection, start, work)
+            except psycopg.Error as error:
+                if not self._once_more(error, attempt, repeatable, next(retries, None)):
+                    unclear = attempt.committing and errors.is_lost(error)
+                    raise (errors.unknown if unclear else errors.translated)(error, self.name) from error
+            finally:
+                self._take_back(connection)
+
+    def _once_more(self, error: psycopg.Error, attempt: _Attempt, repeatable: bool, retry: int | None) -> bool:
+        if errors.is_collision(error):
+            return retry is not None
+        if not errors.is_lost(error) or retry != 1 or (attempt.committing and not repeatable):
+            return False
+        self._pool.check()
+        return True
+
+    def see_all(self, connection: Connection) -> None:
+        """Lets the connection's transaction see every tenant."""
+        connection.execute(_SEE_ALL, (self._commit,))
+
+    def _see(self, connection: Connection, tenant: str | None) -> None:
+        if tenant is None:
+            self.see_all(connection)
+        else:
+            connection.execute(_SEE_ONE, (key(tenant), self._commit))
+
+    def _lock(self, connection: Connection, scope: Scope) -> None:
+        seen = (key(scope.tenant), self._commit, number("tenant", scope.tenant))
+        if scope.user is None:
+            connection.execute(_LOCK_TENANT, seen)
+        else:
+            connection.execute(_LOCK_OWNER, (*seen, number("owner", scope.tenant, scope.user)))
+
+    def _held(self) -> Connection | None:
+        held: Connection | None = getattr(self._mine, "connection", None)
+        return held
+
+    def _lend(self) -> Connection:
+        if self._pool.closed:
+            raise errors.closed(self.name)
+        try:
+            return self._pool.getconn()
+        except (psycopg.Error, psycopg_pool.PoolClosed) as error:
+            raise errors.translated(error, self.name) from error
+
+    def _take_back(self, connection: Connection) -> None:
+        with suppress(psycopg.Error):
+            connection.rollback()
+        self._pool.putconn(connection)
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except psycopg.Error as error:
+            raise errors.translated(error, self.name) from error
+
+
+class _Attempt:
+    """One run of a function in a transaction, and how far it came."""
+
+    def __init__(self) -> None:
+        self.committing = False
+
+    def run(self, connection: Connection, start: Callable[[Connection], None], work: Callable[[Connection], T]) -> T:
+        start(connection)
+        result = work(connection)
+        self.committing = True
+        connection.commit()
+        return result
+
+
+def rows(connection: Connection, query: str, values: Any = None) -> list[tuple[Any, ...]]:
+    """What a query finds."""
+    return connection.execute(query, values, binary=True).fetchall()

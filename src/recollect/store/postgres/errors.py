@@ -1,0 +1,58 @@
+"""PostgreSQL's errors as ours."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from recollect.errors import ConfigError, DiskFull, StoreError, StoreUnavailable
+from recollect.store.postgres.driver import psycopg, psycopg_pool
+
+_AGAIN: Final = frozenset({"40001", "40P01"})
+_BUSY: Final = frozenset({"40001", "40P01", "55P03", "57014"})
+_GONE: Final = ("08", "53", "57P")
+
+
+def is_lost(error: Exception) -> bool:
+    """Whether the server went away, rather than refused something."""
+    if isinstance(error, psycopg_pool.PoolTimeout | psycopg.InterfaceError):
+        return True
+    state: str | None = getattr(error, "sqlstate", None)
+    if state is None:
+        return isinstance(error, psycopg.OperationalError)
+    return state.startswith(("08", "57P"))
+
+
+def is_collision(error: Exception) -> bool:
+    """Whether the same again may work, because another transaction was in the way."""
+    return getattr(error, "sqlstate", None) in _AGAIN
+
+
+def translated(error: Exception, name: str) -> StoreError | ConfigError:
+    """The error a caller gets for one of the driver's."""
+    state = getattr(error, "sqlstate", None) or ""
+    if state == "53100":
+        return DiskFull(f"no room to write on {name}: nothing was written; free some space and try again")
+    if state in _BUSY:
+        return StoreUnavailable(f"{name} is busy: others were in the way too long; nothing was written, try again")
+    if is_lost(error) or state.startswith(_GONE):
+        return StoreUnavailable(f"{name} can't be reached ({_reason(error)}); nothing was written, try again")
+    if state == "42501":
+        return ConfigError(f"{name}: the role lacks a right ({_reason(error)}); connect as the owner of the tables")
+    return StoreError(f"{name}: {_reason(error)}")
+
+
+def unknown(error: Exception, name: str) -> StoreUnavailable:
+    """The error for a connection that was lost while its transaction was being committed."""
+    return StoreUnavailable(
+        f"{name} went away during a commit ({_reason(error)}): it is not known whether this was written; "
+        "look before you try again"
+    )
+
+
+def closed(name: str) -> StoreUnavailable:
+    """The error for a call after `close`."""
+    return StoreUnavailable(f"the store {name} is closed; open it again")
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

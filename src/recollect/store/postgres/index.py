@@ -1,0 +1,143 @@
+"""The index in PostgreSQL."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from recollect.store import codec
+from recollect.store.postgres.database import Database, rows
+from recollect.store.postgres.driver import Connection
+from recollect.store.postgres.items import COLUMNS, SOURCE, Prepared, encode_item, insert, item_from, passing
+from recollect.store.postgres.keys import in_order, inside, key, keys
+from recollect.store.postgres.search import search
+from recollect.store.postgres.vectors import ByteVectors, PgVectors, Vectors
+from recollect.store.values import ANY, Filter, Item, Match
+from recollect.store.vectors import checked, unit
+from recollect.store.words import words
+from recollect.types import Scope, check_id
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from recollect.store.protocols import Vector
+
+_POSITIONS: Final = "SELECT nextval('recollect.positions') FROM generate_series(1, %s)"
+_THESE: Final = "AND (kind, id) IN (SELECT * FROM unnest(%(kinds)s::text[], %(ids)s::text[]))"
+_DELETE: Final = "DELETE FROM recollect.items WHERE"
+_ITS: Final = (
+    " FROM recollect.vectors WHERE vectors.tenant = items.tenant AND vectors.model = %(model)s"
+    " AND vectors.owner = items.owner AND vectors.session = items.session AND vectors.position = items.position"
+)
+_MISSING: Final = "".join(
+    ("AND NOT items.wordless AND NOT EXISTS (SELECT", _ITS, ") ORDER BY items.position LIMIT %(limit)s")
+)
+_AFTER: Final = "".join(
+    (" AND items.position > %(after)s AND EXISTS (SELECT", _ITS, ") ORDER BY items.position LIMIT %(limit)s")
+)
+_DROP: Final = "DELETE FROM recollect.vectors WHERE"
+
+
+class PostgresIndex:
+    """Items in a table, their words in tsvectors, their vectors in pgvector's type or as bytes."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._vectors: Vectors = PgVectors() if database.pgvector else ByteVectors()
+
+    def put(self, scope: Scope, items: Sequence[Item]) -> None:
+        """See `Index.put`."""
+        for item in items:
+            codec.check_own_kind(item.kind)
+        ready = [Prepared(item, words(item.text), encode_item(item)) for item in items]
+        if ready:
+            self._database.write(scope, lambda db: _put(db, scope, ready), repeatable=True)
+
+    def embed(self, scope: Scope, kind: str, model: str, vectors: Mapping[str, Vector]) -> int:
+        """See `Index.embed`."""
+        check_id(model, "model")
+        rows = {id: unit(checked(vector)) for id, vector in vectors.items()}
+        by_key = {key(id): row for id, row in rows.items() if codec.storable(id)}
+        if not by_key or not codec.storable(kind):
+            return 0
+        kept = self._vectors
+        return self._database.write(scope, lambda db: kept.embed(db, scope, kind, model, by_key), repeatable=True)
+
+    def search(self, scope: Scope, text: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
+        """See `Index.search`."""
+        codec.check_count("k", k, 1)
+        return self._database.read(scope.tenant, lambda db: search(db, scope, text, k, where))
+
+    def nearest(self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
+        """See `Index.nearest`."""
+        codec.check_count("k", k, 1)
+        asked = unit(checked(vector))
+        if not codec.storable(model):
+            return []
+        return self._database.read(scope.tenant, lambda db: self._vectors.nearest(db, scope, asked, model, k, where))
+
+    def get(self, scope: Scope, kind: str, ids: Sequence[str]) -> list[Item]:
+        """See `Index.get`."""
+        condition, known = inside(scope, "items")
+        clauses = f"{condition} AND items.kind = %(kind)s AND items.id = ANY(%(ids)s) ORDER BY items.position"
+        known |= {"kind": key(kind), "ids": keys(ids)}
+        found = self._found(scope, clauses, known) if codec.storable(kind) else []
+        return in_order(ids, found, lambda item: item.id)
+
+    def missing(self, scope: Scope, model: str, *, kinds: Sequence[str] = (), limit: int = 1_000) -> list[Item]:
+        """See `Index.missing`."""
+        codec.check_count("limit", limit, 1)
+        condition, known = passing(scope, Filter(tuple(kinds)))
+        return self._found(scope, f"{condition} {_MISSING}", known | {"model": _key(model), "limit": min(limit, 2**62)})
+
+    def embedded(
+        self, scope: Scope, model: str, *, after: int = 0, limit: int = 1_000
+    ) -> list[tuple[Item, NDArray[np.float32]]]:
+        """See `Index.embedded`."""
+        codec.check_range(after, None, limit)
+        condition, known = inside(scope, "items")
+        query = "".join(("SELECT", COLUMNS, ", (SELECT vector", _ITS, ")", SOURCE, condition, _AFTER))
+        known |= {"model": _key(model), "after": min(after, 2**62), "limit": min(limit, 2**62)}
+        found = self._database.read(scope.tenant, lambda db: rows(db, query, known))
+        return [(item_from(scope.tenant, row[:-1]), self._vectors.read(row[-1])) for row in found]
+
+    def delete(self, scope: Scope, kind: str, ids: Sequence[str]) -> int:
+        """See `Index.delete`."""
+        codec.check_own_kind(kind)
+        condition, known = inside(scope, "items")
+        query = " ".join((_DELETE, condition, "AND kind = %(kind)s AND id = ANY(%(ids)s) RETURNING id"))
+        known |= {"kind": _key(kind), "ids": keys(ids)}
+        return self._database.write(scope, lambda db: len(rows(db, query, known)))
+
+    def drop(self, scope: Scope, model: str) -> int:
+        """See `Index.drop`."""
+        condition, known = inside(scope, "vectors")
+        query = " ".join((_DROP, condition, "AND model = %(model)s RETURNING position"))
+        return self._database.write(scope, lambda db: len(rows(db, query, known | {"model": _key(model)})))
+
+    def _found(self, scope: Scope, condition: str, known: dict[str, Any]) -> list[Item]:
+        query = "".join(("SELECT", COLUMNS, SOURCE, condition))
+        found = self._database.read(scope.tenant, lambda db: rows(db, query, known))
+        return [item_from(scope.tenant, row) for row in found]
+
+
+def _put(db: Connection, scope: Scope, ready: Sequence[Prepared]) -> None:
+    condition, known = inside(scope, "items", exact=True)
+    by_key = {(key(one.item.kind), key(one.item.id)): one for one in ready}
+    kinds, ids = ([pair[part] for pair in by_key] for part in (0, 1))
+    db.execute(" ".join((_DELETE, condition, _THESE)), known | {"kinds": kinds, "ids": ids})
+    positions = rows(db, _POSITIONS, (len(by_key),))
+    insert(
+        db,
+        scope,
+        [
+            one._replace(item=dataclasses.replace(one.item, scope=scope, position=position))
+            for one, (position,) in zip(by_key.values(), positions, strict=True)
+        ],
+    )
+
+
+def _key(text: str) -> str | None:
+    return key(text) if codec.storable(text) else None

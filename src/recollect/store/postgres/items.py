@@ -1,0 +1,145 @@
+"""Rows of the index as values, and which of them a search may find."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from recollect.store import codec
+from recollect.store.postgres.driver import Connection
+from recollect.store.postgres.keys import inside, key, keys, named, names, number, place
+from recollect.store.postgres.lexemes import pieces
+from recollect.store.values import MESSAGE, Filter, Item, metadata_with
+from recollect.types import Message, Scope
+
+COLUMNS: Final = (
+    " items.owner, items.session, items.kind, items.id, items.position, items.names, items.body,"
+    " messages.body, messages.tags"
+)
+SOURCE: Final = (
+    " FROM recollect.items LEFT JOIN recollect.messages ON items.kind = 'message'"
+    " AND messages.tenant = items.tenant AND messages.owner = items.owner AND messages.session = items.session"
+    " AND messages.id = items.id WHERE "
+)
+_PUT: Final = """
+INSERT INTO recollect.items
+    (tenant, owner, session, kind, id, position, at, role, tags, sources, length, wordless, body, names)
+SELECT %s, %s, %s, kind, id, position, at, role, tags::bigint[],
+    ARRAY(SELECT jsonb_array_elements_text(sources::jsonb)), length, wordless, body, names
+FROM unnest(%s::text[], %s::text[], %s::bigint[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::integer[],
+    %s::boolean[], %s::bytea[], %s::bytea[])
+    AS new (kind, id, position, at, role, tags, sources, length, wordless, body, names)
+"""
+_PUT_WORDS: Final = """
+INSERT INTO recollect.words (tenant, position, piece, words)
+SELECT %s, position, piece, words::tsvector
+FROM unnest(%s::bigint[], %s::integer[], %s::text[]) AS new (position, piece, words)
+"""
+
+
+class Prepared(NamedTuple):
+    """An item with what its row needs besides; a message has no body here."""
+
+    item: Item
+    words: Sequence[str]
+    body: bytes | None = None
+
+
+def insert(db: Connection, scope: Scope, prepared: Sequence[Prepared]) -> None:
+    """Puts items with their positions into the index."""
+    db.execute(_PUT, (*place(scope), *map(list, zip(*(_row(one) for one in prepared), strict=True))))
+    insert_words(db, scope.tenant, {one.item.position: pieces(place(scope), one.words) for one in prepared})
+
+
+def insert_words(db: Connection, tenant: str, texts: Mapping[int, Sequence[str]]) -> None:
+    """Makes positions findable by the words in these tsvectors."""
+    flat = [(position, piece, text) for position, found in texts.items() for piece, text in enumerate(found)]
+    if flat:
+        db.execute(_PUT_WORDS, (key(tenant), *map(list, zip(*flat, strict=True))))
+
+
+def item_of(message: Message, scope: Scope, position: int) -> Item:
+    """What is found of a message."""
+    return Item(
+        MESSAGE, message.id, message.text, message.at, message.role, message.metadata, (message.id,), scope, position
+    )
+
+
+def _row(prepared: Prepared) -> tuple[Any, ...]:
+    item = prepared.item
+    assert item.scope is not None
+    full = names(item.scope.tenant, item.scope.user, item.scope.session, item.kind, item.id)
+    numbers = "{" + ",".join(map(str, tags(item.metadata))) + "}"
+    shown = (_micros(item.at), item.role, numbers, json.dumps(keys(item.sources)))
+    found = (len(prepared.words), not item.text, prepared.body, full)
+    return (key(item.kind), key(item.id), item.position, *shown, *found)
+
+
+def encode_item(item: Item) -> bytes:
+    """What of an item is not in columns of its own, as bytes."""
+    at = None if item.at is None else item.at.isoformat()
+    kept = {"text": item.text, "at": at, "role": item.role, "metadata": item.metadata, "sources": list(item.sources)}
+    return codec.to_bytes(kept)
+
+
+def item_from(tenant: str, row: Sequence[Any]) -> Item:
+    """The item of a row of `COLUMNS`."""
+    *found, position, full, body, message, tagged = row
+    where, kind, id = spelled(tenant, found, full)
+    if kind == MESSAGE:
+        decoded = codec.decode(id, message)
+        if tagged:
+            decoded = decoded.replace(metadata=metadata_with(decoded.metadata, codec.from_bytes(tagged)))
+        return item_of(decoded, where, position)
+    data = codec.from_bytes(body)
+    at = None if data["at"] is None else datetime.fromisoformat(data["at"])
+    return Item(kind, id, data["text"], at, data["role"], data["metadata"], tuple(data["sources"]), where, position)
+
+
+def spelled(tenant: str, found: Sequence[str], full: bytes | None) -> tuple[Scope, str, str]:
+    """The scope, kind and id of a row by its keys, or by its names where it has any."""
+    tenant, owner, session, kind, id = codec.from_bytes(full) if full else (tenant, *found)
+    return named(tenant, owner, session), kind, id
+
+
+def passing(scope: Scope, where: Filter) -> tuple[str, dict[str, Any]]:
+    """The condition, with its parameters, for items in the scope that pass the filter."""
+    condition, known = inside(scope, "items", where.exact)
+    more = {
+        "items.kind = ANY(%(kinds)s)": ("kinds", keys(where.kinds) or None),
+        "items.position <= %(as_of)s": ("as_of", where.as_of),
+        "items.role = ANY(%(roles)s)": ("roles", list(where.roles) or None),
+        "items.at >= %(since)s": ("since", _micros(where.since)),
+        "items.at < %(before)s": ("before", _micros(where.before)),
+        "items.tags @> %(tags)s::bigint[]": ("tags", tags(where.metadata) or None),
+        "false": ("never", any(map(_is_nan, where.metadata.values())) or None),
+    }
+    used = {clause: pair for clause, pair in more.items() if pair[1] is not None}
+    return " AND ".join((condition, *used)), known | dict(used.values())
+
+
+def tags(metadata: Mapping[str, Any]) -> list[int]:
+    """Numbers for what can be asked of metadata: each key with its scalar value."""
+    plain = {
+        name: value for name, value in metadata.items() if value is None or isinstance(value, str | bool | int | float)
+    }
+    return [number("tag", name, _canonical(value)) for name, value in plain.items() if not _is_nan(value)]
+
+
+def _canonical(value: str | bool | float | None) -> str:
+    if isinstance(value, str):
+        return f"s{value}"
+    if value is None or isinstance(value, bool):
+        return f"{value}"
+    return hex(int(value)) if isinstance(value, int) or value.is_integer() else value.hex()
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _micros(when: datetime | None) -> int | None:
+    return None if when is None else codec.micros(when)

@@ -1,0 +1,222 @@
+"""The job queue in PostgreSQL."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from recollect.store import codec, queue
+from recollect.store.postgres.database import Database, rows
+from recollect.store.postgres.driver import Connection
+from recollect.store.postgres.keys import inside, key, keys, named, names, place
+from recollect.store.values import Job, JobState
+from recollect.types import Scope
+
+_COLUMNS: Final = (
+    "SELECT tenant, owner, session, kind, key, names, id, state, attempts, worker, due, error, payload"
+    " FROM recollect.jobs WHERE"
+)
+_WAITING: Final = (
+    "tenant = %s AND owner = %s AND session = %s AND kind = %s AND key = %s AND state = 'waiting' AND id <> %s"
+)
+_ADD: Final = (
+    "INSERT INTO recollect.jobs (tenant, owner, session, id, kind, key, payload, state, attempts, due, since, names)"
+    " VALUES (%s, %s, %s, nextval('recollect.positions'), %s, %s, %s, 'waiting', 0, %s, %s, %s) RETURNING id"
+)
+_DUE: Final = (
+    "state <> 'dead' AND (due <= %(now)s OR since > %(now)s + %(slack)s)"
+    " AND (%(kinds)s::text[] IS NULL OR kind = ANY(%(kinds)s::text[]))"
+    " AND (%(tenant)s::text IS NULL OR tenant = %(tenant)s::text)"
+)
+_SPENT: Final = "AND state = 'running' AND attempts >= %(most)s FOR UPDATE SKIP LOCKED"
+_NEXT: Final = "ORDER BY due, id LIMIT %(limit)s FOR UPDATE SKIP LOCKED"
+_MOVE: Final = (
+    "UPDATE recollect.jobs SET state = %s, attempts = %s, worker = %s, since = %s, due = %s, error = %s"
+    " WHERE tenant = %s AND id = %s"
+)
+_DELETE: Final = "DELETE FROM recollect.jobs WHERE tenant = %s AND id = %s"
+_SLACK: Final = round(queue.CLOCK_SLACK * 1_000_000)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Waiting:
+    """Jobs to be enqueued, and when that was asked for; refused where one can't be written."""
+
+    jobs: Sequence[Job]
+    now: datetime
+    payloads: tuple[bytes, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "payloads", tuple(codec.to_bytes(job.payload) for job in self.jobs))
+
+
+class PostgresJobs:
+    """Jobs in a table, claimed past each other's locks."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def enqueue(self, scope: Scope, jobs: Sequence[Job]) -> list[Job]:
+        """See `Jobs.enqueue`."""
+        waiting = Waiting(jobs, self._database.clock())
+        return self._database.write(scope, lambda db: enqueue(db, scope, waiting)) if jobs else []
+
+    def claim(
+        self,
+        kinds: Sequence[str] = (),
+        *,
+        worker: str,
+        lease: float = 60.0,
+        limit: int = 1,
+        tenant: str | None = None,
+    ) -> list[Job]:
+        """See `Jobs.claim`."""
+        queue.check_claim(kinds, worker, lease, limit)
+        now = self._database.clock()
+        known = {
+            "now": codec.micros(now),
+            "slack": _SLACK,
+            "kinds": keys(kinds) if kinds else None,
+            "tenant": None if tenant is None else key(tenant),
+            "most": queue.MAX_ATTEMPTS,
+            "limit": limit,
+        }
+        return self._database.write(None, lambda db: _claim(db, known, now, worker, lease), repeatable=True)
+
+    def renew(self, job: Job, lease: float = 60.0) -> Job:
+        """See `Jobs.renew`."""
+        queue.check_lease(lease)
+        now = self._database.clock()
+        return self._database.write(job.scope, lambda db: _move(db, _held(db, job), now, lease), repeatable=True)
+
+    def finish(self, job: Job) -> None:
+        """See `Jobs.finish`."""
+        self._database.write(job.scope, lambda db: _remove(db, _held(db, job)))
+
+    def fail(self, job: Job, error: str, *, retry: bool = True) -> Job:
+        """See `Jobs.fail`."""
+        text, now = queue.error_text(error), self._database.clock()
+        return self._database.write(job.scope, lambda db: _fail(db, job, text, retry, now))
+
+    def find(self, scope: Scope, *, state: JobState | None = None, limit: int = 100) -> list[Job]:
+        """See `Jobs.find`."""
+        codec.check_range(0, None, limit)
+        return self._database.read(scope.tenant, lambda db: _inside(db, scope, state, limit))
+
+    def revive(self, scope: Scope) -> int:
+        """See `Jobs.revive`."""
+        now = self._database.clock()
+        return self._database.write(scope, lambda db: _revive(db, scope, now))
+
+
+def enqueue(db: Connection, scope: Scope, waiting: Waiting) -> list[Job]:
+    """The jobs as they wait."""
+    both = zip(waiting.jobs, waiting.payloads, strict=True)
+    return [_enqueue(db, scope, job, payload, waiting.now) for job, payload in both]
+
+
+def _enqueue(db: Connection, scope: Scope, job: Job, payload: bytes, now: datetime) -> Job:
+    new = Job(job.kind, job.payload, job.key, scope=scope)
+    if (other := _twin(db, new)) is not None:
+        return other
+    since = codec.micros(now)
+    due = since + _micros(job.delay)
+    full = names(scope.tenant, scope.user, scope.session, job.kind, job.key)
+    about = None if job.key is None else key(job.key)
+    ((id,),) = rows(db, _ADD, (*place(scope), key(job.kind), about, payload, due, since, full))
+    return dataclasses.replace(new, id=str(id), due=codec.from_micros(due))
+
+
+def _claim(db: Connection, known: dict[str, Any], now: datetime, worker: str, lease: float) -> list[Job]:
+    for row in rows(db, " ".join((_COLUMNS, _DUE, _SPENT)), known):
+        job = _job(row)
+        _move(db, job, now, 0, state="dead", error=job.error or "its lease ended")
+    jobs = map(_job, rows(db, " ".join((_COLUMNS, _DUE, _NEXT)), known))
+    return [_move(db, job, now, lease, state="running", worker=worker, attempts=job.attempts + 1) for job in jobs]
+
+
+def _fail(db: Connection, job: Job, error: str, retry: bool, now: datetime) -> Job:
+    held = _held(db, job)
+    if queue.is_dead(held.attempts, retry):
+        return _move(db, held, now, 0, state="dead", error=error)
+    if (other := _twin(db, held)) is not None:
+        _remove(db, held)
+        return other
+    return _move(db, held, now, queue.backoff(held.attempts), state="waiting", error=error)
+
+
+def _revive(db: Connection, scope: Scope, now: datetime) -> int:
+    dead = _inside(db, scope, "dead", None)
+    for job in dead:
+        if _twin(db, job) is None:
+            _move(db, job, now, 0, state="waiting", attempts=0, error=None)
+        else:
+            _remove(db, job)
+    return len(dead)
+
+
+def _inside(db: Connection, scope: Scope, state: JobState | None, limit: int | None) -> list[Job]:
+    condition, known = inside(scope, "jobs")
+    if state is not None:
+        condition, known["state"] = f"{condition} AND state = %(state)s", state
+    query = " ".join((_COLUMNS, condition, "ORDER BY id LIMIT %(limit)s"))
+    return [_job(row) for row in rows(db, query, known | {"limit": limit})]
+
+
+def _held(db: Connection, job: Job) -> Job:
+    known = job.id.isascii() and job.id.isdecimal() and len(job.id) < 19 and job.worker is not None
+    found = rows(db, " ".join((_COLUMNS, "id = %s AND state = 'running' FOR UPDATE")), (int(job.id),)) if known else []
+    held = _job(found[0]) if found else None
+    if held is None or (held.worker, held.attempts) != (job.worker, job.attempts):
+        raise queue.lost(job)
+    return held
+
+
+def _twin(db: Connection, job: Job) -> Job | None:
+    if job.key is None or job.scope is None:
+        return None
+    values = (*place(job.scope), key(job.kind), key(job.key), int(job.id or 0))
+    found = rows(db, " ".join((_COLUMNS, _WAITING)), values)
+    return _job(found[0]) if found else None
+
+
+def _move(db: Connection, job: Job, now: datetime, wait: float, **changes: Any) -> Job:
+    since = codec.micros(now)
+    due = since + _micros(wait)
+    moved = dataclasses.replace(job, due=codec.from_micros(due), **changes)
+    worker = moved.worker if moved.state == "running" else None
+    values = (moved.state, moved.attempts, worker, since, due, moved.error)
+    db.execute(_MOVE, (*values, *_key(moved)))
+    return dataclasses.replace(moved, worker=worker)
+
+
+def _remove(db: Connection, job: Job) -> None:
+    db.execute(_DELETE, _key(job))
+
+
+def _key(job: Job) -> tuple[str, int]:
+    assert job.scope is not None
+    return key(job.scope.tenant), int(job.id)
+
+
+def _job(row: Sequence[Any]) -> Job:
+    *found, full, id, state, attempts, worker, due, error, payload = row
+    tenant, owner, session, kind, about = codec.from_bytes(full) if full else found
+    return Job(
+        kind,
+        codec.from_bytes(payload),
+        about,
+        id=str(id),
+        scope=named(tenant, owner, session),
+        state=state,
+        attempts=attempts,
+        worker=worker,
+        due=codec.from_micros(due),
+        error=error,
+    )
+
+
+def _micros(seconds: float) -> int:
+    return round(seconds * 1_000_000)

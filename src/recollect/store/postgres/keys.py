@@ -1,0 +1,83 @@
+"""Ids as keys: what a row is found by, for text of any length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from hashlib import blake2b, sha256
+from typing import Any, Final, NamedTuple, TypeVar
+
+from recollect.errors import ConfigError
+from recollect.store import codec
+from recollect.types import Scope
+
+T = TypeVar("T")
+
+LONGEST: Final = 256
+"""Bytes of the longest id that is its own key; an index row of PostgreSQL holds no more than 2,700 in all."""
+
+_HASHED: Final = "\x01"
+
+
+def key(id: str) -> str:
+    """The id itself, or its hash where it is long or might be taken for a hash."""
+    data = id.encode()
+    if len(data) <= LONGEST and not id.startswith(_HASHED):
+        return id
+    return _HASHED + sha256(data).hexdigest()
+
+
+def keys(ids: Iterable[str]) -> list[str]:
+    """The keys of these ids; those no one can have are left out."""
+    if isinstance(ids, str):
+        raise ConfigError(f"ids={ids!r}: give a list of ids, not one text")
+    return [key(id) for id in ids if codec.storable(id)]
+
+
+def names(*ids: str | None) -> bytes | None:
+    """The ids behind the keys of a row; nothing where the keys say it all."""
+    if all(id is None or key(id) == id for id in ids):
+        return None
+    return codec.to_bytes(ids)
+
+
+class Place(NamedTuple):
+    """A scope as the first three columns of every table."""
+
+    tenant: str
+    owner: str
+    session: str
+
+
+def place(scope: Scope) -> Place:
+    """Where a scope's own rows are."""
+    return Place(key(scope.tenant), key(scope.user or ""), key(scope.session or ""))
+
+
+def named(tenant: str, user: str | None, session: str | None) -> Scope:
+    """The scope of a row by its names."""
+    return Scope(tenant, user or None, session or None)
+
+
+def inside(scope: Scope, table: str, exact: bool = False) -> tuple[str, dict[str, Any]]:
+    """The condition, with its parameters, that every query on a scope starts with."""
+    at = place(scope)
+    condition, known = f"{table}.tenant = %(tenant)s", {"tenant": at.tenant}
+    if exact or scope.user is not None:
+        condition, known["owner"] = f"{condition} AND {table}.owner = %(owner)s", at.owner
+    if exact or scope.session is not None:
+        condition, known["session"] = f"{condition} AND {table}.session = %(session)s", at.session
+    return condition, dict(known)
+
+
+def in_order(ids: Iterable[str], found: Iterable[T], id_of: Callable[[T], str]) -> list[T]:
+    """What was found, in the order its ids were asked for, each once."""
+    by_id: dict[str, list[T]] = {}
+    for one in found:
+        by_id.setdefault(id_of(one), []).append(one)
+    return [one for id in dict.fromkeys(ids) for one in by_id.get(id, ())]
+
+
+def number(*texts: str) -> int:
+    """A 64-bit number for these texts, for locks and for sets of values."""
+    data = "\x00".join(texts).encode("utf-8", "surrogatepass")
+    return int.from_bytes(blake2b(data, digest_size=8).digest(), "big", signed=True)

@@ -1,0 +1,54 @@
+"""Words as the keyword index keeps them: hashed with their tenant, so that they match in no other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from hashlib import blake2b, sha256
+from typing import Final
+
+from recollect.store.postgres.keys import Place
+from recollect.types import Scope
+
+PIECE: Final = 20_000
+"""Words in one tsvector, at most; PostgreSQL allows it a megabyte."""
+
+MOST: Final = 16_383
+"""The largest place in a tsvector, and so the largest count of a word."""
+
+
+def lexemes(tenant: str) -> Callable[[str], str]:
+    """The function that turns a tenant's words into what is kept of them."""
+    salt = _salt(tenant)
+    return lambda word: blake2b(word.encode("utf-8", "surrogatepass"), key=salt, digest_size=7).hexdigest()
+
+
+@lru_cache(maxsize=1_000)
+def _salt(tenant: str) -> bytes:
+    return sha256(tenant.encode()).digest()
+
+
+def pieces(place: Place, found: Sequence[str]) -> list[str]:
+    """The words of a text as tsvectors, each word with its count; mostly one, more where there are very many words."""
+    lexeme = lexemes(place.tenant)
+    counts = [f"{lexeme(word)}:{min(count, MOST)}" for word, count in Counter(found).items()]
+    tokens = f"{lexeme(_owner(place))}:1 {lexeme(_session(place))}:1"
+    return [" ".join((tokens, *counts[start : start + PIECE])) for start in range(0, len(counts), PIECE)]
+
+
+def query(scope: Scope, place: Place, exact: bool, asked: Sequence[str]) -> str:
+    """The tsquery for texts in the scope that hold one of the asked lexemes."""
+    lexeme = lexemes(place.tenant)
+    some = " | ".join(asked)
+    if exact or scope.session is not None:
+        return f"{lexeme(_session(place))} & ({some})"
+    return some if scope.user is None else f"{lexeme(_owner(place))} & ({some})"
+
+
+def _owner(place: Place) -> str:
+    return f"\x00{place.owner}"
+
+
+def _session(place: Place) -> str:
+    return f"\x00{place.owner}\x00{place.session}"

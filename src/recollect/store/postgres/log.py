@@ -1,0 +1,141 @@
+"""The log in PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from recollect.errors import NotFound
+from recollect.frozen import freeze_dict
+from recollect.store import codec
+from recollect.store.postgres.append import ENTRIES, append, entry_from, ready
+from recollect.store.postgres.chain import verified
+from recollect.store.postgres.database import Database, rows
+from recollect.store.postgres.driver import Connection
+from recollect.store.postgres.erase import erase
+from recollect.store.postgres.items import tags as numbers
+from recollect.store.postgres.jobs import Waiting
+from recollect.store.postgres.keys import in_order, inside, key, keys, named, place
+from recollect.store.values import Entry, Erased, Finding, Job, Session
+from recollect.types import Message, Scope
+
+_SESSIONS: Final = (
+    "SELECT tenant, owner, session, names, messages, tokens, first, last, position FROM recollect.sessions WHERE"
+)
+_TAG: Final = "UPDATE recollect.messages SET tags = %s WHERE tenant = %s AND owner = %s AND session = %s AND seq = %s"
+_TAG_ITEM: Final = "UPDATE recollect.items SET tags = %s WHERE tenant = %s AND position = %s"
+_LAST: Final = 2**62
+
+
+class PostgresLog:
+    """Messages in a table."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def append(
+        self, scope: Scope, messages: Sequence[Message], *, tokens: Sequence[int] = (), jobs: Sequence[Job] = ()
+    ) -> list[Entry]:
+        """See `Log.append`."""
+        codec.check_session(scope)
+        counts = codec.token_counts(messages, tokens)
+        now = self._database.clock()
+        batch = ready(messages, codec.arrived(messages, now), counts)
+        waiting = Waiting(jobs, now)
+        if not batch:
+            return []
+        return self._database.write(scope, lambda db: append(db, scope, batch, waiting), repeatable=True)
+
+    def read(
+        self, scope: Scope, *, after: int = 0, until: int | None = None, limit: int | None = None, reverse: bool = False
+    ) -> list[Entry]:
+        """See `Log.read`."""
+        codec.check_session(scope)
+        codec.check_range(after, until, limit)
+        condition, known = inside(scope, "messages")
+        order = "DESC" if reverse else "ASC"
+        query = " ".join(
+            (
+                ENTRIES,
+                condition,
+                "AND seq > %(after)s AND seq <= %(until)s AND body IS NOT NULL ORDER BY seq",
+                order,
+                "LIMIT %(limit)s",
+            )
+        )
+        known |= {
+            "after": min(after, _LAST),
+            "until": _LAST if until is None else min(until, _LAST),
+            "limit": _most(limit),
+        }
+        return self._entries(scope, query, known)
+
+    def scan(self, scope: Scope, *, after: int = 0, limit: int = 1_000) -> list[Entry]:
+        """See `Log.scan`."""
+        codec.check_range(after, None, limit)
+        condition, known = inside(scope, "messages")
+        query = " ".join(
+            (ENTRIES, condition, "AND position > %(after)s AND body IS NOT NULL ORDER BY position LIMIT %(limit)s")
+        )
+        return self._entries(scope, query, known | {"after": min(after, _LAST), "limit": _most(limit)})
+
+    def get(self, scope: Scope, ids: Sequence[str]) -> list[Entry]:
+        """See `Log.get`."""
+        condition, known = inside(scope, "messages")
+        query = " ".join((ENTRIES, condition, "AND id = ANY(%(ids)s) ORDER BY position"))
+        found = self._entries(scope, query, known | {"ids": keys(ids)}) if ids else []
+        return in_order(ids, found, lambda entry: entry.message.id)
+
+    def sessions(self, scope: Scope, *, before: int | None = None, limit: int = 100) -> list[Session]:
+        """See `Log.sessions`."""
+        codec.check_range(0, before, limit)
+        condition, known = inside(scope, "sessions")
+        query = " ".join((_SESSIONS, condition, "AND position < %(before)s ORDER BY position DESC LIMIT %(limit)s"))
+        known |= {"before": _LAST if before is None else min(before, _LAST), "limit": _most(limit)}
+        found = self._database.read(scope.tenant, lambda db: rows(db, query, known))
+        return [_session(row) for row in found]
+
+    def tag(self, scope: Scope, id: str, tags: Mapping[str, Any]) -> Entry:
+        """See `Log.tag`."""
+        codec.check_session(scope)
+        frozen = freeze_dict(tags, "tags")
+        codec.to_bytes(frozen)
+        return self._database.write(scope, lambda db: _tag(db, scope, id, frozen), repeatable=True)
+
+    def erase(self, scope: Scope, ids: Sequence[str] | None = None) -> Erased:
+        """See `Log.erase`."""
+        wanted = None if ids is None else keys(ids)
+        return self._database.write(scope, lambda db: erase(db, scope, wanted))
+
+    def verify(self, scope: Scope) -> list[Finding]:
+        """See `Log.verify`."""
+        return self._database.read(scope.tenant, lambda db: list(verified(db, scope)))
+
+    def _entries(self, scope: Scope, query: str, known: Mapping[str, Any]) -> list[Entry]:
+        found = self._database.read(scope.tenant, lambda db: rows(db, query, known))
+        return [entry_from(scope, row) for row in found]
+
+
+def _session(row: Sequence[Any]) -> Session:
+    tenant, owner, session, full, messages, tokens, first, last, position = row
+    scope = named(*(codec.from_bytes(full) if full else (tenant, owner, session)))
+    times = [None if time is None else codec.from_micros(time) for time in (first, last)]
+    return Session(scope, messages, tokens, times[0], times[1], position)
+
+
+def _tag(db: Connection, scope: Scope, id: str, tags: Mapping[str, Any]) -> Entry:
+    condition, known = inside(scope, "messages")
+    query = " ".join((ENTRIES, condition, "AND id = %(id)s"))
+    found = rows(db, query, known | {"id": key(id)}) if codec.storable(id) else []
+    if not found:
+        raise NotFound(f"no message {id!r} in session {scope.session!r}")
+    (row,) = found
+    data = codec.to_bytes({**(codec.from_bytes(row[6]) if row[6] else {}), **tags})
+    entry = entry_from(scope, (*row[:6], data, *row[7:]))
+    db.execute(_TAG, (data, *place(scope), entry.seq))
+    db.execute(_TAG_ITEM, (numbers(entry.message.metadata), key(scope.tenant), entry.position))
+    return entry
+
+
+def _most(limit: int | None) -> int | None:
+    return None if limit is None else min(limit, _LAST)

@@ -1,0 +1,79 @@
+"""Brings a database to the schema of this version."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib import resources
+from typing import Final, NamedTuple
+
+from recollect.errors import MigrationError
+from recollect.store.postgres.driver import Connection
+from recollect.store.postgres.keys import number
+
+# Read from the catalog's table: to_regclass may still remember the answer from before the lock was waited for.
+_THERE: Final = "SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = 'recollect' AND tablename = 'migrations')"
+_VERSION: Final = "SELECT coalesce(max(number), 0) FROM recollect.migrations"
+_START: Final = (
+    "CREATE SCHEMA IF NOT EXISTS recollect; CREATE TABLE recollect.migrations (number integer PRIMARY KEY, name text)"
+)
+_TYPE: Final = (
+    "SELECT atttypid::regtype::text FROM pg_attribute"
+    " WHERE attrelid = 'recollect.vectors'::regclass AND attname = 'vector'"
+)
+_DONE: Final = "INSERT INTO recollect.migrations VALUES (%s, %s)"
+
+
+class Migration(NamedTuple):
+    """One numbered step and its statements."""
+
+    number: int
+    name: str
+    sql: str
+
+
+@cache
+def migrations() -> tuple[Migration, ...]:
+    """Every step this version knows, in order."""
+    folder = resources.files("recollect.store") / "sql" / "postgres"
+    found = [(re.fullmatch(r"(\d{3})_(\w+)\.sql", file.name), file) for file in folder.iterdir()]
+    return tuple(sorted(Migration(int(name[1]), name[2], file.read_text("utf-8")) for name, file in found if name))
+
+
+def version(db: Connection) -> int:
+    """The number of the last step the database has been through; 0 for one without Recollect."""
+    there = db.execute(_THERE).fetchone()
+    if there is None or not there[0]:
+        return 0
+    row = db.execute(_VERSION).fetchone()
+    return int(row[0]) if row else 0
+
+
+def has_pgvector(db: Connection) -> bool:
+    """Whether vectors are kept in pgvector's type; the first step chose it if the server had it then."""
+    row = db.execute(_TYPE).fetchone()
+    return row is not None and row[0] != "bytea"
+
+
+def migrate(db: Connection) -> None:
+    """The steps the database lacks, each with its record in one transaction, one process at a time."""
+    newest = migrations()[-1].number
+    while (done := version(db)) < newest:
+        _step(db, next(step for step in migrations() if step.number > done))
+    if done > newest:
+        raise MigrationError(
+            f"the database has schema {done}, this version of Recollect knows up to {newest}: "
+            "upgrade Recollect to open it"
+        )
+
+
+def _step(db: Connection, step: Migration) -> None:
+    with db.transaction():
+        db.execute("SELECT pg_advisory_xact_lock(%s)", (number("migrations"),))
+        done = version(db)
+        if done >= step.number:
+            return
+        if done == 0:
+            db.execute(_START)
+        db.execute(step.sql)
+        db.execute(_DONE, (step.number, step.name))

@@ -1,0 +1,175 @@
+"""Records in PostgreSQL."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from recollect.store import codec
+from recollect.store.postgres.database import Database, rows
+from recollect.store.postgres.driver import Connection
+from recollect.store.postgres.keys import in_order, inside, key, keys, named, names, place
+from recollect.store.values import Record, aware
+from recollect.types import Scope
+
+_COLUMNS: Final = (
+    "SELECT owner, session, id, kind, key, names, position, superseded_at, superseded_by, body"
+    " FROM recollect.records WHERE"
+)
+_PUT: Final = (
+    "INSERT INTO recollect.records"
+    " (tenant, owner, session, id, kind, key, position, valid_from, valid_to, sources, body, names)"
+    " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+)
+_NEXT: Final = "SELECT nextval('recollect.positions')"
+_END: Final = (
+    "UPDATE recollect.records SET ended = %s, superseded_at = %s, superseded_by = %s"
+    " WHERE tenant = %s AND owner = %s AND session = %s AND id = %s"
+)
+_DELETE: Final = "DELETE FROM recollect.records WHERE"
+
+
+class PostgresRecords:
+    """Records in a table."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def put(self, scope: Scope, records: Sequence[Record]) -> list[Record]:
+        """See `Records.put`."""
+        ready = [_identified(record) for record in records]
+        now = self._database.clock()
+        if not ready:
+            return []
+        return self._database.write(
+            scope, lambda db: [_put(db, scope, record, now) for record in ready], repeatable=True
+        )
+
+    def supersede(self, scope: Scope, id: str, new: Record | None = None) -> Record | None:
+        """See `Records.supersede`."""
+        ready = None if new is None else _identified(new)
+        now = self._database.clock()
+        return self._database.write(scope, lambda db: _supersede(db, scope, id, ready, now))
+
+    def find(
+        self,
+        scope: Scope,
+        *,
+        kind: str | None = None,
+        key: str | None = None,
+        valid_at: datetime | None = None,
+        as_of: int | None = None,
+        exact: bool = False,
+        after: int = 0,
+        limit: int | None = None,
+    ) -> list[Record]:
+        """See `Records.find`."""
+        codec.check_range(after, as_of, limit)
+        condition, known = inside(scope, "records", exact)
+        time = aware(valid_at)
+        clauses = [condition, "position > %(after)s", *_standing(as_of), *_valid(time), *_about(kind, key)]
+        known |= {"after": min(after, 2**62), "as_of": None if as_of is None else min(as_of, 2**62), "limit": limit}
+        known |= {"kind": _key(kind), "key": _key(key), "time": None if time is None else codec.micros(time)}
+        return self._found(scope, " AND ".join(clauses) + " ORDER BY position LIMIT %(limit)s", known)
+
+    def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
+        """See `Records.get`."""
+        condition, known = inside(scope, "records")
+        found = self._found(scope, f"{condition} AND id = ANY(%(ids)s) ORDER BY position", known | {"ids": keys(ids)})
+        return in_order(ids, found, lambda record: record.id)
+
+    def history(self, scope: Scope, kind: str, key: str) -> list[Record]:
+        """See `Records.history`."""
+        condition, known = inside(scope, "records")
+        clauses = " AND ".join((condition, *_about(kind, key)))
+        return self._found(scope, f"{clauses} ORDER BY position", known | {"kind": _key(kind), "key": _key(key)})
+
+    def delete(self, scope: Scope, ids: Sequence[str]) -> int:
+        """See `Records.delete`."""
+        condition, known = inside(scope, "records")
+        query = " ".join((_DELETE, condition, "AND id = ANY(%(ids)s) RETURNING id"))
+        known |= {"ids": keys(ids)}
+        return self._database.write(scope, lambda db: len(rows(db, query, known)))
+
+    def _found(self, scope: Scope, condition: str, known: dict[str, Any]) -> list[Record]:
+        query = " ".join((_COLUMNS, condition))
+        return [_record(scope, row) for row in self._database.read(scope.tenant, lambda db: rows(db, query, known))]
+
+
+def _identified(record: Record) -> Record:
+    named_record = record if record.id else dataclasses.replace(record, id=codec.new_id())
+    codec.encode_record(named_record)
+    return named_record
+
+
+def _put(db: Connection, scope: Scope, record: Record, now: datetime) -> Record:
+    known = _at(db, scope, record.id)
+    if known is not None:
+        if not codec.same_record(known, record):
+            raise codec.other_content(record.id)
+        return known
+    ((position,),) = rows(db, _NEXT)
+    kept = codec.recorded(record, scope, position, now)
+    times = (None if time is None else codec.micros(time) for time in (kept.valid_from, kept.valid_to))
+    full = names(scope.tenant, scope.user, scope.session, kept.id, kept.kind, kept.key)
+    own = (key(kept.id), key(kept.kind), key(kept.key), position, *times)
+    db.execute(_PUT, (*place(scope), *own, keys(kept.sources), codec.encode_record(kept), full))
+    return kept
+
+
+def _supersede(db: Connection, scope: Scope, id: str, new: Record | None, now: datetime) -> Record | None:
+    old = _at(db, scope, id) if codec.storable(id) else None
+    if old is None:
+        raise codec.no_record(scope, id)
+    if old.superseded_at is not None:
+        raise codec.already_superseded(id)
+    if new is not None and _at(db, scope, new.id) is not None:
+        raise codec.other_content(new.id)
+    kept = None if new is None else _put(db, scope, new, now)
+    ended = rows(db, _NEXT)[0][0] if kept is None else kept.position
+    db.execute(_END, (ended, now.isoformat(), None if kept is None else kept.id, *place(scope), key(id)))
+    return kept
+
+
+def _at(db: Connection, scope: Scope, id: str) -> Record | None:
+    condition, known = inside(scope, "records", exact=True)
+    found = rows(db, " ".join((_COLUMNS, condition, "AND id = %(id)s")), known | {"id": key(id)})
+    return _record(scope, found[0]) if found else None
+
+
+def _record(scope: Scope, row: Sequence[Any]) -> Record:
+    *found, full, position, superseded_at, superseded_by, body = row
+    tenant, owner, session, id, kind, about = codec.from_bytes(full) if full else (scope.tenant, *found)
+    return Record(
+        kind,
+        about,
+        **codec.decode_record(body),
+        id=id,
+        scope=named(tenant, owner, session),
+        position=position,
+        superseded_at=None if superseded_at is None else datetime.fromisoformat(superseded_at),
+        superseded_by=superseded_by,
+    )
+
+
+def _standing(as_of: int | None) -> tuple[str, ...]:
+    if as_of is None:
+        return ("superseded_at IS NULL",)
+    return ("position <= %(as_of)s", "(ended IS NULL OR ended > %(as_of)s)")
+
+
+def _valid(time: datetime | None) -> tuple[str, ...]:
+    if time is None:
+        return ()
+    return ("(valid_from IS NULL OR valid_from <= %(time)s)", "(valid_to IS NULL OR %(time)s < valid_to)")
+
+
+def _about(kind: str | None, about: str | None) -> tuple[str, ...]:
+    wanted = (("kind = %(kind)s", kind), ("key = %(key)s", about))
+    return tuple(clause for clause, value in wanted if value is not None)
+
+
+def _key(text: str | None) -> str | None:
+    return None if text is None or not codec.storable(text) else key(text)

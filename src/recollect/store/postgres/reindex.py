@@ -1,0 +1,153 @@
+"""The keyword index made anew from the log and the items, and the vector index where it pays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Final
+
+from recollect.store import codec
+from recollect.store.postgres.append import items_of
+from recollect.store.postgres.database import Database, rows
+from recollect.store.postgres.driver import Connection
+from recollect.store.postgres.items import COLUMNS, SOURCE, Prepared, insert, insert_words, item_from
+from recollect.store.postgres.keys import key, place
+from recollect.store.postgres.lexemes import pieces
+from recollect.store.postgres.vectors import EXACT
+from recollect.store.protocols import Progress
+from recollect.store.values import Item
+from recollect.store.words import VERSION, words
+from recollect.types import Scope
+
+PAGE: Final = 500
+MOST_INDEXED: Final = 2_000
+"""The longest vector an HNSW index takes."""
+
+_TENANTS: Final = (
+    "SELECT DISTINCT ON (tenant) tenant, names FROM ("
+    " SELECT tenant, names FROM recollect.sessions UNION ALL SELECT tenant, names FROM recollect.items"
+    " UNION ALL SELECT tenant, names FROM recollect.records UNION ALL SELECT tenant, names FROM recollect.jobs)"
+    " AS every ORDER BY tenant"
+)
+_TEXTS: Final = "SELECT count(*) FROM recollect.items WHERE length > 0"
+_SETTING: Final = "SELECT value FROM recollect.settings WHERE name = 'words'"
+_SET: Final = (
+    "INSERT INTO recollect.settings VALUES ('words', %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+)
+_STRAY: Final = (
+    "DELETE FROM recollect.items WHERE tenant = %s AND kind = 'message' AND NOT EXISTS (SELECT FROM recollect.messages"
+    " WHERE messages.tenant = items.tenant AND messages.position = items.position AND messages.id = items.id)"
+)
+_UNINDEXED: Final = (
+    "AND NOT EXISTS (SELECT FROM recollect.items WHERE items.tenant = messages.tenant"
+    " AND items.position = messages.position)"
+)
+_PAGE: Final = "".join(
+    ("SELECT", COLUMNS, SOURCE, "items.tenant = %s AND items.position > %s ORDER BY items.position LIMIT %s")
+)
+_FORGET: Final = "DELETE FROM recollect.words WHERE tenant = %s AND position = ANY(%s)"
+_MEASURE: Final = (
+    "UPDATE recollect.items SET length = new.length, wordless = new.wordless"
+    " FROM unnest(%s::bigint[], %s::integer[], %s::boolean[]) AS new (position, length, wordless)"
+    " WHERE items.tenant = %s AND items.position = new.position"
+)
+_LARGE: Final = (
+    "SELECT DISTINCT length FROM (SELECT length FROM recollect.vectors GROUP BY tenant, length HAVING count(*) > %s)"
+    " AS large WHERE length BETWEEN 2 AND %s"
+)
+
+
+def tenants(database: Database) -> list[str]:
+    """Every tenant that has anything in the store."""
+    found = database.read(None, lambda db: rows(db, _TENANTS))
+    return [codec.from_bytes(names)[0] if names else tenant for tenant, names in found]
+
+
+def words_are_old(database: Database) -> bool:
+    """Whether the keyword index was made by other rules for words; an empty one is said to be of these."""
+    setting = database.read(None, lambda db: rows(db, _SETTING))
+    if not setting:
+        _say_words_are_new(database)
+        return False
+    return setting != [(str(VERSION),)]
+
+
+def reindex(database: Database, progress: Progress | None) -> int:
+    """How many items can be found by words."""
+    ((total,),) = database.read(None, lambda db: rows(db, _TEXTS))
+    done = 0
+    for tenant in tenants(database):
+        database.write(Scope(tenant), partial(_repair, tenant=tenant), repeatable=True)
+        for texts in _rewritten(database, tenant):
+            done += texts
+            if progress is not None:
+                progress(done, max(done, total))
+    _say_words_are_new(database)
+    _index_vectors(database)
+    return done
+
+
+def large_lengths(db: Connection) -> list[int]:
+    """The lengths of vectors of which a tenant has so many that an index pays."""
+    return [length for (length,) in rows(db, _LARGE, (EXACT, MOST_INDEXED))]
+
+
+def pages(db: Connection, tenant: str, after: int) -> list[Item]:
+    """The tenant's next items by position."""
+    return [item_from(tenant, row) for row in rows(db, _PAGE, (key(tenant), after, PAGE))]
+
+
+def texts_of(item: Item) -> tuple[int, list[str]]:
+    """How many words an item has, and its tsvectors."""
+    assert item.scope is not None
+    found = words(item.text)
+    return len(found), pieces(place(item.scope), found)
+
+
+def _say_words_are_new(database: Database) -> None:
+    database.write(None, lambda db: db.execute(_SET, (str(VERSION),)).rowcount, repeatable=True)
+
+
+def _repair(db: Connection, tenant: str) -> None:
+    db.execute(_STRAY, (key(tenant),))
+    for item in unindexed(db, tenant):
+        assert item.scope is not None
+        insert(db, item.scope, [Prepared(item, ())])
+
+
+def unindexed(db: Connection, tenant: str) -> list[Item]:
+    """Messages of the tenant that are not in the index."""
+    return items_of(db, Scope(tenant), _UNINDEXED)
+
+
+def _rewritten(database: Database, tenant: str) -> Iterator[int]:
+    after = 0
+    while page := database.write(Scope(tenant), partial(_rewrite, tenant=tenant, after=after), repeatable=True):
+        after, texts = page
+        yield texts
+
+
+def _rewrite(db: Connection, tenant: str, after: int) -> tuple[int, int] | None:
+    items = pages(db, tenant, after)
+    if not items:
+        return None
+    positions = [item.position for item in items]
+    db.execute(_FORGET, (key(tenant), positions))
+    found = [texts_of(item) for item in items]
+    db.execute(_MEASURE, (positions, [length for length, _ in found], [not i.text for i in items], key(tenant)))
+    insert_words(db, tenant, {position: texts for position, (_, texts) in zip(positions, found, strict=True)})
+    return positions[-1], sum(1 for length, _ in found if length)
+
+
+def _index_vectors(database: Database) -> None:
+    for length in database.read(None, large_lengths):
+        with database.maintaining() as db:
+            db.execute(hnsw(length))
+
+
+def hnsw(length: int) -> str:
+    """The statement that makes the index for vectors of that length while others read and write."""
+    return (
+        f"CREATE INDEX CONCURRENTLY IF NOT EXISTS vectors_nearest_{length} ON recollect.vectors"
+        f" USING hnsw ((vector::vector({length})) vector_ip_ops) WHERE length = {length}"
+    )

@@ -1,0 +1,56 @@
+"""Finding items by words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from recollect.store.postgres.database import rows
+from recollect.store.postgres.driver import Connection
+from recollect.store.postgres.items import passing, spelled
+from recollect.store.postgres.keys import key, place
+from recollect.store.postgres.lexemes import lexemes, query
+from recollect.store.values import Filter, Match
+from recollect.store.words import query_words
+from recollect.types import Scope
+
+# BM25 as the reference computes it, over the items that pass the filter.
+_SEARCH: Final = """
+WITH hits AS MATERIALIZED (
+    SELECT items.position, items.length, word.lexeme, word.positions[1]::float8 AS times
+    FROM recollect.words JOIN recollect.items USING (tenant, position), unnest(words.words) AS word
+    WHERE words.tenant = %(tenant)s AND words.words @@ %(query)s::tsquery AND word.lexeme = ANY(%(asked)s)
+    AND <passing>
+), size AS MATERIALIZED (
+    SELECT count(*)::float8 AS texts, coalesce(nullif(avg(length), 0), 1)::float8 AS mean
+    FROM recollect.items WHERE <passing>
+), rare AS (
+    SELECT lexeme, greatest(1e-6, ln((texts - count(*) + 0.5) / (count(*) + 0.5))) AS weight
+    FROM hits, size GROUP BY lexeme, texts
+), best AS (
+    SELECT position, sum(weight * times * 2.2 / (times + 1.2 * (0.25 + 0.75 * length / mean))) AS score
+    FROM hits JOIN rare USING (lexeme), size GROUP BY position ORDER BY score DESC, position DESC LIMIT %(k)s
+)
+SELECT owner, session, kind, id, names, score FROM best
+JOIN recollect.items ON items.tenant = %(tenant)s AND items.position = best.position
+ORDER BY score DESC, best.position DESC
+"""
+
+
+def search(db: Connection, scope: Scope, text: str, k: int, where: Filter) -> list[Match]:
+    """The k best items that share a word with the text."""
+    asked = [*map(lexemes(key(scope.tenant)), query_words(text))]
+    if not asked:
+        return []
+    condition, known = passing(scope, where)
+    known |= {"query": query(scope, place(scope), where.exact, asked), "asked": asked, "k": min(k, 2**62)}
+    return matches(scope, rows(db, _SEARCH.replace("<passing>", condition), known))
+
+
+def matches(scope: Scope, found: Sequence[Sequence[Any]]) -> list[Match]:
+    """The matches of rows with owner, session, kind, id, names and score."""
+    out = []
+    for *keys, names, score in found:
+        where, kind, id = spelled(scope.tenant, keys, names)
+        out.append(Match(where, kind, id, score))
+    return out

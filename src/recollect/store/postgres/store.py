@@ -1,0 +1,63 @@
+"""The PostgreSQL store."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Self
+
+from recollect.store.codec import utc_now
+from recollect.store.postgres import backup
+from recollect.store.postgres.check import check
+from recollect.store.postgres.database import Database
+from recollect.store.postgres.index import PostgresIndex
+from recollect.store.postgres.jobs import PostgresJobs
+from recollect.store.postgres.log import PostgresLog
+from recollect.store.postgres.records import PostgresRecords
+from recollect.store.postgres.reindex import reindex, words_are_old
+from recollect.store.protocols import Clock, Durability, Progress
+from recollect.store.values import Finding
+
+
+class PostgresStore:
+    """A store in the schema `recollect` of a database, shared by any number of processes."""
+
+    def __init__(self, url: str, durability: Durability = "full", clock: Clock = utc_now) -> None:
+        self._database = Database(url, durability, clock)
+        self._database.open()
+        self.log = PostgresLog(self._database)
+        self.records = PostgresRecords(self._database)
+        self.index = PostgresIndex(self._database)
+        self.jobs = PostgresJobs(self._database)
+        if words_are_old(self._database):
+            self.reindex()
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """See `Store.transaction`."""
+        return self._database.transaction()
+
+    def check(self) -> list[Finding]:
+        """See `Store.check`."""
+        return check(self._database)
+
+    def reindex(self, progress: Progress | None = None) -> int:
+        """See `Store.reindex`; also makes the HNSW index for tenants with very many vectors."""
+        return reindex(self._database, progress)
+
+    def backup(self, path: str | Path) -> None:
+        """See `Store.backup`."""
+        backup.write(self._database, Path(path))
+
+    def restore(self, path: str | Path) -> None:
+        """See `Store.restore`."""
+        backup.read(self._database, Path(path))
+
+    def close(self) -> None:
+        """See `Store.close`."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()

@@ -1,0 +1,213 @@
+"""Vectors: kept with pgvector and compared by the server, or kept as bytes and compared here."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from recollect.errors import ConfigError
+from recollect.store.postgres.database import rows
+from recollect.store.postgres.driver import Connection
+from recollect.store.postgres.items import passing
+from recollect.store.postgres.keys import inside, key, number, place
+from recollect.store.postgres.search import matches
+from recollect.store.values import ANY, Filter, Match
+from recollect.store.vectors import check_length
+from recollect.types import Scope
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Row = NDArray[np.float32]
+
+MOST_NUMBERS: Final = 16_000
+"""The longest vector pgvector takes."""
+
+EXACT: Final = 20_000
+"""A whole tenant is searched vector by vector up to this many; above, by the HNSW index that `reindex` makes."""
+
+PAGE: Final = 2_000
+"""Vectors that are fetched at a time to be compared here."""
+
+_HAVING: Final = "SELECT id, position FROM recollect.items WHERE"
+_LENGTH: Final = "SELECT length FROM recollect.vectors WHERE tenant = %s AND model = %s LIMIT 1"
+_PUT: Final = """
+INSERT INTO recollect.vectors (tenant, model, owner, session, length, position, vector)
+SELECT %s, %s, %s, %s, %s, position, vector::<type> FROM unnest(%s::bigint[], %s::<given>[]) AS new (position, vector)
+ON CONFLICT (tenant, model, owner, session, position) DO UPDATE SET vector = excluded.vector
+"""
+_PUT_PGVECTOR: Final = _PUT.replace("<type>", "vector").replace("<given>", "text")
+_PUT_BYTES: Final = _PUT.replace("<type>", "bytea").replace("<given>", "bytea")
+
+_PLAIN: Final = "FROM recollect.vectors WHERE vectors.model = %(model)s AND"
+_JOINED: Final = (
+    "FROM recollect.vectors JOIN recollect.items USING (tenant, position) WHERE vectors.model = %(model)s AND"
+)
+_FOUND: Final = """
+SELECT owner, session, kind, id, names, -away FROM best
+JOIN recollect.items ON items.tenant = %(tenant)s AND items.position = best.position ORDER BY away, best.position DESC
+"""
+
+# Adding nothing to the distance keeps the planner from using an index that finds only some.
+_EXACT: Final = "WITH best AS (SELECT vectors.position, (vectors.vector <#> %(asked)s::vector) + 0 AS away"
+_EXACT_BEST: Final = "ORDER BY away, vectors.position DESC LIMIT %(k)s)"
+_COUNT: Final = (
+    "SELECT count(*) FROM (SELECT FROM recollect.vectors WHERE tenant = %s AND model = %s LIMIT %s) AS counted"
+)
+_HNSW: Final = (
+    "WITH best AS (SELECT vectors.position, vectors.vector::vector(<length>) <#> %(asked)s::vector(<length>) AS away"
+)
+_HNSW_BEST: Final = "AND vectors.length = <length> ORDER BY away LIMIT %(k)s)"
+_HNSW_SETTINGS: Final = (
+    "SELECT set_config('hnsw.iterative_scan', 'strict_order', true), set_config('hnsw.ef_search', %s, true)"
+)
+
+_BYTES: Final = "SELECT vectors.position, vectors.vector"
+_GIVEN: Final = (
+    "WITH best AS (SELECT * FROM unnest(%(positions)s::bigint[], %(away)s::float8[]) AS given (position, away))"
+)
+
+
+class Vectors(Protocol):
+    """Keeps rows of length one, and finds the nearest."""
+
+    def embed(self, db: Connection, scope: Scope, kind: str, model: str, by_key: Mapping[str, Row]) -> int:
+        """How many vectors were taken for items with these keys."""
+        ...
+
+    def nearest(self, db: Connection, scope: Scope, asked: Row, model: str, k: int, where: Filter) -> list[Match]:
+        """The k items whose vectors point most nearly the same way."""
+        ...
+
+    def read(self, data: bytes) -> Row:
+        """The row of a column's bytes."""
+        ...
+
+
+class PgVectors:
+    """Vectors in pgvector's type."""
+
+    def embed(self, db: Connection, scope: Scope, kind: str, model: str, by_key: Mapping[str, Row]) -> int:
+        """See `Vectors.embed`."""
+        for row in by_key.values():
+            if len(row) > MOST_NUMBERS:
+                raise ConfigError(
+                    f"a vector of {len(row)} numbers: pgvector holds {MOST_NUMBERS:,}; use a smaller model"
+                )
+        taken = _taken(db, scope, kind, model, by_key)
+        return _put(db, _PUT_PGVECTOR, scope, model, {position: _text(row) for position, row in taken.items()}, taken)
+
+    def nearest(self, db: Connection, scope: Scope, asked: Row, model: str, k: int, where: Filter) -> list[Match]:
+        """See `Vectors.nearest`."""
+        if not _has(db, scope, model, asked):
+            return []
+        source, known = _candidates(scope, model, where)
+        parts = (_EXACT, source, _EXACT_BEST, _FOUND)
+        if scope.user is None and not where.exact and _is_large(db, scope, model):
+            db.execute(_HNSW_SETTINGS, (str(max(100, min(2 * k, 1_000))),))
+            parts = (_HNSW, source, _HNSW_BEST, _FOUND)
+        query = " ".join(parts).replace("<length>", str(len(asked)))
+        return matches(scope, rows(db, query, known | {"asked": _text(asked), "k": min(k, 2**62)}))
+
+    def read(self, data: bytes) -> Row:
+        """See `Vectors.read`; pgvector sends two numbers of two bytes before the row."""
+        import numpy as np
+
+        return np.frombuffer(data, ">f4", offset=4).astype(np.float32)
+
+
+class ByteVectors:
+    """Vectors as bytes, for a server without pgvector: every one in the scope is fetched and compared."""
+
+    def embed(self, db: Connection, scope: Scope, kind: str, model: str, by_key: Mapping[str, Row]) -> int:
+        """See `Vectors.embed`."""
+        taken = _taken(db, scope, kind, model, by_key)
+        data = {position: row.astype("<f4").tobytes() for position, row in taken.items()}
+        return _put(db, _PUT_BYTES, scope, model, data, taken)
+
+    def nearest(self, db: Connection, scope: Scope, asked: Row, model: str, k: int, where: Filter) -> list[Match]:
+        """See `Vectors.nearest`."""
+        if not _has(db, scope, model, asked):
+            return []
+        source, known = _candidates(scope, model, where)
+        best = _compared(db, " ".join((_BYTES, source)), known, asked, k)
+        found = {"positions": [position for _, position in best], "away": [-score for score, _ in best]}
+        return matches(scope, rows(db, " ".join((_GIVEN, _FOUND)), known | found))
+
+    def read(self, data: bytes) -> Row:
+        """See `Vectors.read`."""
+        import numpy as np
+
+        return np.frombuffer(data, "<f4").astype(np.float32)
+
+
+def _compared(db: Connection, query: str, known: dict[str, Any], asked: Row, k: int) -> list[tuple[float, int]]:
+    import numpy as np
+
+    best: list[tuple[float, int]] = []
+    with db.cursor("compared", binary=True) as cursor:
+        cursor.execute(query, known)
+        while page := cursor.fetchmany(PAGE):
+            matrix = np.frombuffer(b"".join(row[1] for row in page), "<f4").reshape(len(page), -1)
+            scores: list[float] = (matrix @ asked).tolist()
+            best = heapq.nlargest(k, chain(best, zip(scores, (row[0] for row in page), strict=True)))
+    return best
+
+
+def _candidates(scope: Scope, model: str, where: Filter) -> tuple[str, dict[str, Any]]:
+    condition, known = inside(scope, "vectors", where.exact)
+    if where == ANY:
+        return f"{_PLAIN} {condition}", known | {"model": key(model)}
+    passes, values = passing(scope, where)
+    return f"{_JOINED} {condition} AND {passes}", known | values | {"model": key(model)}
+
+
+def _taken(db: Connection, scope: Scope, kind: str, model: str, by_key: Mapping[str, Row]) -> dict[int, Row]:
+    condition, known = inside(scope, "items", exact=True)
+    query = " ".join((_HAVING, condition, "AND kind = %(kind)s AND id = ANY(%(ids)s)"))
+    positions = dict(rows(db, query, known | {"kind": key(kind), "ids": list(by_key)}))
+    taken = {positions[id]: row for id, row in by_key.items() if id in positions}
+    if taken:
+        have = _length(db, key(scope.tenant), key(model), next(iter(taken.values())))
+        for row in taken.values():
+            check_length(model, have, len(row))
+    return taken
+
+
+def _put(
+    db: Connection, query: str, scope: Scope, model: str, data: Mapping[int, str | bytes], taken: Mapping[int, Row]
+) -> int:
+    if not data:
+        return 0
+    at = place(scope)
+    length = len(next(iter(taken.values())))
+    db.execute(query, (at.tenant, key(model), at.owner, at.session, length, list(data), list(data.values())))
+    return len(data)
+
+
+def _length(db: Connection, tenant: str, model: str, first: Row) -> int:
+    for lock in (False, True):
+        if lock:
+            db.execute("SELECT pg_advisory_xact_lock(%s)", (number("model", tenant, model),))
+        if have := rows(db, _LENGTH, (tenant, model)):
+            return int(have[0][0])
+    return len(first)
+
+
+def _has(db: Connection, scope: Scope, model: str, asked: Row) -> bool:
+    have = rows(db, _LENGTH, (key(scope.tenant), key(model)))
+    for (length,) in have:
+        check_length(model, length, len(asked))
+    return bool(have)
+
+
+def _is_large(db: Connection, scope: Scope, model: str) -> bool:
+    ((count,),) = rows(db, _COUNT, (key(scope.tenant), key(model), EXACT + 1))
+    return bool(count > EXACT)
+
+
+def _text(row: Row) -> str:
+    return f"[{','.join(f'{value:.9g}' for value in row.tolist())}]"

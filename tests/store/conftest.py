@@ -1,0 +1,30 @@
+"""What the tests of several stores share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.postgres import Databases, databases, emptied
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Databases]:
+    with databases() as server:
+        yield server
+
+
+@pytest.fixture(scope="session", params=[True, False], ids=["pgvector", "bytes"])
+def _shared_url(postgres: Databases, request: pytest.FixtureRequest) -> Iterator[str]:
+    from recollect.store.postgres import PostgresStore
+
+    with postgres.fresh(pgvector=request.param) as url:
+        PostgresStore(url).close()
+        yield url
+
+
+@pytest.fixture
+def postgres_url(_shared_url: str) -> str:
+    """A database with an empty store: once with pgvector, once without."""
+    return emptied(_shared_url)

@@ -1,0 +1,165 @@
+"""Chroma as the index beside a log."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from recollect.errors import ConfigError
+from recollect.store import Clock, Item, Store, open
+from recollect.store.sqlite import SqliteStore
+from recollect.testing import StoreSuite
+from recollect.testing.stores.base import ADA, NOON, OpenStore, say
+from recollect.types import Scope
+
+pytest.importorskip("chromadb", reason="the extra 'chroma' is not installed")
+from recollect.store.chroma import ChromaStore
+from recollect.store.chroma.copies import connect, disconnect
+
+
+def v(*numbers: float) -> Any:
+    return np.array(numbers, np.float32)
+
+
+@contextmanager
+def connected(url: str) -> Iterator[Any]:
+    client = connect(url)
+    try:
+        yield client
+    finally:
+        disconnect(client)
+
+
+class TestChromaInAFolder(StoreSuite):
+    @pytest.fixture
+    def open_store(self, tmp_path: Path) -> OpenStore:
+        def opened(clock: Clock) -> ChromaStore:
+            return ChromaStore(SqliteStore(tmp_path / "memory.db", clock=clock), f"chroma:///{tmp_path}/chroma")
+
+        return opened
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    folder = tempfile.mkdtemp()
+    program = Path(sys.executable).with_name("chroma")
+    command = [str(program), "run", "--path", folder, "--host", "127.0.0.1", "--port", str(port)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        _wait(f"http://127.0.0.1:{port}/api/v2/heartbeat", process)
+        yield f"chroma://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(60)
+        shutil.rmtree(folder)
+
+
+def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
+    while process.poll() is None:
+        try:
+            urllib.request.urlopen(url, timeout=10).close()
+        except (urllib.error.URLError, OSError):
+            continue
+        return
+    pytest.skip("the Chroma server does not run here")
+
+
+class TestChromaServer(StoreSuite):
+    @pytest.fixture
+    def open_store(self, tmp_path: Path, server: str) -> OpenStore:
+        with connected(server) as client:
+            for collection in client.list_collections():
+                client.delete_collection(collection.name)
+
+        def opened(clock: Clock) -> ChromaStore:
+            return ChromaStore(SqliteStore(tmp_path / "memory.db", clock=clock), server)
+
+        return opened
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> dict[str, str]:
+    return {"url": str(tmp_path / "memory.db"), "index": f"chroma:///{tmp_path}/chroma"}
+
+
+def fill(store: Store) -> None:
+    say(store, ADA, "east", "north")
+    store.index.embed(ADA, "message", "m", {"east": v(1, 0), "north": v(0, 1)})
+
+
+def near(store: Store) -> list[str]:
+    return [match.id for match in store.index.nearest(ADA, v(1, 0.1), "m")]
+
+
+def test_a_lost_copy_is_made_again(place: dict[str, str], tmp_path: Path) -> None:
+    with open(**place) as store:
+        fill(store)
+    with connected(place["index"]) as client:
+        for collection in client.list_collections():
+            client.delete_collection(collection.name)
+    with open(**place) as store:
+        assert near(store) == ["east", "north"]
+        assert store.check() == []
+
+
+def test_a_copy_that_differs_is_reported_and_made_equal(place: dict[str, str]) -> None:
+    with open(**place) as store, connected(place["index"]) as client:
+        fill(store)
+        assert near(store) == ["east", "north"]
+        (collection,) = client.list_collections()
+        collection.delete(ids=collection.get()["ids"][:1])
+        assert [finding.part for finding in store.check()] == ["index"]
+        store.reindex()
+        assert store.check() == []
+        assert near(store) == ["east", "north"]
+
+
+def test_a_corrupt_folder_is_made_again(tmp_path: Path) -> None:
+    folder = tmp_path / "chroma"
+    folder.mkdir()
+    (folder / "chroma.sqlite3").write_bytes(b"no database at all" * 1_000)
+    with open(str(tmp_path / "memory.db"), index=f"chroma:///{folder}") as store:
+        fill(store)
+        assert near(store) == ["east", "north"]
+
+
+def test_no_text_goes_in(place: dict[str, str], tmp_path: Path) -> None:
+    with open(**place) as store:
+        store.index.put(ADA, [Item("chunk", "c", "a secret word", NOON)])
+        store.index.embed(ADA, "chunk", "m", {"c": v(1, 0)})
+        assert [match.id for match in store.index.nearest(ADA, v(1, 0), "m")] == ["c"]
+    files = [path for path in (tmp_path / "chroma").rglob("*") if path.is_file()]
+    assert files
+    assert not any(b"secret" in path.read_bytes() for path in files)
+
+
+def test_what_is_erased_leaves_chroma(place: dict[str, str]) -> None:
+    with open(**place) as store, connected(place["index"]) as client:
+        fill(store)
+        (collection,) = client.list_collections()
+        assert collection.count() == 2
+        store.log.erase(ADA, ["east"])
+        assert collection.count() == 1
+        store.log.erase(Scope("acme"))
+        assert collection.count() == 0
+
+
+def test_an_index_is_named_clearly(tmp_path: Path) -> None:
+    for bad in ("faiss:///x", "chroma:///"):
+        with pytest.raises(ConfigError, match="chroma"):
+            open(str(tmp_path / "memory.db"), index=bad)

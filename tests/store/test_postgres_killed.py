@@ -1,0 +1,90 @@
+"""Two processes with eight writers on one PostgreSQL whose server is killed again and again."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from queue import Queue
+from typing import TextIO
+
+import pytest
+
+from recollect.store import Store
+from recollect.types import Scope
+from tests.postgres import Databases, running
+
+WRITER = Path(__file__).with_name("killed_writer.py")
+Acknowledged = tuple[str, int, str]
+
+
+@pytest.fixture
+def kills(request: pytest.FixtureRequest) -> int:
+    return 15 if request.config.getoption("--soak") else 3
+
+
+@contextmanager
+def writing(url: str, said: Queue[Acknowledged]) -> Iterator[list[subprocess.Popen[str]]]:
+    processes = [
+        subprocess.Popen([sys.executable, WRITER, url, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for name in ("one", "two")
+    ]
+    threads = [threading.Thread(target=listen, args=(process.stdout, said)) for process in processes]
+    try:
+        for thread in threads:
+            thread.start()
+        yield processes
+    finally:
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.close()
+        for process, thread in zip(processes, threads, strict=True):
+            process.wait(120)
+            thread.join()
+            assert process.stdout is not None
+            process.stdout.close()
+
+
+def listen(lines: TextIO, said: Queue[Acknowledged]) -> None:
+    for line in lines:
+        session, seq, id = line.split()
+        said.put((session, int(seq), id))
+
+
+@pytest.mark.timeout(1_500)
+def test_nothing_acknowledged_is_lost(kills: int) -> None:
+    from recollect.store.postgres import PostgresStore
+
+    said: Queue[Acknowledged] = Queue()
+    acknowledged: list[Acknowledged] = []
+    with running() as server, Databases(server.address).fresh(pgvector=False) as url:
+        with writing(url, said) as processes:
+            for kill in range(kills):
+                acknowledged += [said.get(timeout=120) for _ in range(200)]
+                server.kill() if kill % 2 == 0 else server.stop("immediate")
+                server.start()
+            acknowledged += [said.get(timeout=120) for _ in range(200)]
+        assert [process.returncode for process in processes] == [0, 0]
+        while not said.empty():
+            acknowledged.append(said.get())
+        with PostgresStore(url) as store:
+            check(store, acknowledged)
+
+
+def check(store: Store, acknowledged: list[Acknowledged]) -> None:
+    by_session: dict[str, dict[int, str]] = defaultdict(dict)
+    for session, seq, id in acknowledged:
+        assert by_session[session].setdefault(seq, id) == id
+    assert len(by_session) == 9
+    for session, said in by_session.items():
+        entries = store.log.read(Scope("acme", "ada", session))
+        kept = {entry.seq: entry.message.id for entry in entries}
+        assert list(kept) == list(range(1, len(kept) + 1))
+        assert len(set(kept.values())) == len(kept)
+        assert said.items() <= kept.items()
+        assert all(kept[seq + 1] == f"{id[:-1]}b" for seq, id in kept.items() if id.endswith("a"))
+    assert store.check() == []

@@ -1,0 +1,256 @@
+"""What only a server can show: the wall between tenants, schema versions, large tenants, lost connections."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+
+from recollect.errors import ConfigError, MigrationError, StoreUnavailable
+from recollect.store import Item, Job, Record, Store, open
+from recollect.store.postgres import PostgresStore, vectors
+from recollect.store.postgres.migrate import migrations
+from recollect.store.reference import ReferenceStore
+from recollect.testing.stores.base import ADA, BOB, RIVAL, fact, found, said, say, texts
+from recollect.types import Message, Scope
+from tests.postgres import Databases, emptied
+
+TABLES = ("sessions", "messages", "records", "items", "words", "vectors", "jobs")
+
+
+@pytest.fixture(scope="module")
+def own_url(postgres: Databases) -> Iterator[str]:
+    with postgres.fresh(pgvector=False) as url:
+        yield url
+
+
+@pytest.fixture
+def url(own_url: str) -> str:
+    return emptied(own_url)
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[PostgresStore]:
+    with PostgresStore(url) as opened:
+        yield opened
+
+
+def fill(store: Store, scope: Scope) -> None:
+    store.log.append(scope, [said("zebra", "m")], jobs=[Job("embed")])
+    store.index.embed(scope, "message", "m", {"m": np.array([1, 0], np.float32)})
+    store.records.put(scope, [fact("animal", "zebra")])
+
+
+def raw(url: str, query: str, tenant: str | None) -> list[Any]:
+    with psycopg.connect(url) as connection:
+        if tenant is not None:
+            connection.execute("SELECT set_config('recollect.tenant', %s, true)", (tenant,))
+        return list(connection.execute(query).fetchall())
+
+
+@pytest.mark.parametrize("table", sorted({*TABLES} - {"words"}))
+def test_raw_sql_sees_the_named_tenant_alone(store: PostgresStore, url: str, table: str) -> None:
+    for scope in (ADA, RIVAL):
+        fill(store, scope)
+    query = "SELECT DISTINCT tenant FROM recollect.<table>".replace("<table>", table)
+    assert raw(url, query, "acme") == [("acme",)]
+    assert raw(url, query, "rival") == [("rival",)]
+    assert raw(url, query, None) == raw(url, query, "nobody") == []
+
+
+def test_raw_sql_changes_the_named_tenant_alone(store: PostgresStore, url: str) -> None:
+    for scope in (ADA, RIVAL):
+        fill(store, scope)
+    for table in TABLES:
+        raw(url, "DELETE FROM recollect.<table> WHERE tenant = 'rival' RETURNING 1".replace("<table>", table), "acme")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        raw(url, "UPDATE recollect.messages SET tenant = 'rival' RETURNING 1", "acme")
+    assert texts(store.log.read(RIVAL)) == ["zebra"]
+    assert found(store, RIVAL, "zebra") == ["m"]
+    assert store.check() == []
+
+
+def test_words_are_told_to_no_one(store: PostgresStore, url: str) -> None:
+    for scope in (ADA, RIVAL):
+        fill(store, scope)
+    query = "SELECT words::text FROM recollect.words ORDER BY tenant"
+    (mine,), (other,) = raw(url, query, "acme")
+    assert "zebra" not in mine
+    assert not {*mine.split()} & {*other.split()}
+
+
+def test_a_role_that_sees_past_the_wall_is_reported(postgres: Databases, url: str) -> None:
+    database = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
+    with PostgresStore(psycopg.conninfo.make_conninfo(postgres.address, dbname=database)) as store:
+        assert [finding.part for finding in store.check()] == ["engine"]
+
+
+def test_a_newer_schema_is_refused(postgres: Databases) -> None:
+    with postgres.fresh(pgvector=False) as url:
+        with psycopg.connect(url) as connection:
+            connection.execute("INSERT INTO recollect.migrations VALUES (%s, 'later')", (migrations()[-1].number + 1,))
+        with pytest.raises(MigrationError, match="upgrade Recollect"):
+            PostgresStore(url)
+
+
+def test_many_may_open_an_empty_database_at_once(postgres: Databases) -> None:
+    with postgres.bare() as url:
+        problems: list[Exception] = []
+
+        def opened() -> None:
+            try:
+                PostgresStore(url).close()
+            except Exception as error:
+                problems.append(error)
+
+        threads = [threading.Thread(target=opened) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert problems == []
+        with psycopg.connect(url) as connection:
+            numbers = [row[0] for row in connection.execute("SELECT number FROM recollect.migrations ORDER BY number")]
+        assert numbers == [step.number for step in migrations()]
+
+
+def test_a_url_opens_it(url: str) -> None:
+    parts = psycopg.conninfo.conninfo_to_dict(url)
+    with open(f"postgresql://{parts['user']}:{parts['password']}@/{parts['dbname']}?host={parts['host']}") as store:
+        assert isinstance(store, PostgresStore)
+
+
+@pytest.mark.parametrize("bad", ["postgresql://?nonsense=1", "postgresql://[half/x"])
+def test_a_senseless_url_is_refused(bad: str) -> None:
+    with pytest.raises(ConfigError, match="PostgreSQL"):
+        open(bad)
+
+
+def test_an_unreachable_server_is_named_without_its_password() -> None:
+    with pytest.raises(StoreUnavailable) as refused:
+        open("postgresql://ada:hunter2@127.0.0.1:1/memory")
+    assert "memory" in str(refused.value)
+    assert "hunter2" not in str(refused.value)
+
+
+def test_a_lost_connection_is_replaced(store: PostgresStore, postgres: Databases, url: str) -> None:
+    say(store, ADA, "before")
+    cut(postgres, url)
+    say(store, ADA, "after")
+    cut(postgres, url)
+    assert texts(store.log.read(ADA)) == ["before", "after"]
+
+
+def test_a_transaction_that_lost_its_connection_is_undone(store: PostgresStore, postgres: Databases, url: str) -> None:
+    say(store, ADA, "before")
+    with pytest.raises(StoreUnavailable, match="nothing was written"), store.transaction():
+        say(store, ADA, "inside")
+        cut(postgres, url)
+        say(store, ADA, "too late")
+    assert texts(store.log.read(ADA)) == ["before"]
+    with pytest.raises(StoreUnavailable, match="not known"), store.transaction():
+        say(store, ADA, "inside")
+        cut(postgres, url)
+    assert [entry.seq for entry in say(store, ADA, "next")] == [2]
+
+
+def cut(postgres: Databases, url: str) -> None:
+    database = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
+    with psycopg.connect(postgres.address, autocommit=True) as connection:
+        query = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = %s"
+        connection.execute(query, (database,))
+
+
+def test_more_words_than_a_tsvector_holds(store: PostgresStore) -> None:
+    many = " ".join(f"{number:x}q{'z' * 40}" for number in range(60_000))
+    store.log.append(ADA, [said(many, "many"), said("0qz", "few")])
+    for number in (0, 19_999, 20_000, 59_999):
+        assert found(store, ADA, f"{number:x}q{'z' * 40}") == ["many"]
+    assert store.check() == []
+
+
+def test_scores_are_those_of_the_reference(store: PostgresStore) -> None:
+    reference = ReferenceStore()
+    chance = random.Random(7)
+    vocabulary = ["oslo", "trip", "sister", "harbour", "ferry", "ticket", "the", "東京", "moved", "moving"]
+    for number in range(300):
+        text = " ".join(chance.choices(vocabulary, k=chance.randint(0, 40)))
+        scope = chance.choice([ADA, BOB])
+        for each in (store, reference):
+            each.log.append(scope, [Message("user", text, str(number))])
+    for scope in (ADA, Scope("acme", "ada"), Scope("acme")):
+        for query in ("oslo", "ferry to the harbour", "moves", "東京 trip", "the"):
+            ours = {match.id: match.score for match in store.index.search(scope, query, 300)}
+            theirs = {match.id: match.score for match in reference.index.search(scope, query, 300)}
+            assert ours == pytest.approx(theirs, rel=1e-9)
+
+
+def test_a_large_tenant_is_searched_by_an_index(postgres: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors, "EXACT", 300)
+    monkeypatch.setattr("recollect.store.postgres.reindex.EXACT", 300)
+    rows = np.random.default_rng(3).standard_normal((1_000, 16)).astype(np.float32)
+    with postgres.fresh(pgvector=True) as url, PostgresStore(url) as store:
+        for user in range(10):
+            scope, some = Scope("acme", str(user)), range(user, 1_000, 10)
+            store.index.put(scope, [Item("chunk", str(number), "x") for number in some])
+            store.index.embed(scope, "chunk", "m", {str(number): rows[number] for number in some})
+        assert [finding.fix for finding in store.check()] == ["run reindex"]
+        store.reindex()
+        assert store.check() == []
+        exact = np.argsort(-(rows @ rows[5]) / np.linalg.norm(rows, axis=1))[:10]
+        by_index = store.index.nearest(Scope("acme"), rows[5], "m", 10)
+        assert len({match.id for match in by_index} & {str(number) for number in exact}) >= 9
+        assert by_index[0].id == "5"
+
+
+def test_claims_of_many_workers_never_overlap(store: PostgresStore) -> None:
+    store.jobs.enqueue(ADA, [Job("work") for _ in range(60)])
+    claimed: list[str] = []
+
+    def work(name: str) -> None:
+        while jobs := store.jobs.claim(worker=name, limit=3):
+            claimed.extend(job.id for job in jobs)
+            for job in jobs:
+                store.jobs.finish(job)
+
+    threads = [threading.Thread(target=work, args=(str(number),)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(claimed) == len(set(claimed)) == 60
+
+
+def test_opposite_locks_end_in_an_error_not_in_a_hang(store: PostgresStore) -> None:
+    both = threading.Barrier(2, timeout=30)
+    problems: list[Exception] = []
+
+    def cross(first: Scope, then: Scope) -> None:
+        try:
+            with store.transaction():
+                say(store, first, f"{first.user} first")
+                both.wait()
+                say(store, then, f"{then.user} then")
+        except StoreUnavailable as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=cross, args=pair) for pair in ((ADA, BOB), (BOB, ADA))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(problems) == 1
+    assert len(store.log.scan(Scope("acme"))) == 2
+
+
+def test_a_record_may_be_as_odd_as_a_message(store: PostgresStore) -> None:
+    odd = Record("fact", "k" * 1_000, {"text": "a\x00\ud800"}, id="\x01" * 900)
+    store.records.put(ADA, [odd])
+    assert [(record.id, record.key, record.value) for record in store.records.find(ADA)] == [
+        (odd.id, odd.key, odd.value)
+    ]
