@@ -59,19 +59,21 @@ class Memory:
         embedder: str | Embedder | None = "auto",
         former: str | Embedder | None = None,
         counter: TokenCounter = estimate,
+        index: str | None = None,
         durability: store.Durability = "full",
     ) -> Memory:
         """The memory in a file (or at a `postgresql://` address); without one, `memory.db` in the data folder.
 
         `embedder` is one, its name as `embed.open` takes it, or None to go by keywords alone; `auto` is the local
         model where it was pulled. After a change of model, `former` is the one used before: its vectors serve until
-        `reindex` has given every message one of the new model.
+        `reindex` has given every message one of the new model. `index` names Chroma as the place for vectors.
         """
         if url is None:
             url = embed.models.data_dir() / "memory.db"
             url.parent.mkdir(parents=True, exist_ok=True)
         new, old = (embed.open(which) if isinstance(which, str) else which for which in (embedder, former))
-        return cls(store.open(str(url), durability=durability), embedder=new, former=old, counter=counter)
+        kept_in = store.open(str(url), index=index, durability=durability)
+        return cls(kept_in, embedder=new, former=old, counter=counter)
 
     def session(self, id: str, *, user: str = "default", tenant: str = "default") -> Session:
         """One conversation of a user; it is there as soon as something is added to it."""
