@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from recollect import ConfigError, Filter, Memory, Message, Scope, Session
+from recollect.embed import Kind
 from recollect.embed.hashing import HashingEmbedder
+from recollect.errors import ModelUnavailable
+from recollect.store import open as open_store
 
 START = datetime(2023, 5, 8, 12, tzinfo=UTC)
 TALK = [
@@ -213,12 +217,12 @@ def test_recency_lifts_the_newer_of_two_alike(memory: Memory) -> None:
 @pytest.mark.parametrize(("field", "value"), [("budget", -1), ("k", -5)])
 def test_a_negative_number_is_refused(memory: Memory, field: str, value: int) -> None:
     with pytest.raises(ConfigError, match=field):
-        memory.session("trip").recall("x", **{field: value})
+        memory.session("trip", user="ada").recall("x", **{field: value})
 
 
 def test_a_wrong_scope_is_refused(memory: Memory) -> None:
     with pytest.raises(ConfigError, match="everyone"):
-        memory.session("trip").recall("x", scope="everyone")  # type: ignore[arg-type]
+        memory.session("trip", user="ada").recall("x", scope="everyone")  # type: ignore[arg-type]
 
 
 texts = st.text(st.sampled_from("abc déß 猫🙂?.\n"), min_size=1, max_size=40)
@@ -262,4 +266,75 @@ def test_without_a_model_recall_says_so_once(
         chat = memory.session("trip", user="ada")
         fill(chat)
         assert "peanuts" in chat.recall("peanuts")[0].text
-    assert sum("models pull" in record.getMessage() for record in caplog.records) <= 1
+        chat.recall("peanuts again")
+    assert sum("pull e5-small-v2" in record.getMessage() for record in caplog.records) == 1
+
+
+class Broken(HashingEmbedder):
+    """An embedder that fails as its provider, or as a program, may."""
+
+    error: Exception | None = None
+
+    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> Any:
+        if self.error:
+            raise self.error
+        return super().embed(texts, kind=kind)
+
+
+@pytest.mark.parametrize("error", [ModelUnavailable("the server is gone"), RuntimeError("a bug")])
+def test_a_failing_model_loses_nothing_and_is_tried_again(tmp_path: Path, error: Exception) -> None:
+    now = [START]
+    embedder = Broken(64)
+    with open_store(str(tmp_path / "m.db"), clock=lambda: now[0]) as kept_in:
+        memory = Memory(kept_in, embedder=embedder)
+        chat = memory.session("trip", user="ada")
+        embedder.error = error
+        fill(chat)
+        if isinstance(error, ModelUnavailable):
+            assert "peanuts" in chat.recall("peanuts")[0].text
+        embedder.error = None
+        now[0] += timedelta(hours=1)
+        assert memory.drain() == len(TALK) or kept_in.index.missing(chat.scope, embedder.name) == []
+        memory.close()
+
+
+def test_what_was_added_before_there_was_a_model_gets_its_vector(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "m.db", embedder=None) as memory:
+        fill(memory.session("trip", user="ada"))
+    with Memory.open(tmp_path / "m.db", embedder=HashingEmbedder(64)) as memory:
+        memory.reindex()
+        memory.drain()
+        assert memory.store.index.missing(Scope("default", "ada", "trip"), HashingEmbedder(64).name) == []
+
+
+@pytest.mark.parametrize(
+    "at",
+    [
+        datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=2))),
+        datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-5))),
+    ],
+)
+def test_the_ends_of_time_break_nothing(memory: Memory, at: datetime) -> None:
+    chat = memory.session("trip", user="ada")
+    chat.add(Message("user", "A message from far away.", at=at))
+    assert chat.search("What came from far away in December 9999?", at=at)
+
+
+def test_each_turn_is_under_its_own_day(memory: Memory) -> None:
+    chat = memory.session("trip", user="ada")
+    for day, text in (
+        (datetime(2023, 5, 8), "We booked the hotel."),
+        (datetime(2024, 9, 20), "We cancelled the hotel."),
+    ):
+        chat.add(Message("user", text, at=day))
+    memory.drain()
+    (hit,) = chat.recall("hotel", budget=200)
+    assert hit.text == "8 May 2023\nuser: We booked the hotel.\n20 September 2024\nuser: We cancelled the hotel."
+
+
+def test_one_long_sentence_is_cut_rather_than_left_out(memory: Memory) -> None:
+    chat = memory.session("trip", user="ada")
+    chat.add("user", "and then we walked on along the river " * 500)
+    memory.drain()
+    (hit,) = chat.recall("river", budget=100)
+    assert hit.text.endswith("[…]")

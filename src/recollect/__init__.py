@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from recollect.conversation import Conversation, ConversationMemory
-    from recollect.errors import BudgetTooSmall, ConfigError, InvalidTranscript, MissingExtra, RecollectError
+    from recollect.errors import (
+        BudgetTooSmall,
+        ConfigError,
+        InvalidTranscript,
+        MissingExtra,
+        ModelError,
+        RecollectError,
+        StoreError,
+    )
     from recollect.flow.receipt import Entry, Receipt
     from recollect.flow.render import Rendered, parse, render
     from recollect.flow.turns import turns
@@ -19,11 +27,12 @@ if TYPE_CHECKING:
     from recollect.layers.working import fit, reduce
     from recollect.memory import Memory, Session
     from recollect.store.values import Filter
-    from recollect.tokens import TokenCounter, counter, estimate, recommended_budget
+    from recollect.tokens import Calibration, TokenCounter, count_messages, counter, estimate, recommended_budget
     from recollect.types import Hit, Image, Message, Opaque, Part, Recalled, Scope, Text, Thinking, ToolCall, ToolResult
 
 __all__ = [
     "BudgetTooSmall",
+    "Calibration",
     "ConfigError",
     "Conversation",
     "ConversationMemory",
@@ -35,6 +44,7 @@ __all__ = [
     "Memory",
     "Message",
     "MissingExtra",
+    "ModelError",
     "Opaque",
     "Part",
     "Problem",
@@ -44,12 +54,14 @@ __all__ = [
     "Rendered",
     "Scope",
     "Session",
+    "StoreError",
     "Text",
     "Thinking",
     "TokenCounter",
     "ToolCall",
     "ToolResult",
     "Window",
+    "count_messages",
     "counter",
     "estimate",
     "fit",
@@ -63,7 +75,15 @@ __all__ = [
 
 _HOMES = {
     "conversation": ("Conversation", "ConversationMemory"),
-    "errors": ("BudgetTooSmall", "ConfigError", "InvalidTranscript", "MissingExtra", "RecollectError"),
+    "errors": (
+        "BudgetTooSmall",
+        "ConfigError",
+        "InvalidTranscript",
+        "MissingExtra",
+        "ModelError",
+        "RecollectError",
+        "StoreError",
+    ),
     "flow.receipt": ("Entry", "Receipt"),
     "flow.render": ("Rendered", "parse", "render"),
     "flow.turns": ("turns",),
@@ -72,7 +92,7 @@ _HOMES = {
     "layers.working": ("fit", "reduce"),
     "memory": ("Memory", "Session"),
     "store.values": ("Filter",),
-    "tokens": ("TokenCounter", "counter", "estimate", "recommended_budget"),
+    "tokens": ("Calibration", "TokenCounter", "count_messages", "counter", "estimate", "recommended_budget"),
     "types": (
         "Hit",
         "Image",

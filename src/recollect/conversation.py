@@ -116,6 +116,7 @@ class ConversationMemory:
         self._pruned: list[Pruned] = []
         self._window = Window(self._count)
         self._places: dict[str, int] = {}
+        self._came: dict[str, int] = {}
         self._arrivals = 0
 
     @property
@@ -157,9 +158,9 @@ class ConversationMemory:
         """Keep a batch, whole or not at all."""
         batch = [(message, self._count(message)) for message in messages_only(messages)]
         with self._lock:
-            now, seen = self._clock(), dict[str, Message]()
+            now, seen = self._clock(), dict[str, int]()
             for message, _ in batch:
-                _same(message, self._there(message) or seen.setdefault(message.id, message))
+                self._check_same(message, seen)
             return tuple(self._there(message) or self._keep(message, tokens, now) for message, tokens in batch)
 
     def recent(self, n: int) -> tuple[Message, ...]:
@@ -207,7 +208,7 @@ class ConversationMemory:
             place = self._places.get(id)
             if place is None:
                 raise InvalidTranscript(f"no message has the id {id!r}; it was never added, or was pruned")
-            message = self._window[place]
+            message = self._window.original(place)
             merged = {key: value for key, value in {**message.metadata, **metadata}.items() if value is not None}
             tagged = message.replace(metadata=merged)
             self._window.revise(place, tagged)
@@ -222,7 +223,7 @@ class ConversationMemory:
             receipt = self._window.prune(limit)
             gone = [entry for entry in receipt.entries if entry.verdict == "dropped"]
             for entry in gone:
-                del self._places[entry.id]
+                del self._places[entry.id], self._came[entry.id]
             if receipt.entries:
                 tokens = sum(entry.tokens - entry.shown for entry in receipt.entries)
                 self._pruned.append(Pruned(self._clock(), len(gone), tokens))
@@ -232,7 +233,7 @@ class ConversationMemory:
         """Forget everything."""
         with self._lock:
             self._window = Window(self._count)
-            self._places = {}
+            self._places, self._came = {}, {}
             self._arrivals = 0
 
     def stats(self) -> Stats:
@@ -248,15 +249,22 @@ class ConversationMemory:
     def __iter__(self) -> Iterator[Message]:
         return iter(self.messages)
 
+    def _check_same(self, message: Message, seen: dict[str, int]) -> None:
+        said = _said(message)
+        if message.id and self._came.get(message.id, seen.setdefault(message.id, said)) != said:
+            raise InvalidTranscript(
+                f"the id {message.id!r} belongs to another message; leave the id out to add this one"
+            )
+
     def _there(self, message: Message) -> Message | None:
         place = self._places.get(message.id) if message.id else None
-        return None if place is None else self._window[place]
+        return None if place is None else self._window.original(place)
 
     def _keep(self, message: Message, tokens: int, now: datetime) -> Message:
         kept = message.replace(
             id=message.id or uuid.uuid4().hex, at=message.at or now, received=message.received or now
         )
-        self._places[kept.id] = self._arrivals
+        self._places[kept.id], self._came[kept.id] = self._arrivals, _said(kept)
         self._arrivals += 1
         self._window.append(kept, tokens)
         return kept
@@ -266,6 +274,5 @@ def _has(message: Message, metadata: Mapping[str, Any]) -> bool:
     return all(key in message.metadata and message.metadata[key] == value for key, value in metadata.items())
 
 
-def _same(message: Message, there: Message) -> None:
-    if message.id and (there.role, there.content) != (message.role, message.content):
-        raise InvalidTranscript(f"the id {message.id!r} belongs to another message; leave the id out to add this one")
+def _said(message: Message) -> int:
+    return hash((message.role, message.content))

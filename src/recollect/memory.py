@@ -24,7 +24,7 @@ from recollect.layers.embedding import JOB, Embedding
 from recollect.layers.episodic import MAX_QUERY, Asked, Episodic
 from recollect.store import ANY, Erased, Filter, Store
 from recollect.tokens import TokenCounter, count_message, estimate
-from recollect.types import Message, Part, Recalled, Role, Scope, messages_only
+from recollect.types import Message, Part, Recalled, Role, Scope, messages_only, with_zone
 
 log = logging.getLogger("recollect")
 
@@ -75,19 +75,20 @@ class Memory:
         kept_in = store.open(str(url), index=index, durability=durability)
         return cls(kept_in, embedder=new, former=old, counter=counter)
 
-    def session(self, id: str, *, user: str = "default", tenant: str = "default") -> Session:
+    def session(self, id: str, *, user: str, tenant: str = "default") -> Session:
         """One conversation of a user; it is there as soon as something is added to it."""
         return Session(self, Scope(tenant, user, id))
 
-    def reindex(self, tenant: str = "default", progress: store.Progress | None = None) -> None:
-        """Build the keyword index anew, and let the background give a vector to every message that has none."""
-        self.store.reindex(progress)
+    def reindex(self, progress: store.Progress | None = None, tenant: str = "default") -> int:
+        """How many items the keyword index holds, built anew; messages without a vector get one in the background."""
+        items = self.store.reindex(progress)
         before: int | None = None
         while self.embedder and (page := self.store.log.sessions(Scope(tenant), before=before)):
             for session in page:
                 self.store.jobs.enqueue(session.scope, [JOB])
             before = page[-1].position
         self.wake()
+        return items
 
     def drain(self) -> int:
         """Do all waiting background work now; how many vectors were made."""
@@ -177,7 +178,9 @@ class Session:
     def _asked(self, question: str, at: datetime | None, scope: str, where: Filter, recency: float) -> Asked:
         if not isinstance(question, str):
             raise ConfigError(f"a question is text, not a {type(question).__name__}")
-        return Asked(question[:MAX_QUERY], at or self.memory.clock(), self._within(scope), where, recency)
+        return Asked(
+            question[:MAX_QUERY], with_zone(at) if at else self.memory.clock(), self._within(scope), where, recency
+        )
 
     def _within(self, scope: str) -> Scope:
         if scope not in ("user", "session"):

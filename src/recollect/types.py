@@ -116,6 +116,9 @@ class Opaque:
     shape: str
     data: FrozenDict
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "data", freeze_dict(self.data, "data"))
+
 
 Part: TypeAlias = Text | Image | ToolCall | ToolResult | Thinking | Opaque
 PARTS: Final[dict[str, type[Part]]] = {

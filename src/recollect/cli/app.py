@@ -8,8 +8,10 @@ from typing import Annotated
 
 import typer
 
+from recollect import embed
 from recollect.cli.shell import Json, Where, address, bar, err, machine, opened, out, table, telling_errors
 from recollect.embed import models as weights
+from recollect.memory import Memory
 
 app = typer.Typer(help="The memory of LLM agents.", no_args_is_help=True, pretty_exceptions_enable=False)
 models = typer.Typer(help="Local models: weights on this machine, no key needed.", no_args_is_help=True)
@@ -37,16 +39,23 @@ def doctor(store: Where = None, as_json: Json = False) -> None:
 
 @app.command()
 def reindex(store: Where = None, as_json: Json = False) -> None:
-    """Build the keyword index anew from the log.
+    """Build the keyword index anew from the log, and give a vector to every message that has none.
+
+    Vectors need the local model: recollect models pull e5-small-v2
 
     Example: recollect reindex --store memory.db
     """
-    with opened(store) as opened_store, bar("Indexing") as progress:
-        count = opened_store.reindex(progress)
+    with opened(store) as opened_store:
+        memory = Memory(opened_store, embedder=embed.open("auto"))
+        with bar("Indexing") as progress:
+            items = memory.reindex(progress)
+        with err.status("Embedding"):
+            vectors = memory.drain()
+        memory.close()
     if as_json:
-        machine({"items": count})
+        machine({"items": items, "vectors": vectors})
     else:
-        out.print(f"{count:,} items are in the index.")
+        out.print(f"{items:,} items are in the index; {vectors:,} vectors were made.")
 
 
 @app.command()

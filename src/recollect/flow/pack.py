@@ -20,6 +20,9 @@ Words: TypeAlias = Callable[[str], list[str]]
 CUT: Final = "[…]"
 ALIKE: Final = 0.9
 """Share of words in common from which on two turns count as the same."""
+MIN_WORDS: Final = 8
+"""Words below which a piece of a sentence says nothing."""
+_NUMBER: Final = re.compile(r"\d")
 _SENTENCE: Final = re.compile(r"[^\n.!?\u3002\uff01\uff1f]*(?:[.!?\u3002\uff01\uff1f]+|\n+|$)\s*")
 
 
@@ -93,19 +96,32 @@ def distinct(moments: Iterable[Moment]) -> Iterator[Moment]:
             continue
         exact.add(moment.text)
         said = set(moment.text.lower().split())
-        if len(said) > 3 and any(len(said & other) >= ALIKE * len(said | other) for other in seen):
+        if len(said) > 3 and any(_alike(said, other) for other in seen):
             continue
         seen.append(said)
         yield moment
 
 
+def _alike(one: set[str], other: set[str]) -> bool:
+    """Nearly the same words, and the very same numbers."""
+    differ = one ^ other
+    return len(differ) <= (1 - ALIKE) * len(one | other) and not any(_NUMBER.search(word) for word in differ)
+
+
 def excerpts(moment: Moment, words: Words, asked: set[str]) -> Iterator[str]:
-    """Ever shorter excerpts of a turn, each a part of the one before: the least telling sentence goes first."""
+    """Ever shorter excerpts of a turn, each a part of the one before: the least telling sentence goes first.
+
+    Where one sentence is left, half of its words go each time.
+    """
     sentences = [found for found in _SENTENCE.findall(moment.text) if found.strip()]
     worth = [len(asked.intersection(words(sentence))) for sentence in sentences]
     by_worth = sorted(range(len(sentences)), key=lambda n: (-worth[n], n))
     for keep in range(len(sentences) - 1, 0, -1):
         yield f"{moment.speaker}: {_joined(sentences, set(by_worth[:keep]))}"
+    best = sentences[by_worth[0]].split() if sentences else []
+    while len(best) > MIN_WORDS:
+        best = best[: len(best) // 2]
+        yield f"{moment.speaker}: {' '.join(best)} {CUT}"
 
 
 def _joined(sentences: list[str], kept: set[int]) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from collections.abc import Callable, Iterator
-from datetime import date, timedelta
+from datetime import date
 from typing import Final, TypeAlias
 
 Period: TypeAlias = tuple[int, int]
@@ -75,8 +76,7 @@ def _day(day: str, month: int, year: str | None, asked: date) -> Iterator[Period
 
 def _whole_month(month: int, year: int) -> Iterator[Period]:
     for first in _ordinal(year, month, 1):
-        after = date.fromordinal(first) + timedelta(days=31)
-        yield first, after.replace(day=1).toordinal() - 1
+        yield first, first + monthrange(year, month)[1] - 1
 
 
 def _around(match: re.Match[str], asked: date) -> Iterator[Period]:

@@ -91,7 +91,7 @@ class Window:
         if self._over(self._ceiling):
             self._cut()
 
-    def __getitem__(self, index: int) -> Message:
+    def original(self, index: int) -> Message:
         """The message that came as number `index`, as it came."""
         return self._messages[index]
 

@@ -7,7 +7,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC
+from datetime import UTC, datetime
 
 import numpy as np
 
@@ -23,6 +23,14 @@ ASSISTANTS = frozenset({"assistant", "ai", "bot", "model"})
 def speaker_of(message: Message) -> str:
     """Who said it: the name, else the role."""
     return message.name or message.role
+
+
+def day_of(at: datetime) -> int:
+    """The day of a moment in UTC, also at the ends of time, where another zone's day may not exist."""
+    try:
+        return at.astimezone(UTC).toordinal()
+    except OverflowError:
+        return at.toordinal()
 
 
 @dataclass(slots=True, eq=False)
@@ -101,7 +109,7 @@ class Columns:
         self.with_assistant |= message.role == "assistant" and speaker.lower() in ASSISTANTS
         self._words.append(len(said))
         self._tokens.append(count(f"{speaker}: {text}"))
-        self._day.append(message.at.astimezone(UTC).toordinal())
+        self._day.append(day_of(message.at))
         self._asks.append(text.rstrip().endswith(("?", "\uff1f")))
         self._own.append(message.role == "user")
         self._speaker.append(self.speakers.setdefault(speaker, len(self.speakers)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import uuid
 from collections.abc import Sequence
@@ -13,6 +14,8 @@ from recollect.errors import Conflict, ModelError
 from recollect.layers.columns import speaker_of
 from recollect.store import MESSAGE, Item, Job, Store
 from recollect.types import Scope
+
+log = logging.getLogger("recollect")
 
 JOB: Final = Job("embed", key="embed")
 BATCH: Final = 64
@@ -44,8 +47,9 @@ class Embedding:
         items = self.store.index.missing(scope, self.embedder.name, kinds=(MESSAGE,), limit=BATCH)
         try:
             vectors = self.embedder.embed(self._texts(scope, items), kind="passage")
-        except ModelError as error:
-            self.store.jobs.fail(job, str(error))
+        except Exception as error:  # whatever a user's own embedder raises, the job waits for the next attempt
+            log.warning("no vectors this time: %s", error, exc_info=not isinstance(error, ModelError))
+            self.store.jobs.fail(job, repr(error))
             return 0
         try:
             with self.store.transaction():

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from itertools import islice
 from typing import Final
 
 from recollect.embed import Embedder
+from recollect.errors import ModelError
 from recollect.flow.pack import Moment, distinct, one_by_one, pack
 from recollect.flow.rank import Numbers, Question, aligned, best_first, score
 from recollect.flow.when import periods
-from recollect.layers.columns import Columns, speaker_of
+from recollect.layers.columns import Columns, day_of, speaker_of
 from recollect.store import ANY, MESSAGE, Entry, Filter, Item, Store
 from recollect.store.words import COMMON, query_words, words
 from recollect.types import Recalled, Scope
+
+log = logging.getLogger("recollect")
 
 NEAREST: Final = 1_024
 """How many of the turns nearest in meaning are asked for; the others count as equally far."""
@@ -121,7 +125,7 @@ class Episodic:
                     yield _moment(entry, float(ranking.scores[n]))
 
     def _question(self, columns: Columns, asked: Asked) -> Question:
-        today = asked.at.astimezone(UTC).date()
+        today = date.fromordinal(day_of(asked.at))
         named = [] if columns.with_assistant else _named(asked.text, columns.speakers)
         dropped = {word for speaker in columns.speakers for word in words(speaker)}
         return Question(
@@ -137,10 +141,14 @@ class Episodic:
     def _meaning(self, columns: Columns, question: str) -> dict[int, float] | None:
         if self.embedder is None:
             return None
-        near = self._near(columns, question, self.embedder)
-        if self.former is None:
-            return near
-        return {**aligned(self._near(columns, question, self.former), near), **near}
+        try:
+            near = self._near(columns, question, self.embedder)
+            if self.former is None:
+                return near
+            return {**aligned(self._near(columns, question, self.former), near), **near}
+        except ModelError as error:
+            log.warning("recall goes by keywords alone this time: %s", error)
+            return None
 
     def _near(self, columns: Columns, question: str, embedder: Embedder) -> dict[int, float]:
         vector = embedder.embed([question], kind="query")[0]

@@ -13,7 +13,7 @@ class Suite:
         for base in cls.__mro__[1:]:
             if not base.__module__.startswith("recollect.testing"):
                 continue
-            dodged = [name for name in vars(cls) if name.startswith("test") and name in vars(base)]
+            dodged = [n for n in vars(base) if n.startswith("test") and getattr(cls, n) is not getattr(base, n)]
             if dodged:
                 raise TypeError(
                     f"{cls.__name__} overrides {', '.join(dodged)} of {base.__name__}: a suite is passed whole"

@@ -52,9 +52,9 @@ class Calibration:
         """The count, corrected for this model and rounded up."""
         return ceil(estimated * self.ratio(model))
 
-    def counter(self, model: str, count: TokenCounter) -> TokenCounter:
+    def counter(self, model: str, count: TokenCounter) -> CalibratedCounter:
         """The same counter, corrected for this model from now on."""
-        return lambda text: self.correct(model, count(text))
+        return CalibratedCounter(self, model, count)
 
     def to_dict(self) -> dict[str, float]:
         """The learned ratios by model, as plain data."""
@@ -68,6 +68,21 @@ class Calibration:
             if not isinstance(ratio, (int, float)) or not isfinite(ratio) or not LOWEST <= ratio <= HIGHEST:
                 raise ConfigError(f"ratio {ratio!r} of model {model!r} is not a number from {LOWEST} to {HIGHEST}")
         return cls(data)
+
+
+class CalibratedCounter:
+    """A counter corrected for one model; tell it what was reported, and it learns."""
+
+    def __init__(self, calibration: Calibration, model: str, count: TokenCounter) -> None:
+        self.calibration, self.model, self.count = calibration, model, count
+
+    def __call__(self, text: str, /) -> int:
+        """The corrected count."""
+        return self.calibration.correct(self.model, self.count(text))
+
+    def observe(self, counted: int, reported: int) -> None:
+        """Learn from one request: what this counter made of it, and all prompt tokens its provider reported."""
+        self.calibration.observe(self.model, round(counted / self.calibration.ratio(self.model)), reported)
 
 
 def start_ratio(model: str) -> float:
