@@ -17,6 +17,9 @@ PIECE: Final = 20_000
 MOST: Final = 16_383
 """The largest place in a tsvector, and so the largest count of a word."""
 
+_SMALL: Final = {1: "D", 2: "C", 3: "B"}
+"""Small counts as weights too, which a query can test much faster than it can read a place."""
+
 
 def lexemes(tenant: str) -> Callable[[str], str]:
     """The function that turns a tenant's words into what is kept of them."""
@@ -32,7 +35,7 @@ def _salt(tenant: str) -> bytes:
 def pieces(place: Place, found: Sequence[str]) -> list[str]:
     """The words of a text as tsvectors, each word with its count; mostly one, more where there are very many words."""
     lexeme = lexemes(place.tenant)
-    counts = [f"{lexeme(word)}:{min(count, MOST)}" for word, count in Counter(found).items()]
+    counts = [f"{lexeme(word)}:{min(count, MOST)}{_SMALL.get(count, 'A')}" for word, count in Counter(found).items()]
     tokens = f"{lexeme(_owner(place))}:1 {lexeme(_session(place))}:1"
     return [" ".join((tokens, *counts[start : start + PIECE])) for start in range(0, len(counts), PIECE)]
 

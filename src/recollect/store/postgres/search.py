@@ -16,11 +16,18 @@ from recollect.types import Scope
 
 # BM25 as the reference computes it, over the items that pass the filter.
 _SEARCH: Final = """
-WITH hits AS MATERIALIZED (
-    SELECT items.position, items.length, word.lexeme, word.positions[1]::float8 AS times
-    FROM recollect.words JOIN recollect.items USING (tenant, position), unnest(words.words) AS word
-    WHERE words.tenant = %(tenant)s AND words.words @@ %(query)s::tsquery AND word.lexeme = ANY(%(asked)s)
-    AND <passing>
+WITH asked AS MATERIALIZED (
+    SELECT lexeme, lexeme::tsquery AS it, (lexeme || ':D')::tsquery AS once, (lexeme || ':C')::tsquery AS twice,
+        (lexeme || ':B')::tsquery AS thrice
+    FROM unnest(%(asked)s::text[]) AS lexeme
+), hits AS MATERIALIZED (
+    SELECT items.position, items.length, asked.lexeme, CASE
+        WHEN words.words @@ asked.once THEN 1 WHEN words.words @@ asked.twice THEN 2
+        WHEN words.words @@ asked.thrice THEN 3
+        ELSE (SELECT positions[1] FROM unnest(words.words) AS word WHERE word.lexeme = asked.lexeme)
+    END::float8 AS times
+    FROM recollect.words JOIN recollect.items USING (tenant, position) JOIN asked ON words.words @@ asked.it
+    WHERE words.tenant = %(tenant)s AND words.words @@ %(query)s::tsquery AND <passing>
 ), size AS MATERIALIZED (
     SELECT count(*)::float8 AS texts, coalesce(nullif(avg(length), 0), 1)::float8 AS mean
     FROM recollect.items WHERE <passing>
