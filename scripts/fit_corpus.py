@@ -23,7 +23,6 @@ from faker import Faker
 
 STDLIB = Path(sysconfig.get_path("stdlib"))
 PACKAGES = Path(sysconfig.get_path("purelib"))
-LENGTHS = (200, 600, 2000)
 LANGUAGES = {
     "German": "de", "French": "fr", "Spanish": "es", "Polish": "pl", "Czech": "cs", "Turkish": "tr",
     "Finnish": "fi", "Hungarian": "hu", "Indonesian": "id", "Swahili": "sw",
@@ -40,8 +39,9 @@ LOREM = {
     "Chinese": "zh_CN", "Chinese (traditional)": "zh_TW", "Japanese": "ja_JP",
 }  # fmt: skip
 
-# Syriac to N'Ko; Sinhala, Lao and Tibetan; Ethiopic, Cherokee and Mongolian.
-RARE = ((0x700, 0x7F5), (0xD85, 0xDC7), (0xE81, 0xEDA), (0xF40, 0xFBD), (0x1200, 0x1357), (0x13A0, 0x1878))
+# Syriac to N'Ko; Sinhala, Lao and Tibetan; Ethiopic, Cherokee to Mongolian, Limbu to Tai Tham; rare Chinese.
+RARE = ((0x700, 0x7F5), (0xD85, 0xDC7), (0xE81, 0xEDA), (0xF40, 0xFBD), (0x1200, 0x1357), (0x13A0, 0x1878),
+        (0x1900, 0x1AAE), (0x3400, 0x4DB6))  # fmt: skip
 
 
 def _files(root: Path, pattern: str, skip: str = "\0") -> str:
@@ -207,15 +207,15 @@ def classes() -> dict[str, Callable[[], str]]:
     return made | {name: lambda name=name: _language(name) for name in LANGUAGES}
 
 
-def chunks(text: str, limit: int, seed: str) -> Iterator[str]:
-    """Up to `limit` pieces of the text, from 200 to 2,000 characters, in a random order."""
+def chunks(text: str, lengths: tuple[int, ...], limit: int, seed: str) -> Iterator[str]:
+    """Up to `limit` chunks of the text, each of one of the lengths in characters, in a random order."""
     rng, at, cut = random.Random(seed), 0, []
     while at < len(text):
-        length = rng.choice(LENGTHS)
+        length = rng.choice(lengths)
         cut.append(text[at : at + length])
         at += length
     rng.shuffle(cut)
-    yield from [piece for piece in cut if len(piece) >= LENGTHS[0]][:limit]
+    yield from [chunk for chunk in cut if len(chunk) >= min(lengths)][:limit]
 
 
 if __name__ == "__main__":

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from recollect.flow.validate import Problem, validate
     from recollect.flow.window import Window
     from recollect.layers.working import fit, reduce
+    from recollect.memory import Memory, Session
     from recollect.tokens import TokenCounter, counter, estimate, recommended_budget
-    from recollect.types import Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
+    from recollect.types import Hit, Image, Message, Opaque, Part, Scope, Text, Thinking, ToolCall, ToolResult
 
 __all__ = [
     "BudgetTooSmall",
@@ -26,8 +27,10 @@ __all__ = [
     "Conversation",
     "ConversationMemory",
     "Entry",
+    "Hit",
     "Image",
     "InvalidTranscript",
+    "Memory",
     "Message",
     "MissingExtra",
     "Opaque",
@@ -36,6 +39,8 @@ __all__ = [
     "Receipt",
     "RecollectError",
     "Rendered",
+    "Scope",
+    "Session",
     "Text",
     "Thinking",
     "TokenCounter",
@@ -62,8 +67,9 @@ _HOMES = {
     "flow.validate": ("Problem", "validate"),
     "flow.window": ("Window",),
     "layers.working": ("fit", "reduce"),
+    "memory": ("Memory", "Session"),
     "tokens": ("TokenCounter", "counter", "estimate", "recommended_budget"),
-    "types": ("Image", "Message", "Opaque", "Part", "Text", "Thinking", "ToolCall", "ToolResult"),
+    "types": ("Hit", "Image", "Message", "Opaque", "Part", "Scope", "Text", "Thinking", "ToolCall", "ToolResult"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -271,3 +271,14 @@ def _part_from_dict(data: Mapping[str, Any]) -> Part:
     if kind == "tool_result" and not isinstance(fields.get("content", ""), str):
         fields["content"] = tuple(_part_from_dict(inner) for inner in fields["content"])
     return PARTS[kind](**fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """Something recalled: turns of one session in the order of time, under their date, and how well they match."""
+
+    message_ids: tuple[str, ...]
+    text: str
+    score: float
+    at: datetime
+    session: str

@@ -9,16 +9,7 @@ from hypothesis import strategies as st
 from recollect.flow.render import parse
 from recollect.flow.validate import validate
 from recollect.types import Message, Text, ToolCall, ToolResult
-from tests.strategies import SHAPES, transcripts, wire_transcripts
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_valid_requests_have_no_problems(shape: str) -> None:
-    @given(wire_transcripts(shape))
-    def check(request: dict[str, Any]) -> None:
-        assert validate(parse(request, shape), shape) == []
-
-    check()
+from tests.strategies import SHAPES, transcripts
 
 
 def openai_call(*ids: str) -> dict[str, Any]:
@@ -333,7 +324,7 @@ REFUSED: dict[str, tuple[str, list[Any], int, str, str]] = {
         [GEMINI_USER, {"role": "model", "parts": [{"text": "hi"}]}],
         1,
         "contents[1].role",
-        "Please ensure that multiturn requests end with a user role or a function response.",
+        "Please ensure that multiturn requests ends with a user role or a function response.",
     ),
     "gemini: nothing said": (
         "gemini",
@@ -352,9 +343,8 @@ def test_each_broken_rule_is_told_with_the_words_of_the_provider(name: str) -> N
     assert [(problem.index, problem.where, problem.error) for problem in found] == [(index, where, error)]
 
 
-@pytest.mark.parametrize("shape", SHAPES)
 @given(messages=transcripts(), data=st.data())
-def test_a_result_taken_away_is_always_noticed(shape: str, messages: list[Message], data: st.DataObject) -> None:
+def test_a_result_taken_away_is_always_noticed(messages: list[Message], data: st.DataObject) -> None:
     places = [i for i, message in enumerate(messages) if message.tool_results]
     if not places:
         return
@@ -362,21 +352,21 @@ def test_a_result_taken_away_is_always_noticed(shape: str, messages: list[Messag
     gone = messages[i].tool_results[0].call_id
     rest = messages[i].content[1:]
     left = [*messages[:i], *([messages[i].replace(content=rest)] if rest else []), *messages[i + 1 :]]
-    problems = validate(left, shape)
-    assert problems
-    assert shape == "gemini" or any(gone in problem.error for problem in problems)
+    for shape in SHAPES:
+        problems = validate(left, shape)
+        assert problems, shape
+        assert shape == "gemini" or any(gone in problem.error for problem in problems)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
 @given(messages=transcripts(), data=st.data())
-def test_a_call_taken_away_is_always_noticed(shape: str, messages: list[Message], data: st.DataObject) -> None:
+def test_a_call_taken_away_is_always_noticed(messages: list[Message], data: st.DataObject) -> None:
     places = [i for i, message in enumerate(messages) if message.tool_calls]
     if not places:
         return
     i = data.draw(st.sampled_from(places))
     kept = tuple(part for part in messages[i].parts if part is not messages[i].tool_calls[0])
     left = [*messages[:i], messages[i].replace(content=(*kept, Text("so"))), *messages[i + 1 :]]
-    assert validate(left, shape)
+    assert all(validate(left, shape) for shape in SHAPES)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -22,11 +22,11 @@ def words(value: Any) -> Iterator[str]:
 
 @pytest.mark.parametrize("encoding", ["o200k_base", "cl100k_base"])
 @pytest.mark.parametrize("file", ["agents.jsonl", "chats.jsonl"])
-def test_at_most_one_text_in_a_hundred_is_under_counted(file: str, encoding: str) -> None:
+def test_at_most_two_texts_in_a_thousand_are_under_counted(file: str, encoding: str) -> None:
     lines = shared_path("data", "transcripts", file).read_text("utf-8").splitlines()
     texts = [text for line in lines for text in words(json.loads(line))][:1500]
     exact = counter(f"tiktoken:{encoding}")
     under = [text for text in texts if estimate(text) < exact(text)]
     assert len(texts) >= 100
-    assert len(under) <= len(texts) / 100
-    assert sum(map(estimate, texts)) <= 1.6 * sum(map(exact, texts))
+    assert len(under) <= max(len(texts) / 500, 1)
+    assert sum(map(estimate, texts)) <= 1.3 * sum(map(exact, texts))

@@ -1,7 +1,9 @@
-"""Text the estimator was not fitted on: article 1 of the Declaration of Human Rights, Python's code, made-up data."""
+"""Text the estimator was not fitted on: article 1 of the Declaration of Human Rights, Python's code and docstrings,
+made-up data."""
 
 from __future__ import annotations
 
+import ast
 import base64
 import json
 import random
@@ -11,12 +13,19 @@ from pathlib import Path
 ARTICLE_1: dict[str, str] = json.loads((Path(__file__).parent / "article_1.json").read_text("utf-8"))
 
 
+def _docstrings(folder: Path) -> str:
+    trees = [ast.parse(path.read_text("utf-8")) for path in sorted(folder.glob("*.py"))]
+    nodes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, (ast.ClassDef, ast.FunctionDef))]
+    return "\n\n".join(filter(None, map(ast.get_docstring, nodes)))
+
+
 def texts() -> dict[str, str]:
     """A text of each kind by name."""
     rng = random.Random(99)
     stdlib = Path(sysconfig.get_path("stdlib"))
     rows = [{"id": rng.randrange(10**8), "at": rng.random(), "ok": True, "tags": ["a1", "b-2"]} for _ in range(40)]
     made = {
+        "English, longer": _docstrings(stdlib / "unittest"),
         "Python": "\n".join(path.read_text("utf-8") for path in sorted((stdlib / "asyncio").glob("*.py"))[:6]),
         "JSON": json.dumps(rows),
         "JSON, indented": json.dumps(rows, indent=2),

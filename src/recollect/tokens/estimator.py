@@ -1,15 +1,18 @@
-"""Estimates tokens with no tokenizer: every byte has a weight, fitted so that the sum seldom comes out too low.
+"""Estimates tokens with no tokenizer: text is cut much as the encodings cut it, and what they are known to hold is 1.
 
-On top come the places where an encoding starts a new token: a capital after a small letter, a digit after a blank, and
-so on. They are counted as pairs of byte classes: `a` lower case, `A` upper case, `0` digit, blank, newline, `.` other
-ASCII, `~` the last byte of any other character. All of it runs inside `bytes.translate`, `bytes.count` and `adler32`.
+known.txt lists words, runs of signs and characters that are one token in o200k and cl100k alike. A word or sign takes
+the blank in front of it along, three digits are a token, and so are other blanks and newlines in a row. What is left,
+unknown words and signs, is weighed by its bytes, with weights fitted to seldom come out too low.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from functools import cache
+from itertools import filterfalse
 from operator import mul
-from typing import Final
+from typing import Final, NamedTuple
 from zlib import adler32
 
 from recollect.errors import ConfigError
@@ -18,33 +21,73 @@ from recollect.tokens.weights import WEIGHTS
 UNIT: Final = 64
 """Weights are whole numbers of this part of a token."""
 START: Final = 2
-"""Tokens every text is given on top, for what starts at its first byte."""
-CLASSES: Final = (
-    (b"a", 0x61, 0x7A), (b"A", 0x41, 0x5A), (b"0", 0x30, 0x39), (b" ", 0x20, 0x20), (b"\n", 0x09, 0x0D),
-    (b"~", 0x80, 0xFF),
-)  # fmt: skip
-"""Each class with its first and last byte; `.` is the rest."""
-PAIRS: Final = (b" A", b"0A", b"0a", b"aA", b" 0", b"0.", b"A.")
-"""Pairs of classes that are counted in every text."""
-WIDE_PAIRS: Final = (b"~a", b"~ ")
-"""Pairs that only text beyond ASCII can hold."""
+"""Tokens every text is given on top."""
 BLOCKS: Final = {
     b"\xe0": tuple(bytes([0xE0, c]) for c in b"\xa4\xa5\xb6\xb7\xb8\xb9\xba\xbb\xbd\xbe"),
     b"\xe1": tuple(bytes([0xE1, c]) for c in b"\x80\x82\x83\x9e\x9f\xba\xbb"),
+    b"\xe3": tuple(bytes([0xE3, c]) for c in b"\x80\x81\x82\x83"),
     b"\xf0": (b"\xf0\x9f",),
 }
 """Blocks unlike others of their lead byte: Devanagari, Sinhala, Thai, Lao, Tibetan; Burmese, Georgian, Khmer,
-Vietnamese; emoji. Their weights come on top of the lead byte's."""
+Vietnamese; Japanese; emoji. Their weights come on top of the lead byte's."""
 
 
-def _class_table() -> bytes:
-    table = bytearray(b"." * 256)
-    for letter, first, last in CLASSES:
-        table[first : last + 1] = letter * (last + 1 - first)
-    return bytes(table)
+class Cut(NamedTuple):
+    """A text cut up: how many tokens are known, and the words and the signs that are not."""
+
+    tokens: int
+    words: list[bytes]
+    signs: list[bytes]
 
 
-CLASS_OF: Final = _class_table()
+def _only(kept: bytes) -> bytes:
+    return bytes(byte if byte in kept else 0x20 for byte in range(256))
+
+
+_DIGITS: Final = b"0123456789"
+_WORDS: Final = bytes([*range(0x41, 0x5B), *range(0x61, 0x7B), *range(0x80, 0x100)])
+_SIGNS: Final = bytes(byte for byte in range(0x80) if byte not in _WORDS + _DIGITS + b" \t\n\v\f\r")
+ONLY_WORDS, ONLY_SIGNS, ONLY_DIGITS = _only(_WORDS), _only(_SIGNS), _only(_DIGITS)
+KINDS: Final = bytes.maketrans(
+    _WORDS + _SIGNS + _DIGITS + b"\v\f", b"x" * len(_WORDS) + b"." * len(_SIGNS) + b"0" * len(_DIGITS) + b"\r\r"
+)
+BLANKS: Final = (
+    b"x\n", b"0\n", b" \n", b"....\n", b"\n" * 8, b"\r", b"x  ", b"0  ", b".  ", b"\n  ", b" " * 64, b" 0",
+)  # fmt: skip
+"""Where blanks and newlines are a token: `x` stands for any letter, `0` for a digit, `.` for a sign.
+
+A newline is one with the few signs in front of it, a single blank with what follows unless that is a digit.
+"""
+humps: Final = re.compile(rb"[A-Z]?[a-z\x80-\xff]+|[A-Z]+(?![a-z])").findall
+has_single: Final = re.compile(rb"[\xe2-\xef]").search
+
+
+@cache
+def known() -> tuple[frozenset[bytes], dict[int, str]]:
+    """The words and signs that are one token, and a table that turns the characters that are into `-`."""
+    from pathlib import Path
+
+    words, signs, characters = Path(__file__).with_name("known.txt").read_bytes().split(b"\n\n")
+    single = characters.decode().replace("\n", "")
+    return frozenset([*words.split(), *words.title().split(), *signs.split()]), dict.fromkeys(map(ord, single), "-")
+
+
+def cut(text: str) -> Cut:
+    """The text without the tokens that are known."""
+    held, single = known()
+    raw = encode(text)
+    words, signs = raw.translate(ONLY_WORDS).split(), raw.translate(ONLY_SIGNS).split()
+    new_words, new_signs = ([*filterfalse(held.__contains__, parts)] for parts in (words, signs))
+    left = b" ".join(new_words)
+    if has_single(left):
+        wide = b" ".join(filter(has_single, new_words)).decode("utf-8", "surrogatepass")
+        left = b" ".join([encode(wide.translate(single)), *filterfalse(has_single, new_words)])
+    inner = humps(left)
+    rest = [*filterfalse(held.__contains__, inner)]
+    digits = sum([(size + 2) // 3 for size in map(len, raw.translate(ONLY_DIGITS).split())])
+    blanks = sum(map(raw.replace(b"\t", b"  ").translate(KINDS).count, BLANKS)) + raw.count(b"\t\t")
+    sure = len(words) + len(signs) - len(new_words) - len(new_signs) + len(inner) - len(rest) + left.count(b"-")
+    return Cut(sure + digits + blanks, rest, new_signs)
 
 
 def encode(text: str) -> bytes:
@@ -69,22 +112,19 @@ def estimator(family: str = "any") -> Callable[[str], int]:
     """
     if family not in WEIGHTS:
         raise ConfigError(f"no estimator for {family!r}: use one of {', '.join(WEIGHTS)}")
-    of_byte, of_pattern = WEIGHTS[family]
-    pairs = tuple(of_pattern.get(pair, 0) for pair in PAIRS)
-    wide_pairs = tuple(of_pattern.get(pair, 0) for pair in WIDE_PAIRS)
-    blocks = [(lead, own, tuple(of_pattern.get(block, 0) for block in own)) for lead, own in BLOCKS.items()]
+    of_word, of_sign, of_byte, of_block = WEIGHTS[family]
+    blocks = [(lead, own, tuple(of_block[block] for block in own)) for lead, own in BLOCKS.items()]
 
     def estimate(text: str) -> int:
         """A number of tokens that is seldom too low."""
-        raw = encode(text)
-        count = raw.translate(CLASS_OF).count
-        weight: int = sum(map(mul, map(count, PAIRS), pairs), _sum(raw.translate(of_byte)))
-        if not text.isascii():
-            weight += sum(map(mul, map(count, WIDE_PAIRS), wide_pairs))
-            for lead, own, weights in blocks:
-                if lead in raw:
-                    weight += sum(map(mul, map(raw.count, own), weights))
-        return min(START - -weight // UNIT, len(raw))
+        tokens, words, signs = cut(text)
+        raw = b"".join(words + signs)
+        weight = of_word * len(words) + of_sign * len(signs) + _sum(raw.translate(of_byte))
+        for lead, own, weights in () if raw.isascii() else blocks:
+            if lead in raw:
+                weight += sum(map(mul, map(raw.count, own), weights))
+        most = len(text) if text.isascii() else len(encode(text))
+        return min(START + tokens - -weight // UNIT, most)
 
     return estimate
 

@@ -16,7 +16,14 @@ _TURNS: Final = {"user": "user", "tool": "user", "assistant": "assistant"}
 
 @dataclass(frozen=True)
 class Shape:
-    """What rendering has to know about a provider."""
+    """What rendering has to know about a provider.
+
+    `messages` and `system` name the fields of a request (`system` with its other spellings), `apart` tells the messages
+    that go to the system field. `turns` says which roles are written as one turn. `objects`: arguments must be a JSON
+    object. `filled`: blank text is refused and the user starts. `unique`: no two calls share an id. `failures`: results
+    can be errors. `pictures_beside`: results hold text only. `named`: results carry the tool's name.
+    `names`: messages carry a name. `schemes`: the addresses of images it fetches.
+    """
 
     name: str
     read: Callable[[Mapping[str, Any], str, OpenCalls], Message]

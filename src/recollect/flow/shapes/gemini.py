@@ -212,7 +212,7 @@ _NUMBER: Final = (
     "Please ensure that the number of function response parts is equal to "
     "the number of function call parts of the function call turn."
 )
-_END: Final = "Please ensure that multiturn requests end with a user role or a function response."
+_END: Final = "Please ensure that multiturn requests ends with a user role or a function response."
 _NOTHING_SAID: Final = "* GenerateContentRequest.contents[{}].parts: contents.parts must not be empty.\n"
 SURROGATE: Final = "Invalid JSON payload received. Unexpected token."
 

@@ -1,0 +1,244 @@
+"""Recall: does the evidence reach the context, what is each signal worth, and how long does a search take?
+
+`factory(count_tokens, workdir)` is what the evaluator wants: `evaluate.py --system recall:factory`. As a script it runs
+the evaluator over both sets, then again without each signal, then measures latency. Vectors are kept between runs.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+from _report import ROOT, Goal, arguments, publish, table
+
+from recollect import Memory, Message, Session, counter, embed
+from recollect.embed.hashing import HashingEmbedder
+from recollect.embed.models import data_dir
+from recollect.flow import rank
+
+USER = "someone"
+SHARED = Path(os.environ.get("RECOLLECT_SHARED") or ROOT.parent / "shared")
+BUDGETS = (400, 800, 2_000, 4_000)
+GOALS = {"locomo": (0.74, 0.82, 0.89, 0.93), "lme": (0.75, 0.85, 0.92, 0.95)}
+WITHOUT = {
+    "meaning": {"MEANING": 0.0, "NEIGHBOURS_MEANING": 0.0},
+    "neighbours' meaning": {"NEIGHBOURS_MEANING": 0.0},
+    "keywords": {"KEYWORDS": 0.0},
+    "neighbours' words": {"LENT": 0.0},
+    "speaker": {"SPEAKER": 0.0},
+    "user's own words": {"OWN_WORDS": 0.0},
+    "dates": {"DATE": 0.0},
+    "mark on questions": {"ASKS": 0.0},
+    "not said yet": {"NOT_YET": 0.0},
+    "length": {"LENGTH": 0.0},
+    "session": {"SESSION": 0.0},
+}
+
+
+class System:
+    """The evaluator's turns in, hits out; the public API alone."""
+
+    def __init__(self, count_tokens: Callable[[str], int], workdir: str, embedder: Any = "auto") -> None:
+        file = Path(workdir) / "memory.db"
+        self.memory = Memory.open(file, counter=count_tokens, durability="normal", embedder=embedder)
+
+    def add(self, turns: Sequence[dict[str, Any]]) -> None:
+        for turn in turns:
+            at = datetime.fromisoformat(turn["date"])
+            message = Message(turn["role"], turn["text"], id=turn["turn_id"], name=turn["speaker"], at=at)
+            self.memory.session(turn["session_id"], user=USER).add(message)
+
+    def retrieve(self, question: str, budget: int | None, asked_at: str) -> list[tuple[list[str], str]]:
+        if budget is None:
+            return [([id], "") for id in self.rank(question, 50, asked_at)]
+        hits = self._asking().recall(question, budget, at=datetime.fromisoformat(asked_at))
+        return [(list(hit.message_ids), hit.text) for hit in hits]
+
+    def rank(self, question: str, k: int, asked_at: str) -> list[str]:
+        hits = self._asking().search(question, k, at=datetime.fromisoformat(asked_at))
+        return [hit.message_ids[0] for hit in hits]
+
+    def close(self) -> None:
+        self.memory.close()
+
+    def _asking(self) -> Session:
+        self.memory.drain()
+        return self.memory.session("question", user=USER)
+
+
+factory = System
+
+
+class Kept:
+    """An embedder that keeps every vector in a file, so that only the first run pays for them."""
+
+    def __init__(self, file: Path) -> None:
+        self.file, self.inner = file, embed.open("auto")
+        if self.inner is None:
+            raise SystemExit("the local model is not here: recollect models pull e5-small-v2")
+        self.name, self.dimension = self.inner.name, self.inner.dimension
+        self.vectors: dict[str, Any] = {}
+        if file.exists():
+            with np.load(file) as kept:
+                self.vectors = dict(zip(kept["texts"].tolist(), kept["vectors"], strict=True))
+
+    def embed(self, texts: Sequence[str], kind: str = "passage") -> Any:
+        for text in dict.fromkeys(texts):
+            if f"{kind} {text}" not in self.vectors:
+                self.vectors[f"{kind} {text}"] = self.inner.embed([text], kind=kind)[0]
+        rows = [self.vectors[f"{kind} {text}"] for text in texts]
+        return np.array(rows, np.float32).reshape(-1, self.dimension)
+
+    def save(self) -> None:
+        np.savez(self.file, texts=list(self.vectors), vectors=np.array(list(self.vectors.values())))
+
+
+@contextmanager
+def changed(weights: dict[str, float]) -> Iterator[None]:
+    before = {name: getattr(rank, name) for name in weights}
+    for name, value in weights.items():
+        setattr(rank, name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(rank, name, value)
+
+
+def evaluated(name: str, embedder: Any, quick: bool) -> dict[str, Any]:
+    sys.path.insert(0, str(SHARED / "eval"))
+    import evaluate  # type: ignore[import-not-found]
+
+    evaluate.counters = lambda: {"cl100k": cached(counter("tiktoken:cl100k_base"))}
+    made = evaluate.evaluate(
+        lambda count, workdir: System(count, workdir, embedder),
+        str(SHARED / "data" / "dev"),
+        name,
+        BUDGETS,
+        limit_conv=1 if quick else None,
+        feed="all",
+    )
+    result: dict[str, Any] = made
+    return result
+
+
+def cached(count: Callable[[str], int]) -> Callable[[str], int]:
+    known: dict[str, int] = {}
+    return lambda text: known[text] if text in known else known.setdefault(text, count(text))
+
+
+def full(result: dict[str, Any], rows: str = "overall") -> list[float]:
+    found = result["overall"] if rows == "overall" else result["by_category"][rows]
+    return [found[f"full@{budget}"] for budget in BUDGETS]
+
+
+def shares(values: Sequence[float]) -> list[str]:
+    return [f"{value:.3f}" for value in values]
+
+
+def quality(quick: bool) -> tuple[str, list[Goal], dict[str, Any]]:
+    embedder = Kept(data_dir() / "benchmark-vectors.npz")
+    results: dict[str, Any] = {}
+    for name in GOALS:
+        results[name] = evaluated(name, embedder, quick)
+        embedder.save()
+    heads = [f"full@{budget}" for budget in BUDGETS]
+    rows = [("", *heads, "sessions all@5", "over budget")]
+    for name, result in results.items():
+        sessions = f"{result['overall']['s_all@5']:.3f}"
+        rows.append((name, *shares(full(result)), sessions, str(sum(result["over_budget_calls"].values()))))
+        rows.extend((f"{name}: {c}", *shares(full(result, c)), "", "") for c in result["by_category"])
+    words = {name: evaluated(name, None, quick) for name in GOALS}
+    rows.extend((f"{name}, no model", *shares(full(result)), "", "") for name, result in words.items())
+    worth = [("without", *(f"{name} {head}" for name in GOALS for head in heads))]
+    for what, weights in {} if quick else WITHOUT.items():
+        with changed(weights):
+            less = {name: evaluated(name, embedder, quick) for name in GOALS}
+        worth.append(
+            (
+                what,
+                *(f"{(a - b) * 100:+.1f}" for n in GOALS for a, b in zip(full(less[n]), full(results[n]), strict=True)),
+            )
+        )
+    goals = [
+        Goal(f"{name} full@{budget}", value, bound, at_least=True, form="{:.3f}")
+        for name, bounds in GOALS.items()
+        for budget, value, bound in zip(BUDGETS, full(results[name]), bounds, strict=True)
+    ]
+    goals.append(Goal("lme sessions all@5", results["lme"]["overall"]["s_all@5"], 0.94, at_least=True, form="{:.3f}"))
+    text = f"{table(rows)}\n\nWhat each signal is worth, in points of `full@B`:\n\n{table(worth)}"
+    return text, goals, {"results": results, "words": words}
+
+
+def latency(quick: bool) -> tuple[str, list[Goal]]:
+    model = embed.open("auto")
+    rows = [("turns in scope", "store", "p50 ms", "p95 ms", "of it the question's vector", "first search ms")]
+    at_10k = 0.0
+    for turns, others in (
+        ((1_000, 0), (10_000, 0), (10_000, 90_000)) if quick else ((1_000, 0), (10_000, 0), (100_000, 900_000))
+    ):
+        first, times = searches(turns, others, 60)
+        vector = (
+            statistics.median(
+                timed(lambda n=n: model.embed([f"Where did we go on day {n}?"], kind="query")) for n in range(40)
+            )
+            if model
+            else 0.0
+        )
+        p50, p95 = statistics.median(times) + vector, sorted(times)[int(len(times) * 0.95)] + vector
+        at_10k = p50 if turns == 10_000 and not others else at_10k
+        rows.append((f"{turns:,}", f"{turns + others:,}", f"{p50:.1f}", f"{p95:.1f}", f"{vector:.1f}", f"{first:,.0f}"))
+    return table(rows), [Goal("search, ms p50 at 10,000 turns", at_10k, 15.0, form="{:.1f}")]
+
+
+def searches(turns: int, others: int, times: int) -> tuple[float, list[float]]:
+    dice = Random(turns)
+    common = [f"word{n}" for n in range(3_000)]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Memory.open(Path(folder) / "m.db", embedder=HashingEmbedder(384), durability="normal") as memory,
+    ):
+        start = datetime(2023, 1, 1, tzinfo=UTC)
+        for user, size in (("me", turns), *((f"user {n}", 1_000) for n in range(others // 1_000))):
+            for block in range(0, size, 1_000):
+                texts = [" ".join(dice.choices(common, k=dice.randint(8, 40))) for _ in range(min(1_000, size - block))]
+                batch = [
+                    Message("user" if n % 2 else "assistant", text, at=start + timedelta(minutes=block + n))
+                    for n, text in enumerate(texts)
+                ]
+                memory.session(f"s{block}", user=user).add_many(batch)
+        memory.drain()
+        chat = memory.session("question", user="me")
+        first = timed(lambda: chat.recall("word1 word2 word3", 800))
+        asked = [" ".join(dice.choices(common, k=6)) for _ in range(times)]
+        return first, [timed(lambda q=q: chat.recall(q, 800)) for q in asked]
+
+
+def timed(act: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    act()
+    return (time.perf_counter() - start) * 1_000
+
+
+def main() -> int:
+    args = arguments(__doc__ or "")
+    if not (SHARED / "eval").exists():
+        print(f"skipped: the evaluator is not in {SHARED}; set RECOLLECT_SHARED", file=sys.stderr)
+        return 0
+    speed, speed_goals = latency(args.quick)
+    text, goals, figures = quality(args.quick)
+    return publish("recall", f"{text}\n\n{speed}", figures, [*goals, *speed_goals], args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,18 @@
+"""The command line: `recollect --help`."""
+
+from __future__ import annotations
+
+import sys
+
+from recollect.errors import MissingExtra
+
+
+def main() -> None:
+    """Run the command line, or say what to install for it."""
+    try:
+        from recollect.cli.app import app
+    except ModuleNotFoundError as error:
+        if error.name not in ("typer", "rich"):
+            raise
+        sys.exit(str(MissingExtra(error.name, "cli", "the command line")))
+    app()

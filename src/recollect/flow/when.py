@@ -1,0 +1,112 @@
+"""The periods a question names: "last May", "two weeks ago", "on 3 June 2023", as ranges of days."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import date, timedelta
+from typing import Final, TypeAlias
+
+Period: TypeAlias = tuple[int, int]
+"""First and last day, as `date.toordinal` numbers them."""
+
+_NAMES: Final = (
+    "january", "february", "march", "april", "may", "june",
+    "july", "august", "september", "october", "november", "december",
+)  # fmt: skip
+_MONTHS: Final = {name[:size]: n for n, name in enumerate(_NAMES, 1) for size in (3, len(name))} | {"sept": 9}
+_WEEK: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_WEEKDAYS: Final = {name: n for n, name in enumerate(_WEEK)}
+_DIGITS: Final = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+)  # fmt: skip
+_NUMBERS: Final = {word: n for n, word in enumerate(_DIGITS)} | {"a": 1, "an": 1, "a couple of": 2, "a few": 3}
+_DAYS: Final = {"day": 1.0, "week": 7.0, "month": 30.4, "year": 365.0}
+_GIVE_OR_TAKE: Final = {"day": 1, "week": 3, "month": 10, "year": 45}
+_LAST: Final = {"week": (10, 2), "weekend": (8, 1), "month": (45, 7)}
+
+
+def _one_of(words: dict[str, int]) -> str:
+    return "(" + "|".join(sorted(words, key=len, reverse=True)) + ")"
+
+
+_MONTH, _NUMBER = _one_of(_MONTHS), r"(\d{1,4}|" + _one_of(_NUMBERS)[1:]
+_FORMS: Final[tuple[tuple[str, str], ...]] = (
+    ("day month", rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {_MONTH}\b\.?,?(?: (\d{{4}}))?"),
+    ("month day", rf"\b{_MONTH}\.? (\d{{1,2}})(?:st|nd|rd|th)?\b,?(?: (\d{{4}}))?"),
+    ("iso", r"\b(\d{4})-(\d\d)-(\d\d)\b"),
+    ("month year", rf"\b{_MONTH}\.?,?(?: of)? (\d{{4}})\b"),
+    ("month", rf"\b(?:in|during|of|since|early|late|mid|this|last|by|until)[ -](?:early |late |mid-?)?{_MONTH}\b"),
+    ("ago", rf"\b{_NUMBER} (day|week|month|year)s? ago\b"),
+    ("last n", rf"\b(?:last|past) {_NUMBER} (day|week|month)s\b"),
+    ("weekday", rf"\b(?:last|past|this) {_one_of(_WEEKDAYS)}\b"),
+    ("last", r"\b(?:last|past|previous) (weekend|week|month)\b"),
+    ("near", r"\b(yesterday|today)\b"),
+)
+_PATTERNS: Final = tuple((form, re.compile(pattern)) for form, pattern in _FORMS)
+
+
+def periods(question: str, asked: date) -> list[Period]:
+    """Each period the question names; relative ones count back from the day it was asked."""
+    text, found = question[:10_000].lower(), list[Period]()
+    for form, pattern in _PATTERNS:
+        for match in pattern.finditer(text):
+            found.extend(_READ[form](match, asked))
+        text = pattern.sub(lambda match: " " * len(match[0]), text)
+    return found
+
+
+def _count(word: str) -> int:
+    return int(word) if word.isdigit() else _NUMBERS[word]
+
+
+def _ordinal(year: int, month: int, day: int) -> Iterator[int]:
+    try:
+        yield date(year, month, day).toordinal()
+    except ValueError:
+        return
+
+
+def _day(day: str, month: int, year: str | None, asked: date) -> Iterator[Period]:
+    """A day without a year is the latest one that was not after the question."""
+    in_year = int(year) if year else asked.year - ((month, int(day)) > (asked.month, asked.day))
+    yield from ((n, n) for n in _ordinal(in_year, month, int(day)))
+
+
+def _whole_month(month: int, year: int) -> Iterator[Period]:
+    for first in _ordinal(year, month, 1):
+        after = date.fromordinal(first) + timedelta(days=31)
+        yield first, after.replace(day=1).toordinal() - 1
+
+
+def _around(match: re.Match[str], asked: date) -> Iterator[Period]:
+    centre = asked.toordinal() - round(_count(match[1]) * _DAYS[match[2]])
+    yield centre - _GIVE_OR_TAKE[match[2]], centre + _GIVE_OR_TAKE[match[2]]
+
+
+def _back(asked: date, most: int, least: int) -> Iterator[Period]:
+    yield asked.toordinal() - most, asked.toordinal() - least
+
+
+def _weekday(match: re.Match[str], asked: date) -> Iterator[Period]:
+    back = (asked.weekday() - _WEEKDAYS[match[1]]) % 7 or 7
+    yield from _back(asked, back, back)
+
+
+def _near(match: re.Match[str], asked: date) -> Iterator[Period]:
+    back = match[1] == "yesterday"
+    yield from _back(asked, back, back)
+
+
+_READ: Final[dict[str, Callable[[re.Match[str], date], Iterator[Period]]]] = {
+    "day month": lambda m, asked: _day(m[1], _MONTHS[m[2]], m[3], asked),
+    "month day": lambda m, asked: _day(m[2], _MONTHS[m[1]], m[3], asked),
+    "iso": lambda m, asked: _day(m[3], int(m[2]), m[1], asked),
+    "month year": lambda m, _: _whole_month(_MONTHS[m[1]], int(m[2])),
+    "month": lambda m, asked: _whole_month(_MONTHS[m[1]], asked.year - ((_MONTHS[m[1]], 1) > (asked.month, asked.day))),
+    "ago": _around,
+    "last n": lambda m, asked: _back(asked, round(_count(m[1]) * _DAYS[m[2]]), 0),
+    "weekday": _weekday,
+    "last": lambda m, asked: _back(asked, *_LAST[m[1]]),
+    "near": _near,
+}

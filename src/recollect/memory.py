@@ -1,0 +1,193 @@
+"""Memory: everything that was said, kept safely and found again. Open one, take a session, add and recall.
+
+with Memory.open("memory.db") as memory:
+    chat = memory.session("trip", user="ada")
+    chat.add("user", "My sister Nadia moved to Oslo in May.")
+    chat.recall("Where does my sister live?", budget=200)
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, Literal, Self
+
+from recollect import embed, store
+from recollect.embed import Embedder
+from recollect.embed.cached import CachedEmbedder
+from recollect.errors import ConfigError, RecollectError
+from recollect.layers.embedding import JOB, Embedding
+from recollect.layers.episodic import Episodic
+from recollect.store import Erased, Store
+from recollect.tokens import TokenCounter, count_message, estimate
+from recollect.types import Hit, Message, Part, Role, Scope
+
+log = logging.getLogger("recollect")
+
+POLL_SECONDS: Final = 2.0
+"""How often the background looks for work that another process left."""
+
+
+class Memory:
+    """A store with its background work. Safe to share between threads."""
+
+    def __init__(
+        self,
+        kept_in: Store,
+        *,
+        embedder: Embedder | None = None,
+        counter: TokenCounter = estimate,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self.store = kept_in
+        self.counter = counter
+        self.clock = clock
+        self.embedder = CachedEmbedder(embedder) if embedder else None
+        self.episodic = Episodic(kept_in, counter, self.embedder)
+        self._background = _Background(Embedding(kept_in, embedder)) if embedder else None
+
+    @classmethod
+    def open(
+        cls,
+        url: str | Path | None = None,
+        *,
+        embedder: str | Embedder | None = "auto",
+        counter: TokenCounter = estimate,
+        durability: store.Durability = "full",
+    ) -> Memory:
+        """The memory in a file (or at a `postgresql://` address); without one, `memory.db` in the data folder.
+
+        `embedder` is one, its name as `embed.open` takes it, or None to go by keywords alone; `auto` is the local
+        model where it was pulled.
+        """
+        if url is None:
+            url = embed.models.data_dir() / "memory.db"
+            url.parent.mkdir(parents=True, exist_ok=True)
+        opened = embed.open(embedder) if isinstance(embedder, str) else embedder
+        return cls(store.open(str(url), durability=durability), embedder=opened, counter=counter)
+
+    def session(self, id: str, *, user: str = "default", tenant: str = "default") -> Session:
+        """One conversation of a user; it is there as soon as something is added to it."""
+        return Session(self, Scope(tenant, user, id))
+
+    def drain(self) -> int:
+        """Do all waiting background work now; how many vectors were made."""
+        return self._background.embedding.work() if self._background else 0
+
+    def close(self) -> None:
+        """Stop the background and close the store; work that waits is done after the next opening."""
+        if self._background:
+            self._background.stop()
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def wake(self) -> None:
+        """Let the background see that there is work."""
+        if self._background:
+            self._background.wake()
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One conversation: what is added here is remembered for its user."""
+
+    memory: Memory
+    scope: Scope
+
+    def add(self, message: Message | Role, content: str | Sequence[Part] = "", **fields: Any) -> Message:
+        """Keep a message, given whole or by role and content; returns it with its id and times set."""
+        if not isinstance(message, Message):
+            message = Message(message, content if isinstance(content, str) else tuple(content), **fields)
+        elif content or fields:
+            raise ConfigError("give a Message, or a role with its content and fields, not both")
+        return self.add_many([message])[0]
+
+    def add_many(self, messages: Iterable[Message]) -> tuple[Message, ...]:
+        """Keep a batch, whole or not at all. It is found by its words at once, by its meaning within seconds."""
+        memory, batch = self.memory, list(messages)
+        tokens = [count_message(message, memory.counter) for message in batch]
+        entries = memory.store.log.append(self.scope, batch, tokens=tokens, jobs=[JOB] if memory.embedder else [])
+        memory.wake()
+        return tuple(entry.message for entry in entries)
+
+    def history(self, limit: int | None = None, before: int | None = None) -> tuple[Message, ...]:
+        """The last `limit` messages (all without one) in order; `before` is the number of a message, from 1."""
+        until = None if before is None else before - 1
+        entries = self.memory.store.log.read(self.scope, until=until, limit=limit, reverse=True)
+        return tuple(entry.message for entry in reversed(entries))
+
+    def recall(
+        self,
+        question: str,
+        budget: int = 800,
+        k: int | None = None,
+        at: datetime | None = None,
+        scope: Literal["user", "session"] = "user",
+    ) -> list[Hit]:
+        """The turns that answer the question, best first, within `budget` tokens and at most `k`.
+
+        Each hit holds turns of one session in the order of time, under their date. `at` is when the question is
+        asked, if not now: "last May" counts from there. `scope` is all of the user's sessions, or this one.
+        """
+        _not_negative(budget=budget, k=k)
+        return self.memory.episodic.recall(self._within(scope), question, budget, k, at or self.memory.clock())
+
+    def search(
+        self, question: str, k: int = 10, at: datetime | None = None, scope: Literal["user", "session"] = "user"
+    ) -> list[Hit]:
+        """The `k` best turns, one a hit, best first: `recall` without a budget."""
+        _not_negative(k=k)
+        return self.memory.episodic.search(self._within(scope), question, k, at or self.memory.clock())
+
+    def _within(self, scope: str) -> Scope:
+        if scope not in ("user", "session"):
+            raise ConfigError(f"scope is {scope!r}; use 'user' for all sessions or 'session' for this one")
+        return self.scope if scope == "session" else self.scope.owner
+
+    def forget(self, ids: Sequence[str] | None = None) -> Erased:
+        """Erase these messages, or the whole session, for good: text, index and all that was learned from them."""
+        erased = self.memory.store.log.erase(self.scope, ids)
+        self.memory.episodic.forget(self.scope)
+        return erased
+
+
+def _not_negative(**numbers: int | None) -> None:
+    for name, number in numbers.items():
+        if number is not None and number < 0:
+            raise ConfigError(f"{name} is {number}; it can't be negative")
+
+
+class _Background:
+    """A thread that works off the queue whenever there is something in it."""
+
+    def __init__(self, embedding: Embedding) -> None:
+        self.embedding = embedding
+        self._work, self._stop = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run, name="recollect", daemon=True)
+        self._thread.start()
+
+    def wake(self) -> None:
+        self._work.set()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._work.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                self.embedding.work(self._stop)
+            except RecollectError as error:
+                log.warning("background work stopped and will be tried again: %s", error)
+            self._work.wait(POLL_SECONDS)
+            self._work.clear()

@@ -1,0 +1,97 @@
+"""The command line does what its help says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner, Result
+
+from recollect import Message
+from recollect.cli.app import app
+from recollect.store import open as open_store
+from recollect.types import Scope
+
+if TYPE_CHECKING:
+    import click
+
+ADA = Scope("default", "ada", "trip")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    file = str(tmp_path / "memory.db")
+    with open_store(file) as store:
+        store.log.append(ADA, [Message("user", f"remark {n}") for n in range(3)])
+    return file
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
+
+
+def commands(group: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    for name, command in getattr(group, "commands", {}).items():
+        if hasattr(command, "commands"):
+            yield from commands(command, (*path, name))
+        else:
+            yield (*path, name), command
+
+
+@pytest.mark.parametrize(
+    ("path", "command"), list(commands(get_command(app))), ids=lambda v: " ".join(v) if isinstance(v, tuple) else ""
+)
+def test_every_command_has_help_with_an_example(path: tuple[str, ...], command: click.Command) -> None:
+    assert f"recollect {' '.join(path)}" in (command.help or "")
+
+
+def test_doctor_finds_a_sound_store_well(file: str) -> None:
+    assert run("doctor", "--store", file).exit_code == 0
+    assert json.loads(run("doctor", "--store", file, "--json").stdout) == []
+
+
+def test_doctor_tells_of_a_store_that_is_not_there(tmp_path: Path) -> None:
+    result = run("doctor", "--store", str(tmp_path / "nowhere.db"))
+    assert result.exit_code == 1
+    assert "--store" in result.stderr
+    assert not (tmp_path / "nowhere.db").exists()
+
+
+def test_doctor_tells_of_a_file_that_is_no_store(tmp_path: Path) -> None:
+    (tmp_path / "text.db").write_text("not a database, " * 500)
+    assert run("doctor", "--store", str(tmp_path / "text.db")).exit_code == 1
+
+
+def test_reindex_counts_what_is_in_the_index(file: str) -> None:
+    assert json.loads(run("reindex", "--store", file, "--json").stdout) == {"items": 3}
+
+
+def test_a_backup_brings_everything_back(file: str, tmp_path: Path) -> None:
+    copy = str(tmp_path / "copy")
+    assert run("backup", copy, "--store", file).exit_code == 0
+    with open_store(file) as store:
+        store.log.erase(ADA)
+    assert run("restore", copy, "--store", file, "--yes").exit_code == 0
+    with open_store(file) as store:
+        assert [entry.message.text for entry in store.log.read(ADA)] == ["remark 0", "remark 1", "remark 2"]
+
+
+def test_restore_asks_first(file: str, tmp_path: Path) -> None:
+    copy = str(tmp_path / "copy")
+    run("backup", copy, "--store", file)
+    result = CliRunner().invoke(app, ["restore", copy, "--store", file], input="n\n")
+    assert result.exit_code == 1
+
+
+def test_a_model_nobody_knows_is_an_error_with_the_known_names() -> None:
+    result = run("models", "pull", "nothing")
+    assert result.exit_code == 1
+    assert "e5-small-v2" in result.stderr
+
+
+def test_models_are_listed() -> None:
+    assert {row["name"] for row in json.loads(run("models", "list", "--json").stdout)} >= {"e5-small-v2"}

@@ -1,0 +1,87 @@
+"""Packing: never over the budget, never less for more budget, deterministic, cuts marked."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.flow.pack import CUT, Moment, distinct, excerpts, one_by_one, pack
+
+START = datetime(2023, 5, 8, tzinfo=UTC)
+sentences = st.lists(
+    st.sampled_from(["The cat sat.", "Who knows?", "Oslo is far!", "猫がいる。", "no stop"]), min_size=1, max_size=8
+)
+
+
+def count(text: str) -> int:
+    return len(text.split()) + 1
+
+
+def words(text: str) -> list[str]:
+    return text.lower().replace(".", " ").split()
+
+
+@st.composite
+def lists_of_moments(draw: st.DrawFn) -> list[Moment]:
+    size = draw(st.integers(0, 12))
+    out = []
+    for n in range(size):
+        text = f"{n} " + " ".join(draw(sentences))
+        session = draw(st.sampled_from(["a", "b", "c"]))
+        out.append(Moment(f"m{n}", session, draw(st.integers(0, 99)), START + timedelta(days=n), "ada", text, size - n))
+    return out
+
+
+def held(moments: list[Moment], budget: int) -> dict[str, str]:
+    return {id: hit.text for hit in pack(moments, budget, count, words, {"cat"}) for id in hit.message_ids}
+
+
+@given(lists_of_moments(), st.integers(0, 120))
+def test_a_pack_is_within_its_budget_and_in_order(moments: list[Moment], budget: int) -> None:
+    hits = pack(moments, budget, count, words, {"cat"})
+    assert sum(count(hit.text) + 1 for hit in hits) <= max(budget, 0)
+    assert hits == pack(moments, budget, count, words, {"cat"})
+    ids = [id for hit in hits for id in hit.message_ids]
+    assert sorted(ids) == sorted(m.id for m in moments[: len(ids)])
+    by_id = {m.id: m for m in moments}
+    for hit in hits:
+        assert [by_id[id].order for id in hit.message_ids] == sorted(by_id[id].order for id in hit.message_ids)
+        assert {by_id[id].session for id in hit.message_ids} == {hit.session}
+        assert all(f"ada: {by_id[id].text}" in hit.text or CUT in hit.text for id in hit.message_ids)
+
+
+@given(lists_of_moments(), st.integers(0, 100), st.integers(0, 40))
+def test_more_budget_never_loses_anything(moments: list[Moment], budget: int, more: int) -> None:
+    less, larger = held(moments, budget), held(moments, budget + more)
+    assert set(less) <= set(larger)
+    for moment in moments:
+        if moment.text in less.get(moment.id, ""):
+            assert moment.text in larger[moment.id]
+
+
+@given(sentences)
+def test_excerpts_get_ever_shorter_and_mark_each_cut(said: list[str]) -> None:
+    moment = Moment("m", "a", 0, START, "ada", " ".join(said), 1.0)
+    sizes = [len(excerpt) for excerpt in excerpts(moment, words, {"cat"})]
+    for excerpt in excerpts(moment, words, {"cat"}):
+        assert CUT in excerpt
+        assert ("cat" in excerpt) == ("cat" in moment.text)
+    assert len(sizes) < max(2, len(said) + 1)
+
+
+def test_what_says_the_same_comes_once() -> None:
+    texts = [
+        "we went to the lake by train",
+        "we went to the lake by train",
+        "we went to the lake by Train",
+        "something else",
+    ]
+    moments = [Moment(f"m{n}", "a", n, START, "ada", text, 1.0) for n, text in enumerate(texts)]
+    assert [m.id for m in distinct(moments)] == ["m0", "m3"]
+
+
+def test_one_by_one_gives_a_hit_a_turn() -> None:
+    moments = [Moment(f"m{n}", "a", n, START, "ada", f"text {n}", 1.0) for n in range(3)]
+    assert [hit.text for hit in one_by_one(moments)] == [f"8 May 2023\nada: text {n}" for n in range(3)]

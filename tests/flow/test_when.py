@@ -1,0 +1,59 @@
+"""The periods a question names."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.flow.when import periods
+
+ASKED = date(2023, 10, 22)
+
+
+def days(question: str, asked: date = ASKED) -> list[tuple[str, str]]:
+    return [tuple(date.fromordinal(day).isoformat() for day in period) for period in periods(question, asked)]
+
+
+@pytest.mark.parametrize(
+    ("question", "first", "last"),
+    [
+        ("What did I do on 3 June 2023?", "2023-06-03", "2023-06-03"),
+        ("What did I do on June 3rd, 2022?", "2022-06-03", "2022-06-03"),
+        ("Who came on the 5th of November?", "2022-11-05", "2022-11-05"),
+        ("Who came on 2023-07-14?", "2023-07-14", "2023-07-14"),
+        ("Where was I in May 2021?", "2021-05-01", "2021-05-31"),
+        ("Where was I last May?", "2023-05-01", "2023-05-31"),
+        ("Where was I in December?", "2022-12-01", "2022-12-31"),
+        ("What did I buy two weeks ago?", "2023-10-05", "2023-10-11"),
+        ("What did I buy in the last 3 days?", "2023-10-19", "2023-10-22"),
+        ("What did I eat last Friday?", "2023-10-20", "2023-10-20"),
+        ("What did I eat yesterday?", "2023-10-21", "2023-10-21"),
+        ("What did we do last month?", "2023-09-07", "2023-10-15"),
+    ],
+)
+def test_a_period_is_read(question: str, first: str, last: str) -> None:
+    assert days(question) == [(first, last)]
+
+
+@pytest.mark.parametrize(
+    "question", ["", "May I ask?", "Who may march?", "Call me at 10:30", "31 February 2023", "12345 days ago?"]
+)
+def test_what_is_no_period_is_none(question: str) -> None:
+    assert days(question) == []
+
+
+def test_two_periods_are_two() -> None:
+    assert len(days("Did I run more in May 2022 or in June 2022?")) == 2
+
+
+@given(st.text(max_size=200), st.dates())
+def test_any_text_is_read_without_fail_and_ranges_are_ranges(text: str, asked: date) -> None:
+    assert all(first <= last for first, last in periods(text, asked))
+
+
+@given(st.dates(min_value=date(1900, 1, 1)), st.dates(min_value=date(1950, 1, 1), max_value=date(2100, 1, 1)))
+def test_a_written_day_is_that_day(day: date, asked: date) -> None:
+    assert periods(f"What happened on {day.day} {day:%B} {day.year:04}?", asked) == [(day.toordinal(), day.toordinal())]

@@ -1,0 +1,236 @@
+"""Memory keeps and recalls: from the library's front door, on a real file."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from recollect import ConfigError, Memory, Message, Session
+from recollect.embed.hashing import HashingEmbedder
+
+START = datetime(2023, 5, 8, 12, tzinfo=UTC)
+TALK = [
+    ("ada", "My sister Nadia moved to Oslo in May."),
+    ("assistant", "Noted!"),
+    ("ada", "I am allergic to peanuts, so mind that with restaurants."),
+    ("assistant", "I will look for places without peanuts."),
+    ("ada", "Theo turns seven on the fifteenth of October."),
+    ("assistant", "A birthday dinner would be nice."),
+]
+
+
+@pytest.fixture(params=["words", "meaning"])
+def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
+    embedder = HashingEmbedder(128) if request.param == "meaning" else None
+    with Memory.open(tmp_path / "memory.db", embedder=embedder, durability="normal") as memory:
+        yield memory
+
+
+def fill(chat: Session, start: datetime = START) -> None:
+    for n, (who, text) in enumerate(TALK):
+        role = "assistant" if who == "assistant" else "user"
+        chat.add(Message(role, text, at=start + timedelta(minutes=n)))
+    chat.memory.drain()
+
+
+def test_what_was_said_is_recalled_with_its_date(memory: Memory) -> None:
+    chat = memory.session("trip", user="ada")
+    fill(chat)
+    best = chat.recall("Where does my sister live?", budget=200)[0]
+    assert "My sister Nadia moved to Oslo in May." in best.text
+    assert best.text.startswith("8 May 2023\n")
+    assert best.session == "trip"
+    assert best.at == START
+
+
+def test_another_session_of_the_user_recalls_it_and_another_user_does_not(memory: Memory) -> None:
+    fill(memory.session("trip", user="ada"))
+    assert memory.session("later", user="ada").recall("peanuts")
+    assert memory.session("later", user="ada").recall("peanuts", scope="session") == []
+    assert memory.session("trip", user="eve").recall("peanuts") == []
+    assert memory.session("trip", user="ada", tenant="other").recall("peanuts") == []
+
+
+def test_history_comes_back_in_order_and_by_page(memory: Memory) -> None:
+    chat = memory.session("trip", user="ada")
+    fill(chat)
+    assert [m.text for m in chat.history()] == [text for _, text in TALK]
+    assert [m.text for m in chat.history(limit=2)] == [text for _, text in TALK[-2:]]
+    assert [m.text for m in chat.history(limit=2, before=3)] == [text for _, text in TALK[:2]]
+
+
+def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "m.db", embedder=HashingEmbedder(64)) as memory:
+        memory.session("trip", user="ada").add("user", "The code of the door is 4417.")
+    with Memory.open(tmp_path / "m.db", embedder=HashingEmbedder(64)) as memory:
+        memory.drain()
+        chat = memory.session("other", user="ada")
+        assert "4417" in chat.recall("door code")[0].text
+        assert memory.drain() == 0
+
+
+def test_changing_the_model_loses_nothing(tmp_path: Path) -> None:
+    for size in (64, 96):
+        with Memory.open(tmp_path / "m.db", embedder=HashingEmbedder(size)) as memory:
+            chat = memory.session("trip", user="ada")
+            chat.add("user", f"The garden has {size} roses.")
+            memory.drain()
+            assert any("64 roses" in hit.text for hit in chat.recall("roses in the garden"))
+
+
+def test_search_gives_one_turn_a_hit_best_first_at_most_k(memory: Memory) -> None:
+    chat = memory.session("trip", user="ada")
+    fill(chat)
+    hits = chat.search("peanuts in restaurants", k=3)
+    assert [len(hit.message_ids) for hit in hits] == [1, 1, 1]
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    assert "allergic" in hits[0].text
+    assert len(chat.search("peanuts", k=0)) == 0
+
+
+def test_a_badly_scored_answer_is_not_recalled_and_an_unscored_one_is(memory: Memory) -> None:
+    chat = memory.session("trip", user="ada")
+    chat.add("assistant", "The museum opens at nine.", metadata={"score": 3})
+    chat.add("assistant", "The museum closes at five.", metadata={"score": 8})
+    chat.add("assistant", "The museum has a garden.")
+    found = " ".join(hit.text for hit in chat.search("museum"))
+    assert "nine" not in found
+    assert "five" in found
+    assert "garden" in found
+
+
+def test_what_is_forgotten_is_never_found_again(memory: Memory) -> None:
+    chat = memory.session("trip", user="ada")
+    fill(chat)
+    gone = chat.search("peanuts", k=1)[0].message_ids
+    assert chat.forget(gone).messages == 1
+    assert all(gone[0] not in hit.message_ids for hit in chat.search("allergic to peanuts", k=50))
+    chat.forget()
+    assert chat.recall("peanuts") == []
+    assert chat.history() == ()
+
+
+def test_what_another_process_forgot_is_not_found(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "m.db", embedder=None) as here, Memory.open(tmp_path / "m.db", embedder=None) as there:
+        fill(here.session("trip", user="ada"))
+        assert here.session("trip", user="ada").recall("peanuts")
+        there.session("trip", user="ada").forget()
+        assert here.session("trip", user="ada").recall("peanuts") == []
+
+
+def test_a_date_in_the_question_counts_from_when_it_was_asked(memory: Memory) -> None:
+    chat = memory.session("trip", user="ada")
+    for month in (3, 4, 5):
+        chat.add(Message("user", f"We had cake number {month} today.", at=datetime(2023, month, 10, tzinfo=UTC)))
+    memory.drain()
+    best = chat.search("Which cake did we have last April?", k=1, at=datetime(2023, 8, 1, tzinfo=UTC))[0]
+    assert "cake number 4" in best.text
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "",
+        "   ",
+        "the of and",
+        "🏳️‍🌈",
+        "猫",
+        "' OR 1=1; DROP TABLE messages; --",
+        '"NEAR(a b)" AND *',
+        "\x00",
+        "\ud800",
+        "word " * 20_000,
+    ],
+)
+def test_no_question_breaks_anything(memory: Memory, question: str) -> None:
+    chat = memory.session("trip", user="ada")
+    assert chat.recall(question) == chat.search(question) == []
+    fill(chat)
+    for hit in chat.recall(question, budget=100):
+        assert memory.counter(hit.text) <= 100
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("昨日、大阪で猫を飼い始めました。", "猫"),
+        ("我住在奥斯陆的一条小街上", "奥斯陆"),
+        ("방콕에서 고양이를 봤어요", "고양이"),
+    ],
+)
+def test_languages_without_spaces_are_found_by_their_words(memory: Memory, said: str, asked: str) -> None:
+    chat = memory.session("trip", user="ada")
+    fill(chat)
+    chat.add("user", said)
+    memory.drain()
+    assert any(said in hit.text for hit in chat.search(asked, k=3))
+
+
+def test_ten_thousand_identical_turns_are_one(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "m.db", embedder=None, durability="normal") as memory:
+        chat = memory.session("trip", user="ada")
+        chat.add_many(Message("user", "Are we there yet?") for _ in range(10_000))
+        chat.add("user", "We are there now.")
+        hits = chat.search("Are we there yet?", k=5)
+        assert len(hits) == 2
+
+
+@pytest.mark.parametrize(("field", "value"), [("budget", -1), ("k", -5)])
+def test_a_negative_number_is_refused(memory: Memory, field: str, value: int) -> None:
+    with pytest.raises(ConfigError, match=field):
+        memory.session("trip").recall("x", **{field: value})
+
+
+def test_a_wrong_scope_is_refused(memory: Memory) -> None:
+    with pytest.raises(ConfigError, match="everyone"):
+        memory.session("trip").recall("x", scope="everyone")  # type: ignore[arg-type]
+
+
+texts = st.text(st.sampled_from("abc déß 猫🙂?.\n"), min_size=1, max_size=40)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(
+    said=st.lists(st.tuples(st.sampled_from(["ada", "eve"]), st.sampled_from(["one", "two"]), texts), max_size=12),
+    question=texts,
+    budget=st.integers(0, 60),
+    more=st.integers(0, 60),
+    k=st.integers(0, 5),
+)
+def test_recall_keeps_to_its_scope_its_budget_and_its_number(
+    said: list[tuple[str, str, str]], question: str, budget: int, more: int, k: int
+) -> None:
+    with Memory.open(":memory:", embedder=HashingEmbedder(32)) as memory:
+        mine = set()
+        for user, session, text in said:
+            added = memory.session(session, user=user).add("user", text)
+            if user == "ada":
+                mine.add(added.id)
+        memory.drain()
+        chat = memory.session("one", user="ada")
+        at = START + timedelta(days=9_000)
+        hits = chat.recall(question, budget, at=at)
+        found = {id for hit in hits for id in hit.message_ids}
+        assert found <= mine
+        assert sum(memory.counter(hit.text) + 1 for hit in hits) <= budget
+        assert hits == chat.recall(question, budget, at=at)
+        assert found <= {id for hit in chat.recall(question, budget + more, at=at) for id in hit.message_ids}
+        assert sum(len(hit.message_ids) for hit in chat.recall(question, 10_000, k, at)) <= k
+        assert len(chat.search(question, k, at)) <= k
+
+
+def test_without_a_model_recall_says_so_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("RECOLLECT_DATA_DIR", str(tmp_path))
+    with caplog.at_level(logging.WARNING), Memory.open(tmp_path / "m.db") as memory:
+        chat = memory.session("trip", user="ada")
+        fill(chat)
+        assert "peanuts" in chat.recall("peanuts")[0].text
+    assert sum("models pull" in record.getMessage() for record in caplog.records) <= 1
