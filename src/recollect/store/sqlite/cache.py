@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from recollect.store import codec
 from recollect.store.sqlite import scopes
-from recollect.store.sqlite.rows import Rows, empty, made, units
+from recollect.store.sqlite.rows import Rows, empty, made, numbers
 from recollect.store.sqlite.signs import closest, signs, words
 from recollect.store.values import Filter
 
@@ -132,9 +132,13 @@ def _scored(rows: Rows, asked: Asked) -> Scored:
 
 def _near(db: apsw.Connection, rows: Rows, size: int, asked: Asked) -> Scored:
     """The same of those whose signs are most alike, by their own vectors."""
+    import numpy as np
+
     places = closest(rows.vector, asked.direction, rows.kept(asked.only, asked.where), asked.k)
     data = [row[0] for row in scopes.rows(db, _DATA, (json.dumps(rows.id[places].tolist()),))]
-    return _cosines(units(data, size), asked.direction), rows.position[places]
+    given = numbers(data, size)
+    lengths = np.sqrt(np.einsum("ij,ij->i", given, given))
+    return _cosines(given, asked.direction) / lengths, rows.position[places]
 
 
 def _cosines(directions: NDArray[np.float32], asked: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -82,17 +82,17 @@ def made(rows: Sequence[Any], size: int) -> Rows:
     out.kind[:] = [number(row[3]) for row in rows]
     out.role[:] = [number(row[5]) for row in rows]
     out.at[:] = [NEVER if row[4] is None else row[4] for row in rows]
-    out.vector[:] = units([row[7] for row in rows], size)
+    out.vector[:] = unit(numbers([row[7] for row in rows], size))
     return out
 
 
-def units(data: Sequence[bytes], size: int) -> NDArray[np.float32]:
-    """The directions these bytes hold."""
+def numbers(data: Sequence[bytes], size: int) -> NDArray[np.float32]:
+    """The vectors these bytes hold."""
     import numpy as np
 
     if all(len(each) == size * 4 for each in data):
-        return unit(np.frombuffer(b"".join(data), np.float32).reshape(-1, size))
-    return unit(np.array([_floats(each, size) for each in data], np.float32))
+        return np.frombuffer(b"".join(data), np.float32).reshape(-1, size)
+    return np.array([_floats(each, size) for each in data], np.float32)
 
 
 def _floats(data: bytes, size: int) -> NDArray[np.float32]:

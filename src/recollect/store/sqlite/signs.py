@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-CANDIDATES: Final = 1_000
+CANDIDATES: Final = 800
 """How many vectors get a closer look, at least."""
 
 BLOCK: Final = 65_536
