@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+import resource
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 from statistics import median
 
@@ -62,3 +64,35 @@ def test_importing_is_light() -> None:
     code = f"import recollect, sys; print([m for m in {heavy} if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
+
+
+def closure(name: str) -> set[str]:
+    """A distribution and all it needs without extras."""
+    found, todo = set[str](), [name]
+    while todo:
+        at = todo.pop().lower().replace("_", "-")
+        if at not in found:
+            found.add(at)
+            todo += [re.split(r"[^\w.-]", need)[0] for need in metadata.requires(at) or () if "extra ==" not in need]
+    return found
+
+
+def test_the_core_is_light() -> None:
+    core = closure("recollect")
+    files = [file for name in core - {"recollect"} for file in metadata.files(name) or () if file.suffix != ".pyc"]
+    size = sum(Path(str(file.locate())).stat().st_size for file in files if Path(str(file.locate())).exists())
+    assert len(core) <= 12
+    assert size <= 80_000_000
+
+
+def test_importing_costs_little() -> None:
+    def cpu(code: str) -> float:
+        runs = []
+        for _ in range(5):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            subprocess.run([sys.executable, "-c", code], check=True)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            runs.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        return min(runs)
+
+    assert cpu("import recollect") - cpu("pass") <= 0.060

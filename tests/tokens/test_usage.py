@@ -111,3 +111,11 @@ def test_threads_can_report_at_once() -> None:
         thread.join()
     assert sorted(learned.to_dict()) == [*(f"m{n}" for n in range(8)), "shared"]
     assert all(ratio == pytest.approx(2.0) for ratio in learned.to_dict().values())
+
+
+@pytest.mark.parametrize("true_ratio", [0.7, 1.0, 1.6])
+def test_a_calibrated_counter_in_use_learns_the_true_ratio(true_ratio: float) -> None:
+    count = Calibration().counter("some-model", len)
+    for _ in range(200):
+        count.observe(count("x" * 1_000), round(1_000 * true_ratio))
+    assert count("x" * 1_000) == pytest.approx(1_000 * true_ratio, rel=0.02)
