@@ -36,6 +36,15 @@ class Receipt:
         """How many messages met that fate."""
         return sum(entry.verdict == verdict for entry in self.entries)
 
+    @property
+    def sections(self) -> dict[str, int]:
+        """Where the tokens go: overhead (tools and the reply), system, pinned, history, and what is free."""
+        sections = {"overhead": self.overhead, "system": 0, "pinned": 0, "history": 0}
+        for entry in self.entries:
+            section = "system" if entry.role == "system" else "pinned" if entry.rule == "pinned turn" else "history"
+            sections[section] += entry.shown
+        return sections if self.budget is None else {**sections, "free": self.budget - self.tokens}
+
     def to_dict(self) -> dict[str, Any]:
         """Stable JSON: the same decisions give the same data."""
         return dataclasses.asdict(self)
