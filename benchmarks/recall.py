@@ -6,6 +6,7 @@ the evaluator over both sets, then again without each signal, then measures late
 
 from __future__ import annotations
 
+import json
 import os
 import statistics
 import sys
@@ -48,6 +49,8 @@ WITHOUT = {
 class System:
     """The evaluator's turns in, hits out; the public API alone."""
 
+    relevances: list[float] | None = None
+
     def __init__(self, count_tokens: Callable[[str], int], workdir: str, embedder: Any = "auto") -> None:
         file = Path(workdir) / "memory.db"
         self.memory = Memory.open(file, counter=count_tokens, durability="normal", embedder=embedder)
@@ -66,6 +69,8 @@ class System:
 
     def rank(self, question: str, k: int, asked_at: str) -> list[str]:
         hits = self._asking().search(question, k, at=datetime.fromisoformat(asked_at))
+        if self.relevances is not None:
+            self.relevances.append(hits.relevance)
         return [hit.message_ids[0] for hit in hits]
 
     def close(self) -> None:
@@ -120,16 +125,29 @@ def evaluated(name: str, embedder: Any, quick: bool) -> dict[str, Any]:
     import evaluate  # type: ignore[import-not-found]
 
     evaluate.counters = lambda: {"cl100k": cached(counter("tiktoken:cl100k_base"))}
-    made = evaluate.evaluate(
-        lambda count, workdir: System(count, workdir, embedder),
-        str(SHARED / "data" / "dev"),
-        name,
-        BUDGETS,
-        limit_conv=1 if quick else None,
-        feed="all",
-    )
-    result: dict[str, Any] = made
+    System.relevances = []
+    with tempfile.TemporaryDirectory() as folder:
+        rows = Path(folder) / "rows.jsonl"
+        result: dict[str, Any] = evaluate.evaluate(
+            lambda count, workdir: System(count, workdir, embedder),
+            str(SHARED / "data" / "dev"),
+            name,
+            BUDGETS,
+            limit_conv=1 if quick else None,
+            feed="all",
+            per_question=str(rows),
+        )
+        answerable = [json.loads(line)["answerable"] for line in rows.read_text("utf-8").splitlines()]
+    result["auc"] = auc(answerable, System.relevances)
     return result
+
+
+def auc(answerable: Sequence[bool], relevances: Sequence[float]) -> float:
+    """How often a question with an answer gets a higher relevance than one without."""
+    yes = [r for a, r in zip(answerable, relevances, strict=True) if a]
+    no = [r for a, r in zip(answerable, relevances, strict=True) if not a]
+    won = sum((y > n) + 0.5 * (y == n) for y in yes for n in no)
+    return won / max(1, len(yes) * len(no))
 
 
 def cached(count: Callable[[str], int]) -> Callable[[str], int]:
@@ -153,13 +171,14 @@ def quality(quick: bool) -> tuple[str, list[Goal], dict[str, Any]]:
         results[name] = evaluated(name, embedder, quick)
         embedder.save()
     heads = [f"full@{budget}" for budget in BUDGETS]
-    rows = [("", *heads, "sessions all@5", "over budget")]
+    rows = [("", *heads, "sessions all@5", "relevance AUC", "over budget")]
     for name, result in results.items():
         sessions = f"{result['overall']['s_all@5']:.3f}"
-        rows.append((name, *shares(full(result)), sessions, str(sum(result["over_budget_calls"].values()))))
-        rows.extend((f"{name}: {c}", *shares(full(result, c)), "", "") for c in result["by_category"])
+        over = str(sum(result["over_budget_calls"].values()))
+        rows.append((name, *shares(full(result)), sessions, f"{result['auc']:.3f}", over))
+        rows.extend((f"{name}: {c}", *shares(full(result, c)), "", "", "") for c in result["by_category"])
     words = {name: evaluated(name, None, quick) for name in GOALS}
-    rows.extend((f"{name}, no model", *shares(full(result)), "", "") for name, result in words.items())
+    rows.extend((f"{name}, no model", *shares(full(result)), "", "", "") for name, result in words.items())
     worth = [("without", *(f"{name} {head}" for name in GOALS for head in heads))]
     for what, weights in {} if quick else WITHOUT.items():
         with changed(weights):

@@ -1,0 +1,62 @@
+"""Recall finds the same in the same order on every store, with scores within a millionth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from recollect import Memory, Message
+from recollect.embed.hashing import HashingEmbedder
+
+START = datetime(2023, 5, 8, 12, tzinfo=UTC)
+WORDS = ("train", "garden", "sister", "Oslo", "peanuts", "birthday", "museum", "hotel", "river", "bread", "winter")
+QUESTIONS = (
+    "Where does my sister live?",
+    "peanuts in the bread",
+    "What was on the eighth of May 2023?",
+    "music by the river",
+)
+
+
+def recalled(memory: Memory) -> list[tuple[tuple[str, ...], str, float]]:
+    for n in range(120):
+        words = " ".join(WORDS[(n * step + n // 7) % len(WORDS)] for step in (1, 2, 3, 5, 7))
+        role = "user" if n % 2 else "assistant"
+        message = Message(role, f"{words} {n}", id=f"m{n}", at=START + timedelta(hours=9 * n))
+        memory.session(f"s{n // 20}", user="ada").add(message)
+    memory.drain()
+    chat = memory.session("question", user="ada")
+    asked = START + timedelta(days=60)
+    return [
+        (h.message_ids, h.text, h.score)
+        for q in QUESTIONS
+        for h in (*chat.recall(q, 200, at=asked), *chat.search(q, at=asked))
+    ]
+
+
+@pytest.fixture(scope="module")
+def expected() -> list[tuple[tuple[str, ...], str, float]]:
+    with Memory.open(":memory:", embedder=HashingEmbedder(64)) as memory:
+        return recalled(memory)
+
+
+@pytest.fixture(params=["sqlite", "postgres", "chroma"])
+def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
+    with ExitStack() as stack:
+        url, index = str(tmp_path / "memory.db"), None
+        if request.param == "postgres":
+            url = stack.enter_context(request.getfixturevalue("postgres").fresh(pgvector=False))
+        if request.param == "chroma":
+            pytest.importorskip("chromadb")
+            index = f"chroma:///{tmp_path}/chroma"
+        yield stack.enter_context(Memory.open(url, index=index, embedder=HashingEmbedder(64)))
+
+
+def test_recall_is_the_same(memory: Memory, expected: list[tuple[tuple[str, ...], str, float]]) -> None:
+    found = recalled(memory)
+    assert [hit[:2] for hit in found] == [hit[:2] for hit in expected]
+    assert [hit[2] for hit in found] == pytest.approx([hit[2] for hit in expected], abs=1e-6)
