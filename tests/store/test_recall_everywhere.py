@@ -46,14 +46,18 @@ def expected() -> list[tuple[tuple[str, ...], str, float]]:
 
 @pytest.fixture(params=["sqlite", "postgres", "chroma"])
 def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
+    embedder = HashingEmbedder(64)
     with ExitStack() as stack:
-        url, index = str(tmp_path / "memory.db"), None
         if request.param == "postgres":
             url = stack.enter_context(request.getfixturevalue("postgres").fresh(pgvector=False))
+            from recollect.store.postgres import PostgresStore
+
+            yield stack.enter_context(Memory(PostgresStore(url), embedder=embedder))
+            return
         if request.param == "chroma":
             pytest.importorskip("chromadb")
-            index = f"chroma:///{tmp_path}/chroma"
-        yield stack.enter_context(Memory.open(url, index=index, embedder=HashingEmbedder(64)))
+        index = f"chroma:///{tmp_path}/chroma" if request.param == "chroma" else None
+        yield stack.enter_context(Memory.open(tmp_path / "memory.db", index=index, embedder=embedder))
 
 
 def test_recall_is_the_same(memory: Memory, expected: list[tuple[tuple[str, ...], str, float]]) -> None:
