@@ -38,8 +38,11 @@ def ladder(
     keep_last: int,
     budget: int,
     count: Count,
+    cost: Callable[[int], int],
 ) -> Iterator[Rung]:
     """The measures for these turns (indexes into `messages`), to be taken group by group while over the budget.
+
+    `cost` is what a message takes now, shortened or not; one that is within a limit already is left alone.
 
     1. old tool results to head and tail; 2. the newest ones to a quarter of the budget; 3. old steps out, but for a
     turn's last one, pinned ones and the last `keep_last` messages; 4. every result to a line; 5. old words to a
@@ -60,7 +63,7 @@ def ladder(
             short = how(messages[index], limit, count)
             return Edit(short, count(short), rule)
 
-        return Rung([(index, edit(index))] for index in indexes)
+        return Rung([(index, edit(index))] for index in indexes if cost(index) > limit)
 
     gone = Edit(None, 0, "old step of a turn that stays")
     yield shortened([i for i in results if i not in newest], OLD_RESULT_TOKENS, "old tool result shortened")

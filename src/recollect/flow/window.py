@@ -51,7 +51,7 @@ FORGOTTEN: Final = Message("system")
 class _Turn:
     start: int
     cost: int = 0
-    size: int = 0
+    live: list[int] = field(default_factory=list)
     pinned: bool = False
 
 
@@ -130,7 +130,7 @@ class Window:
             self._edits[index] = replace(edit, message=short)
         if message.role != "system":
             turn = self._turns[self._turn_of(index)]
-            turn.pinned = any(self._messages[i].pinned for i in self._indexes(turn))
+            turn.pinned = any(self._messages[i].pinned for i in turn.live)
 
     def prune(self, budget: int) -> Receipt:
         """Forget what does not fit, oldest turns first; the receipt lists only what changed.
@@ -141,20 +141,20 @@ class Window:
             return Receipt((), self._tokens, self.overhead, budget)
         first, tokens, pinned, edits = self._first, self._tokens, self._pinned[:], dict(self._edits)
         self._drop_turns(budget)
-        shown = [(turn, turn.cost, turn.size) for turn in self._shown_turns()] if self._tokens > budget else []
+        shown = [(turn, turn.cost, turn.live[:]) for turn in self._shown_turns()] if self._tokens > budget else []
         if shown:
             self._squeeze(budget, budget)
         if self._tokens > budget:
             error = self._too_small(budget)
             self._first, self._tokens, self._pinned, self._edits = first, tokens, pinned, edits
-            for turn, cost, size in shown:
-                turn.cost, turn.size = cost, size
+            for turn, cost, live in shown:
+                turn.cost, turn.live = cost, live
             raise error
         left = [turn for turn in (*pinned, *self._turns[first : self._first]) if turn not in self._pinned]
         return Receipt(tuple(self._forget(left, edits)), self._tokens, self.overhead, budget)
 
     def _forget(self, left: list[_Turn], edits: dict[int, Edit]) -> Iterator[Entry]:
-        gone = [index for turn in left for index in self._indexes(turn)]
+        gone = [index for turn in left for index in turn.live]
         changed = {i: edit for i, edit in self._edits.items() if edits.get(i) is not edit}
         for index in sorted({*gone, *changed}):
             message, edit = self._messages[index], changed.get(index, OLDEST)
@@ -186,7 +186,7 @@ class Window:
             self._turns.append(_Turn(index))
         turn = self._turns[-1]
         turn.cost += tokens
-        turn.size += 1
+        turn.live.append(index)
         if message.metadata and message.pinned:
             turn.pinned = True
         if message.content.__class__ is not str:
@@ -212,7 +212,7 @@ class Window:
         while home < len(self._turns) - 1:
             late, early = self._turns.pop(), self._turns[-1]
             early.cost += late.cost
-            early.size += late.size
+            early.live += late.live
             early.pinned |= late.pinned
         return True
 
@@ -220,7 +220,7 @@ class Window:
         """Move the cut back to a turn that was kept behind it; what was dropped since then stays dropped."""
         for turn, after in pairwise(self._turns[home : self._first + 1]):
             if turn not in self._pinned:
-                turn.cost = turn.size = 0
+                turn.cost, turn.live = 0, []
                 dropped = (i for i in range(turn.start, after.start) if self._messages[i].role != "system")
                 self._edits.update(dict.fromkeys(dropped, OLDEST))
         self._pinned = [turn for turn in self._pinned if turn.start < self._turns[home].start]
@@ -239,7 +239,7 @@ class Window:
 
     def _crowded(self) -> bool:
         most = self.limits.last_messages
-        return most is not None and sum(turn.size for turn in self._shown_turns()) > most
+        return most is not None and sum(len(turn.live) for turn in self._shown_turns()) > most
 
     def _cut(self) -> None:
         low = self._ceiling * self.limits.low_water if self._tokens > self._ceiling else self._ceiling
@@ -266,16 +266,16 @@ class Window:
         """The first of the turns that must stay."""
         size = 0
         for back, turn in enumerate(reversed(self._turns), 1):
-            size += turn.size
+            size += len(turn.live)
             if back >= self.limits.min_turns and size >= self.limits.min_messages:
                 return len(self._turns) - back
         return 0
 
     def _squeeze(self, low: float, ceiling: float) -> None:
-        turns = [list(self._indexes(turn)) for turn in self._shown_turns()]
+        turns = [turn.live[:] for turn in self._shown_turns()]
         goal = low if self._tokens > ceiling else ceiling
         budget = 0 if ceiling == float("inf") else int(ceiling)
-        for rung in ladder(self._messages, turns, self.limits.min_messages, budget, self.count):
+        for rung in ladder(self._messages, turns, self.limits.min_messages, budget, self.count, self._cost):
             for group in rung.groups:
                 if not (self._tokens > goal or (rung.drops and self._crowded())):
                     break
@@ -284,8 +284,11 @@ class Window:
             if not (self._tokens > ceiling or self._crowded()):
                 return
 
+    def _cost(self, index: int) -> int:
+        return self._edits[index].tokens if index in self._edits else self._counts[index]
+
     def _apply(self, index: int, edit: Edit) -> None:
-        before = self._edits[index].tokens if index in self._edits else self._counts[index]
+        before = self._cost(index)
         if edit.message is not None and edit.tokens >= before:
             return
         self._view = None
@@ -293,30 +296,21 @@ class Window:
         self._edits[index] = edit
         self._tokens += edit.tokens - before
         turn.cost += edit.tokens - before
-        turn.size -= edit.message is None
+        if edit.message is None:
+            turn.live.remove(index)
 
     def _shown_turns(self) -> Iterator[_Turn]:
         yield from self._pinned
         yield from self._turns[self._first :]
 
-    def _indexes(self, turn: _Turn) -> Iterator[int]:
-        """The messages of a turn that are still there."""
-        index, left = turn.start, turn.size
-        while left:
-            gone = index in self._edits and self._edits[index].message is None
-            if not gone and self._messages[index].role != "system":
-                yield index
-                left -= 1
-            index += 1
-
     def _shown(self) -> list[int]:
-        return sorted([*self._systems, *(index for turn in self._shown_turns() for index in self._indexes(turn))])
+        return sorted([*self._systems, *(index for turn in self._shown_turns() for index in turn.live)])
 
     def _entries(self) -> Iterator[Entry]:
         rules = dict.fromkeys(self._systems, "system message")
         for turn in self._shown_turns():
             rule = "pinned turn" if turn.pinned else "newest turns"
-            rules.update((index, rule) for index in self._indexes(turn))
+            rules.update((index, rule) for index in turn.live)
         for index, (message, tokens) in enumerate(zip(self._messages, self._counts, strict=True)):
             edit = self._edits.get(index)
             if index not in rules:
