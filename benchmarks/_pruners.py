@@ -93,7 +93,7 @@ class Recollect(Pruner):
 
     def sent(self) -> list[Item]:
         shown = (entry for entry in self.window.receipt.entries if entry.verdict != "dropped")
-        return [(id(self.window[entry.index]), entry.shown) for entry in shown]
+        return [(id(self.window.original(entry.index)), entry.shown) for entry in shown]
 
 
 class RecollectCheck(Recollect):
