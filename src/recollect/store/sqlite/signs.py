@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CANDIDATES: Final = 800
-"""How many vectors get a closer look, at least."""
+"""How many vectors get a closer look, at least; more find more, see docs/benchmarks.md."""
 
 BLOCK: Final = 65_536
 _WIDER: Final = 8
