@@ -16,7 +16,7 @@ from recollect.flow.receipt import Receipt
 from recollect.flow.window import Window
 from recollect.tokens import TokenCounter, count_message, estimate
 from recollect.tokens import counter as open_counter
-from recollect.types import Message, Part, Role, messages_only, with_zone
+from recollect.types import Message, Part, Role, as_message, messages_only, with_zone
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +147,7 @@ class ConversationMemory:
 
         A message whose id is there already is not kept twice; the one that is there is returned.
         """
-        if not isinstance(message, Message):
-            text = content if isinstance(content, str) else tuple(content)
-            message = Message(message, text, **fields)
-        elif content or fields:
-            raise ConfigError("give a Message, or a role with its content and fields, not both")
-        return self.add_many([message])[0]
+        return self.add_many([as_message(message, content, fields)])[0]
 
     def add_many(self, messages: Iterable[Message]) -> tuple[Message, ...]:
         """Keep a batch, whole or not at all."""

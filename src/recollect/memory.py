@@ -24,7 +24,7 @@ from recollect.layers.embedding import JOB, Embedding
 from recollect.layers.episodic import MAX_QUERY, Asked, Episodic
 from recollect.store import ANY, Erased, Filter, Store
 from recollect.tokens import TokenCounter, count_message, estimate
-from recollect.types import Message, Part, Recalled, Role, Scope, messages_only, with_zone
+from recollect.types import Message, Part, Recalled, Role, Scope, as_message, messages_only, with_zone
 
 log = logging.getLogger("recollect")
 
@@ -121,11 +121,7 @@ class Session:
 
     def add(self, message: Message | Role, content: str | Sequence[Part] = "", **fields: Any) -> Message:
         """Keep a message, given whole or by role and content; returns it with its id and times set."""
-        if not isinstance(message, Message):
-            message = Message(message, content if isinstance(content, str) else tuple(content), **fields)
-        elif content or fields:
-            raise ConfigError("give a Message, or a role with its content and fields, not both")
-        return self.add_many([message])[0]
+        return self.add_many([as_message(message, content, fields)])[0]
 
     def add_many(self, messages: Iterable[Message]) -> tuple[Message, ...]:
         """Keep a batch, whole or not at all. It is found by its words at once, by its meaning within seconds."""

@@ -268,6 +268,15 @@ def with_zone(when: datetime) -> datetime:
     return when.replace(tzinfo=UTC) if when.tzinfo is None else when
 
 
+def as_message(message: Message | Role, content: str | Sequence[Part], fields: Mapping[str, Any]) -> Message:
+    """A message given whole, or by its role, content and fields; both at once are refused."""
+    if not isinstance(message, Message):
+        return Message(message, content if isinstance(content, str) else tuple(content), **fields)
+    if content or fields:
+        raise ConfigError("give a Message, or a role with its content and fields, not both")
+    return message
+
+
 def messages_only(messages: Iterable[Message]) -> list[Message]:
     """The messages as a list; what is no Message is refused with what to do about it."""
     found = list(messages)
