@@ -5,7 +5,8 @@
           - 0.3 for each doubling of its length beyond 80 tokens + recency (0 unless asked for)
           + 0.3 x the best score in its session
 
-The weights were chosen on the development half of two sets of conversations; `benchmarks/recall.py` measures each one's worth.
+The weights were chosen on the development half of two sets of conversations; `benchmarks/recall.py` measures what each
+one is worth.
 """
 
 from __future__ import annotations
