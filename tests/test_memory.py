@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from recollect import ConfigError, Filter, Memory, Message, Scope, Session
 from recollect.embed import Kind
 from recollect.embed.hashing import HashingEmbedder
+from recollect.embed.names import _say_once
 from recollect.errors import ModelUnavailable
 from recollect.store import open as open_store
 
@@ -262,6 +263,7 @@ def test_without_a_model_recall_says_so_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("RECOLLECT_DATA_DIR", str(tmp_path))
+    _say_once.cache_clear()
     with caplog.at_level(logging.WARNING), Memory.open(tmp_path / "m.db") as memory:
         chat = memory.session("trip", user="ada")
         fill(chat)

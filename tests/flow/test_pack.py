@@ -11,7 +11,7 @@ from recollect.flow.pack import CUT, Moment, distinct, excerpts, one_by_one, pac
 
 START = datetime(2023, 5, 8, tzinfo=UTC)
 sentences = st.lists(
-    st.sampled_from(["The cat sat.", "Who knows?", "Oslo is far!", "猫がいる。", "no stop"]), min_size=1, max_size=8
+    st.sampled_from(["The cat sat.", "Who knows?", "Oslo is far!", "猫がいる。", "No way."]), min_size=1, max_size=8
 )
 
 

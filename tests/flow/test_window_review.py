@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from recollect.conversation import ConversationMemory
+from recollect.errors import BudgetTooSmall
 from recollect.flow.shorten import shorten_results, shorten_text
 from recollect.flow.turns import turns
 from recollect.flow.window import Limits, Window
+from recollect.layers.working import fit
 from recollect.types import Message, ToolCall, ToolResult
 
 
@@ -195,3 +199,18 @@ def test_a_counter_that_counts_nothing_keeps_everything_and_still_obeys_the_limi
     it = Window(lambda message: 0, Limits(0, last_messages=2))
     it.extend(talk)
     assert it.messages == tuple(talk[-2:])
+
+
+def test_what_was_said_to_be_needed_is_enough() -> None:
+    """The measures of a larger budget end no higher than those of a smaller one."""
+    for length in range(100, 400, 7):
+        messages = [
+            Message("user", "hello there"),
+            Message("assistant", "hello there"),
+            Message("user", "go on"),
+            Message("assistant", "x" * length),
+            Message("user", "word " * 90),
+        ]
+        with pytest.raises(BudgetTooSmall) as caught:
+            fit(messages, 1, min_turns=3)
+        assert fit(messages, caught.value.needed, min_turns=3).tokens <= caught.value.needed

@@ -42,7 +42,7 @@ def ladder(
 ) -> Iterator[Rung]:
     """The measures for these turns (indexes into `messages`), to be taken group by group while over the budget.
 
-    `cost` is what a message takes now, shortened or not; one that is within a limit already is left alone.
+    `cost` is what a message takes now, shortened or not.
 
     1. old tool results to head and tail; 2. the newest ones to a quarter of the budget; 3. old steps out, but for a
     turn's last one, pinned ones and the last `keep_last` messages; 4. every result to a line; 5. old words to a
@@ -63,10 +63,11 @@ def ladder(
             short = how(messages[index], limit, count)
             return Edit(short, count(short), rule)
 
-        return Rung([(index, edit(index))] for index in indexes if cost(index) > limit)
+        return Rung([(index, edit(index))] for index in indexes)
 
     gone = Edit(None, 0, "old step of a turn that stays")
-    yield shortened([i for i in results if i not in newest], OLD_RESULT_TOKENS, "old tool result shortened")
+    old = [index for index in results if index not in newest and cost(index) > OLD_RESULT_TOKENS]
+    yield shortened(old, OLD_RESULT_TOKENS, "old tool result shortened")
     quarter = max(budget // NEWEST_RESULT_SHARE, LINE_TOKENS)
     yield shortened([i for i in results if i in newest], quarter, "large tool result shortened")
     yield Rung(([(index, gone) for index in step] for step in spare), drops=True)
