@@ -11,6 +11,7 @@ settings.register_profile(
     "recollect",
     max_examples=int(os.environ.get("RECOLLECT_EXAMPLES", "200")),
     deadline=None,
+    derandomize="CI" in os.environ,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("recollect")
