@@ -350,3 +350,21 @@ class Recalled(list[Hit]):
     def __init__(self, hits: Iterable[Hit] = (), relevance: float = 0.0) -> None:
         super().__init__(hits)
         self.relevance = relevance
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Something a layer offers a context: its words, how well they fit, where they come from and when that was.
+
+    `origin` says who or what said it ("user", "conversation trip", "document guide.md", "web https://…"). `sources`
+    are ids of messages, or of a document's chunk. `out` is the rule by which the layer itself left it out, for
+    the receipt; empty means that it is offered.
+    """
+
+    section: str
+    text: str
+    score: float = 0.0
+    origin: str = ""
+    sources: tuple[str, ...] = ()
+    at: datetime | None = None
+    out: str = ""
