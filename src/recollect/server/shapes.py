@@ -1,0 +1,348 @@
+"""The bodies of requests and replies, as the OpenAPI document shows them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from recollect.types import MAX_ID
+
+Id: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_ID, pattern="^[^\x00]+$")]
+Json: TypeAlias = dict[str, Any]
+Count: TypeAlias = Annotated[int, Field(ge=0, le=2**53 - 1)]
+Budget: TypeAlias = Annotated[int, Field(ge=1, le=10_000_000)]
+
+
+class Given(BaseModel):
+    """Something a caller sends; a field with a wrong name is an error, not a wish unheard."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class TextPart(Given):
+    """Words."""
+
+    type: Literal["text"]
+    text: str
+    extra: Json = {}
+
+
+class ImagePart(Given):
+    """A picture, by address or as base64 data."""
+
+    type: Literal["image"]
+    url: str | None = None
+    data: str | None = None
+    media_type: str | None = None
+    detail: str | None = None
+    width: Count | None = None
+    height: Count | None = None
+    extra: Json = {}
+
+
+class ToolCallPart(Given):
+    """The model asks for a tool; `arguments` is JSON text as the model wrote it."""
+
+    type: Literal["tool_call"]
+    id: str
+    name: str
+    arguments: str = "{}"
+    extra: Json = {}
+
+
+class OpaquePart(Given):
+    """A part only its own provider understands."""
+
+    type: Literal["opaque"]
+    shape: str
+    data: Json
+
+
+class ThinkingPart(Given):
+    """The model's reasoning with its provider's signature."""
+
+    type: Literal["thinking"]
+    text: str = ""
+    signature: str | None = None
+    redacted: str | None = None
+    extra: Json = {}
+
+
+Word: TypeAlias = Annotated[TextPart | ImagePart | OpaquePart, Field(discriminator="type")]
+
+
+class ToolResultPart(Given):
+    """What a tool answered to the call of that id."""
+
+    type: Literal["tool_result"]
+    call_id: str
+    content: str | list[Word] = ""
+    is_error: bool = False
+    name: str | None = None
+    extra: Json = {}
+
+
+Said: TypeAlias = Annotated[
+    TextPart | ImagePart | OpaquePart | ToolCallPart | ThinkingPart, Field(discriminator="type")
+]
+Result: TypeAlias = Annotated[TextPart | ImagePart | OpaquePart | ToolResultPart, Field(discriminator="type")]
+
+
+class Fields(Given):
+    """What every message has: an id makes sending it again harmless, `at` is when it happened."""
+
+    id: Id | Literal[""] = ""
+    at: AwareDatetime | None = None
+    name: str | None = None
+    metadata: Json = {}
+    shape: str | None = None
+    extra: Json = {}
+
+
+class FromPerson(Fields):
+    """A message of a person, or the system's text."""
+
+    role: Literal["user", "system"]
+    content: str | list[Word]
+
+
+class FromModel(Fields):
+    """A message of the model, with the tools it calls."""
+
+    role: Literal["assistant"]
+    content: str | list[Said]
+
+
+class FromTool(Fields):
+    """What tools answered."""
+
+    role: Literal["tool"]
+    content: str | list[Result]
+
+
+GivenMessage: TypeAlias = Annotated[FromPerson | FromModel | FromTool, Field(discriminator="role")]
+
+
+class Batch(Given):
+    """Messages to keep, whole or not at all."""
+
+    messages: list[GivenMessage] = Field(min_length=1, max_length=10_000)
+
+
+class Where(Given):
+    """What must hold of a turn to be found."""
+
+    since: AwareDatetime | None = None
+    before: AwareDatetime | None = None
+    roles: list[Literal["system", "user", "assistant", "tool"]] = []
+    metadata: dict[str, str | bool | int | float | None] = {}
+
+
+class Question(Given):
+    """What to look for, where, and as of when."""
+
+    question: str
+    at: AwareDatetime | None = None
+    scope: Literal["user", "session"] = "user"
+    where: Where = Where()
+    recency: float = Field(0.0, ge=0, le=1_000)
+
+
+class RecallQuestion(Question):
+    """What to recall, within how many tokens."""
+
+    budget: int = Field(800, ge=0, le=10_000_000)
+    k: int | None = Field(None, ge=0, le=1_000)
+
+
+class SearchQuestion(Question):
+    """What to search, and how many turns to give back."""
+
+    k: int = Field(10, ge=0, le=1_000)
+
+
+class ContextQuestion(Given):
+    """What the context is for. Without a question it is the last user message kept: the form for agent loops."""
+
+    question: str | None = None
+    budget: Budget | None = None
+    system: str | None = None
+    at: AwareDatetime | None = None
+    tools: list[Json] = []
+    shape: Literal["openai", "openai-responses", "anthropic", "bedrock", "gemini"] | None = None
+
+
+class Forget(Given):
+    """Which messages to erase; without ids, everything of the session, or of the user where no session is named."""
+
+    ids: list[Id] | None = Field(None, max_length=10_000)
+
+
+class Shown(BaseModel):
+    """Something the service sends; fields may be added to it."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class ShownMessage(Shown):
+    """A message as it is kept."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    id: str
+    at: datetime
+    received: datetime
+    content: str | list[Json] = ""
+    name: str | None = None
+    metadata: Json = {}
+
+
+class ShownEntry(Shown):
+    """A message with its number in the session (from 1) and its tokens."""
+
+    seq: int
+    tokens: int
+    message: ShownMessage
+
+
+class Messages(Shown):
+    """A page of messages in order. `earlier` and `later` say whether there are more on either side."""
+
+    items: list[ShownEntry]
+    earlier: bool
+    later: bool
+
+
+class Added(Shown):
+    """The messages as kept, in the order sent."""
+
+    items: list[ShownMessage]
+
+
+class ShownSession(Shown):
+    """One session at a glance."""
+
+    user: str
+    session: str
+    messages: int
+    tokens: int
+    first: datetime | None
+    last: datetime | None
+
+
+class Sessions(Shown):
+    """A page of sessions, the one written to last first; `next` is the `before` of the next page."""
+
+    items: list[ShownSession]
+    next: int | None
+
+
+class ShownHit(Shown):
+    """Turns of one session under their date, and how well they match."""
+
+    message_ids: list[str]
+    text: str
+    score: float
+    at: datetime
+    session: str
+
+
+class Hits(Shown):
+    """What was found, best first; `relevance`, from 0 to 1, tells how near the best is."""
+
+    items: list[ShownHit]
+    relevance: float
+
+
+class ShownErased(Shown):
+    """How much is gone, or would be."""
+
+    messages: int
+    records: int
+    items: int
+    jobs: int
+
+
+class Problem(Shown):
+    """What went wrong, of which class, and what to do next (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    class_: str = Field(alias="class")
+    detail: str
+    next: str
+
+
+class Health(Shown):
+    """Whether it runs."""
+
+    status: str
+
+
+class GivenFact(Given):
+    """A fact as the user states it."""
+
+    key: Id
+    value: str = Field(min_length=1, max_length=10_000)
+    type: Literal["user_profile", "interest", "preference", "action_item", "sentiment"] = "user_profile"
+
+
+class GivenDocument(Given):
+    """A document's text (Markdown, HTML or plain) under its name."""
+
+    name: Id
+    text: str = Field(min_length=1)
+
+
+class DocumentQuestion(Given):
+    """What to look for in the documents."""
+
+    question: str
+    k: int = Field(5, ge=1, le=100)
+
+
+class GivenExcerpt(Given):
+    """A short excerpt of what a tool found, its source (an address, a tool's name) and when it was found."""
+
+    text: str = Field(min_length=1)
+    source: Id
+    at: AwareDatetime | None = None
+
+
+class ShownReceipt(Shown):
+    """Where the tokens went: each candidate with its tokens, those shown, its score and the rule that decided."""
+
+    tokens: int
+    overhead: int
+    budget: int
+    sections: dict[str, int]
+    lines: list[Json]
+
+
+class ShownContext(Shown):
+    """A prompt within its budget in OpenAI's shape (and in `request` in the shape asked for), with its receipt."""
+
+    messages: list[Json]
+    receipt: ShownReceipt
+    settings: str
+    request: Json | None = None
+
+
+class Items(Shown):
+    """A list."""
+
+    items: list[Json]
+
+
+class Item(Shown):
+    """One thing; null where there is none yet."""
+
+    item: Any
+
+
+class Removed(Shown):
+    """How many are gone."""
+
+    removed: int
