@@ -15,7 +15,7 @@ from fastapi import FastAPI
 
 from recollect.errors import ConfigError
 from recollect.memory import Memory
-from recollect.server import learned, logs, metrics, problems, rest, shapes
+from recollect.server import learned, logs, metrics, problems, rest, shapes, upkeep
 from recollect.server.auth import Ring, list_keys, loopback
 from recollect.server.limits import Bodies, Rate, Streams
 from recollect.server.logs import Watched
@@ -50,7 +50,7 @@ def create_app(options: Options | None = None, memory: Memory | None = None) -> 
         lifespan=lifespan,
         responses=ERRORS,
     )
-    for routes in (rest.routes, learned.routes, metrics.routes):
+    for routes in (rest.routes, learned.routes, upkeep.routes, metrics.routes):
         app.include_router(routes)
     problems.install(app)
     app.openapi = lambda: _document(app)  # type: ignore[method-assign]

@@ -95,6 +95,7 @@ class Fields(Given):
 
     id: Id | Literal[""] = ""
     at: AwareDatetime | None = None
+    received: AwareDatetime | None = None
     name: str | None = None
     metadata: Json = {}
     shape: str | None = None
@@ -346,3 +347,15 @@ class Removed(Shown):
     """How many are gone."""
 
     removed: int
+
+
+class Taken(Shown):
+    """How many messages were taken in."""
+
+    messages: int
+
+
+class Revived(Shown):
+    """How many jobs wait again."""
+
+    revived: int
