@@ -37,7 +37,7 @@ def create_app(options: Options | None = None, memory: Memory | None = None) -> 
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.service = service = _started(options, memory, counted)
+        app.state.service = service = _started(app, options, memory, counted)
         yield
         await _stopped(service, memory is None)
 
@@ -63,6 +63,8 @@ def _document(app: FastAPI) -> dict[str, Any]:
     """The OpenAPI document; errors are problem+json in it, as they are."""
     if app.openapi_schema is None:
         app.openapi_schema = FastAPI.openapi(app)
+        line = shapes.Line.model_json_schema(ref_template="#/components/schemas/{model}")
+        app.openapi_schema["components"]["schemas"]["Line"] = {k: v for k, v in line.items() if k != "$defs"}
         for operations in app.openapi_schema["paths"].values():
             for operation in operations.values():
                 for status in ERRORS:
@@ -71,18 +73,27 @@ def _document(app: FastAPI) -> dict[str, Any]:
     return app.openapi_schema
 
 
+def _parameters(app: FastAPI) -> dict[tuple[str, str], frozenset[str]]:
+    """The names of the query parameters that each operation takes, by its method and path."""
+    return {
+        (method.upper(), path): frozenset(p["name"] for p in operation.get("parameters", ()) if p["in"] == "query")
+        for path, operations in app.openapi()["paths"].items()
+        for method, operation in operations.items()
+    }
+
+
 def opened(options: Options) -> Memory:
     """The memory that the options name."""
     embedder = None if options.embedder == "none" else options.embedder
     return Memory.open(options.store, embedder=embedder, index=options.index)
 
 
-def _started(options: Options, memory: Memory | None, counted: Metrics) -> Service:
+def _started(app: FastAPI, options: Options, memory: Memory | None, counted: Metrics) -> Service:
     memory = memory or opened(options)
     ring = Ring(memory.store)
     ring.refresh()
     limits = Rate(options.rate), Streams(options.max_streams, counted.streams)
-    return Service(memory, options, ring, *limits, counted, CapacityLimiter(THREADS))
+    return Service(memory, options, ring, *limits, counted, CapacityLimiter(THREADS), _parameters(app))
 
 
 async def _stopped(service: Service, ours: bool) -> None:

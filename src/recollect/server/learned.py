@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
-from pydantic import AwareDatetime
 from pydantic.json_schema import SkipJsonSchema
 
 from recollect.server import shapes
@@ -39,7 +38,7 @@ async def list_facts(
     request: Request,
     service: Served,
     chat: ReadSession,
-    as_of: Annotated[AwareDatetime | SkipJsonSchema[None], Query()] = None,
+    as_of: Annotated[shapes.Moment | SkipJsonSchema[None], Query()] = None,
 ) -> Response:
     """What is known of the user, now or at an earlier time."""
     return tagged(request, {"items": plain(await service.run(chat.facts, as_of))})

@@ -15,15 +15,21 @@ class Options(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="RECOLLECT_", extra="ignore", frozen=True)
 
-    store: str | None = Field(None, description="file or address of the store; without one, in the data folder")
-    index: str | None = Field(None, description="another engine for vectors: chroma:///folder, chroma://host:port")
-    embedder: str = Field("auto", description="the embedder, by name; 'none' goes by keywords alone")
-    model: str = Field("recall:", description="the model that answers, as 'provider:model'; recall: needs no key")
-    max_body: int = Field(10_000_000, gt=0, description="most bytes of a request")
-    max_depth: int = Field(64, gt=0, description="most levels of nested JSON")
-    max_streams: int = Field(256, gt=0, description="most answers streamed at once by one process")
-    rate: float = Field(1_000.0, gt=0, description="most requests a second of one key")
-    drain_seconds: float = Field(10.0, ge=0, description="how long a stop waits for background work and open answers")
+    store: str | None = Field(default=None, description="file or address of the store; without one, in the data folder")
+    index: str | None = Field(
+        default=None, description="another engine for vectors: chroma:///folder, chroma://host:port"
+    )
+    embedder: str = Field(default="auto", description="the embedder, by name; 'none' goes by keywords alone")
+    model: str = Field(
+        default="recall:", description="the model that answers, as 'provider:model'; recall: needs no key"
+    )
+    max_body: int = Field(default=10_000_000, gt=0, description="most bytes of a request")
+    max_depth: int = Field(default=64, gt=0, description="most levels of nested JSON")
+    max_streams: int = Field(default=256, gt=0, description="most answers streamed at once by one process")
+    rate: float = Field(default=1_000.0, gt=0, description="most requests a second of one key")
+    drain_seconds: float = Field(
+        default=10.0, ge=0, description="how long a stop waits for background work and open answers"
+    )
 
     @classmethod
     def read(cls, **arguments: Any) -> Options:

@@ -120,7 +120,11 @@ def install(app: FastAPI) -> None:
     """Have every error of the app told this way."""
 
     async def answer(request: Request, error: Exception) -> Response:
-        return reply(error)
+        answered = reply(error)
+        if answered.status_code == 405:
+            there_are = app.openapi()["paths"].get(request.url.path, ())
+            answered.headers["Allow"] = ", ".join(map(str.upper, there_are)) or answered.headers["Allow"]
+        return answered
 
     async def unforeseen(request: Request, error: Exception) -> Response:
         log.error("unforeseen", exc_info=error, extra={"path": request.url.path})

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response
+from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from recollect.errors import NotFound
@@ -29,7 +30,7 @@ from recollect.types import Message, Recalled, Scope
 routes = APIRouter()
 
 Limit = Annotated[int, Query(ge=1, le=1_000)]
-Number = Annotated[int | SkipJsonSchema[None], Query(ge=1, le=2**53 - 1)]
+Number = Annotated[Annotated[int, Field(ge=1, le=2**53 - 1)] | SkipJsonSchema[None], Query()]
 
 
 @routes.get("/sessions", operation_id="listSessions", response_model=shapes.Sessions)
@@ -75,7 +76,7 @@ async def list_messages(
     chat: ReadSession,
     limit: Limit = 50,
     before: Number = None,
-    after: Annotated[int | SkipJsonSchema[None], Query(ge=0, le=2**53 - 1)] = None,
+    after: Annotated[shapes.Count | SkipJsonSchema[None], Query()] = None,
 ) -> Response:
     """The last messages of a session; those `before` a number, or those `after` one."""
     return tagged(request, await service.run(_page, chat, limit, before, after))
@@ -112,7 +113,9 @@ async def add_messages(
     service: Served,
     chat: WrittenSession,
     batch: shapes.Batch,
-    idempotency_key: Annotated[str | SkipJsonSchema[None], Header(min_length=1, max_length=255)] = None,
+    idempotency_key: Annotated[
+        Annotated[str, Field(min_length=1, max_length=255)] | SkipJsonSchema[None], Header()
+    ] = None,
 ) -> Response:
     """Keep messages, whole or not at all. With an Idempotency-Key, or ids, sending them again is harmless."""
     messages = [message_of(given, derived_id(idempotency_key, index)) for index, given in enumerate(batch.messages)]

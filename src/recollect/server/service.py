@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, ParamSpec, TypeAlias, TypeVar
@@ -40,6 +40,7 @@ class Service:
     streams: Streams
     metrics: Metrics
     threads: CapacityLimiter
+    parameters: Mapping[tuple[str, str], frozenset[str]]
 
     async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The result of a library call, made on a thread: the event loop goes on meanwhile."""
@@ -59,6 +60,7 @@ async def identified(
 ) -> Key:
     """The key a request comes with; refused where it may not do what the route needs."""
     service = served(request)
+    _check_names(request, service)
     if service.ring.stale:
         await service.run(service.ring.refresh)
     key = await _key(request, service, credentials.credentials if credentials else None)
@@ -68,6 +70,14 @@ async def identified(
         if not key.allows(what):
             raise Refused(403, f"this key may not {what}", f"use a key that may {what}")
     return key
+
+
+def _check_names(request: Request, service: Service) -> None:
+    """A parameter with a wrong name is an error, not a wish unheard."""
+    there_are = service.parameters[request.method, request.scope["route"].path]
+    if unknown := [name for name in request.query_params if name not in there_are]:
+        detail = f"there is no parameter {unknown[0]!r}; there are {', '.join(sorted(there_are)) or 'none'}"
+        raise Refused(422, detail, "correct its name and send it again")
 
 
 async def _key(request: Request, service: Service, secret: str | None) -> Key:

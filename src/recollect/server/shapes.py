@@ -2,23 +2,49 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Annotated, Any, Literal, TypeAlias
+from datetime import UTC, datetime
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from recollect.types import MAX_ID
 
 Id: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_ID, pattern="^[^\x00]+$")]
+
+
+def _moment(value: Any) -> datetime:
+    if not isinstance(value, str):
+        raise ValueError("give a time as text, such as 2026-05-01T12:00:00Z")
+    try:
+        when = datetime.fromisoformat(value.upper())
+        return when.astimezone(UTC) if when.tzinfo else _without_zone(value)
+    except OverflowError:
+        raise ValueError(f"{value} is before the year 1 or after 9999 in UTC") from None
+
+
+def _without_zone(value: str) -> datetime:
+    raise ValueError(f"{value} has no zone: add Z or +02:00")
+
+
+Moment: TypeAlias = Annotated[datetime, BeforeValidator(_moment)]
 Json: TypeAlias = dict[str, Any]
-Count: TypeAlias = Annotated[int, Field(ge=0, le=2**53 - 1)]
-Budget: TypeAlias = Annotated[int, Field(ge=1, le=10_000_000)]
+
+
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Whole: Final = BeforeValidator(_whole)
+"""A whole number; in JSON 5.0 is one too."""
+Count: TypeAlias = Annotated[int, Field(ge=0, le=2**53 - 1), Whole]
+Few: TypeAlias = Annotated[int, Field(ge=0, le=1_000), Whole]
+Budget: TypeAlias = Annotated[int, Field(ge=1, le=10_000_000), Whole]
 
 
 class Given(BaseModel):
     """Something a caller sends; a field with a wrong name is an error, not a wish unheard."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class TextPart(Given):
@@ -94,8 +120,8 @@ class Fields(Given):
     """What every message has: an id makes sending it again harmless, `at` is when it happened."""
 
     id: Id | Literal[""] = ""
-    at: AwareDatetime | None = None
-    received: AwareDatetime | None = None
+    at: Moment | None = None
+    received: Moment | None = None
     name: str | None = None
     metadata: Json = {}
     shape: str | None = None
@@ -106,21 +132,21 @@ class FromPerson(Fields):
     """A message of a person, or the system's text."""
 
     role: Literal["user", "system"]
-    content: str | list[Word]
+    content: str | list[Word] = ""
 
 
 class FromModel(Fields):
     """A message of the model, with the tools it calls."""
 
     role: Literal["assistant"]
-    content: str | list[Said]
+    content: str | list[Said] = ""
 
 
 class FromTool(Fields):
     """What tools answered."""
 
     role: Literal["tool"]
-    content: str | list[Result]
+    content: str | list[Result] = ""
 
 
 GivenMessage: TypeAlias = Annotated[FromPerson | FromModel | FromTool, Field(discriminator="role")]
@@ -132,11 +158,19 @@ class Batch(Given):
     messages: list[GivenMessage] = Field(min_length=1, max_length=10_000)
 
 
+class Line(Given):
+    """A message in one session of a user, as `export` gives it."""
+
+    user: Id
+    session: Id
+    message: GivenMessage
+
+
 class Where(Given):
     """What must hold of a turn to be found."""
 
-    since: AwareDatetime | None = None
-    before: AwareDatetime | None = None
+    since: Moment | None = None
+    before: Moment | None = None
     roles: list[Literal["system", "user", "assistant", "tool"]] = []
     metadata: dict[str, str | bool | int | float | None] = {}
 
@@ -145,23 +179,23 @@ class Question(Given):
     """What to look for, where, and as of when."""
 
     question: str
-    at: AwareDatetime | None = None
+    at: Moment | None = None
     scope: Literal["user", "session"] = "user"
     where: Where = Where()
-    recency: float = Field(0.0, ge=0, le=1_000)
+    recency: float = Field(default=0.0, ge=0, le=1_000)
 
 
 class RecallQuestion(Question):
     """What to recall, within how many tokens."""
 
-    budget: int = Field(800, ge=0, le=10_000_000)
-    k: int | None = Field(None, ge=0, le=1_000)
+    budget: Budget = 800
+    k: Few | None = None
 
 
 class SearchQuestion(Question):
     """What to search, and how many turns to give back."""
 
-    k: int = Field(10, ge=0, le=1_000)
+    k: Few = 10
 
 
 class ContextQuestion(Given):
@@ -170,7 +204,7 @@ class ContextQuestion(Given):
     question: str | None = None
     budget: Budget | None = None
     system: str | None = None
-    at: AwareDatetime | None = None
+    at: Moment | None = None
     tools: list[Json] = []
     shape: Literal["openai", "openai-responses", "anthropic", "bedrock", "gemini"] | None = None
 
@@ -178,7 +212,7 @@ class ContextQuestion(Given):
 class Forget(Given):
     """Which messages to erase; without ids, everything of the session, or of the user where no session is named."""
 
-    ids: list[Id] | None = Field(None, max_length=10_000)
+    ids: list[Id] | None = Field(default=None, max_length=10_000)
 
 
 class Shown(BaseModel):
@@ -301,7 +335,7 @@ class DocumentQuestion(Given):
     """What to look for in the documents."""
 
     question: str
-    k: int = Field(5, ge=1, le=100)
+    k: Few = 5
 
 
 class GivenExcerpt(Given):
@@ -309,7 +343,7 @@ class GivenExcerpt(Given):
 
     text: str = Field(min_length=1)
     source: Id
-    at: AwareDatetime | None = None
+    at: Moment | None = None
 
 
 class ShownReceipt(Shown):

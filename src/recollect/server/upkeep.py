@@ -12,13 +12,16 @@ from pydantic.json_schema import SkipJsonSchema
 from recollect.server import shapes
 from recollect.server.problems import Refused
 from recollect.server.replies import answer, plain
-from recollect.server.service import Administers, MaybeId, Reads, Served, Writes
+from recollect.server.service import Administers, Reads, ReadScope, Served, Writes
 from recollect.transfer import PAGE, export_lines, import_lines
 from recollect.types import Scope
 
 LINES: Final = "application/jsonl"
 BODY: Final[dict[str, Any]] = {
-    "requestBody": {"required": True, "content": {LINES: {"schema": {"type": "string"}}}},
+    "requestBody": {
+        "description": "One item a line.",
+        "content": {LINES: {"schema": {"type": "array", "items": {"$ref": "#/components/schemas/Line"}}}},
+    },
 }
 
 routes = APIRouter()
@@ -27,14 +30,16 @@ routes = APIRouter()
 @routes.get(
     "/export", operation_id="export", response_class=StreamingResponse, responses={200: {"content": {LINES: {}}}}
 )
-async def export(service: Served, key: Reads, user: MaybeId = None, session: MaybeId = None) -> Response:
-    """Every message of a session, a user or the whole tenant as lines of JSON that `import` takes."""
-    return StreamingResponse(export_lines(service.memory, Scope(key.tenant, user, session)), media_type=LINES)
+async def export(service: Served, scope: ReadScope) -> Response:
+    """Every message of a user, or of one session, as lines of JSON that `import` takes."""
+    return StreamingResponse(export_lines(service.memory, scope), media_type=LINES)
 
 
 @routes.post("/import", operation_id="import", response_model=shapes.Taken, openapi_extra=BODY)
 async def take(request: Request, service: Served, key: Writes) -> Response:
     """Take in what `export` gave, ids and times kept. Taking it in again changes nothing."""
+    if request.headers.get("content-type", LINES).partition(";")[0].strip() != LINES:
+        raise Refused(415, f"the body must be lines of JSON ({LINES})", f"send Content-Type: {LINES}")
     taken, first = 0, 1
     async for page in _pages(request, service.options.max_body):
         taken += await service.run(import_lines, service.memory, page, key.tenant, first)
