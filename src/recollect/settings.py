@@ -141,7 +141,7 @@ def _problem(settings: Settings, knob: dataclasses.Field[Any]) -> str | None:
     if value is None and type(None) in allowed:
         return None
     kind = float if float in allowed else int if int in allowed else str
-    if isinstance(value, bool) or not isinstance(value, (int, float) if kind is float else kind):
+    if type(value) not in ((int, float) if kind is float else (kind,)):
         return f"{knob.name} is {value!r}: expected {'text' if kind is str else 'a number'}"
     if value == "" or (kind is float and not math.isfinite(value)):
         return f"{knob.name} is {value!r}: that is no value"
@@ -181,7 +181,7 @@ def load(path: str | Path | None = None, **arguments: Any) -> Settings:
 def _reader() -> Any:
     """A pydantic-settings class with the same fields: it reads the environment and turns text into numbers."""
     from pydantic import AliasChoices, Field, create_model, field_validator
-    from pydantic_settings import BaseSettings, SettingsConfigDict
+    from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
     class Reader(BaseSettings):
         model_config = SettingsConfigDict(
@@ -200,7 +200,14 @@ def _reader() -> Any:
             return value
 
         @classmethod
-        def settings_customise_sources(cls, settings_cls: Any, init_settings: Any, **others: Any) -> tuple[Any, ...]:
+        def settings_customise_sources(
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: PydanticBaseSettingsSource,
+            env_settings: PydanticBaseSettingsSource,
+            dotenv_settings: PydanticBaseSettingsSource,
+            file_secret_settings: PydanticBaseSettingsSource,
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
             return (init_settings,)
 
     fields: dict[str, Any] = {}
