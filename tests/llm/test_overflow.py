@@ -28,9 +28,8 @@ SAYS = {
     "The decoder prompt (length {tokens}) is longer than the maximum model length of {limit}.": "lt",
     "Requested token count exceeds the model's maximum context length of {limit} tokens. You requested a total of "
     "{tokens} tokens: 19001 tokens from the input messages and {reply} tokens for the completion.": "ltr",
-    "`inputs` tokens + `max_new_tokens` must be <= {limit}. Given: 19001 `inputs` tokens and {reply} `max_new_tokens`": (
-        "ltr"
-    ),
+    "`inputs` tokens + `max_new_tokens` must be <= {limit}. Given: 19001 `inputs` tokens and {reply} `max_new_tokens`"
+    "": "ltr",
     "Prompt contains {tokens} tokens, too large for model with {limit} maximum context length": "lt",
     "'max_tokens' is too large: {reply}. This model's maximum context length is {limit} tokens and your request has "
     "16000 input tokens ({reply} > {limit} - 16000).": "l",

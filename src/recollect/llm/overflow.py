@@ -63,7 +63,7 @@ _OTHER: Final = _any(
     r"maximum allowed number of output tokens",
     r"at most \d+ (?:completion|output) tokens",
     r"maximum tokens you requested",
-    r"(?<!\+ )(?<!\+ `)\bmax_\w*tokens\W{0,2} (?:value )?(?:\(\d+\) )?(?:must|is greater|is larger|exceeds (?!context))",
+    r"(?<!\+ )(?<!\+ `)\bmax_\w*tokens\W{0,2} (?:value )?(?:\(\d+\) )?(?:must|is greater|exceeds (?!context))",
 )
 
 _OVERFLOW: Final = _any(
