@@ -15,13 +15,14 @@ from fastapi import FastAPI
 
 from recollect.errors import ConfigError
 from recollect.memory import Memory
-from recollect.server import learned, logs, metrics, problems, rest, shapes, upkeep
+from recollect.server import learned, logs, metrics, openai, problems, rest, shapes, upkeep
 from recollect.server.auth import Ring, list_keys, loopback
 from recollect.server.limits import Bodies, Rate, Streams
 from recollect.server.logs import Watched
 from recollect.server.metrics import SHARED, Metrics
 from recollect.server.options import Options
 from recollect.server.service import Service
+from recollect.server.upstream import Passthrough
 
 THREADS: Final = 40
 ERRORS: Final[dict[int | str, dict[str, Any]]] = {
@@ -50,7 +51,7 @@ def create_app(options: Options | None = None, memory: Memory | None = None) -> 
         lifespan=lifespan,
         responses=ERRORS,
     )
-    for routes in (rest.routes, learned.routes, upkeep.routes, metrics.routes):
+    for routes in (rest.routes, learned.routes, upkeep.routes, openai.routes, metrics.routes):
         app.include_router(routes)
     problems.install(app)
     app.openapi = lambda: _document(app)  # type: ignore[method-assign]
@@ -92,14 +93,16 @@ def _started(app: FastAPI, options: Options, memory: Memory | None, counted: Met
     memory = memory or opened(options)
     ring = Ring(memory.store)
     ring.refresh()
+    upstream = Passthrough.open(options.model.partition(":")[2])
     limits = Rate(options.rate), Streams(options.max_streams, counted.streams)
-    return Service(memory, options, ring, *limits, counted, CapacityLimiter(THREADS), _parameters(app))
+    return Service(memory, options, ring, *limits, counted, upstream, CapacityLimiter(THREADS), _parameters(app))
 
 
 async def _stopped(service: Service, ours: bool) -> None:
     """Background work gets its time, then the store is closed; what waits then is done after the next start."""
     with move_on_after(service.options.drain_seconds):
         await service.run(service.memory.drain)
+    await service.upstream.close()
     if ours:
         await service.run(service.memory.close)
 

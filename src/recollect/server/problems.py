@@ -107,20 +107,26 @@ def _next(error: HTTPException) -> str:
     return error.next if isinstance(error, Refused) else _NEXT.get(error.status_code, "see GET /openapi.json")
 
 
-def reply(error: Exception) -> Response:
-    """The answer to a request that failed."""
+def reply(error: Exception, path: str = "") -> Response:
+    """The answer to a request that failed; under /v1 in the shape that OpenAI's clients read."""
     body = told(error)
+    shown, media = (_openai(body), "application/json") if path.startswith("/v1/") else (body, MEDIA)
     headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
     if isinstance(error, errors.RateLimited) and error.retry_after is not None:
         headers["Retry-After"] = str(max(1, round(error.retry_after)))
-    return Response(to_json(body), body["status"], headers, MEDIA)
+    return Response(to_json(shown), body["status"], headers, media)
+
+
+def _openai(body: Mapping[str, Any]) -> dict[str, Any]:
+    message = f"{body['detail']}: {body['next']}"
+    return {"error": {"message": message, "type": body["class"], "code": body["class"], "param": None}}
 
 
 def install(app: FastAPI) -> None:
     """Have every error of the app told this way."""
 
     async def answer(request: Request, error: Exception) -> Response:
-        answered = reply(error)
+        answered = reply(error, request.url.path)
         if answered.status_code == 405:
             there_are = app.openapi()["paths"].get(request.url.path, ())
             answered.headers["Allow"] = ", ".join(map(str.upper, there_are)) or answered.headers["Allow"]
@@ -128,7 +134,7 @@ def install(app: FastAPI) -> None:
 
     async def unforeseen(request: Request, error: Exception) -> Response:
         log.error("unforeseen", exc_info=error, extra={"path": request.url.path})
-        return reply(error)
+        return reply(error, request.url.path)
 
     for cls in (errors.RecollectError, RequestValidationError, HTTPException):
         app.add_exception_handler(cls, answer)

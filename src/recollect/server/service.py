@@ -18,6 +18,7 @@ from recollect.server.limits import Rate, Streams
 from recollect.server.options import Options
 from recollect.server.problems import Refused
 from recollect.server.shapes import Id
+from recollect.server.upstream import Passthrough
 from recollect.types import Scope
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class Service:
     rate: Rate
     streams: Streams
     metrics: Metrics
+    upstream: Passthrough
     threads: CapacityLimiter
     parameters: Mapping[tuple[str, str], frozenset[str]]
 

@@ -393,3 +393,27 @@ class Revived(Shown):
     """How many jobs wait again."""
 
     revived: int
+
+
+class CompletionRequest(BaseModel):
+    """A request as OpenAI's clients send it; what is not named here is passed on untouched."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+
+    model: str = ""
+    messages: list[Json] = Field(min_length=1)
+    stream: bool | None = False
+    user: str | None = None
+    tools: list[Json] | None = None
+
+
+class Completion(Shown):
+    """An answer as OpenAI's clients read it."""
+
+    choices: list[Json]
+
+
+class Models(Shown):
+    """The models there are."""
+
+    data: list[Json]
