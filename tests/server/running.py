@@ -27,14 +27,30 @@ class Running:
     http: httpx2.Client
 
 
+class _Server(uvicorn.Server):
+    """A server that tells when it has started, or will not."""
+
+    def __init__(self, app: Any) -> None:
+        super().__init__(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=5))
+        self.tried = threading.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        try:
+            await super().startup(sockets)
+        finally:
+            self.tried.set()
+
+
 @contextmanager
 def listening(app: Any) -> Iterator[str]:
     """The address at which an ASGI app answers."""
     with socket.create_server(("127.0.0.1", 0), backlog=512) as listener:
-        server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=5))
+        server = _Server(app)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
+        server.tried.wait()
         try:
+            assert server.started, "the service did not start"
             yield f"http://127.0.0.1:{listener.getsockname()[1]}"
         finally:
             server.should_exit = True

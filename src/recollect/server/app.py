@@ -13,15 +13,18 @@ from typing import Any, Final
 from anyio import CapacityLimiter, move_on_after
 from fastapi import FastAPI
 
+from recollect import llm, settings
 from recollect.errors import ConfigError
+from recollect.llm import ChatModel
 from recollect.memory import Memory
-from recollect.server import learned, logs, metrics, openai, problems, rest, shapes, upkeep
+from recollect.server import chat, learned, logs, metrics, openai, problems, rest, shapes, upkeep
 from recollect.server.auth import Ring, list_keys, loopback
 from recollect.server.limits import Bodies, Rate, Streams
 from recollect.server.logs import Watched
 from recollect.server.metrics import SHARED, Metrics
 from recollect.server.options import Options
 from recollect.server.service import Service
+from recollect.server.translated import Translated
 from recollect.server.upstream import Passthrough
 
 THREADS: Final = 40
@@ -31,14 +34,14 @@ ERRORS: Final[dict[int | str, dict[str, Any]]] = {
 }
 
 
-def create_app(options: Options | None = None, memory: Memory | None = None) -> FastAPI:
-    """The service as an ASGI app; a memory that is given stays open when it ends."""
+def create_app(options: Options | None = None, memory: Memory | None = None, model: ChatModel | None = None) -> FastAPI:
+    """The service as an ASGI app, also with a memory or a model of one's own; a memory given stays open at its end."""
     options = options or Options.read()
     counted = Metrics()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.service = service = _started(app, options, memory, counted)
+        app.state.service = service = _started(app, options, memory, model, counted)
         yield
         await _stopped(service, memory is None)
 
@@ -51,7 +54,7 @@ def create_app(options: Options | None = None, memory: Memory | None = None) -> 
         lifespan=lifespan,
         responses=ERRORS,
     )
-    for routes in (rest.routes, learned.routes, upkeep.routes, openai.routes, metrics.routes):
+    for routes in (chat.routes, rest.routes, learned.routes, upkeep.routes, openai.routes, metrics.routes):
         app.include_router(routes)
     problems.install(app)
     app.openapi = lambda: _document(app)  # type: ignore[method-assign]
@@ -86,16 +89,22 @@ def _parameters(app: FastAPI) -> dict[tuple[str, str], frozenset[str]]:
 def opened(options: Options) -> Memory:
     """The memory that the options name."""
     embedder = None if options.embedder == "none" else options.embedder
-    return Memory.open(options.store, embedder=embedder, index=options.index)
+    return Memory.open(options.store, embedder=embedder, index=options.index, settings=settings.load())
 
 
-def _started(app: FastAPI, options: Options, memory: Memory | None, counted: Metrics) -> Service:
+def _started(
+    app: FastAPI, options: Options, memory: Memory | None, model: ChatModel | None, counted: Metrics
+) -> Service:
     memory = memory or opened(options)
     ring = Ring(memory.store)
     ring.refresh()
-    upstream = Passthrough.open(options.model.partition(":")[2])
-    limits = Rate(options.rate), Streams(options.max_streams, counted.streams)
-    return Service(memory, options, ring, *limits, counted, upstream, CapacityLimiter(THREADS), _parameters(app))
+    rate, streams = Rate(options.rate), Streams(options.max_streams, counted.streams)
+    answers = model or llm.open(options.model)
+    provider, _, name = options.model.partition(":")
+    passes = model is None and provider == "openai"
+    upstream = Passthrough.open(name) if passes else Translated(answers, streams.threads)
+    threads = CapacityLimiter(THREADS)
+    return Service(memory, options, ring, rate, streams, counted, answers, upstream, threads, _parameters(app))
 
 
 async def _stopped(service: Service, ours: bool) -> None:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from anyio import CancelScope
 from fastapi import APIRouter, Response
+from fastapi.responses import StreamingResponse
 from fastapi.sse import format_sse_event
 
 from recollect.errors import RecollectError
@@ -20,7 +21,7 @@ from recollect.flow.context import CONVERSATION, Context
 from recollect.llm.model import Delta, Reply
 from recollect.memory import Session
 from recollect.server import shapes
-from recollect.server.chunks import PARTIAL
+from recollect.server.heard import PARTIAL
 from recollect.server.problems import log, told
 from recollect.server.replies import plain, to_json
 from recollect.server.rest import IdempotencyKey, derived_id
@@ -31,11 +32,14 @@ from recollect.types import Message
 
 DEBUG: Final = {"RAG_DEBUG": ("documents",), "SEARCH_DEBUG": ("tools",)}
 """Which sections a comment is about; MEMORY_DEBUG is about all others that memory fills."""
+EVENTS: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}},
+}
 
 routes = APIRouter()
 
 
-@routes.post("/chat", operation_id="chat", response_class=Stream)
+@routes.post("/chat", operation_id="chat", response_class=StreamingResponse, responses=EVENTS)
 async def chat(
     service: Served, chat: WrittenSession, said: shapes.Said, idempotency_key: IdempotencyKey = None
 ) -> Response:
@@ -104,8 +108,8 @@ class Answer:
                     yield comment
             async for piece in self._pieces():
                 yield piece
-            kept = await self._keep()
             usage = plain(self.reply.usage) if self.reply else None
+            kept = await self._keep()
             yield event("done", {"message": kept, "usage": usage, "tokens": self.context.tokens})
         except RecollectError as error:
             yield event("error", told(error))

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from anyio import CapacityLimiter
 from prometheus_client import Gauge
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -122,22 +123,25 @@ class Rate:
             )
 
 
-@dataclass(slots=True, eq=False)
 class Streams:
-    """How many answers are streamed at this moment, and how many may be."""
+    """How many answers are streamed at this moment, and how many may be; each has a thread to be made on."""
 
-    most: int
-    shown: Gauge
-    open: int = 0
+    def __init__(self, most: int, shown: Gauge) -> None:
+        self.most, self.open, self._shown = most, 0, shown
+        self.threads = CapacityLimiter(2 * most)
+
+    def check(self) -> None:
+        """Refuse one more where there are too many."""
+        if self.open >= self.most:
+            problem = f"{self.most} answers are being streamed"
+            raise Refused(429, problem, "try again in a moment", {"Retry-After": "1"})
 
     def enter(self) -> None:
-        """Count one more, or refuse it."""
-        if self.open >= self.most:
-            raise Refused(429, f"{self.most} answers are being streamed", "try again in a moment", {"Retry-After": "1"})
+        """One has begun."""
         self.open += 1
-        self.shown.inc()
+        self._shown.inc()
 
     def leave(self) -> None:
         """One has ended."""
         self.open -= 1
-        self.shown.dec()
+        self._shown.dec()

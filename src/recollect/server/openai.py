@@ -18,13 +18,13 @@ from anyio import CancelScope
 from fastapi import APIRouter, Header, Response
 from pydantic.json_schema import SkipJsonSchema
 
-from recollect.errors import BudgetTooSmall, InvalidTranscript
+from recollect.errors import BudgetTooSmall
 from recollect.flow.align import align, fingerprint
 from recollect.flow.render import parse, render
 from recollect.llm.overflow import detect
 from recollect.memory import Session
 from recollect.server import shapes
-from recollect.server.chunks import Chunks
+from recollect.server.heard import Heard, answer_of
 from recollect.server.problems import Refused
 from recollect.server.service import Served, Service, Writes
 from recollect.server.streams import Stream
@@ -128,14 +128,14 @@ class Turn:
             return reply if isinstance(reply, Reply) else Opened(reply, stack.pop_all())
 
     async def _pieces(self, opened: Opened, again: bool) -> AsyncGenerator[bytes]:
-        chunks = Chunks()
+        heard = Heard()
         async with opened.until:
             try:
                 async for piece in opened.pieces:
-                    chunks.feed(piece)
+                    heard.feed(piece)
                     yield piece
             finally:
-                if not again and (message := chunks.message()):
+                if not again and (message := heard.message()):
                     with CancelScope(shield=True):
                         await self.service.run(self.chat.add, message)
 
@@ -152,14 +152,6 @@ def _overflowed(reply: object) -> bool:
     if not isinstance(reply, Reply) or reply.status < 400:
         return False
     return detect(reply.status, reply.body.decode("utf-8", "replace")) is not None
-
-
-def answer_of(data: Mapping[str, Any]) -> Message | None:
-    """The message of an answer's first choice."""
-    try:
-        return parse([{"role": "assistant", **data["choices"][0]["message"]}], SHAPE)[0]
-    except (InvalidTranscript, LookupError, TypeError):
-        return None
 
 
 def keep(chat: Session, given: Sequence[Message]) -> bool:

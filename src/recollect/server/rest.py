@@ -29,6 +29,7 @@ from recollect.types import Message, Recalled, Scope
 
 routes = APIRouter()
 
+IdempotencyKey = Annotated[Annotated[str, Field(min_length=1, max_length=255)] | SkipJsonSchema[None], Header()]
 Limit = Annotated[int, Query(ge=1, le=1_000)]
 Number = Annotated[Annotated[int, Field(ge=1, le=2**53 - 1)] | SkipJsonSchema[None], Query()]
 

@@ -12,13 +12,14 @@ from fastapi import Depends, Query, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer, SecurityScopes
 from pydantic.json_schema import SkipJsonSchema
 
+from recollect.llm import ChatModel
 from recollect.memory import Memory, Session
 from recollect.server.auth import ANYONE, Key, Ring, from_here, loopback
 from recollect.server.limits import Rate, Streams
 from recollect.server.options import Options
 from recollect.server.problems import Refused
 from recollect.server.shapes import Id
-from recollect.server.upstream import Passthrough
+from recollect.server.upstream import Upstream
 from recollect.types import Scope
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ class Service:
     rate: Rate
     streams: Streams
     metrics: Metrics
-    upstream: Passthrough
+    model: ChatModel
+    upstream: Upstream
     threads: CapacityLimiter
     parameters: Mapping[tuple[str, str], frozenset[str]]
 

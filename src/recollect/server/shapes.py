@@ -110,7 +110,7 @@ class ToolResultPart(Given):
     extra: Json = {}
 
 
-Said: TypeAlias = Annotated[
+Spoken: TypeAlias = Annotated[
     TextPart | ImagePart | OpaquePart | ToolCallPart | ThinkingPart, Field(discriminator="type")
 ]
 Result: TypeAlias = Annotated[TextPart | ImagePart | OpaquePart | ToolResultPart, Field(discriminator="type")]
@@ -139,7 +139,7 @@ class FromModel(Fields):
     """A message of the model, with the tools it calls."""
 
     role: Literal["assistant"]
-    content: str | list[Said] = ""
+    content: str | list[Spoken] = ""
 
 
 class FromTool(Fields):
@@ -393,6 +393,15 @@ class Revived(Shown):
     """How many jobs wait again."""
 
     revived: int
+
+
+class Said(Given):
+    """What the user says; `debug` asks for comment lines on what went into the prompt."""
+
+    message: str = Field(min_length=1)
+    system: str | None = None
+    budget: Budget | None = None
+    debug: bool = False
 
 
 class CompletionRequest(BaseModel):

@@ -6,10 +6,10 @@ import asyncio
 import json
 import os
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import httpx2
 from anyio import CapacityLimiter, to_thread
@@ -42,6 +42,30 @@ class Reply:
         except ValueError:
             return {}
         return data if isinstance(data, dict) else {}
+
+
+class Upstream(Protocol):
+    """What answers OpenAI's requests."""
+
+    def named(self, model: str) -> str:
+        """The model that a caller means."""
+        ...
+
+    async def models(self) -> Reply:
+        """The models there are."""
+        ...
+
+    async def complete(self, body: Mapping[str, Any]) -> Reply:
+        """The whole answer."""
+        ...
+
+    def stream(self, body: Mapping[str, Any]) -> AbstractAsyncContextManager[Reply | AsyncIterator[bytes]]:
+        """The answer as its event stream comes; a refusal whole."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,7 +129,7 @@ async def _whole(response: httpx2.Response) -> Reply:
     return Reply(response.status_code, await response.aread(), kept)
 
 
-async def from_thread(start: Callable[[], Iterator[T]], threads: CapacityLimiter) -> AsyncIterator[T]:
+async def from_thread(start: Callable[[], Iterator[T]], threads: CapacityLimiter) -> AsyncGenerator[T]:
     """The items of a generator that works on a thread; it is closed once no one waits for more."""
     loop, stop = asyncio.get_running_loop(), threading.Event()
     waiting: asyncio.Queue[tuple[T] | Exception | None] = asyncio.Queue()
