@@ -25,8 +25,7 @@ _RULES: Final[tuple[Callable[[Clause], Iterator[Found]], ...]] = (
     profile,
     relations,
     mentioned,
-    preferences,
-    likes,
+    lambda clause: iter(list(preferences(clause)) or likes(clause)),
     plans,
     mood,
 )

@@ -35,12 +35,13 @@ def found(
     end: int,
     confidence: float = 0.9,
     *,
+    start: int = 0,
     valid_from: date | None = None,
     due: date | None = None,
     ended: bool = False,
 ) -> Found:
-    """What a clause says up to place `end` in it."""
-    start = max(clause.offset, clause.offset + 2 * clause.elided)
+    """What a clause says between the places `start` and `end` in it."""
+    start = clause.offset + max(start, 2 * clause.elided)
     return Found(
         type,
         key,

@@ -22,7 +22,8 @@ _SO: Final = r"(?: (?:really|also|absolutely|always|truly|especially|particularl
 _AM: Final = r"i(?:'m| am)"
 _LIKES: Final = _rule(
     rf"i{_SO} (?:like|love|enjoy|adore) |{_AM}{_SO} (?:an? )?(?:(?:big|huge|massive|great|lifelong|avid) )?fan of "
-    rf"|{_AM}{_SO} (?:into|fond of|passionate about|interested in|obsessed with|keen on|crazy about) "
+    rf"|{_AM}{_SO} (?:into|fond of|passionate about|obsessed with|keen on|crazy about) "
+    rf"|{_AM}(?: (?:really|very|also|quite|deeply|always))* interested in (?!the\b|[a-z]+ing\b)"
     r"|i(?:'ve| have) (?:recently |lately )?(?:been getting into|gotten into|got into|always loved|fallen in love with) "
     r"|my (?:main |biggest |favou?rite )?hobb(?:y|ies) (?:is|are|includes?) "
 )

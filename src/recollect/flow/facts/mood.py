@@ -18,17 +18,18 @@ def _rule(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
-_FEEL: Final = (
-    r"i(?:'m| am| feel|'m feeling| am feeling|'ve been feeling)(?: (?:so|really|very|extremely|quite|pretty|just|super|absolutely|"
-    r"incredibly|a bit|a little|too|truly|honestly|still|such))* "
-)
+_AM: Final = r"i(?:'m| am| feel|'m feeling| am feeling|'ve been feeling)(?: (?:just|truly|honestly|still|now|also|feeling))*"
+_VERY: Final = r"(?: (?:so|really|very|extremely|super|absolutely|incredibly|beyond|deeply|quite|pretty))"
+_NOT_MINE: Final = r"(?! (?:to (?:help|hear|answer|provide|pay|share|see)|if|when|for (?:you|him|her|them)|of (?:you|him|her)|(?:that )?you)\b)"
 _BAD: Final = _rule(
-    _FEEL + r"(?:frustrated|annoyed|angry|furious|upset|sad|depressed|anxious|worried|stressed(?: out)?|overwhelmed|disappointed|"
-    r"exhausted|miserable|lonely|devastated|heartbroken|scared|terrified|fed up|burnt out|burned out|irritated|desperate)\b"
+    rf"{_AM}{_VERY}* (?:frustrated|furious|upset|depressed|overwhelmed|exhausted|miserable|devastated|heartbroken|terrified|fed up|"
+    r"burnt out|burned out|desperate|disappointed)\b"
+    rf"|{_AM}{_VERY}+ (?:annoyed|angry|sad|anxious|worried|stressed(?: out)?|lonely|scared|irritated|nervous|tired of)\b"
+    r"|i feel (?:sad|lonely|anxious|angry|awful|terrible|hopeless)\b|i(?:'m| am) worried about my\b"
 )
 _GOOD: Final = _rule(
-    _FEEL + r"(?:happy|excited|thrilled|delighted|grateful|relieved|proud|overjoyed|ecstatic|pleased|glad|impressed|stoked)\b"
-    r"(?! (?:to (?:help|answer|hear any|provide|pay|share)|if|when|for you to))"
+    rf"{_AM}{_VERY}* (?:thrilled|delighted|overjoyed|ecstatic|over the moon|stoked)\b{_NOT_MINE}"
+    rf"|{_AM}{_VERY}+ (?:happy|excited|grateful|relieved|proud|pleased|impressed)\b{_NOT_MINE}"
 )
 _SO_BAD: Final = _rule(
     r"(?:this|it|that)(?:'s| is) (?:so|really|very|incredibly|extremely|absolutely) (?:frustrating|annoying|disappointing|infuriating|upsetting|depressing)\b"

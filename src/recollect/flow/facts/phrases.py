@@ -22,13 +22,20 @@ _NO_NAMES: Final = frozenset(
     linux mac macos windows ubuntu debian python rust java javascript typescript vim emacs excel chapter step section
     part plan level page phase version hr it accounting marketing sales legal support engineering finance""".split()
 )
-MAX_WORDS: Final = 5
+MAX_WORDS: Final = 6
 
 _STOPS: Final = frozenset(
-    """and or but because since when while if that which who whom where so though although as than with for in on at from
-    by after before during until unless due about over instead rather whenever especially particularly except then like
-    is are was were has have had can could will would should do does did without within between every each more less
-    around near per via such including until despite whether not""".split()
+    """and or but because since when while if so though although as than until unless instead rather whenever especially
+    particularly except then like is are was were has have had can could will would should do does did every each
+    around near via such including despite whether not""".split()
+)
+_NARROWS: Final = frozenset("that which who whom whose where how what why more less who's that's".split())
+"""Words after which a thing is told more closely: "flights that leave early" are not flights."""
+LINKED: Final = frozenset("with for in on at from by after before during about over of to into without within between per".split())
+"""Words that tie something to a thing: "chess with my son", "engineer at Acme"."""
+_LIGHT: Final = frozenset(
+    """going getting taking making doing having being trying using working learning finding looking exploring watching
+    reading escaping moving seeing adding staying keeping starting talking thinking playing living coming spending""".split()
 )
 _TRAILERS: Final = frozenset(
     """too also now lately recently nowadays currently again today tonight anymore really most best well actually though
@@ -51,7 +58,7 @@ _BAD_FIRST: Final = frozenset(
     using seeing hearing getting knowing feeling looking trying option""".split()
 )
 _PRONOUNS: Final = frozenset("it this that these those you your him her them me us i my his their".split())
-_LIST: Final = re.compile(r"\s*(,\s*(?:and\s+|or\s+)?|\s+and\s+|\s+or\s+|\s*&\s*)")
+_LIST: Final = re.compile(r"(,\s+(?:and\s+)?|\s+and\s+|\s*&\s*)")
 
 
 def tokens(text: str, start: int) -> Iterator[re.Match[str]]:
@@ -101,19 +108,40 @@ def _ends(text: str, place: int) -> bool:
 
 def thing(text: str, start: int, most: int = MAX_WORDS, stops: frozenset[str] = frozenset()) -> Phrase | None:
     """A thing or an activity in a few words, up to where something else begins; None for "it", "the first one", …"""
-    words = list[re.Match[str]]()
+    words = list[str]()
+    end = start
     for token in tokens(text, start):
-        lower = token[0].lower()
-        if lower in _STOPS or lower in stops or lower in _TRAILERS:
+        word = token[0].lower()
+        if word in _NARROWS:
+            return None
+        if word in _STOPS or word in stops or word in _TRAILERS:
             break
-        words.append(token)
-    if not words or len(words) > most:
-        return None
-    end = words[-1].end()
-    found = text[start:end]
-    while trailing := _TRAILING.search(found):
+        words.append(token[0])
+        end = token.end()
+    found = _shortened(words, most)
+    while found and (trailing := _TRAILING.search(found)):
         found = found[: trailing.start()]
-    return Phrase(found, start + len(found)) if is_thing(found) else None
+    if not found or not is_thing(found) or _goes_on(text, end, found):
+        return None
+    return Phrase(found, start + len(found))
+
+
+def _shortened(words: list[str], most: int) -> str:
+    """The words; where they are too many or point at someone, what an activity is without its "with my son"."""
+    lower = [word.lower() for word in words]
+    while words and (len(words) > most or _PRONOUNS.intersection(lower[1:])):
+        link = max((n for n, word in enumerate(lower) if n and word in LINKED), default=0)
+        words, lower = words[:link], lower[:link]
+        if not words or not lower[0].endswith("ing") or (link == 1 and lower[0] in _LIGHT):
+            return ""
+    return "" if words and (lower[-1] in LINKED or (len(words) == 1 and lower[0] in _LIGHT)) else " ".join(words)
+
+
+def _goes_on(text: str, end: int, found: str) -> bool:
+    """Whether the words after these belong to them: "Ori" and "the Blind Forest", "a safe" and "inviting place"."""
+    if re.match(r" and the (?-i:[A-Z])", text[end:]):
+        return True
+    return text[end : end + 1] == "," and re.search(r" an? ", found) is not None
 
 
 def is_thing(phrase: str) -> bool:
@@ -121,7 +149,7 @@ def is_thing(phrase: str) -> bool:
     words = phrase.split()
     lower = [word.lower() for word in words]
     if lower[0] == "the":
-        return len(words) > 1 and words[1][0].isupper()
+        return len(words) > 1 and all(word[0].isupper() or word in _LINKS for word in words[1:])
     if lower[0] == "to":
         return len(words) > 1 and lower[1] not in _BAD_FIRST and not _PRONOUNS.intersection(lower)
     return lower[0] not in _BAD_FIRST and not _PRONOUNS.intersection(lower) and not phrase[0].isdigit()
@@ -137,7 +165,7 @@ def things(text: str, start: int) -> list[Phrase]:
         if not _alike(first.text, item.text):
             break
         found.append(item)
-        place, closed = item.end, "," not in link[1] or "and" in link[1] or "or" in link[1]
+        place, closed = item.end, "," not in link[1] or "and" in link[1]
         if closed:
             break
     return found if closed else [first]

@@ -22,18 +22,14 @@ def _rule(pattern: str) -> re.Pattern[str]:
 
 
 _REMIND: Final = _rule(
-    r"(?:(?:can|could|will|would) you )?(?:please )?remind me (?:to|about|that i (?:have|need) to) "
+    r"(?:(?:can|could|will|would) you )?(?:please )?remind me (?:to|about|that i (?:have|need) to|(?=(?:on|tomorrow|next|in|this) [^.!?,]{0,30}\bto\b)) ?"
     r"|(?:please )?(?:don't let me forget|i must not forget|i mustn't forget|i can't forget|help me remember) to "
     r"|(?:add|put) (?:to|on) my (?:to-?do(?: list)?|list)[:,]? "
 )
 _CANCEL: Final = _rule(r"(?:please )?(?:cancel|drop|delete|remove|forget(?: about)?) (?:the|my|that) reminder (?:to|about) ")
-_HAVE_TO: Final = _rule(
-    r"(?:i|we)(?: (?:really|still|also))? (?:need|have|must|plan|intend|want|'ve got|have got)(?: to)? (?=\w)|(?:i|we)'ve got to "
-    r"|(?:i'm|i am|we're|we are) (?:planning|going|supposed|due|hoping|aiming|scheduled) to (?=[a-z])"
-)
 _MUST: Final = _rule(
     r"(?:i|we)(?: (?:really|still|also))? (?:need to|have to|must|plan to|intend to|'ve got to|have got to) "
-    r"|(?:i'm|i am|we're|we are) (?:planning to|planning on|going to|supposed to|scheduled to) (?!be\b)(?=(?-i:[a-z]))"
+    r"|(?:i'm|i am|we're|we are) (?:planning to|planning on|going to|supposed to|scheduled to) (?!be\b|an?\b|the\b|my\b)(?=(?-i:[a-z]))"
     r"|(?:i'm|i am|we're|we are) planning "
 )
 _EVENT_WORDS: Final = (
@@ -52,10 +48,13 @@ _BASES: Final = {
 }  # fmt: skip
 _DOING: Final = _rule(rf"(?:i'm|i am|we're|we are) (?:also |now )?({'|'.join(_BASES)})\b(?! to (?:be|have|get|do)\b)")
 _ENDS: Final = re.compile(rf"[.!?;\n{GAP}(]|,(?! \d)|\s(?:because|since|so that|so i|so we|and i|and we|but|before i|if|when|which|where|who)\b", re.I)  # fmt: skip
-_TRIM: Final = re.compile(r"^(?:\W|(?:please|also|then)\b)+|(?:[^\w)]|\b(?:please|by|on|at|for|in|and|the|around|again|ok|okay|thanks))+$", re.I)  # fmt: skip
+_TRIM: Final = re.compile(r"^(?:\W|(?:please|also|then|an?)\b)+|(?:[^\w)]|\b(?:that's due|which is due|due|please|by|on|at|for|in|and|the|around|again|ok|okay|thanks))+$", re.I)  # fmt: skip
 _NO_DEED: Final = _rule(
     r"(?:say|admit|be honest|ask|know|think|go now|understand|agree|disagree|see|clarify|figure|decide|learn|find out|mention|warn|confess|tell you|be)\b"
+    r"|(?:change|modify|reschedule|cancel|find|get|make sure|check)\b(?!.*\b(?:by|before)\b)"
 )
+_POINTS: Final = _rule(r"\b(?:it|this|that|there|here|them|these|those|one)\b")
+_TAIL: Final = _rule(r"\s*(?:at|with|to|from|in|for|on|about|after|before)\b")
 
 
 def plans(clause: Clause) -> Iterator[Found]:
@@ -78,17 +77,21 @@ def _item(
     clause: Clause, start: int, confidence: float = 0.85, dated: bool = False, verb: str = "", ended: bool = False
 ) -> Iterator[Found]:
     stop = _ENDS.search(clause.text, start)
-    end = stop.start() if stop else len(clause.text)
-    what, due = _without_day(clause.text[start:end], clause.at.date())
-    what = f"{verb} {what}".strip()
-    if (dated and (due is None or due < clause.at.date())) or not 0 < len(what.split()) <= MAX_WORDS or what == verb:
+    words = clause.text[start : stop.start() if stop else None]
+    what, due, end = _without_day(words, clause.at.date())
+    if dated and (due is None or due < clause.at.date() or _POINTS.search(what)):
         return
-    yield found(clause, ACTION, f"todo:{slug(what)}", what, end, confidence, due=due, ended=ended)
+    if what and len(what.split()) <= MAX_WORDS:
+        what = f"{verb} {what}" if verb else what.removeprefix("to ")
+        yield found(clause, ACTION, f"todo:{slug(what)}", what, start + end, confidence, due=due, ended=ended)
 
 
-def _without_day(words: str, said: date) -> tuple[str, date | None]:
-    """What is to be done and by which day."""
-    named = ahead(words, said)
+def _without_day(words: str, said: date) -> tuple[str, date | None, int]:
+    """What is to be done, by which day, and where that ends."""
+    named, end = ahead(words, said), len(words.rstrip())
     if named:
-        words = f"{_IS.sub('', words[: named[0]])} {words[named[1] :]}"
-    return " ".join(_TRIM.sub("", _TRIM.sub("", words)).split()), named[2] if named else None
+        before, after = words[: named[0]], words[named[1] :]
+        if before.strip() and not _TAIL.match(after):
+            after, end = "", named[1]
+        words = f"{_IS.sub('', before)} {after}"
+    return " ".join(_TRIM.sub("", _TRIM.sub("", words)).split()), named[2] if named else None, end

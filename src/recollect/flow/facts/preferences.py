@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from recollect.flow.facts.found import Found, found
-from recollect.flow.facts.phrases import name, slug, thing
+from recollect.flow.facts.phrases import LINKED, name, slug, thing
 from recollect.flow.facts.profile import LANGUAGE
 from recollect.flow.facts.prose import Clause
 from recollect.types import FactType
@@ -92,7 +92,7 @@ def _tools(clause: Clause) -> Iterator[Found]:
         if new:
             yield found(clause, PREFERENCE, f"uses:{slug(new.text)}", new.text, new.end)
     elif match := _MOSTLY_USE.match(text):
-        if tool := thing(text, match.end(), most=2, stops=_OVER):
+        if tool := thing(text, match.end(), most=2, stops=LINKED):
             yield found(clause, PREFERENCE, f"uses:{slug(tool.text)}", tool.text, tool.end, 0.85)
     elif (match := _USE.match(text)) and (tool := name(text, match.end(), most=3)):
         yield found(clause, PREFERENCE, f"uses:{slug(tool.text)}", tool.text, tool.end, 0.85)

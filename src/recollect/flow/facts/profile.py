@@ -8,7 +8,7 @@ from datetime import date
 from typing import Final
 
 from recollect.flow.facts.found import Found, found
-from recollect.flow.facts.phrases import Phrase, name, place_name, slug, thing, things
+from recollect.flow.facts.phrases import LINKED, Phrase, name, place_name, slug, thing, things
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
 from recollect.flow.when import ahead, periods
@@ -158,7 +158,7 @@ def _roles(clause: Clause) -> Iterator[Found]:
         yield found(clause, PROFILE, "role", match[1].lower(), match.end())
     elif (match := _NOT_ROLE.match(text)) and (was := role(text, match.end())):
         yield found(clause, PROFILE, "role", was.text, was.end, ended=True)
-    elif (match := _WORK_AS.match(text)) and (what := thing(text, match.end(), stops=frozenset({"of"}))):
+    elif (match := _WORK_AS.match(text)) and (what := thing(text, match.end(), stops=LINKED)):
         yield found(clause, PROFILE, "role", what.text, what.end)
         yield from _around_role(clause, what.end)
     elif match := _ROLE.match(text):

@@ -90,11 +90,12 @@ _ELIDED: Final = re.compile(
     r"(?:work|live|love|like|hate|enjoy|prefer|use|am|moved|speak|have an?|don't like|can't stand)\s)",
     re.IGNORECASE,
 )
+_SUBJECT: Final = re.compile(r"(?:i|we)\b", re.IGNORECASE)
 _BECAUSE: Final = re.compile(r"(?:because|since|as|cause|so)\s+(?=(?:i|i'm|my|we)\b)", re.IGNORECASE)
 _OPENING: Final = re.compile(
     r"(?:(?:actually|well|ok|okay|so|also|and|but|no|nope|yes|yeah|yep|btw|by the way|fyi|just so you know|for the record|"
-    r"to be honest|honestly|hi|hello|hey|hi there|hello there|hey there|good (?:morning|afternoon|evening)|thanks|thank you|"
-    r"please|sorry|oops|correction|(?:quick |small )?update|(?:please )?(?:remember|note|know|be aware)(?: that)?|"
+    r"to be honest|honestly|hi|hello|hey|hi there|hello there|hey there|good (?:morning|afternoon|evening)|thanks(?! (?:a|so|very|for)\b)|"
+    r"thank you(?! (?:so|very|for)\b)|please|sorry|oops|correction|(?:quick |small )?update|(?:please )?(?:remember|note|know|be aware)(?: that)?|"
     r"as you know|in fact|i mean|hmm|oh|right|anyway|anyways|unfortunately|fortunately|sadly|luckily|"
     r"now|nowadays|these days|recently|lately|personally|in general|generally|by now|today|additionally|"
     r"don't forget(?: that)?|just to let you know|as of (?:now|today|last \w+)|from now on|going forward|in (?:the )?future)"
@@ -225,6 +226,10 @@ def _skip(head: str, place: int) -> int:
 
 
 def _breaks(head: str, opened: int) -> list[tuple[int, bool]]:
+    """Where a clause may begin; true where it shares the "I" of the one right before it."""
     found = {match.end(): False for match in _BREAK.finditer(head, opened)}
-    found.update({match.end(): True for match in _ELIDED.finditer(head, opened) if match.end() not in found})
+    for match in _ELIDED.finditer(head, opened):
+        before = max((place for place in found if place <= match.start()), default=opened)
+        if match.end() not in found and _SUBJECT.match(head, before):
+            found[match.end()] = True
     return sorted(found.items())

@@ -72,7 +72,7 @@ def mentioned(clause: Clause) -> Iterator[Found]:
     """Whom a clause names in passing: "I went skiing with my sister Nadia"."""
     for match in _MENTIONED.finditer(clause.text):
         if match.start() and (who := name(clause.text, match.end(), most=2)):
-            yield found(clause, PROFILE, _key(match[1], who), who.text, who.end, 0.8)
+            yield found(clause, PROFILE, _key(match[1], who), who.text, who.end, 0.8, start=match.start())
 
 
 def _own(clause: Clause, word: str, end: int) -> Iterator[Found]:
