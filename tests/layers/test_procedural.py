@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,8 @@ START = datetime(2024, 3, 4, 19, tzinfo=UTC)
 @pytest.fixture(params=["reference", "sqlite"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     url = ":memory:" if request.param == "reference" else str(tmp_path / "memory.db")
-    with open_store(url, durability="normal") as store:
+    minutes = count()
+    with open_store(url, durability="normal", clock=lambda: START + timedelta(minutes=2 * next(minutes))) as store:
         yield store
 
 

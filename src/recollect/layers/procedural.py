@@ -2,11 +2,13 @@
 
 The log of a user is counted in parts of a thousand messages. A part is counted once and kept as a record that cites its
 messages, so that erasing one of them erases the part, and the next analysis counts what is left of it. What the parts
-and the newest messages add up to is kept as one more record, which is all that a context reads.
+and the newest messages add up to is kept as one more record, which is all that a context reads. The values are JSON
+text: nothing looks into them, and freezing them would cost more than counting.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
@@ -20,7 +22,8 @@ from recollect.store import Entry, Job, Record, Store
 from recollect.store.words import COMMON, words
 from recollect.types import Candidate, Message, Patterns, Scope
 
-JOB: Final = Job("patterns", key="patterns")
+JOB: Final = Job("patterns", key="patterns", delay=60.0)
+"""Looked at a minute after something was said: once, however much is said in that minute."""
 KIND: Final = "pattern"
 PART: Final = 1_000
 """Messages in a part."""
@@ -79,7 +82,7 @@ class Procedural:
         kept = self._kept(_owner(scope), as_of)
         offered: list[Candidate] = []
         room = self.max_tokens
-        for n, hint in enumerate(hints(Patterns.from_dict(kept.value["patterns"])) if kept else ()):
+        for n, hint in enumerate(hints(Patterns.from_dict(json.loads(kept.value["patterns"]))) if kept else ()):
             tokens = self.count(f"{hint.text}\n")
             out = "" if tokens <= room else "over the tokens for hints"
             room -= 0 if out else tokens
@@ -116,7 +119,7 @@ class Procedural:
         return patterns
 
     def _keep(self, scope: Scope, patterns: Patterns, position: int) -> None:
-        value = {"position": position, "patterns": patterns.to_dict()}
+        value = {"position": position, "patterns": json.dumps(patterns.to_dict())}
         sources = tuple(dict.fromkeys(said.source for said in (*patterns.questions, *patterns.topics)))
         new = Record(KIND, "patterns", value, origin="user", sources=sources)
         old = self._kept(scope)
@@ -127,7 +130,7 @@ class Procedural:
 
     def _parts(self, scope: Scope) -> list[_Part]:
         found = self.store.records.find(scope, kind=KIND, key="part", exact=True)
-        parts = [_Part(r.value["after"], r.value["to"], Tally.from_dict(r.value["tally"])) for r in found]
+        parts = [_Part(r.value["after"], r.value["to"], Tally.from_dict(json.loads(r.value["tally"]))) for r in found]
         return sorted(parts, key=lambda part: part.after)
 
     def _unread(self, scope: Scope, parts: Sequence[_Part]) -> tuple[list[_Part], _Part]:
@@ -173,7 +176,7 @@ def _owner(scope: Scope | None) -> Scope:
 
 
 def _record(part: _Part) -> Record:
-    value = {"after": part.after, "to": part.to, "tally": part.tally.to_dict()}
+    value = {"after": part.after, "to": part.to, "tally": json.dumps(part.tally.to_dict())}
     return Record(KIND, "part", value, origin="user", sources=part.cites, id=f"part-{part.after}-{part.to}")
 
 
