@@ -95,6 +95,11 @@ def ahead(text: str, said: date) -> tuple[int, int, date] | None:
     return None
 
 
+def written(day: date, year: bool = True) -> str:
+    """A day as it is written, in English wherever this runs: "12 May 2025"."""
+    return f"{day.day} {_NAMES[day.month - 1].capitalize()}" + (f" {day.year}" if year else "")
+
+
 def _count(word: str) -> int:
     return int(word) if word.isdigit() else _NUMBERS[word]
 
