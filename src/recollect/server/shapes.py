@@ -317,10 +317,10 @@ class Health(Shown):
 
 
 class GivenFact(Given):
-    """A fact as the user states it."""
+    """A fact as the user states it; null ends what was known under that key."""
 
     key: Id
-    value: str = Field(min_length=1, max_length=10_000)
+    value: Annotated[str, Field(min_length=1, max_length=10_000)] | None
     type: Literal["user_profile", "interest", "preference", "action_item", "sentiment"] = "user_profile"
 
 
@@ -328,7 +328,9 @@ class GivenDocument(Given):
     """A document's text (Markdown, HTML or plain) under its name."""
 
     name: Id
-    text: str = Field(min_length=1)
+    text: str = Field(min_length=1, pattern=r"\S")
+    metadata: Json = {}
+    at: Moment | None = None
 
 
 class DocumentQuestion(Given):
@@ -365,22 +367,93 @@ class ShownContext(Shown):
     request: Json | None = None
 
 
-class Items(Shown):
-    """A list."""
+class ShownFact(Shown):
+    """Something known of the user, since when, and the messages that say it."""
 
-    items: list[Json]
+    type: Literal["user_profile", "interest", "preference", "action_item", "sentiment"]
+    key: str
+    value: str
+    confidence: float
+    at: datetime
+    updated_at: datetime
+    session: str
+    sources: list[str]
+    valid_from: datetime | None
+    valid_to: datetime | None
 
 
-class Item(Shown):
-    """One thing; null where there is none yet."""
+class Facts(Shown):
+    """Facts."""
 
-    item: Any
+    items: list[ShownFact]
 
 
-class Removed(Shown):
-    """How many are gone."""
+class Remembered(Shown):
+    """The fact as known from now on; null where it was ended."""
 
-    removed: int
+    item: ShownFact | None
+
+
+class ShownDocument(Shown):
+    """A document that can be quoted."""
+
+    name: str
+    chunks: int
+    tokens: int
+    at: datetime | None
+    metadata: Json
+
+
+class Documents(Shown):
+    """Documents by name."""
+
+    items: list[ShownDocument]
+
+
+class Passage(Shown):
+    """A part of a document, the headings above it, and how near it is to the question."""
+
+    document: str
+    headings: list[str]
+    text: str
+    score: float
+    id: str
+
+
+class Passages(Shown):
+    """Passages, best first."""
+
+    items: list[Passage]
+
+
+class ShownExcerpt(Shown):
+    """What a tool found, and where."""
+
+    text: str
+    source: str
+    at: datetime | None
+
+
+class Text(Shown):
+    """Words."""
+
+    text: str
+
+
+class ShownJob(Shown):
+    """Work that waits, runs or was given up."""
+
+    id: str
+    kind: str
+    state: Literal["waiting", "running", "dead"]
+    attempts: int
+    error: str | None
+
+
+class Jobs(Shown):
+    """Jobs, oldest first."""
+
+    items: list[ShownJob]
 
 
 class Taken(Shown):

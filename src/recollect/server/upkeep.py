@@ -62,13 +62,13 @@ async def _pages(request: Request, longest: int) -> AsyncIterator[list[bytes]]:
         yield [*page, rest]
 
 
-@routes.get("/stats", operation_id="stats", response_model=shapes.Item)
-async def stats(service: Served, _: Reads) -> Response:
-    """What was kept, shown, cut and recalled."""
-    return answer({"item": plain(await service.run(service.memory.stats))})
+@routes.get("/stats", operation_id="stats", response_model=dict[str, float])
+async def stats(service: Served, _: Administers) -> Response:
+    """Every metric of this process by its name."""
+    return answer(await service.run(service.memory.stats))
 
 
-@routes.get("/jobs", operation_id="listJobs", response_model=shapes.Items)
+@routes.get("/jobs", operation_id="listJobs", response_model=shapes.Jobs)
 async def list_jobs(
     service: Served,
     key: Reads,
