@@ -13,9 +13,11 @@ from tests.server.running import Running
 ADA = {"user": "ada", "session": "trip"}
 HELLO = {"role": "user", "content": "My sister Nadia moved to Oslo in May."}
 NOTED = {"role": "assistant", "content": "Noted!"}
+CALL = {"type": "tool_call", "id": "1", "name": "x"}
+JSON = {"content-type": "application/json"}
 HOSTILE = [
-    "..", ".", "/", "a/b", "//", "%2F", "%", "?x=1&y=2", "#", "a b", "+", "\t\n\r", "☃", "e\u0301", "שלום", "\u202e", "💥",
-    "'; DROP TABLE messages; --", "<script>", "\\", '"', "a" * 1_000, "null", "\x1b[31m", "\x7f",
+    "..", ".", "/", "a/b", "//", "%2F", "%", "?x=1&y=2", "#", "a b", "+", "\t\n\r", "☃", "e\u0301", "שלום", "\u202e",
+    "💥", "'; DROP TABLE messages; --", "<script>", "\\", '"', "a" * 1_000, "null", "\x1b[31m", "\x7f",
 ]  # fmt: skip
 
 
@@ -220,7 +222,8 @@ def test_what_was_exported_is_imported_with_ids_and_times(service: Running) -> N
 @pytest.mark.parametrize(
     "line",
     [
-        "{", "[]", "5", "{}", '{"user": "a", "session": "b"}', '{"user": "", "session": "b", "message": {"role": "user"}}',
+        "{", "[]", "5", "{}", '{"user": "a", "session": "b"}',
+        '{"user": "", "session": "b", "message": {"role": "user"}}',
         '{"user": "a", "session": "b", "message": {"role": "nobody"}}',
         '{"user": "a", "session": "b", "message": {"role": "user", "content": 5}}',
         '{"user": "a", "session": "b", "message": {"role": "user", "content": [{"type": "image", "url": 5}]}}',
@@ -245,10 +248,10 @@ def test_jobs_can_be_seen_and_revived(service: Running) -> None:
         ({"json": {"messages": []}}, "messages"),
         ({"json": {"messages": [{"role": "nobody", "content": ""}]}}, "role"),
         ({"json": {"message": [HELLO]}}, "messages"),
-        ({"json": {"messages": [{"role": "user", "content": [{"type": "tool_call", "id": "1", "name": "x"}]}]}}, "type"),
-        ({"content": b"{", "headers": {"content-type": "application/json"}}, "body"),
-        ({"content": b"\xff\xfe", "headers": {"content-type": "application/json"}}, "body"),
-        ({"content": b'{"messages": [{"role": "user", "content": "\\ud800"}]}', "headers": {"content-type": "application/json"}}, "content"),
+        ({"json": {"messages": [{"role": "user", "content": [CALL]}]}}, "type"),
+        ({"content": b"{", "headers": JSON}, "body"),
+        ({"content": b"\xff\xfe", "headers": JSON}, "body"),
+        ({"content": b'{"messages": [{"role": "user", "content": "\\ud800"}]}', "headers": JSON}, "content"),
         ({"params": {**ADA, "sesion": "x"}, "json": {"messages": [HELLO]}}, "sesion"),
     ],
 )  # fmt: skip
