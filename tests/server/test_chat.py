@@ -15,7 +15,7 @@ from recollect.llm import Delta, Reply, Usage
 from recollect.memory import Memory
 from recollect.server.app import create_app
 from recollect.server.options import Options
-from recollect.types import Message
+from recollect.types import Message, Scope
 from tests.server.running import Running, listening
 
 ADA = {"user": "ada", "session": "trip"}
@@ -50,7 +50,7 @@ class Scripted:
     def __init__(self, *words: str, error: Exception | None = None, wait: bool = False) -> None:
         self.words, self.error = words, error
         self.go_on = threading.Semaphore(0 if wait else 10**6)
-        self.closed = threading.Event()
+        self.asked, self.closed = threading.Event(), threading.Event()
         self.seen: list[Sequence[Message]] = []
 
     def complete(self, messages: Sequence[Message], **_: Any) -> Reply:
@@ -58,6 +58,7 @@ class Scripted:
 
     def stream(self, messages: Sequence[Message], **_: Any) -> Iterator[Delta]:
         self.seen.append(messages)
+        self.asked.set()
         try:
             for word in self.words:
                 self.go_on.acquire(timeout=30)
@@ -100,18 +101,29 @@ def test_comments_say_what_was_injected_when_asked_for(service: Running) -> None
 
 def test_the_message_is_kept_before_the_model_is_asked() -> None:
     model = Scripted("never", wait=True)
-    with Memory.open(":memory:", embedder=None) as memory, chatting(memory, model) as url:
-        with httpx2.Client(base_url=url) as http:
-            with http.stream("POST", "/chat", params=ADA, json={"message": "Hello?"}) as answer:
-                assert answer.status_code == 200
-                assert kept(memory) == [("user", "Hello?")]
-            model.go_on.release(10)
-            assert model.closed.wait(30)
+    with (
+        Memory.open(":memory:", embedder=None) as memory,
+        chatting(memory, model) as url,
+        httpx2.Client(base_url=url) as http,
+        http.stream("POST", "/chat", params=ADA, json={"message": "Hello?"}),
+    ):
+        assert model.asked.wait(30)
+        assert kept(memory) == [("user", "Hello?")]
+        model.go_on.release(10)
+
+
+class Noting(Memory):
+    """A memory that tells when something was added."""
+
+    def added(self, scope: Scope, messages: int) -> None:
+        super().added(scope, messages)
+        self.__dict__.setdefault("adds", threading.Semaphore(0)).release()
 
 
 def test_a_caller_that_goes_away_stops_the_work_and_loses_nothing() -> None:
     model = Scripted("Once ", "upon ", "a ", "time", wait=True)
-    with Memory.open(":memory:", embedder=None) as memory:
+    with Noting.open(":memory:", embedder=None) as memory:
+        adds = memory.__dict__.setdefault("adds", threading.Semaphore(0))
         with chatting(memory, model) as url, httpx2.Client(base_url=url) as http:
             with http.stream("POST", "/chat", params=ADA, json={"message": "Tell me"}) as answer:
                 model.go_on.release(2)
@@ -120,15 +132,13 @@ def test_a_caller_that_goes_away_stops_the_work_and_loses_nothing() -> None:
                     seen += piece
                     if "upon" in seen:
                         break
-            model.go_on.release(1)
+            assert adds.acquire(timeout=30) and adds.acquire(timeout=30)
+            model.go_on.release(10)
             assert model.closed.wait(30)
-            assert model.go_on.acquire(blocking=False) is False
         history = memory.session("trip", user="ada").history()
-        assert [(message.role, message.text) for message in history] == [
-            ("user", "Tell me"),
-            ("assistant", "Once upon "),
-        ]
+        assert [(m.role, m.text) for m in history] == [("user", "Tell me"), ("assistant", "Once upon ")]
         assert history[1].metadata == {"partial": True}
+        assert model.go_on.acquire(blocking=False), "the model went on to the end"
 
 
 @pytest.mark.parametrize(
@@ -182,6 +192,7 @@ def test_too_many_answers_at_once_are_refused() -> None:
         with listening(app) as url, httpx2.Client(base_url=url) as http:
             with http.stream("POST", "/chat", params=ADA, json={"message": "one"}) as first:
                 assert first.status_code == 200
+                assert model.asked.wait(30)
                 second = http.post("/chat", params=ADA, json={"message": "two"})
                 assert (second.status_code, second.headers["retry-after"]) == (429, "1")
             model.go_on.release(10)

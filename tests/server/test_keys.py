@@ -101,7 +101,7 @@ def test_a_key_may_do_what_it_says_and_nothing_else(memory: Memory) -> None:
 def test_no_key_or_a_wrong_one_opens_nothing(memory: Memory) -> None:
     add_key(memory.store)
     with memory, running(memory) as service:
-        for headers in ({}, signed("rk_wrong"), {"Authorization": "Basic eA=="}, signed("")):
+        for headers in ({}, signed("rk_wrong"), {"Authorization": "Basic eA=="}, {"Authorization": "Bearer"}):
             refused = service.http.get("/sessions", headers=headers)
             assert refused.status_code == 401
             assert refused.headers["www-authenticate"] == "Bearer"

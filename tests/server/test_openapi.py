@@ -13,9 +13,8 @@ import schemathesis
 from hypothesis import HealthCheck, settings
 
 from recollect.memory import Memory
-from recollect.server.app import create_app
+from recollect.server.app import document
 from recollect.server.auth import HOME, KIND, hashed
-from recollect.server.options import Options
 from recollect.store import Record
 from tests.server.running import running
 
@@ -45,7 +44,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def test_the_document_that_is_checked_in_is_the_one_served() -> None:
-    assert json.loads(DOCUMENT.read_text("utf-8")) == json.loads(json.dumps(create_app(Options()).openapi()))
+    assert json.loads(DOCUMENT.read_text("utf-8")) == json.loads(json.dumps(document()))
 
 
 @schema.parametrize()

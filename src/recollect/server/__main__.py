@@ -2,7 +2,6 @@
 
 import json
 
-from recollect.server.app import create_app
-from recollect.server.options import Options
+from recollect.server.app import document
 
-print(json.dumps(create_app(Options()).openapi(), indent=1, sort_keys=True))
+print(json.dumps(document(), indent=1, sort_keys=True))

@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import cache
 from importlib.metadata import version
 from typing import Any, Final
 
@@ -41,47 +42,53 @@ def create_app(options: Options | None = None, memory: Memory | None = None, mod
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.service = service = _started(app, options, memory, model, counted)
+        app.state.service = service = _started(options, memory, model, counted)
         yield
         await _stopped(service, memory is None)
 
+    app = _routed(lifespan=lifespan)
+    app.openapi = document  # type: ignore[method-assign]
+    problems.install(app)
+    app.add_middleware(Bodies, max_body=options.max_body, max_depth=options.max_depth)
+    app.add_middleware(Watched, metrics=counted)
+    return app
+
+
+def _routed(**more: Any) -> FastAPI:
     app = FastAPI(
         title="Recollect",
         version=version("recollect"),
         summary="The memory of LLM agents.",
         docs_url=None,
         redoc_url=None,
-        lifespan=lifespan,
         responses=ERRORS,
+        **more,
     )
-    for routes in (chat.routes, rest.routes, learned.routes, upkeep.routes, openai.routes, metrics.routes):
-        app.include_router(routes)
-    problems.install(app)
-    app.openapi = lambda: _document(app)  # type: ignore[method-assign]
-    app.add_middleware(Bodies, max_body=options.max_body, max_depth=options.max_depth)
-    app.add_middleware(Watched, metrics=counted)
+    for part in (chat, rest, learned, upkeep, openai, metrics):
+        app.include_router(part.routes)
     return app
 
 
-def _document(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document; errors are problem+json in it, as they are."""
-    if app.openapi_schema is None:
-        app.openapi_schema = FastAPI.openapi(app)
-        line = shapes.Line.model_json_schema(ref_template="#/components/schemas/{model}")
-        app.openapi_schema["components"]["schemas"]["Line"] = {k: v for k, v in line.items() if k != "$defs"}
-        for operations in app.openapi_schema["paths"].values():
-            for operation in operations.values():
-                for status in ERRORS:
-                    content = operation["responses"][status]["content"]
-                    content[problems.MEDIA] = content.pop("application/json")
-    return app.openapi_schema
+@cache
+def document() -> dict[str, Any]:
+    """The OpenAPI document of the service; errors are problem+json in it, as they are."""
+    found = _routed().openapi()
+    line = shapes.Line.model_json_schema(ref_template="#/components/schemas/{model}")
+    found["components"]["schemas"]["Line"] = {name: part for name, part in line.items() if name != "$defs"}
+    for operations in found["paths"].values():
+        for operation in operations.values():
+            for status in ERRORS:
+                content = operation["responses"][status]["content"]
+                content[problems.MEDIA] = content.pop("application/json")
+    return found
 
 
-def _parameters(app: FastAPI) -> dict[tuple[str, str], frozenset[str]]:
+@cache
+def _parameters() -> dict[tuple[str, str], frozenset[str]]:
     """The names of the query parameters that each operation takes, by its method and path."""
     return {
         (method.upper(), path): frozenset(p["name"] for p in operation.get("parameters", ()) if p["in"] == "query")
-        for path, operations in app.openapi()["paths"].items()
+        for path, operations in document()["paths"].items()
         for method, operation in operations.items()
     }
 
@@ -92,9 +99,7 @@ def opened(options: Options) -> Memory:
     return Memory.open(options.store, embedder=embedder, index=options.index, settings=settings.load())
 
 
-def _started(
-    app: FastAPI, options: Options, memory: Memory | None, model: ChatModel | None, counted: Metrics
-) -> Service:
+def _started(options: Options, memory: Memory | None, model: ChatModel | None, counted: Metrics) -> Service:
     memory = memory or opened(options)
     ring = Ring(memory.store)
     ring.refresh()
@@ -104,7 +109,7 @@ def _started(
     passes = model is None and provider == "openai"
     upstream = Passthrough.open(name) if passes else Translated(answers, streams.threads)
     threads = CapacityLimiter(THREADS)
-    return Service(memory, options, ring, rate, streams, counted, answers, upstream, threads, _parameters(app))
+    return Service(memory, options, ring, rate, streams, counted, answers, upstream, threads, _parameters())
 
 
 async def _stopped(service: Service, ours: bool) -> None:

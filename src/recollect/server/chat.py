@@ -57,7 +57,7 @@ def _answered(chat: Session, message: Message) -> Message | None:
     """The answer to a message that was sent before."""
     log = chat.memory.store.log
     for entry in log.get(chat.scope, [message.id]):
-        for after in log.read(chat.scope, after=entry.seq, limit=1):
+        for after in log.read(chat.scope, after=entry.seq, limit=1) if entry.message.text == message.text else ():
             if after.message.role == "assistant" and after.message.metadata.get("partial") is not True:
                 return after.message
     return None

@@ -22,6 +22,7 @@ class Heard:
     """What has come of an answer so far, of its first choice."""
 
     chunks: Chunks = field(default_factory=Chunks)
+    ended: bool = False
     _rest: bytes = b""
 
     def feed(self, data: bytes) -> None:
@@ -30,6 +31,7 @@ class Heard:
         for line in lines:
             if line.startswith(b"data: [DONE]"):
                 self.chunks.done()
+                self.ended = True
             elif line.startswith(b"data:"):
                 with suppress(ValueError, TypeError, AttributeError):
                     self._take(json.loads(line[5:]))

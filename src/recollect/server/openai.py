@@ -128,16 +128,24 @@ class Turn:
             return reply if isinstance(reply, Reply) else Opened(reply, stack.pop_all())
 
     async def _pieces(self, opened: Opened, again: bool) -> AsyncGenerator[bytes]:
-        heard = Heard()
+        """The stream as it comes. The answer is kept before its end is sent on: the caller may go on at once."""
+        heard, kept = Heard(), again
         async with opened.until:
             try:
                 async for piece in opened.pieces:
                     heard.feed(piece)
+                    if heard.ended and not kept:
+                        kept = True
+                        await self._keep(heard)
                     yield piece
             finally:
-                if not again and (message := heard.message()):
-                    with CancelScope(shield=True):
-                        await self.service.run(self.chat.add, message)
+                if not kept:
+                    await self._keep(heard)
+
+    async def _keep(self, heard: Heard) -> None:
+        if message := heard.message():
+            with CancelScope(shield=True):
+                await self.service.run(self.chat.add, message)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
