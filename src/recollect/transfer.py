@@ -19,6 +19,8 @@ _FIELDS: Final[dict[str, type]] = {
     **dict.fromkeys(("metadata", "extra"), dict),
     "is_error": bool,
 }
+_NEEDED: Final = frozenset(("role", "id", "text", "call_id", "arguments", "metadata", "extra", "is_error", "content"))
+"""What can't be null."""
 
 
 def export_lines(memory: Memory, scope: Scope) -> Iterator[str]:
@@ -75,5 +77,7 @@ def _check_part(part: Any) -> None:
 def _check(data: Mapping[str, Any]) -> None:
     for name, value in data.items():
         kind = _FIELDS.get(name, object)
-        if value is not None and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
+        if value is None and name not in _NEEDED:
+            continue
+        if value is None or not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             raise ValueError(f"{name} is {value!r}: expected {kind.__name__}")

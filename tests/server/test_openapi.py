@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
+from schemathesis.checks import positive_data_acceptance
 
 from recollect.memory import Memory
 from recollect.server.app import document
@@ -25,6 +26,13 @@ SECRET = "rk_test"
 
 schema = schemathesis.openapi.from_path(DOCUMENT)
 schema.config.update(headers={"Authorization": f"Bearer {SECRET}"})
+accepts = schema.config.checks.positive_data_acceptance
+accepts.expected_statuses = [*accepts.expected_statuses, "413"]  # a budget may be too small for what is kept
+
+NOT_ALL_IN_THE_DOCUMENT = {
+    "uploadDocument": "a file's bytes must be of the kind that its name says",
+    "createChatCompletion": "messages follow OpenAI's rules, and a user must be named by a header or a field",
+}
 
 
 @schemathesis.serializer("application/jsonl")
@@ -50,4 +58,5 @@ def test_the_document_that_is_checked_in_is_the_one_served() -> None:
 @schema.parametrize()
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 def test_every_operation_does_what_the_document_says(case: Any, url: str) -> None:
-    case.call_and_validate(base_url=url)
+    free = case.operation.definition.raw["operationId"] in NOT_ALL_IN_THE_DOCUMENT
+    case.call_and_validate(base_url=url, excluded_checks=[positive_data_acceptance] if free else [])

@@ -75,7 +75,7 @@ def document() -> dict[str, Any]:
     found = _routed().openapi()
     line = shapes.Line.model_json_schema(ref_template="#/components/schemas/{model}")
     found["components"]["schemas"]["Line"] = {name: part for name, part in line.items() if name != "$defs"}
-    for operations in found["paths"].values():
+    for operations in (of for path, of in found["paths"].items() if not path.startswith(openai.routes.prefix)):
         for operation in operations.values():
             for status in ERRORS:
                 content = operation["responses"][status]["content"]

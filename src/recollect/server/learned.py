@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic.json_schema import SkipJsonSchema
 
+from recollect.errors import ConfigError
 from recollect.memory import Session
 from recollect.server import shapes
 from recollect.server.replies import answer, plain, tagged
@@ -121,7 +122,10 @@ def _upload(chat: Session, name: str, data: bytes) -> Document:
     with TemporaryDirectory() as folder:
         file = FilePath(folder, f"upload{suffix}")
         file.write_bytes(data)
-        return chat.documents.add(file, name=name)
+        try:
+            return chat.documents.add(file, name=name)
+        except ConfigError as error:
+            raise ConfigError(str(error).replace(str(file), name)) from error
 
 
 @routes.delete("/documents", operation_id="removeDocument", response_model=shapes.ShownDocument)

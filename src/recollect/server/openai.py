@@ -39,7 +39,9 @@ LOOK_BACK: Final = 64
 SMALLER: Final = (0.7, 0.5, 0.3)
 """What a prompt is reduced to when the model says that it is too long, try by try."""
 
-routes = APIRouter(prefix="/v1")
+ERRORS: Final[dict[int | str, dict[str, Any]]] = dict.fromkeys(("4XX", "5XX"), {"model": shapes.OpenAIError})
+
+routes = APIRouter(prefix="/v1", responses=ERRORS)
 Named = Annotated[str | SkipJsonSchema[None], Header()]
 
 

@@ -495,6 +495,12 @@ class Completion(Shown):
     choices: list[Json]
 
 
+class OpenAIError(Shown):
+    """What went wrong, as OpenAI's clients read it."""
+
+    error: Json
+
+
 class Models(Shown):
     """The models there are."""
 
