@@ -370,6 +370,31 @@ class Candidate:
     out: str = ""
 
 
+FactType: TypeAlias = Literal["user_profile", "interest", "preference", "action_item", "sentiment"]
+FACT_TYPES: Final = ("user_profile", "interest", "preference", "action_item", "sentiment")
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something known of a user, and when it held: from `valid_from` until `valid_to`, where that is known.
+
+    `at` is when it was first said, `updated_at` when last; `sources` are the messages that say it, and
+    `message.text[span[0]:span[1]]` of the first one is where. Something due is valid until the end of that day.
+    """
+
+    type: FactType
+    key: str
+    value: str
+    confidence: float
+    at: datetime
+    updated_at: datetime
+    session: str = ""
+    sources: tuple[str, ...] = ()
+    span: tuple[int, int] = (0, 0)
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Mention:
     """Something the user keeps coming back to, in how many conversations, and the message that said it first."""
