@@ -143,7 +143,7 @@ def test_at_the_end_of_time_nothing_is_due() -> None:
 NASTY = (
     "I ", "i like ", '"', "'", "a'", "my name is ", "I like a and i ", "a\n", "`", "{", "; ", " ", "\t", ".", "a.", ",",
     "I'm, ", "planning to a ", "dear ", "on ", "this a ", "write ", "\x00", "\ud800", "A ", "ok, ", "ok ", "please ",
-    "x", "remind me in to ", "-", "İ", "what, ", "1", "I have a big ", "“", "~~~", "select ", "I live in A, ", 
+    "x", "remind me in to ", "-", "İ", "what, ", "1", "I have a big ", "“", "~~~", "select ", "I live in A, ",
     "my sister ", "> ", "    a\n",
 )  # fmt: skip
 
