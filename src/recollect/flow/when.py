@@ -56,7 +56,7 @@ _AHEAD: Final[tuple[tuple[str, str], ...]] = (
         "month day",
         rf"\b{_UNTIL}(?:{_one_of(_WEEKDAYS)},? )?{_MONTH}\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (\d{{4}})\b)?",
     ),
-    ("after tomorrow", r"\b(?:the )?day after tomorrow\b"),
+    ("after tomorrow", r"\b(?:the )?day after tomorrow(?: (?:morning|afternoon|evening|night))?\b"),
     ("tomorrow", rf"\b{_UNTIL}tomorrow(?: (?:morning|afternoon|evening|night))?\b"),
     ("today", rf"\b{_UNTIL}(?:today|tonight)\b"),
     ("in", rf"\bin (?:about )?{_NUMBER} (day|week|month)s?(?: time)?\b"),

@@ -150,6 +150,7 @@ class Semantic:
                     self.store.jobs.finish(job)
             if not more:
                 return learned
+            least = 1
 
     def _kept(self, user: Scope) -> tuple[_Kept, bool]:
         """What is kept of a user in step with the store, and whether that took reading facts."""
