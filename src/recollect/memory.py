@@ -227,9 +227,13 @@ class Session:
     memory: Memory
     scope: Scope
 
-    def add(self, message: Message | Role, content: str | Sequence[Part] = "", **fields: Any) -> Message:
-        """Keep a message, given whole or by role and content; returns it with its id and times set."""
-        return self.add_many([as_message(message, content, fields)])[0]
+    def add(self, /, message: Message | Role, content: str | Sequence[Part] = "", **fields: Any) -> Message:
+        """Keep a message, given whole or by role and content; returns it with its id and times set.
+
+        Memory that stands in it, because it was sent to a model, is not kept again.
+        """
+        given = as_message(message, content, fields)
+        return next(iter(self.add_many([given])), given)
 
     def add_many(self, messages: Iterable[Message]) -> tuple[Message, ...]:
         """Keep a batch, whole or not at all. It is found by its words at once, by its meaning within seconds."""
