@@ -68,10 +68,12 @@ class Origin:
         """
         said, out = Counter[str]() if whole else self.said, []
         for message in messages:
-            at = message.at or at
-            words = stable(session, message.replace(id="", metadata=EMPTY).to_dict())
-            said[words] += 1
-            out.append(message.replace(id=id_of(message.id, words, said[words]), at=at))
+            at, id = message.at or at, message.id
+            if not id:
+                words = stable(session, message.replace(metadata=EMPTY).to_dict())
+                said[words] += 1
+                id = stable(words, said[words])
+            out.append(message.replace(id=id_of(id), at=at))
         return tuple(out)
 
 
