@@ -22,7 +22,7 @@ RecollectError
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 
 class RecollectError(Exception):
@@ -101,6 +101,11 @@ class ModelError(RecollectError, RuntimeError):
     def __init__(self, problem: str, *, passing: bool = True) -> None:
         self.passing = self.passing and passing
         super().__init__(problem)
+
+    def named(self, name: str) -> Self:
+        """The same error, with the model's name in front."""
+        self.args = (f"{name}: {self}",)
+        return self
 
 
 class ModelUnavailable(ModelError):

@@ -105,7 +105,7 @@ class Endpoint:
         def attempt() -> Iterator[T]:
             started = items()
             for first in started:
-                return _after(first, started)
+                return resumed(first, started)
             raise BadReply(f"{self.name}: the reply is empty")
 
         return self._retried(attempt)
@@ -171,7 +171,7 @@ class Endpoint:
         status, after = response.status_code, _seconds(response.headers.get("retry-after"))
         problem = f"{self.name}: answered {status}: {said[:SHOWN]}"
         if judged := self._judge(status, said):
-            return judged
+            return judged.named(self.name)
         if status == 429:
             return RateLimited(problem, after, passing=not any(word in said.lower() for word in _UNPAID))
         if status in (401, 403) and self._key_from:
@@ -190,7 +190,8 @@ class _Late(Exception):
     """The time for a reply is over, though some of it came."""
 
 
-def _after(first: T, rest: Iterator[T]) -> Iterator[T]:
+def resumed(first: T, rest: Iterator[T]) -> Iterator[T]:
+    """An iterator with its first item put back; closing it closes the rest."""
     try:
         yield first
         yield from rest
@@ -208,7 +209,7 @@ def _whole(response: Response, end: float) -> bytes:
     for piece in response.iter_bytes():
         data += piece
         if len(data) > MOST_BYTES:
-            raise BadReply(f"the reply has over {MOST_BYTES} bytes")
+            raise BadReply(f"the reply of {response.url.host} has over {MOST_BYTES} bytes")
         if time.monotonic() > end:
             raise _Late
     return bytes(data)

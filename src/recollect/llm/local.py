@@ -28,7 +28,7 @@ def local_model(model: str, context: int = CONTEXT, retries: Retries = RETRIES) 
         name,
         f"{server.listening_address}/v1",
         name,
-        judge=lambda status, text: refusal(name, status, text),
+        judge=refusal,
         retries=retries,
     )
     return RemoteModel(model, endpoint, OpenAI())

@@ -98,11 +98,11 @@ class RemoteModel:
         self._dialect = replace(self._dialect, schemas=False)
 
     def _read(self, data: Any, ask: Ask) -> Reply:
-        if error := failure(self.name, data):
-            raise error
-        if not isinstance(data, Mapping):
-            raise BadReply(f"{self.name}: the reply is a {type(data).__name__}, not an object")
         with self._reading():
+            if error := failure(data):
+                raise error
+            if not isinstance(data, Mapping):
+                raise BadReply(f"the reply is a {type(data).__name__}, not an object")
             reply = self._dialect.read(data, ask)
         return replace(reply, model=reply.model or self._model)
 
@@ -119,7 +119,7 @@ class RemoteModel:
                 continue
             with self._reading():
                 piece = json.loads(payload)
-                if error := failure(self.name, piece):
+                if error := failure(piece):
                     raise error
                 delta = pieces.add(piece)
             if delta:
@@ -157,11 +157,15 @@ class RemoteModel:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """Makes a BadReply of whatever a reply of another form breaks."""
+        """Makes a BadReply of whatever a reply of another form breaks, and names the model in every error."""
         try:
             yield
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
-            raise BadReply(f"{self.name}: the reply can't be understood: {type(error).__name__}: {error}") from error
+            problem = f"the reply can't be understood: {type(error).__name__}: {error}"
+            raise BadReply(problem).named(self.name) from error
+        except ModelError as error:
+            error.named(self.name)
+            raise
 
 
 def _lines(response: Response) -> Iterator[str]:

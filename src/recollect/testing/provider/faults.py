@@ -135,6 +135,9 @@ FAULTS: Final[Mapping[str, Fault]] = MappingProxyType(
         "forbidden": _status(403, "You are not allowed to use this model.", "403"),
         "not_found": _status(404, "The model `test-model` does not exist or you do not have access to it.", "404"),
         "bad_request": _status(400, "Invalid value for 'temperature'.", "400 that has nothing to do with size"),
+        "no_json_schema": _status(
+            400, "This response_format type is unavailable now", "400 because it takes no schema, as DeepSeek"
+        ),
         "overflow": _status(
             400, "This model's maximum context length is 1000 tokens. However, your messages resulted in 1200 tokens.",
             "400 because the context is full, whatever was sent", "context_length_exceeded",
