@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -10,12 +11,12 @@ from typing import Final
 
 from recollect.flow.context import Context
 from recollect.settings import Settings
-from recollect.store.words import query_words
 from recollect.telemetry import EVERY, Telemetry, process_bytes
 from recollect.types import Message, Scope
 
 KEPT_CONTEXTS: Final = 256
 RECALLED: Final = ("episodic", "documents", "tools")
+_WORD: Final = re.compile(r"\w{4,}")
 
 
 @dataclass(slots=True, eq=False)
@@ -56,9 +57,9 @@ class Watch:
         if context is None or not answers:
             return
         recalled = [line for line in context.offered if line.kept and line.section in RECALLED]
-        asked = set(query_words(context.conversation[context.asked].text)) if context.asked is not None else set()
-        told = set(query_words(" ".join(answers))) - asked
-        junk = sum(not told.intersection(query_words(line.text)) for line in recalled)
+        asked = _telling(context.conversation[context.asked].text) if context.asked is not None else set()
+        told: set[str] = set[str]().union(*map(_telling, answers)) - asked
+        junk = sum(told.isdisjoint(_telling(line.text)) for line in recalled)
         self.telemetry.count("recollect_recalled_total", len(recalled))
         self.telemetry.count("recollect_junk_total", junk)
 
@@ -68,3 +69,7 @@ class Watch:
         hits, misses = (self.telemetry.count(f"recollect_cache_{name}_total", 0) for name in ("hits", "misses"))
         if hits + misses >= EVERY and hits / (hits + misses) < self.settings.alert_cache_hits:
             self.telemetry.alert("cache_hit_rate", hits / (hits + misses), self.settings.alert_cache_hits)
+
+
+def _telling(text: str) -> set[str]:
+    return set(_WORD.findall(text.lower()))
