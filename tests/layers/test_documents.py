@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from recollect.embed import Kind
 from recollect.embed.hashing import HashingEmbedder
@@ -19,6 +19,9 @@ from recollect.store import Filter, Store
 from recollect.store import open as open_store
 from recollect.tokens import estimate
 from recollect.types import Message, Scope
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 ADA, EVE = Scope("acme", "ada"), Scope("acme", "eve")
 FILL = "This part explains in plain words how it is done, step by step, for everyone who is new to it. "
