@@ -484,9 +484,7 @@ class Patterns:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data that `from_dict` turns back into equal patterns."""
-        plain: dict[str, Any] = thaw({f.name: getattr(self, f.name) for f in dataclasses.fields(self)})
-        for name in ("questions", "topics", "worked"):
-            plain[name] = [dataclasses.asdict(item) for item in getattr(self, name)]
+        plain: dict[str, Any] = thaw(dataclasses.asdict(self))
         return plain
 
     @classmethod
