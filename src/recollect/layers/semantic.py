@@ -24,7 +24,7 @@ LAYER: Final = "facts"
 JOB: Final = Job("facts", key="facts")
 WAIT_SECONDS: Final = 60.0
 """How long fewer turns than a batch wait for more."""
-_LATER: Final = Job("facts", key="facts later", delay=WAIT_SECONDS)
+LATER: Final = Job("facts", key="facts later", delay=WAIT_SECONDS)
 PAGE: Final = 500
 KEPT_USERS: Final = 64
 NEAR_MISSES: Final = 10
@@ -77,7 +77,7 @@ class Semantic:
 
     def learn(self, job: Job) -> int:
         """How many statements were learned from a session once a batch of turns is there, or after a minute's wait."""
-        return self._learn(job.scope or Scope(), job, 1 if job.key == _LATER.key else self.every)
+        return self._learn(job.scope or Scope(), job, 1 if job.key == LATER.key else self.every)
 
     def facts(self, user: Scope, as_of: datetime | None = None) -> list[Fact]:
         """What is known of a user, the oldest first; or what was known at an earlier time and not past its day."""
@@ -146,7 +146,7 @@ class Semantic:
                     set_read_to(self.store, scope, LAYER, entries[-1].seq)
                 if job and not more:
                     if entries and not enough:
-                        self.store.jobs.enqueue(scope, [_LATER])
+                        self.store.jobs.enqueue(scope, [LATER])
                     self.store.jobs.finish(job)
             if not more:
                 return learned
