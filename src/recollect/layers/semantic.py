@@ -28,7 +28,7 @@ LATER: Final = Job("facts", key="facts later", delay=WAIT_SECONDS)
 PAGE: Final = 500
 KEPT_USERS: Final = 64
 NEAR_MISSES: Final = 10
-MANY: Final = frozenset({"likes", "dislikes", "favorite", "allergy", "speaks", "uses", "prefers", "todo"})
+MANY: Final = frozenset({"likes", "dislikes", "allergy", "speaks", "uses", "prefers", "todo"})
 """Keys that hold several values at a time: the value is part of the key."""
 
 
