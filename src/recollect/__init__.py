@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from recollect.flow.turns import turns
     from recollect.flow.validate import Problem, validate
     from recollect.flow.window import Window
+    from recollect.layers.answer import complete_fitting, stream_fitting
     from recollect.layers.working import fit, reduce
     from recollect.memory import Memory, Session
     from recollect.settings import Settings
@@ -65,6 +66,7 @@ __all__ = [
     "ToolCall",
     "ToolResult",
     "Window",
+    "complete_fitting",
     "count_messages",
     "counter",
     "estimate",
@@ -73,6 +75,7 @@ __all__ = [
     "recommended_budget",
     "reduce",
     "render",
+    "stream_fitting",
     "turns",
     "validate",
 ]
@@ -94,6 +97,7 @@ _HOMES = {
     "flow.turns": ("turns",),
     "flow.validate": ("Problem", "validate"),
     "flow.window": ("Window",),
+    "layers.answer": ("complete_fitting", "stream_fitting"),
     "layers.working": ("fit", "reduce"),
     "memory": ("Memory", "Session"),
     "settings": ("Settings",),

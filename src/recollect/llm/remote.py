@@ -112,6 +112,9 @@ class RemoteModel:
         return replace(reply, value=salvage(reply.text, ask.schema))
 
     def _deltas(self, response: Response, ask: Ask) -> Iterator[Delta]:
+        if self._dialect.lines == "events" and "json" in response.headers.get("content-type", ""):
+            yield from self._at_once(response, ask)
+            return
         pieces = self._dialect.pieces(ask)
         for payload in self._payloads(response):
             if payload == "[DONE]":
@@ -129,6 +132,15 @@ class RemoteModel:
         if whole is None:
             raise ModelUnavailable(f"{self.name}: the stream ended before the answer did")
         yield Delta(reply=self._read(whole, ask))
+
+    def _at_once(self, response: Response, ask: Ask) -> Iterator[Delta]:
+        """The reply of a server that does not stream."""
+        with self._reading():
+            data = json.loads(response.read())
+        reply = self._read(data, ask)
+        if reply.text:
+            yield Delta(reply.text)
+        yield Delta(reply=reply)
 
     def _payloads(self, response: Response) -> Iterator[str]:
         import httpx2
