@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +65,7 @@ class RemoteModel:
         """
         ask = self._ask(messages, tools, schema, max_tokens, stream=True)
 
-        def once() -> Iterator[Delta]:
+        def once() -> Generator[Delta]:
             body = self._dialect.body(ask)
             return self._endpoint.stream(self._dialect.path, body, timeout, lambda reply: self._deltas(reply, ask))
 
@@ -109,7 +109,8 @@ class RemoteModel:
     def _valued(self, reply: Reply, ask: Ask) -> Reply:
         if ask.schema is None or reply.message.tool_calls:
             return reply
-        return replace(reply, value=salvage(reply.text, ask.schema))
+        with self._reading():
+            return replace(reply, value=salvage(reply.text, ask.schema))
 
     def _deltas(self, response: Response, ask: Ask) -> Iterator[Delta]:
         if self._dialect.lines == "events" and "json" in response.headers.get("content-type", ""):
@@ -150,16 +151,17 @@ class RemoteModel:
         else:
             yield from _lines(response)
 
-    def _watched(self, deltas: Iterator[Delta], ask: Ask) -> Iterator[Delta]:
+    def _watched(self, deltas: Generator[Delta], ask: Ask) -> Iterator[Delta]:
         said: list[str] = []
         reply = None
         try:
-            for delta in deltas:
-                if delta.reply is None:
-                    said.append(delta.text)
-                    yield delta
-                else:
-                    reply = delta.reply
+            with closing(deltas):
+                for delta in deltas:
+                    if delta.reply is None:
+                        said.append(delta.text)
+                        yield delta
+                    else:
+                        reply = delta.reply
         except ModelError as error:
             if not said:
                 raise
