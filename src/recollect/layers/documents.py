@@ -153,7 +153,7 @@ class Documents:
     def _ranked(self, scope: Scope, question: str, as_of: int | None) -> Passages:
         """The chunks that share words or meaning with the question, best first, each with its nearness."""
         asked, where = question[:MAX_QUESTION], Filter(kinds=(CHUNK,), as_of=as_of, exact=True)
-        if not asked.strip():
+        if not asked.strip() or not self.store.records.find(scope, kind=KIND, exact=True, limit=1):
             return []
         by_words = {match.id: match.score for match in self.store.index.search(scope, asked, LOOKED_AT, where=where)}
         by_meaning = self._near(scope, asked, where)
