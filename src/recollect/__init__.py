@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from recollect.aio import AsyncMemory
     from recollect.conversation import Conversation, ConversationMemory
     from recollect.errors import (
         BudgetTooSmall,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from recollect.flow.turns import turns
     from recollect.flow.validate import Problem, validate
     from recollect.flow.window import Window
+    from recollect.layers.answer import complete_fitting, stream_fitting
     from recollect.layers.working import fit, reduce
     from recollect.memory import Memory, Session
     from recollect.settings import Settings
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from recollect.types import Hit, Image, Message, Opaque, Part, Recalled, Scope, Text, Thinking, ToolCall, ToolResult
 
 __all__ = [
+    "AsyncMemory",
     "BudgetTooSmall",
     "Calibration",
     "ConfigError",
@@ -65,6 +68,7 @@ __all__ = [
     "ToolCall",
     "ToolResult",
     "Window",
+    "complete_fitting",
     "count_messages",
     "counter",
     "estimate",
@@ -73,11 +77,13 @@ __all__ = [
     "recommended_budget",
     "reduce",
     "render",
+    "stream_fitting",
     "turns",
     "validate",
 ]
 
 _HOMES = {
+    "aio": ("AsyncMemory",),
     "conversation": ("Conversation", "ConversationMemory"),
     "errors": (
         "BudgetTooSmall",
@@ -94,6 +100,7 @@ _HOMES = {
     "flow.turns": ("turns",),
     "flow.validate": ("Problem", "validate"),
     "flow.window": ("Window",),
+    "layers.answer": ("complete_fitting", "stream_fitting"),
     "layers.working": ("fit", "reduce"),
     "memory": ("Memory", "Session"),
     "settings": ("Settings",),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from functools import wraps
+from functools import update_wrapper, wraps
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from recollect.memory import DocumentsOf, Memory, Session, ToolsOf
@@ -33,10 +33,10 @@ def awaited(
 ) -> Callable[Concatenate[_Awaited[S], P], Coroutine[Any, Any, R]]:
     """The verb, to be awaited. A call that is cancelled still happens wholly or not at all."""
 
-    @wraps(verb)
-    async def call(self: _Awaited[S], *args: P.args, **kwargs: P.kwargs) -> R:
+    async def call(self: _Awaited[S], /, *args: P.args, **kwargs: P.kwargs) -> R:
         return await asyncio.to_thread(verb, self.sync, *args, **kwargs)
 
+    update_wrapper(call, verb)
     return call
 
 

@@ -57,7 +57,8 @@ class Controller:
 
     def __post_init__(self) -> None:
         self.windows = Windows(self.store, partial(count_message, count=self.count))
-        self._watch = Watch(self.telemetry, self.settings)
+        facts = self.layers.semantic
+        self._watch = Watch(self.telemetry, self.settings, lambda: (facts.hits, facts.misses))
 
     def context(self, scope: Scope, wanted: Wanted) -> Context:
         """The context for a session as it is now."""
@@ -171,7 +172,7 @@ class Controller:
         settings, layers, text = self.settings, self.layers, question.text[:MAX_QUERY]
         asked = Asked(text, at, scope.owner, Filter(as_of=as_of), settings.episodic_recency_weight)
         without = frozenset(message.id for message in view.shown.messages if message.id)
-        known = layers.semantic.offer(scope, text, at, as_of)
+        known = [_unless_shown(fact, without) for fact in layers.semantic.offer(scope, text, at, as_of)]
         return {
             "profile": [fact for fact in known if fact.section == "profile"],
             "facts": [fact for fact in known if fact.section == "facts"],
@@ -181,6 +182,10 @@ class Controller:
             "episodic": layers.episodic.offer(asked, without, settings.episodic_top_k),
             "tools": layers.tools.offer(scope, text, at, as_of=as_of),
         }
+
+
+def _unless_shown(fact: Candidate, shown: frozenset[str]) -> Candidate:
+    return replace(fact, out="in the conversation") if not fact.out and shown.intersection(fact.sources) else fact
 
 
 def _last_asked(view: View) -> Message | None:

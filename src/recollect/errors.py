@@ -22,7 +22,7 @@ RecollectError
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 
 class RecollectError(Exception):
@@ -102,6 +102,11 @@ class ModelError(RecollectError, RuntimeError):
         self.passing = self.passing and passing
         super().__init__(problem)
 
+    def named(self, name: str) -> Self:
+        """The same error, with the model's name in front."""
+        self.args = (f"{name}: {self}",)
+        return self
+
 
 class ModelUnavailable(ModelError):
     """The provider can't be reached in time, or fails."""
@@ -110,7 +115,7 @@ class ModelUnavailable(ModelError):
 class Interrupted(ModelUnavailable):
     """The answer broke off in the middle; `partial` is the text that came."""
 
-    def __init__(self, problem: str, partial: str) -> None:
+    def __init__(self, problem: str, partial: str = "") -> None:
         self.partial = partial
         super().__init__(problem)
 

@@ -6,7 +6,7 @@ import json
 import os
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -92,7 +92,7 @@ class Endpoint:
 
     def stream(
         self, path: str, body: Mapping[str, Any], timeout: float, read: Callable[[Response], Iterator[T]]
-    ) -> Iterator[T]:
+    ) -> Generator[T]:
         """What `read` makes of the reply, item by item; nothing is tried again once the first item is there.
 
         `timeout` bounds each silence. Closing the iterator ends the request.
@@ -102,10 +102,10 @@ class Endpoint:
             with self._failing(timeout), self._sent(path, body, timeout) as response:
                 yield from read(response)
 
-        def attempt() -> Iterator[T]:
+        def attempt() -> Generator[T]:
             started = items()
             for first in started:
-                return _after(first, started)
+                return resumed(first, started)
             raise BadReply(f"{self.name}: the reply is empty")
 
         return self._retried(attempt)
@@ -171,7 +171,7 @@ class Endpoint:
         status, after = response.status_code, _seconds(response.headers.get("retry-after"))
         problem = f"{self.name}: answered {status}: {said[:SHOWN]}"
         if judged := self._judge(status, said):
-            return judged
+            return judged.named(self.name)
         if status == 429:
             return RateLimited(problem, after, passing=not any(word in said.lower() for word in _UNPAID))
         if status in (401, 403) and self._key_from:
@@ -190,7 +190,8 @@ class _Late(Exception):
     """The time for a reply is over, though some of it came."""
 
 
-def _after(first: T, rest: Iterator[T]) -> Iterator[T]:
+def resumed(first: T, rest: Iterator[T]) -> Generator[T]:
+    """An iterator with its first item put back; closing it closes the rest."""
     try:
         yield first
         yield from rest
@@ -208,7 +209,7 @@ def _whole(response: Response, end: float) -> bytes:
     for piece in response.iter_bytes():
         data += piece
         if len(data) > MOST_BYTES:
-            raise BadReply(f"the reply has over {MOST_BYTES} bytes")
+            raise BadReply(f"the reply of {response.url.host} has over {MOST_BYTES} bytes")
         if time.monotonic() > end:
             raise _Late
     return bytes(data)

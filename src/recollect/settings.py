@@ -43,7 +43,9 @@ class Settings:
         "tail-first", "memory after the conversation (tail-first) or before it (memory-first)"
     )
     reply_tokens: int = _knob(0, "tokens of the budget kept free for the reply", ge=0)
-    system_tokens: int | None = _knob(1_000, "most tokens of the system text given to a context", ge=0)
+    system_tokens: int | None = _knob(
+        None, "most tokens of the system text given to a context; a longer one is refused", ge=0
+    )
     profile_tokens: int | None = _knob(2_000, "most tokens of what the user is", ge=0)
     facts_tokens: int | None = _knob(200, "most tokens of facts", ge=0)
     hints_tokens: int | None = _knob(100, "most tokens of habits", ge=0)
@@ -80,6 +82,9 @@ class Settings:
     tools_top_k: int = _knob(2, "tool excerpts in a context", ge=0)
     tools_days: float = _knob(7.0, "days after which a tool excerpt expires", gt=0)
     embeddings_device: str = _knob("cpu", "where sentence-transformers runs", env="EMBEDDINGS_DEVICE")
+
+    model_calls_a_day: int = _knob(500, "calls of a tenant's background model a day", ge=0)
+    model_tokens_a_day: int = _knob(500_000, "tokens of a tenant's background model a day", ge=0)
 
     alert_budget: float = _knob(0.9, "share of the budget from which a context raises an alert", gt=0)
     alert_retrieval_ms: float = _knob(500.0, "milliseconds of retrieval from which there is an alert", gt=0)

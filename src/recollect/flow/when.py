@@ -56,7 +56,7 @@ _AHEAD: Final[tuple[tuple[str, str], ...]] = (
         "month day",
         rf"\b{_UNTIL}(?:{_one_of(_WEEKDAYS)},? )?{_MONTH}\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (\d{{4}})\b)?",
     ),
-    ("after tomorrow", r"\b(?:the )?day after tomorrow\b"),
+    ("after tomorrow", r"\b(?:the )?day after tomorrow(?: (?:morning|afternoon|evening|night))?\b"),
     ("tomorrow", rf"\b{_UNTIL}tomorrow(?: (?:morning|afternoon|evening|night))?\b"),
     ("today", rf"\b{_UNTIL}(?:today|tonight)\b"),
     ("in", rf"\bin (?:about )?{_NUMBER} (day|week|month)s?(?: time)?\b"),
@@ -72,9 +72,9 @@ def periods(question: str, asked: date) -> list[Period]:
     """Each period the question names; relative ones count back from the day it was asked."""
     text, found = question[:10_000].lower(), list[Period]()
     for form, pattern in _PATTERNS:
-        for match in pattern.finditer(text):
-            found.extend(_READ[form](match, asked))
-        text = pattern.sub(lambda match: " " * len(match[0]), text)
+        if matches := list(pattern.finditer(text)):
+            found += [period for match in matches for period in _READ[form](match, asked)]
+            text = pattern.sub(lambda match: " " * len(match[0]), text)
     return found
 
 

@@ -68,8 +68,8 @@ def reply_of(
     if message.tool_calls:
         ended = "tool_calls"
     elif not message.text and ended != "content_filter":
-        if found := detect(200, finish or ""):
-            raise ContextOverflow(f"the context is full: {finish}", found.limit, found.tokens, found.reply)
+        if overflow := refusal(200, finish or ""):
+            raise overflow
         raise BadReply("the answer says nothing" + (": raise max_tokens" if ended == "length" else ""))
     return Reply(message, usage, ended, name, raw=_frozen(data))
 
@@ -95,25 +95,25 @@ _FINISHES: Mapping[str, Finish] = {
 }
 
 
-def failure(name: str, data: Any) -> ModelError | None:
+def failure(data: Any) -> ModelError | None:
     """The error that a server reports inside a reply with status 200, if it does."""
     if not isinstance(data, Mapping) or not data.get("error"):
         return None
     error = data["error"]
     said = str(error.get("message") or error) if isinstance(error, Mapping) else str(error)
     code = f"{error.get('type')} {error.get('code')}" if isinstance(error, Mapping) else ""
-    problem = f"{name}: reported an error: {said[:500]}"
-    if judged := refusal(name, 200, f"{code} {said}"):
-        return judged
+    if overflow := refusal(200, f"{code} {said}"):
+        return overflow
+    problem = f"reported an error: {said[:500]}"
     return RateLimited(problem) if "rate_limit" in code else ModelUnavailable(problem)
 
 
-def refusal(name: str, status: int, text: str) -> ContextOverflow | None:
+def refusal(status: int, text: str) -> ContextOverflow | None:
     """The error for a refusal that says the context overflowed; None for another."""
     found = detect(status, text)
     if found is None:
         return None
-    problem = f"{name}: the request is too large for the context: {text[:500]}"
+    problem = f"the request is too large for the context: {text[:500]}"
     return ContextOverflow(problem, found.limit, found.tokens, found.reply)
 
 

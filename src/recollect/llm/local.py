@@ -15,7 +15,6 @@ from recollect.llm.openai import OpenAI
 from recollect.llm.remote import RemoteModel
 
 CONTEXT: Final = 4_096
-THREADS: Final = 2
 _starting = threading.Lock()
 
 
@@ -28,7 +27,7 @@ def local_model(model: str, context: int = CONTEXT, retries: Retries = RETRIES) 
         name,
         f"{server.listening_address}/v1",
         name,
-        judge=lambda status, text: refusal(name, status, text),
+        judge=refusal,
         retries=retries,
     )
     return RemoteModel(model, endpoint, OpenAI())
@@ -53,8 +52,7 @@ def _server(name: str, file: str, context: int) -> Any:
         raise MissingExtra("xllamacpp", "local-llm", name) from error
     settings = xllamacpp.CommonParams()
     settings.model.path, settings.n_ctx, settings.n_parallel = file, context, 1
-    settings.cpuparams.n_threads, settings.port = THREADS, 0
-    settings.ui, settings.verbosity = False, -1
+    settings.port, settings.ui, settings.verbosity = 0, False, -1
     try:
         return xllamacpp.Server(settings)
     except RuntimeError as error:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from typing import Final
+from urllib.parse import urlsplit
 
-from recollect.errors import ConfigError, ModelError
+from recollect.errors import ConfigError
 from recollect.http import OPENAI, RETRIES, Endpoint, Retries
 from recollect.llm.anthropic import Anthropic
 from recollect.llm.dialect import refusal
@@ -46,8 +47,9 @@ EXAMPLES: Final = (
 
 def _openai(name: str, model: str, url: str | None, context: int | None, retries: Retries) -> RemoteModel:
     url = url or os.environ.get("OPENAI_BASE_URL") or OPENAI
-    endpoint = Endpoint(name, url, "OPENAI_BASE_URL", "OPENAI_API_KEY", judge=_judge(name), retries=retries)
-    return RemoteModel(model, endpoint, OpenAI("max_completion_tokens" if url == OPENAI else "max_tokens"))
+    endpoint = Endpoint(name, url, "OPENAI_BASE_URL", "OPENAI_API_KEY", judge=refusal, retries=retries)
+    renamed = urlsplit(url).hostname == urlsplit(OPENAI).hostname
+    return RemoteModel(model, endpoint, OpenAI("max_completion_tokens" if renamed else "max_tokens"))
 
 
 def _anthropic(name: str, model: str, url: str | None, context: int | None, retries: Retries) -> RemoteModel:
@@ -56,21 +58,16 @@ def _anthropic(name: str, model: str, url: str | None, context: int | None, retr
     def sign(key: str) -> dict[str, str]:
         return {"anthropic-version": "2023-06-01", **({"x-api-key": key} if key else {})}
 
-    endpoint = Endpoint(
-        name, url, "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", sign=sign, judge=_judge(name), retries=retries
-    )
+    endpoint = Endpoint(name, url, "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", sign=sign, judge=refusal, retries=retries)
     return RemoteModel(model, endpoint, Anthropic())
 
 
 def _ollama(name: str, model: str, url: str | None, context: int | None, retries: Retries) -> RemoteModel:
     url = url or os.environ.get("OLLAMA_HOST") or OLLAMA
-    url = url if "://" in url else f"http://{url}"
-    endpoint = Endpoint(name, url, "OLLAMA_HOST", judge=_judge(name), retries=retries)
+    if "://" not in url:
+        url = f"http://{url}" if ":" in url else f"http://{url}:11434"
+    endpoint = Endpoint(name, url, "OLLAMA_HOST", judge=refusal, retries=retries)
     return RemoteModel(model, endpoint, Ollama(context or CONTEXT))
-
-
-def _judge(name: str) -> Callable[[int, str], ModelError | None]:
-    return lambda status, text: refusal(name, status, text)
 
 
 _REMOTE: Final[dict[str, Callable[[str, str, str | None, int | None, Retries], RemoteModel]]] = {

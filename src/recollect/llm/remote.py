@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +65,7 @@ class RemoteModel:
         """
         ask = self._ask(messages, tools, schema, max_tokens, stream=True)
 
-        def once() -> Iterator[Delta]:
+        def once() -> Generator[Delta]:
             body = self._dialect.body(ask)
             return self._endpoint.stream(self._dialect.path, body, timeout, lambda reply: self._deltas(reply, ask))
 
@@ -98,20 +98,24 @@ class RemoteModel:
         self._dialect = replace(self._dialect, schemas=False)
 
     def _read(self, data: Any, ask: Ask) -> Reply:
-        if error := failure(self.name, data):
-            raise error
-        if not isinstance(data, Mapping):
-            raise BadReply(f"{self.name}: the reply is a {type(data).__name__}, not an object")
         with self._reading():
+            if error := failure(data):
+                raise error
+            if not isinstance(data, Mapping):
+                raise BadReply(f"the reply is a {type(data).__name__}, not an object")
             reply = self._dialect.read(data, ask)
         return replace(reply, model=reply.model or self._model)
 
     def _valued(self, reply: Reply, ask: Ask) -> Reply:
         if ask.schema is None or reply.message.tool_calls:
             return reply
-        return replace(reply, value=salvage(reply.text, ask.schema))
+        with self._reading():
+            return replace(reply, value=salvage(reply.text, ask.schema))
 
     def _deltas(self, response: Response, ask: Ask) -> Iterator[Delta]:
+        if self._dialect.lines == "events" and "json" in response.headers.get("content-type", ""):
+            yield from self._at_once(response, ask)
+            return
         pieces = self._dialect.pieces(ask)
         for payload in self._payloads(response):
             if payload == "[DONE]":
@@ -119,7 +123,7 @@ class RemoteModel:
                 continue
             with self._reading():
                 piece = json.loads(payload)
-                if error := failure(self.name, piece):
+                if error := failure(piece):
                     raise error
                 delta = pieces.add(piece)
             if delta:
@@ -130,6 +134,15 @@ class RemoteModel:
             raise ModelUnavailable(f"{self.name}: the stream ended before the answer did")
         yield Delta(reply=self._read(whole, ask))
 
+    def _at_once(self, response: Response, ask: Ask) -> Iterator[Delta]:
+        """The reply of a server that does not stream."""
+        with self._reading():
+            data = json.loads(response.read())
+        reply = self._read(data, ask)
+        if reply.text:
+            yield Delta(reply.text)
+        yield Delta(reply=reply)
+
     def _payloads(self, response: Response) -> Iterator[str]:
         import httpx2
 
@@ -138,16 +151,17 @@ class RemoteModel:
         else:
             yield from _lines(response)
 
-    def _watched(self, deltas: Iterator[Delta], ask: Ask) -> Iterator[Delta]:
+    def _watched(self, deltas: Generator[Delta], ask: Ask) -> Iterator[Delta]:
         said: list[str] = []
         reply = None
         try:
-            for delta in deltas:
-                if delta.reply is None:
-                    said.append(delta.text)
-                    yield delta
-                else:
-                    reply = delta.reply
+            with closing(deltas):
+                for delta in deltas:
+                    if delta.reply is None:
+                        said.append(delta.text)
+                        yield delta
+                    else:
+                        reply = delta.reply
         except ModelError as error:
             if not said:
                 raise
@@ -157,11 +171,15 @@ class RemoteModel:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """Makes a BadReply of whatever a reply of another form breaks."""
+        """Makes a BadReply of whatever a reply of another form breaks, and names the model in every error."""
         try:
             yield
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
-            raise BadReply(f"{self.name}: the reply can't be understood: {type(error).__name__}: {error}") from error
+            problem = f"the reply can't be understood: {type(error).__name__}: {error}"
+            raise BadReply(problem).named(self.name) from error
+        except ModelError as error:
+            error.named(self.name)
+            raise
 
 
 def _lines(response: Response) -> Iterator[str]:

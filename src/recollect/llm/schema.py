@@ -26,6 +26,10 @@ def check_schema(schema: Mapping[str, Any]) -> None:
     for where, part in _parts(schema, "schema"):
         if unknown := sorted(set(part) - _RULES - _NOTES):
             raise ConfigError(f"{where}: {', '.join(unknown)} is not known; use {', '.join(sorted(_RULES))}")
+        kinds = part.get("type", [])
+        for kind in [kinds] if isinstance(kinds, str) else kinds:
+            if kind not in _TYPES:
+                raise ConfigError(f"{where}: type {kind!r} is not one of {', '.join(_TYPES)}")
 
 
 def problems(value: Any, schema: Mapping[str, Any]) -> list[str]:

@@ -12,7 +12,7 @@ from recollect.types import FactType
 
 SENTIMENT: Final[FactType] = "sentiment"
 
-_AM: Final = f"i(?:'m| am| feel|'ve been)(?: {any_of('just truly honestly still now also feeling')})*"
+_AM: Final = f"i(?:'m| am| feel|'ve been feeling)(?: {any_of('just truly honestly still now also feeling')})*"
 _VERY: Final = f"(?: {any_of('so really very extremely super absolutely incredibly beyond deeply quite pretty')})"
 _OWN: Final = (
     r"(?! (?:to (?:help|hear|answer|provide|pay|share|see)|if|when|for (?:you|him|her|them)|of (?:you|him|her)"
@@ -32,7 +32,7 @@ _BAD: Final = rule(
     r"i feel (?:sad|lonely|anxious|angry|awful|terrible|hopeless)\b",
     r"i(?:'m| am) worried about my\b",
     r"(?:this|it|that)(?:'s| is) (?:so|really|very|incredibly|extremely|absolutely) "
-    r"(?:frustrating|annoying|disappointing|infuriating|upsetting|depressing)\b",
+    r"(?:frustrating|annoying|disappointing|infuriating|upsetting|depressing)\b(?! (?:when|if|how|that)\b)",
 )
 _GOOD: Final = rule(
     rf"{_AM}{_VERY}* (?:thrilled|delighted|overjoyed|ecstatic|over the moon|stoked)\b{_OWN}",

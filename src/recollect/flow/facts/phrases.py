@@ -29,8 +29,9 @@ _NO_NAMES: Final = word_set(
     july august september october november december christmas easter english god ok yes no the a an my your his her"""
 )
 _NO_PLACES: Final = word_set(
-    """linux mac macos windows ubuntu debian python rust java javascript typescript vim emacs excel chapter step
-    section part plan level page phase version hr it accounting marketing sales legal support engineering finance"""
+    """apt room building unit block floor linux mac macos windows ubuntu debian python rust java javascript typescript
+    vim emacs excel chapter step section part plan level page phase version hr it accounting marketing sales legal
+    support engineering finance"""
 )
 _STOPS: Final = word_set(
     """and or but because since when while if so though although as than until unless instead rather whenever
@@ -66,7 +67,7 @@ _NO_THING: Final = word_set(
     recently really only even maybe which every each another other others doing making thanks thank same first
     second third last next few many much whatever whichever yourself himself herself itself themselves myself with
     for in on at from by about of as and or using seeing hearing getting knowing feeling looking trying option
-    everywhere"""
+    everywhere spending"""
 )
 _POINTERS: Final = word_set("it this that these those you your him her them me us i my his their")
 _LIST: Final = re.compile(r"(,\s+(?:and\s+)?|\s+and\s+|\s*&\s*)")
@@ -92,7 +93,7 @@ def name(text: str, start: int, most: int = 4) -> Phrase | None:
     for token in tokens(text, start):
         word = token[0]
         if word[0].isupper() or (words and word[0].isdigit()):
-            if word.lower().removesuffix("'s") in _NO_NAMES:
+            if word.lower().removesuffix("'s") in _NO_NAMES or (word.lower() in _STOPS | LINKED and words):
                 break
             words, end = words + 1, token.end()
             if word.endswith("'s") or words == most:
@@ -157,8 +158,10 @@ def _is_thing(phrase: str) -> bool:
 
 
 def _goes_on(text: str, end: int, found: str) -> bool:
-    """Whether the words after these belong to them: "Ori" and "the Blind Forest", "a safe" and "inviting place"."""
+    """Whether the words after these belong to them: "Ori" and "the Blind Forest", "the Classic" and "Simple style"."""
     if text.startswith(" and the ", end) and text[end + 9 : end + 10].isupper():
+        return True
+    if text.startswith(" and ", end) and found.lower().startswith("the "):
         return True
     return text[end : end + 1] == "," and (" a " in found or " an " in found)
 
@@ -166,16 +169,21 @@ def _goes_on(text: str, end: int, found: str) -> bool:
 def things(text: str, start: int) -> list[Phrase]:
     """A thing, or all of a list: "tea, coffee and cocoa"."""
     first = thing(text, start)
-    if first is None:
-        return []
+    if first is None or LINKED.intersection(first.text.split()):
+        return [first] if first else []
     found = [first]
     while (link := _LIST.match(text, found[-1].end)) and (item := thing(text, link.end(), most=2)):
         if not _alike(first.text, item.text):
             break
         found.append(item)
         if link[1].strip() != ",":
-            return found
+            return found[1:] if _shares_noun(found) else found
     return [first]
+
+
+def _shares_noun(found: list[Phrase]) -> bool:
+    """Whether the first of two is half of the second, as in "electronic and rock music"."""
+    return [len(one.text.split()) for one in found] == [1, 2]
 
 
 def _alike(one: str, other: str) -> bool:

@@ -62,13 +62,14 @@ _ENDS: Final = rule(
     rf"[!?;\n{GAP}(]|,(?! \d)",
     r"\s" + any_of("because since so_that so_i so_we and_i and_we but before_i if when which where who") + r"\b",
 )
-_BEFORE: Final = rule(r"^(?:\W|(?:please|also|then|an?)\b)+")
+_BEFORE: Final = rule(r"^(?:\W|(?:please|also|then)\b)+")
+_ARTICLE: Final = rule(r"^(?:to|an?) ")
 _AFTER: Final = rule(
     r"(?:[^\w)]|\b"
-    + any_of("that's_due which_is_due due please by on at for in and the around again ok okay thanks")
+    + any_of("that's_due which_is_due due please by on at for in of and the around again ok okay thanks")
     + ")+$"
 )
-_POINTS: Final = rule(r"\b(?:it|this|that|there|here|them|these|those|one)\b")
+_POINTS: Final = rule(r"\b(?:it|this|that|there|here|him|her|them|these|those|one|every|each)\b")
 _TAIL: Final = rule(r"\s*(?:at|with|to|from|in|for|on|about|after|before)\b")
 
 
@@ -97,7 +98,7 @@ def _item(
     if dated and (due is None or due < clause.at.date() or _POINTS.search(what)):
         return
     if what and len(what.split()) <= MAX_WORDS:
-        what = f"{verb} {what}" if verb else what.removeprefix("to ")
+        what = f"{verb} {what}" if verb else _ARTICLE.sub("", what)
         yield found(clause, ACTION, f"todo:{slug(what)}", what, start + end, confidence, due=due, ended=ended)
 
 

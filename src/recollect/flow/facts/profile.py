@@ -16,7 +16,7 @@ from recollect.flow.when import ahead, periods, written
 from recollect.types import FactType
 
 PROFILE: Final[FactType] = "user_profile"
-STOP: Final = r"(?=\s*(?:[.,!;)]|$|and\b|but\b))"
+STOP: Final = r"(?=\s*(?:[.,!;)]|$|and\b(?! (?:over|under|up|above))|but\b))"
 
 _LATELY: Final = (
     f"(?: {any_of('just recently now finally since already currently also still actually usually mostly')})*"
@@ -32,14 +32,29 @@ _NAME: Final = rule(
 _NOT_NAMED: Final = rule(r"my name (?:is not|isn't|is no longer) ")
 _BUT: Final = rule(r",? (?:it's|it is|but(?: it's)?|my name is) ")
 _HELLO_I_AM: Final = rule(r"(?:i'm|i am|this is) ")
+_NO_NAME: Final = rule(
+    r"[^ ]*\d|[a-z]{2,}ing\b",
+    any_of(
+        """american british english irish scottish welsh french german italian spanish portuguese dutch belgian swiss
+        austrian swedish norwegian danish finnish polish czech russian ukrainian greek turkish arab israeli iranian
+        indian pakistani chinese japanese korean vietnamese thai filipino indonesian australian canadian mexican
+        brazilian african nigerian egyptian european asian latino latina christian catholic protestant muslim
+        jewish hindu buddhist sikh atheist interested not very so just still really also from in at on available
+        ready done"""
+    )
+    + r"\b",
+)
 _HELLO_ENDS: Final = rule(r"\s*(?:[.,!;)\u2013\u2014-]|$|and\b|from\b)")
 
 _LIVE: Final = rule(
-    f"(?:i|we){_LATELY} (?:live|reside)(?: here)? in ",
+    rf"(?:i|we){_LATELY} (?:live|reside)(?: here)? in (?:an? (?:[\w-]+ ){{1,3}}in )?",
     f"(?:i'm|i am|we're|we are){_LATELY} (?:living|based|settled|located) in ",
     "(?:i've|i have|we've|we have) been living in ",
 )
 _MOVED: Final = rule(f"{_HAVE} (?:moved|relocated)(?: (?:back|over|here|away|down|up))? to ")
+_NOT_FOR_GOOD: Final = rule(
+    r"\s*(?:when|as an? (?:kid|child|teen\w*|student)|until|before|for an? \w+|,? ?but (?:then )?(?:moved|came|went))\b"
+)
 _LEFT_PLACE: Final = rule(
     "(?:i|we) no longer live in ",
     r"(?:i|we) (?:don't|do not) live in (?=.{1,60}\bany ?more\b)",
@@ -74,7 +89,7 @@ _ROLE: Final = rule(
 )
 _NOT_ROLE: Final = rule("i(?:'m| am) (?:not|no longer) an? ")
 _NO_ROLE: Final = rule(rf"{_AM} (retired|unemployed|self-employed)\b(?! (?:from|and|but))")
-_OLD: Final = rule(r"(\d{1,3})[- ]years?[- ]old,? ")
+_OLD: Final = rule(r"(\d{1,3})[- ]years?[- ]old(?=,? )")
 
 _AGE: Final = rule(
     rf"(?:{_AM}|i(?:'ve)? (?:just |recently )?turned) (\d{{1,3}})(?: years?[- ]old| yo| y/o)?"
@@ -89,7 +104,8 @@ _ALLERGY: Final = rule(
 )
 _DIETS: Final = r"(vegan|vegetarian|pescatarian|lactose[- ]intolerant|gluten[- ]intolerant|coeliac|celiac)\b"
 _DIET: Final = rule(
-    rf"{_AM} (?:an? )?(?:strict |lifelong |committed )?{_DIETS}(?! (?:restaurant|food|recipe|dish|option|diet|place))"
+    rf"{_AM} (?:an? )?(?:strict |lifelong |committed )?{_DIETS}"
+    r"(?=\s*(?:[.,!;:)]|$|(?:and|but|so|now|since|for|too|because|except)\b))"
 )
 _NO_DIET: Final = rule(rf"i(?:'m| am) (?:not|no longer) (?:an? )?{_DIETS}")
 _LANGUAGES: Final = any_of(
@@ -138,7 +154,7 @@ def _names(clause: Clause) -> Iterator[Found]:
             yield found(clause, PROFILE, "name", who.text, who.end, 0.95)
     elif clause.greeted and (match := _HELLO_I_AM.match(text)):
         who = name(text, match.end(), most=3)
-        if who and _HELLO_ENDS.match(text, who.end):
+        if who and _HELLO_ENDS.match(text, who.end) and not _NO_NAME.match(who.text):
             yield found(clause, PROFILE, "name", who.text, who.end, 0.8)
 
 
@@ -147,6 +163,8 @@ def _places(clause: Clause) -> Iterator[Found]:
     yield from _read(clause, _LEFT_PLACE, name, "place", ended=True)
     yield from _read(clause, _FROM, place_name, "hometown")
     if (match := _MOVED.match(clause.text)) and (where := place_name(clause.text, match.end())):
+        if _NOT_FOR_GOOD.match(clause.text, where.end):
+            return
         since = _began(clause.text[where.end : where.end + 60], clause.at.date())
         yield found(clause, PROFILE, "place", where.text, where.end, since=since)
 
@@ -177,7 +195,7 @@ def _roles(clause: Clause) -> Iterator[Found]:
         yield from _around_role(clause, what.end)
     elif match := _ROLE.match(text):
         old = _OLD.match(text, match.end())
-        if what := role(text, old.end() if old else match.end()):
+        if what := role(text, text.index(" ", old.end()) + 1 if old else match.end()):
             if old:
                 yield found(clause, PROFILE, "age", old[1], old.end())
             yield found(clause, PROFILE, "role", what.text, what.end, 0.85)

@@ -50,9 +50,11 @@ _HEADER: Final = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _HERE_COMES_TEXT: Final = rule(
-    rf"\b{_DO_WITH_TEXT}\b[^.!?\n]{{0,120}}(?::|\n\s*\n)",
-    rf"\b(?:this|these|following|below)(?: \w+)? {_SOME_TEXT}\b[^.!?\n]{{0,80}}[.!?:\n]",
-    rf"\b(?:here is|here's|here are|this is)\b[^.!?\n]{{0,40}}\b{_SOME_TEXT}\b[^.!?\n]{{0,40}}[.:\n]",
+    rf"\b{_DO_WITH_TEXT}\b[^.!?\n]{{0,120}}?(?::|\n\s*\n)",
+    rf"\b(?:this|these|following|below)(?: \w+)? {_SOME_TEXT}\b[^.!?\n]{{0,80}}?[.!?:\n]",
+    rf"\b(?:here is|here's|here are|this is)\b[^.!?\n]{{0,40}}\b{_SOME_TEXT}\b[^.!?\n]{{0,40}}?[.:\n]",
+    r"\b(?:is|are|does|do) (?:this|these|it|the following)\b[^.!?\n]{0,40}?"
+    r"\b(?:correct|right|grammatical|sound|natural|mean)\b[^.!?\n]{0,40}?[?:\n]",
 )
 _PRETENDED: Final = re.compile(
     r"(?:^|[.!?,:;\n]\s*|\b(?:and|so|now|but|please|ok|okay) )(?:please )?"
@@ -64,7 +66,7 @@ _PRETENDED: Final = re.compile(
     r"|in (?:my|the|this|an?) (?:\w+ )?"
     r"(?:story|novel|book|dream|game|play|film|movie|song|poem|world|universe|scenario)\b"
     r"|for (?:the sake of|this (?:game|scenario|exercise|role))\b|(?:first|opening) line\b"
-    r"|(?:character|scene|persona|bio|user|human|assistant|system):)",
+    r"|(?:character|scene|persona|bio|user|human|assistant|system|q|a|question|answer):|as an ai\b)",
     re.MULTILINE | re.IGNORECASE,
 )
 _NOT_MEANT: Final = rule(
@@ -73,6 +75,10 @@ _NOT_MEANT: Final = rule(
     r"/s\s*$|[🙄🙃]",
     r"\bi (?:just|totally|absolutely|so) (?:love|adore|enjoy) "
     r"(?:it|when|how|being|waiting|sitting|getting|paying|having)\b",
+)
+_TAKEN_BACK: Final = rule(r"\b(?:just kidding|only kidding|jk|just joking|only joking)\b")
+_ANNOUNCED: Final = rule(
+    r"\b" + any_of("update note fyi btw ps correction reminder about_me context background intro fact edit thing") + "$"
 )
 _HEDGED: Final = rule(
     r"\b"
@@ -94,10 +100,10 @@ _BREAK: Final = rule(
 )
 _ELIDED: Final = rule(
     r"\s(?:and|but)\s+(?=(?:(?:currently|now|also|still|really|mostly) )?"
-    r"(?:work|live|love|like|hate|enjoy|prefer|use|am|moved|speak|have an?|don't like|can't stand)\s)"
+    r"(?:work (?:at|for|as)|live in|hate|enjoy|prefer|am|moved|speak|have an?|don't like|can't stand)\s)"
 )
 _SUBJECT: Final = rule(r"(?:i|we)\b")
-_BECAUSE: Final = rule(r"(?:because|since|as|cause|so)\s+(?=(?:i|i'm|my|we)\b)")
+_BECAUSE: Final = rule(r"(?:because|since|as|cause|so|(?:even )?though|although|while)\s+(?=(?:i|i'm|my|we)\b)")
 _OPENING: Final = rule(
     r"(?:"
     + any_of(
@@ -150,6 +156,8 @@ class Clause:
 def clauses(text: str, at: datetime) -> Iterator[Clause]:
     """Each place of a message where its writer may say something of himself, in order."""
     prose = own_words(text)
+    if _TAKEN_BACK.search(prose):
+        return
     for start, sentence in _sentences(prose):
         if not _NOT_MEANT.search(sentence[: 2 * MAX_CLAUSE]):
             greeted = _GREETED.search(prose[max(0, start - 30) : start]) is not None
@@ -236,9 +244,14 @@ def _skip(head: str, place: int) -> int:
     return opening.end() if opening else place
 
 
+def _opens(head: str, break_: re.Match[str]) -> bool:
+    """Whether a clause begins after a break: after a colon only if the words before it announce one."""
+    return break_[0][0] != ":" or _ANNOUNCED.search(head[: break_.start()]) is not None
+
+
 def _breaks(head: str, opened: int) -> list[tuple[int, bool]]:
     """Where a clause may begin; true where it shares the "I" of the one right before it."""
-    found = {match.end(): False for match in _BREAK.finditer(head, opened)}
+    found = {match.end(): False for match in _BREAK.finditer(head, opened) if _opens(head, match)}
     for match in _ELIDED.finditer(head, opened):
         before = max((place for place in found if place <= match.start()), default=opened)
         if match.end() not in found and _SUBJECT.match(head, before):

@@ -37,7 +37,7 @@ _KIND: Final = (
     + any_of("best older younger elder big little oldest youngest eldest only twin close good dear old new rescue baby")
     + " )?"
 )
-_STILL: Final = f",?(?: {any_of('now still currently just recently also has both already')})*"
+_STILL: Final = f"(?:,| and)?(?: {any_of('now still currently just recently also has both already')})*"
 
 _MY: Final = rule(rf"(?:my|our) {_KIND}{_WHO}\b")
 _MENTIONED: Final = rule(rf"\b(?:my|our) {_KIND}{_WHO},? (?=(?-i:[^\W\d_a-z]))")
@@ -99,14 +99,22 @@ def _key(word: str, who: Phrase) -> str:
 
 
 def _about(clause: Clause, who: str, end: int) -> Iterator[Found]:
+    """What a clause says of someone, one thing after the other: "is 80 and lives in Kent"."""
+    while fact := _next_about(clause, who, end):
+        yield fact
+        end = fact.span[1] - clause.offset
+
+
+def _next_about(clause: Clause, who: str, end: int) -> Found | None:
     text = clause.text
     if (match := _LIVES.match(text, end)) and (where := place_name(text, match.end())):
-        yield found(clause, PROFILE, f"{who}:place", where.text, where.end)
-    elif (match := _WORKS.match(text, end)) and (firm := name(text, match.end())):
-        yield found(clause, PROFILE, f"{who}:company", firm.text, firm.end)
-    elif (match := _IS_A.match(text, end)) and (what := role(text, match.end())):
-        yield found(clause, PROFILE, f"{who}:role", what.text, what.end)
-    elif (match := _AGED.match(text, end)) and 0 < int(match[1]) < 116:
-        yield found(clause, PROFILE, f"{who}:age", str(int(match[1])), match.end())
-    elif (match := _BORN.match(text, end)) and (day := birthday(clause, match.end())):
-        yield found(clause, PROFILE, f"{who}:birthday", day.text, day.end)
+        return found(clause, PROFILE, f"{who}:place", where.text, where.end)
+    if (match := _WORKS.match(text, end)) and (firm := name(text, match.end())):
+        return found(clause, PROFILE, f"{who}:company", firm.text, firm.end)
+    if (match := _IS_A.match(text, end)) and (what := role(text, match.end())):
+        return found(clause, PROFILE, f"{who}:role", what.text, what.end)
+    if (match := _AGED.match(text, end)) and 0 < int(match[1]) < 116:
+        return found(clause, PROFILE, f"{who}:age", str(int(match[1])), match.end())
+    if (match := _BORN.match(text, end)) and (day := birthday(clause, match.end())):
+        return found(clause, PROFILE, f"{who}:birthday", day.text, day.end)
+    return None

@@ -36,11 +36,11 @@ _HEADS: Final = word_set(
 _NOT_ALONE: Final = word_set("head model guide guard agent principal minister judge assistant worker graduate")
 _ENDS: Final = word_set(
     """at for with from in and but who that or based living working by on to specializing specialising studying so as
-    because which where currently now here though while if than"""
+    because last yesterday today this which where currently now here though while if than"""
 )
 _NO_ROLE: Final = word_set(
-    """bad good terrible great better lousy big slow fast natural born aspiring wannabe would-be former future
-    potential self-proclaimed not ex frequent heavy keen avid amateur hobby armchair"""
+    """language bad good terrible great better lousy big slow fast natural born aspiring wannabe would-be former
+    future potential self-proclaimed not ex frequent heavy keen avid amateur hobby armchair"""
 )
 
 

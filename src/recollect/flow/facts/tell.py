@@ -65,7 +65,7 @@ def tell(
 
 def _score(fact: Fact, shared: int, at: datetime) -> float:
     days = max(0.0, (at - fact.updated_at).total_seconds() / 86_400)
-    return round(shared + (fact.key in _ALWAYS) + 0.5 * fact.confidence + 0.4 / (1 + days / 30), 6)
+    return round(shared + 0.5 * (fact.key in _ALWAYS) + 0.5 * fact.confidence + 0.4 / (1 + days / 30), 6)
 
 
 def asked_by(fact: Fact) -> str:
