@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import groupby, islice
-from typing import Any, Final
+from typing import Final
 
 from recollect.errors import InvalidTranscript
 from recollect.memory import Memory
 from recollect.types import Message, Scope
 
 PAGE: Final = 500
-_TEXTS: Final = "role id name shape text url media_type detail signature redacted call_id arguments at received"
-_FIELDS: Final[dict[str, type]] = {
-    **dict.fromkeys(_TEXTS.split(), str),
-    **dict.fromkeys(("width", "height"), int),
-    **dict.fromkeys(("metadata", "extra"), dict),
-    "is_error": bool,
-}
-_NEEDED: Final = frozenset(("role", "id", "text", "call_id", "arguments", "metadata", "extra", "is_error", "content"))
-"""What can't be null."""
+"""Messages that are read, and kept, in one go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A message and the session it belongs to."""
+
+    user: str
+    session: str
+    message: Message
 
 
 def export_lines(memory: Memory, scope: Scope) -> Iterator[str]:
@@ -33,51 +35,34 @@ def export_lines(memory: Memory, scope: Scope) -> Iterator[str]:
         after = page[-1].position
 
 
-def import_lines(memory: Memory, lines: Iterable[str | bytes], tenant: str = "default", first: int = 1) -> int:
-    """How many messages were taken in, ids and times kept; taking a line in twice changes nothing.
-
-    A line that can't be used raises InvalidTranscript with its number, counted from `first`; those of the pages of 500
-    before it are kept.
-    """
-    taken, numbered = 0, enumerate(lines, first)
-    while page := list(islice(numbered, PAGE)):
-        told = [_told(line, number) for number, line in page if line.strip()]
-        for (user, session), group in groupby(told, key=lambda item: item[:2]):
-            batch = [message for *_, message in group]
-            memory.session(session, user=user, tenant=tenant).add_many(batch)
-            taken += len(batch)
-    return taken
+def read_lines(lines: Iterable[str | bytes], first: int = 1) -> Iterator[Line]:
+    """What lines of JSON say; one that can't be used raises InvalidTranscript with its number, `first` or later."""
+    return (read_line(line, number) for number, line in enumerate(lines, first) if line.strip())
 
 
-def _told(line: str | bytes, number: int) -> tuple[str, str, Message]:
+def read_line(line: str | bytes, number: int) -> Line:
+    """What a line of JSON says."""
     try:
         data = json.loads(line)
         if set(data) != {"user", "session", "message"}:
             raise ValueError("a line has a user, a session and a message")
-        _check(data["message"])
-        for content in data["message"].get("content") or ():
-            _check_part(content)
-        Scope("default", data["user"], data["session"])
-        return data["user"], data["session"], Message.from_dict(data["message"])
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise InvalidTranscript(
-            f"{error}; correct it and import again: what is in already stays once", f"line {number}"
-        ) from error
+        scope = Scope("default", data["user"], data["session"])
+        return Line(scope.user or "", scope.session or "", Message.from_dict(data["message"]))
+    except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
+        raise unusable(number, str(error)) from error
 
 
-def _check_part(part: Any) -> None:
-    if isinstance(part, str):
-        return
-    _check(part)
-    if not isinstance(inner := part.get("content", ""), str):
-        for each in inner:
-            _check(each)
+def unusable(number: int, why: str) -> InvalidTranscript:
+    """The error for a line that can't be used."""
+    return InvalidTranscript(f"{why}; correct it and import all again: what is in already stays once", f"line {number}")
 
 
-def _check(data: Mapping[str, Any]) -> None:
-    for name, value in data.items():
-        kind = _FIELDS.get(name, object)
-        if value is None and name not in _NEEDED:
-            continue
-        if value is None or not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise ValueError(f"{name} is {value!r}: expected {kind.__name__}")
+def import_lines(memory: Memory, lines: Iterable[Line], tenant: str = "default") -> int:
+    """How many messages were taken in, ids and times kept; taking them in again changes nothing."""
+    taken, rest = 0, iter(lines)
+    while page := list(islice(rest, PAGE)):
+        for (user, session), group in groupby(page, key=lambda line: (line.user, line.session)):
+            batch = [line.message for line in group]
+            memory.session(session, user=user, tenant=tenant).add_many(batch)
+            taken += len(batch)
+    return taken

@@ -243,6 +243,19 @@ def test_a_line_that_can_not_be_used_is_named(service: Running, line: str) -> No
     assert (refused.status_code, refused.json()["where"]) == (422, "line 2")
 
 
+def test_retention_is_previewed_and_then_applied(service: Running) -> None:
+    add(service, {**HELLO, "at": "2001-01-01T00:00:00Z"}, {**NOTED, "at": "2001-01-01T00:00:00Z"}, HELLO)
+    policies = {"policies": [{"layer": "messages", "days": 365}]}
+    plan = service.http.post("/retention/preview", params=ADA, json=policies).json()
+    assert [(going["layer"], going["count"]) for going in plan["going"]] == [("messages", 2)]
+    assert len(listed(service)["items"]) == 3
+    named = {**policies, "now": plan["now"], "digest": plan["digest"]}
+    other = service.http.post("/retention", params=ADA, json={**named, "digest": "0" * 64})
+    assert (other.status_code, other.json()["class"]) == (409, "Conflict")
+    assert service.http.post("/retention", params=ADA, json=named).json()["messages"] == 2
+    assert len(listed(service)["items"]) == 1
+
+
 def test_jobs_can_be_seen_and_revived(service: Running) -> None:
     assert service.http.get("/jobs").status_code == 200
     assert service.http.post("/jobs/revive").json() == {"revived": 0}

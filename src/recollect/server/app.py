@@ -11,11 +11,11 @@ from functools import cache
 from importlib.metadata import version
 from typing import Any, Final
 
-from anyio import CapacityLimiter, move_on_after
+from anyio import CapacityLimiter, move_on_after, to_thread
 from fastapi import FastAPI
 
 from recollect import llm, settings
-from recollect.errors import ConfigError
+from recollect.errors import ConfigError, RecollectError
 from recollect.llm import ChatModel
 from recollect.memory import Memory
 from recollect.server import chat, learned, logs, metrics, openai, problems, rest, shapes, upkeep
@@ -101,6 +101,7 @@ def opened(options: Options) -> Memory:
 
 def _started(options: Options, memory: Memory | None, model: ChatModel | None, counted: Metrics) -> Service:
     memory = memory or opened(options)
+    counted.watch(memory)
     ring = Ring(memory.store)
     ring.refresh()
     rate, streams = Rate(options.rate), Streams(options.max_streams, counted.streams)
@@ -114,8 +115,11 @@ def _started(options: Options, memory: Memory | None, model: ChatModel | None, c
 
 async def _stopped(service: Service, ours: bool) -> None:
     """Background work gets its time, then the store is closed; what waits then is done after the next start."""
-    with move_on_after(service.options.drain_seconds):
-        await service.run(service.memory.drain)
+    try:
+        with move_on_after(service.options.drain_seconds):
+            await to_thread.run_sync(service.memory.drain, abandon_on_cancel=True)
+    except RecollectError as error:
+        logs.log.warning("background work stopped and will be tried again: %s", error)
     await service.upstream.close()
     if ours:
         await service.run(service.memory.close)

@@ -215,6 +215,43 @@ class Forget(Given):
     ids: list[Id] | None = Field(default=None, max_length=10_000)
 
 
+Days: TypeAlias = Annotated[float, Field(ge=0, le=1_000_000)]
+
+
+class ByAge(Given):
+    """What is older than so many days goes."""
+
+    layer: Literal["messages", "facts", "summaries", "documents", "tools", "patterns"]
+    days: Days
+
+
+class ByCount(Given):
+    """All but a user's newest so many go."""
+
+    layer: Literal["messages", "facts", "summaries", "documents", "tools", "patterns"]
+    count: Count
+
+
+class ByIdle(Given):
+    """A session in which nothing was said for so many days goes as a whole."""
+
+    layer: Literal["messages"]
+    idle: Days
+
+
+class Policies(Given):
+    """What to let go; what any of them lets go, goes."""
+
+    policies: list[ByAge | ByCount | ByIdle] = Field(min_length=1, max_length=50)
+
+
+class PlannedPolicies(Policies):
+    """The same with the time and the digest of the preview."""
+
+    now: Moment
+    digest: str
+
+
 class Shown(BaseModel):
     """Something the service sends; fields may be added to it."""
 
@@ -505,3 +542,20 @@ class Models(Shown):
     """The models there are."""
 
     data: list[Json]
+
+
+class ShownGoing(Shown):
+    """What of a layer would go: how much, the time of the oldest, some of the ids."""
+
+    layer: str
+    count: int
+    oldest: datetime | None
+    sample: list[str]
+
+
+class RetentionPlan(Shown):
+    """What would go, as of when, and the name of exactly that."""
+
+    now: datetime
+    digest: str
+    going: list[ShownGoing]

@@ -1,19 +1,24 @@
-"""What keeps a service going, over REST: export and import, statistics, the work that waits."""
+"""What keeps a service going, over REST: export and import, retention, statistics, the work that waits."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
+from pydantic import ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
+from recollect import retention
+from recollect.memory import Memory
 from recollect.server import shapes
 from recollect.server.problems import Refused
 from recollect.server.replies import answer, plain
-from recollect.server.service import Administers, Reads, ReadScope, Served, Writes
-from recollect.transfer import PAGE, export_lines, import_lines
+from recollect.server.rest import message_of
+from recollect.server.service import Administers, ErasedScope, Reads, ReadScope, Served, Writes
+from recollect.transfer import PAGE, Line, export_lines, import_lines, unusable
 from recollect.types import Scope
 
 LINES: Final = "application/jsonl"
@@ -42,9 +47,23 @@ async def take(request: Request, service: Served, key: Writes) -> Response:
         raise Refused(415, f"the body must be lines of JSON ({LINES})", f"send Content-Type: {LINES}")
     taken, first = 0, 1
     async for page in _pages(request, service.options.max_body):
-        taken += await service.run(import_lines, service.memory, page, key.tenant, first)
+        taken += await service.run(_take, service.memory, page, key.tenant, first)
         first += len(page)
     return answer({"messages": taken})
+
+
+def _take(memory: Memory, page: list[bytes], tenant: str, first: int) -> int:
+    lines = [_read(line, number) for number, line in enumerate(page, first) if line.strip()]
+    return import_lines(memory, lines, tenant)
+
+
+def _read(line: bytes, number: int) -> Line:
+    try:
+        given = shapes.Line.model_validate(json.loads(line))
+    except (ValueError, RecursionError) as error:
+        why = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+        raise unusable(number, why) from error
+    return Line(given.user, given.session, message_of(given.message, ""))
 
 
 async def _pages(request: Request, longest: int) -> AsyncIterator[list[bytes]]:
@@ -60,6 +79,24 @@ async def _pages(request: Request, longest: int) -> AsyncIterator[list[bytes]]:
             page = page[PAGE:]
     if page or rest:
         yield [*page, rest]
+
+
+@routes.post("/retention/preview", operation_id="previewRetention", response_model=shapes.RetentionPlan)
+async def preview_retention(service: Served, scope: ErasedScope, given: shapes.Policies) -> Response:
+    """What these policies would let go now; nothing is touched. The digest names exactly that."""
+    policies = [retention.Policy(**policy.model_dump()) for policy in given.policies]
+    plan = await service.run(retention.preview, service.memory.store, scope, policies, service.memory.clock())
+    return answer(plain({"now": plan.now, "digest": plan.digest, "going": plan.going}))
+
+
+@routes.post("/retention", operation_id="applyRetention", response_model=shapes.ShownErased)
+async def apply_retention(service: Served, scope: ErasedScope, given: shapes.PlannedPolicies) -> Response:
+    """Erase exactly what was previewed; refused where that is no longer the same."""
+    policies = tuple(retention.Policy(**policy.model_dump()) for policy in given.policies)
+    plan = retention.Plan(scope, policies, given.now, (), given.digest)
+    erased = await service.run(retention.apply, service.memory.store, plan)
+    service.memory.controller.forget(scope)
+    return answer(plain(erased))
 
 
 @routes.get("/stats", operation_id="stats", response_model=dict[str, float])

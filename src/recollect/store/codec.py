@@ -155,7 +155,7 @@ def decode(id: str, body: bytes) -> Message:
         data["received"] = datetime.fromisoformat(data["received"])
         data["at"] = datetime.fromisoformat(data["at"]) if "at" in data else data["received"]
         data["id"] = id
-        return Message(**data) if type(data["content"]) is str else Message.from_dict(data)
+        return Message(**data) if type(data.setdefault("content", "")) is str else Message.from_dict(data)
     except DAMAGE as error:
         raise damaged(f"message {id!r}", error) from error
 

@@ -1,0 +1,195 @@
+"""A service as a process: how it starts, tells of itself, and stops."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import httpx2
+import pytest
+
+from recollect.errors import ConfigError
+from recollect.memory import Memory
+from recollect.server.app import serve
+from recollect.server.auth import add_key
+from recollect.server.logs import JsonLines
+from recollect.server.options import Options
+from recollect.store import open as open_store
+from recollect.types import Scope
+from tests.postgres import databases
+from tests.server.running import Running, running
+
+RECOLLECT = Path(sys.executable).with_name("recollect")
+ADA = {"user": "ada", "session": "trip"}
+HELLO = {"messages": [{"role": "user", "content": "Hello"}]}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Process:
+    """`recollect serve` on a port of its own."""
+
+    def __init__(self, store: str, *more: str) -> None:
+        self.port = free_port()
+        command = [str(RECOLLECT), "serve", "--store", store, "--port", str(self.port), *more]
+        environment = {**os.environ, "RECOLLECT_EMBEDDER": "none"}
+        self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+        self.log: list[dict[str, Any]] = []
+        self.url = f"http://127.0.0.1:{self.port}"
+        assert self._process.stderr
+        for line in self._process.stderr:
+            self.log.append(json.loads(line))
+            if "running on" in self.log[-1]["event"].lower():
+                return
+        raise AssertionError(f"the service ended before it ran: {self.log}")
+
+    def stop(self) -> int:
+        self._process.send_signal(signal.SIGTERM)
+        assert self._process.stderr
+        if not self._process.stderr.closed:
+            with self._process.stderr:
+                self.log += [json.loads(line) for line in self._process.stderr]
+        return self._process.wait(60)
+
+
+@contextmanager
+def started(store: str, *more: str) -> Iterator[Process]:
+    process = Process(store, *more)
+    try:
+        yield process
+    finally:
+        process.stop()
+
+
+def test_it_serves_from_a_file_and_stops_when_told(tmp_path: Path) -> None:
+    with started(str(tmp_path / "memory.db")) as process:
+        assert httpx2.get(f"{process.url}/readyz").json() == {"status": "ok"}
+        assert httpx2.post(f"{process.url}/messages", params=ADA, json=HELLO).status_code == 201
+    assert process.stop() in (0, -signal.SIGTERM)
+    requests = [line for line in process.log if line["event"] == "request"]
+    assert [(line["method"], line["route"], line["status"]) for line in requests] == [
+        ("GET", "/readyz", 200),
+        ("POST", "/messages", 201),
+    ]
+    assert "ada" not in json.dumps(process.log)
+    with Memory.open(tmp_path / "memory.db", embedder=None) as memory:
+        assert [message.text for message in memory.session("trip", user="ada").history()] == ["Hello"]
+        assert memory.store.jobs.find(Scope("default"), state="running") == []
+
+
+def test_background_work_is_done_before_it_stops(tmp_path: Path) -> None:
+    with started(str(tmp_path / "memory.db")) as process:
+        said = [
+            {"role": "user", "content": "My name is Ada and I live in Oslo."},
+            {"role": "assistant", "content": "Hi!"},
+        ]
+        httpx2.post(f"{process.url}/messages", params=ADA, json={"messages": said})
+    with open_store(str(tmp_path / "memory.db")) as store:
+        values = [record.value for record in store.records.find(Scope("default", "ada"), kind="fact")]
+    assert any("Oslo" in str(value) for value in values)
+
+
+def test_it_refuses_an_address_that_others_can_reach_without_keys(tmp_path: Path) -> None:
+    options = Options(store=str(tmp_path / "memory.db"), embedder="none")
+    with pytest.raises(ConfigError, match="keys add"):
+        serve(options, "0.0.0.0", free_port())
+
+
+def as_url(address: str) -> str:
+    from psycopg.conninfo import conninfo_to_dict
+
+    named = {name: str(value) for name, value in conninfo_to_dict(address).items()}
+    return f"postgresql:///{named.pop('dbname')}?{urlencode(named)}"
+
+
+def test_several_processes_serve_one_database() -> None:
+    with databases() as server, server.bare() as address, open_store(url := as_url(address)) as store:
+        _, secret = add_key(store, may=["read", "write"])
+        headers = {"Authorization": f"Bearer {secret}"}
+        with started(url, "--workers", "2") as one, started(url) as two:
+
+            def add(number: int) -> int:
+                body = {"messages": [{"role": "user", "content": "again and again", "id": str(number // 2)}]}
+                at = (one, two)[number % 2].url
+                return httpx2.post(f"{at}/messages", params=ADA, json=body, headers=headers, timeout=60).status_code
+
+            with ThreadPoolExecutor(8) as pool:
+                assert set(pool.map(add, range(200))) == {201}
+            found = [
+                httpx2.get(f"{at.url}/session", params=ADA, headers=headers, timeout=60).json() for at in (one, two)
+            ]
+            assert [session["messages"] for session in found] == [100, 100]
+
+
+def test_a_store_that_is_gone_makes_it_unready(service: Running) -> None:
+    assert service.http.get("/readyz").status_code == 200
+    service.memory.store.close()
+    gone = service.http.get("/readyz")
+    assert (gone.status_code, gone.json()["status"]) == (503, "unavailable")
+    assert service.http.get("/healthz").status_code == 200
+    refused = service.http.get("/messages", params=ADA)
+    assert (refused.status_code, refused.json()["class"]) == (503, "StoreUnavailable")
+
+
+def test_metrics_count_requests_and_what_the_library_counts(service: Running) -> None:
+    service.http.post("/messages", params=ADA, json=HELLO)
+    service.http.post("/context", params=ADA, json={"question": "Hello?"})
+    text = service.http.get("/metrics").text
+    assert 'recollect_http_requests_total{method="POST",route="/messages",status="201"} 1.0' in text
+    assert "recollect_messages_total 1.0" in text
+    assert re.search(r'recollect_context_tokens\{quantile="0.95"\} \d', text)
+    assert "recollect_process_bytes" in text
+    assert service.http.get("/stats").json()["recollect_contexts_total"] == 1
+
+
+def test_every_answer_has_an_id_to_look_for_in_the_log(service: Running, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "recollect.server")
+    answer = service.http.get("/sessions")
+    service.http.get("/healthz")
+    lines = [json.loads(JsonLines().format(record)) for record in caplog.records if record.name == "recollect.server"]
+    line = next(line for line in lines if line["route"] == "/sessions")
+    assert (line["request"], line["tenant"]) == (answer.headers["x-request-id"], "default")
+
+
+def test_a_log_line_is_json_whatever_is_in_it() -> None:
+    record = logging.makeLogRecord({"msg": "a\n%s", "args": ("☃\ud800",), "name": "x", "levelname": "INFO", "odd": {1}})
+    line = JsonLines().format(record)
+    assert "\n" not in line
+    assert json.loads(line)["event"] == "a\n☃\ud800"
+
+
+@pytest.mark.parametrize(("name", "value"), [("MAX_BODY", "0"), ("RATE", "fast"), ("MAX_STREAMS", "-1")])
+def test_an_option_that_can_not_be_used_is_named(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"RECOLLECT_{name}", value)
+    with pytest.raises(ConfigError, match=f"RECOLLECT_{name}"):
+        Options.read()
+
+
+def test_options_come_from_arguments_then_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOLLECT_STORE", "from-environment.db")
+    monkeypatch.setenv("RECOLLECT_MODEL", "openai:x")
+    read = Options.read(store="argument.db", model=None)
+    assert (read.store, read.model) == ("argument.db", "openai:x")
+
+
+def test_a_running_service_can_be_given_a_memory_of_ones_own() -> None:
+    with Memory.open(":memory:", embedder=None) as memory:
+        with running(memory) as service:
+            service.http.post("/messages", params=ADA, json=HELLO)
+        assert len(memory.session("trip", user="ada").history()) == 1
