@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -53,11 +53,20 @@ class Process:
         self.log: list[dict[str, Any]] = []
         self.url = f"http://127.0.0.1:{self.port}"
         assert self._process.stderr
+        wanted = int(more[more.index("--workers") + 1]) if "--workers" in more else 1
         for line in self._process.stderr:
             self.log.append(json.loads(line))
-            if "running on" in self.log[-1]["event"].lower():
-                return
+            wanted -= self.log[-1]["event"] == "Application startup complete."
+            if wanted == 0:
+                return self._connect()
         raise AssertionError(f"the service ended before it ran: {self.log}")
+
+    def _connect(self) -> None:
+        """It listens a moment after it says so."""
+        for _ in range(1_000_000):
+            with suppress(ConnectionRefusedError):
+                return socket.create_connection(("127.0.0.1", self.port)).close()
+        raise AssertionError("nothing listens")
 
     def stop(self) -> int:
         self._process.send_signal(signal.SIGTERM)
