@@ -110,3 +110,17 @@ _READ: Final[dict[str, Callable[[re.Match[str], date], Iterator[Period]]]] = {
     "last": lambda m, asked: _back(asked, *_LAST[m[1]]),
     "near": _near,
 }
+
+
+_SPANS: Final = ((365, "year"), (30, "month"), (7, "week"), (1, "day"))
+
+
+def ago(day: date, today: date) -> str:
+    """How long ago a day was, as people say it: today, yesterday, 3 weeks ago, in 2 days."""
+    days = (today - day).days
+    if days in (0, 1, -1):
+        return {0: "today", 1: "yesterday", -1: "tomorrow"}[days]
+    size, name = next((size, name) for size, name in _SPANS if abs(days) >= size)
+    number = abs(days) // size
+    told = f"{number} {name}{'s' if number > 1 else ''}"
+    return f"{told} ago" if days > 0 else f"in {told}"
