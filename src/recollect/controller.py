@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from threading import Lock
+from time import perf_counter
 from typing import Any, Final
 
 from recollect.errors import BudgetTooSmall, ConfigError, NotFound
@@ -15,9 +16,11 @@ from recollect.flow.assemble import Counts, Offer, assemble
 from recollect.flow.context import Context, Line
 from recollect.flow.window import Limits
 from recollect.layers.episodic import MAX_QUERY, Asked, Episodic
+from recollect.layers.watch import Watch
 from recollect.layers.windows import View, Windows
 from recollect.settings import Settings
 from recollect.store import Filter, Store
+from recollect.telemetry import Telemetry
 from recollect.tokens import REPLY_TOKENS, TokenCounter, count_message, count_tools
 from recollect.types import Candidate, Message, Scope
 
@@ -45,15 +48,19 @@ class Controller:
     count: TokenCounter
     settings: Settings
     episodic: Episodic
+    telemetry: Telemetry
     windows: Windows = field(init=False)
+    _watch: Watch = field(init=False)
     _settled: OrderedDict[tuple[Scope, int, str, int], Mapping[str, Offer]] = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
         self.windows = Windows(self.store, partial(count_message, count=self.count))
+        self._watch = Watch(self.telemetry, self.settings)
 
     def context(self, scope: Scope, wanted: Wanted) -> Context:
         """The context for a session as it is now."""
+        started = perf_counter()
         view = self._view(scope, wanted, None)
         question = wanted.question or _last_asked(view)
         key = (
@@ -71,7 +78,12 @@ class Controller:
             self._settled.move_to_end(key)
             while len(self._settled) > KEPT_QUESTIONS:
                 self._settled.popitem(last=False)
+        self._watch.built(scope, context, perf_counter() - started)
         return context
+
+    def answered(self, scope: Scope, messages: Sequence[Message]) -> None:
+        """Count what the answer made use of, of the things recalled for it."""
+        self._watch.answered(scope, messages)
 
     def replay(self, scope: Scope, wanted: Wanted, seq: int) -> Context:
         """The context as it was when the message with that number, a user's, was about to be added."""

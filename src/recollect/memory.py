@@ -30,6 +30,7 @@ from recollect.layers.episodic import MAX_QUERY, Asked, Episodic
 from recollect.layers.windows import always, stays
 from recollect.settings import Settings
 from recollect.store import ANY, Erased, Filter, Store
+from recollect.telemetry import OnAlert, Telemetry
 from recollect.tokens import TokenCounter, count_message, estimate
 from recollect.tokens import counter as open_counter
 from recollect.types import Message, Part, Recalled, Role, Scope, as_message, messages_only, with_zone
@@ -48,6 +49,7 @@ class Memory:
         former: Embedder | None = None,
         counter: TokenCounter = estimate,
         settings: Settings = DEFAULTS,
+        on_alert: OnAlert | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self.store = kept_in
@@ -56,7 +58,8 @@ class Memory:
         self.clock = clock
         self.embedder = CachedEmbedder(embedder) if embedder else None
         self.episodic = Episodic(kept_in, counter, self.embedder, former, settings.episodic_min_score)
-        self.controller = Controller(kept_in, counter, settings, self.episodic)
+        self.telemetry = Telemetry(on_alert)
+        self.controller = Controller(kept_in, counter, settings, self.episodic, self.telemetry)
         self.jobs = [embedding.JOB] if embedder else []
         learners = {embedding.JOB.kind: Embedding(kept_in, embedder).learn} if embedder else {}
         self._background = Background(kept_in, learners) if learners else None
@@ -144,6 +147,8 @@ class Session:
             entries = memory.store.log.append(self.scope, batch, tokens=tokens, jobs=memory.jobs)
             memory.store.records.put(self.scope, always(entries))
         memory.wake()
+        memory.telemetry.count("recollect_messages_total", len(entries))
+        memory.controller.answered(self.scope, batch)
         return tuple(entry.message for entry in entries)
 
     def add_turn(

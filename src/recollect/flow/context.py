@@ -174,8 +174,9 @@ class Context:
     def same_start(self, before: Sequence[Message]) -> float:
         """The share of the tokens that a provider's prompt cache knows if `before` was the prompt before this."""
         pairs = zip(self.prompt, before, strict=False)
-        same = sum(self.count(new) for new, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-        return same / self.tokens if self.tokens else 0.0
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1] or pair[0] == pair[1], pairs))
+        new = sum(map(self.count, self.prompt[same:]))
+        return max(0.0, 1 - new / self.tokens)
 
     def to_dict(self) -> dict[str, Any]:
         """Stable JSON: the prompt, its receipt and the name of the settings it was made with."""
