@@ -39,5 +39,5 @@ def with_memory(session: Session, budget: int) -> dict[str, Any]:
     return {
         "conversation_manager": manager,
         "session_manager": SessionLog(session),
-        "memory_manager": {"stores": [SessionMemory(session, share, shown=manager.shown)]},
+        "memory_manager": {"stores": [SessionMemory(session, share, prompt=budget)]},
     }

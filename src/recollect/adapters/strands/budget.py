@@ -89,7 +89,6 @@ class TokenBudgetConversationManager(ConversationManager):
         self._followed: _Followed | None = None
         self._overflow: _Overflow | None = None
         self._kept: list[Wire] = []
-        self._left: list[Wire] = []
 
     def register_hooks(self, registry: HookRegistry, **kwargs: Any) -> None:
         """Have the messages fitted before every call of the model."""
@@ -123,11 +122,6 @@ class TokenBudgetConversationManager(ConversationManager):
         self.removed_message_count, self._kept = over.removed, over.kept
         self._show(agent, over.wires, read_all, window.messages)
         over.left, self._overflow = list(agent.messages), over
-
-    def shown(self) -> set[str]:
-        """The ids of the messages that the model was shown last."""
-        wires = self._followed.wires if self._followed else self._left
-        return {wire.get("tracking_id", "") for wire in wires}
 
     def get_state(self) -> dict[str, Any]:
         """What a session keeps: how many messages are out, and the ones among them that stay, such as pinned ones."""
@@ -164,7 +158,7 @@ class TokenBudgetConversationManager(ConversationManager):
         start = max(_run(places), before)
         self.removed_message_count += start - before
         self._kept = [wire for wire, n in zip(left, places, strict=True) if n < start]
-        agent.messages[:] = self._left = left
+        agent.messages[:] = left
         self._followed = None
 
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Iterable
 from html import escape
 from typing import Any, Final
 
 from recollect.adapters.strands.budget import SHAPE
 from recollect.adapters.strands.sdk import AddMessagesContext, ExtractionConfig, MemoryEntry, SearchOptions, Wire
+from recollect.flow.context import Line
+from recollect.flow.fence import quoted
 from recollect.flow.render import parse
+from recollect.frozen import freeze_dict
 from recollect.memory import Session
 from recollect.store import Entry
-from recollect.types import Message
+from recollect.types import Candidate, Message
 
 BUDGET: Final = 800
-FETCHED: Final = 20
 NOTES: Final = "notes"
 """The session that holds what the model itself asked to be kept."""
 
@@ -24,9 +26,9 @@ NOTES: Final = "notes"
 class SessionMemory:
     """Memory of a session's user: `Agent(memory_manager={"stores": [SessionMemory(session)]})`.
 
-    All that one search gives takes at most `budget` tokens as the SDK writes it into a prompt. `shown` tells the ids
-    of the messages that the model sees anyway. With `extraction` the SDK hands the conversation over by itself; where
-    a SessionLog keeps it there is no need.
+    A search finds what `Session.context` would offer for the query in a prompt of `prompt` tokens, beside what its
+    conversation shows anyway. All of it takes at most `budget` tokens as the SDK writes it into a prompt. With
+    `extraction` the SDK hands the conversation over by itself; where a SessionLog keeps it there is no need.
     """
 
     def __init__(
@@ -34,12 +36,12 @@ class SessionMemory:
         session: Session,
         budget: int = BUDGET,
         *,
+        prompt: int | None = None,
         name: str = "recollect",
         writable: bool = True,
         extraction: ExtractionConfig | bool = False,
-        shown: Callable[[], Collection[str]] = tuple,
     ) -> None:
-        self.session, self.budget, self.shown = session, budget, shown
+        self.session, self.budget, self.prompt = session, budget, prompt
         self.name, self.writable, self.extraction = name, writable, extraction
         self.description: str | None = "What was said in this and earlier conversations with the user."
         self.max_search_results: int | None = None
@@ -54,7 +56,7 @@ class SessionMemory:
         scope = self.session.scope
         notes = self.session.memory.session(NOTES, user=scope.user or "", tenant=scope.tenant)
         id = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
-        message = Message("assistant", content, id, metadata=metadata or {})
+        message = Message("assistant", content, id, metadata=freeze_dict(metadata, "metadata"))
         known = self.session.memory.store.log.get
         if not await asyncio.to_thread(known, notes.scope, [id]):
             await asyncio.to_thread(notes.add, message)
@@ -65,12 +67,8 @@ class SessionMemory:
         return await asyncio.to_thread(self._add_messages, messages)
 
     def _search(self, query: str, k: int | None) -> list[MemoryEntry]:
-        shown = set(self.shown())
-        hits = [hit for hit in self.session.search(query, FETCHED) if shown.isdisjoint(hit.message_ids)]
-        entries = [
-            MemoryEntry(hit.text, metadata={"session": hit.session, "at": hit.at.isoformat(), "score": hit.score})
-            for hit in hits[:k]
-        ]
+        lines = [line for line in self.session.context(query, self.prompt).offered if line.kept]
+        entries = [_entry(line) for line in lines[:k]]
         while entries and self.session.memory.counter(self._as_written(entries)) > self.budget:
             entries.pop()
         return entries
@@ -90,3 +88,8 @@ class SessionMemory:
 
 def _read(wires: list[Wire]) -> Iterable[tuple[Message, Wire]]:
     return zip(parse(wires, SHAPE), wires, strict=True)
+
+
+def _entry(line: Line) -> MemoryEntry:
+    about = {key: value for key, value in line.to_dict().items() if key in ("section", "origin", "at", "score")}
+    return MemoryEntry(quoted(Candidate(line.section, line.text, origin=line.origin)), metadata=about)
