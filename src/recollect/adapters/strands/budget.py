@@ -16,6 +16,7 @@ from recollect.adapters.strands.sdk import (
     HookRegistry,
     ProactiveCompressionConfig,
     Wire,
+    apply_pin_first,
 )
 from recollect.errors import BudgetTooSmall, ConfigError
 from recollect.flow.render import parse, render
@@ -62,8 +63,9 @@ class TokenBudgetConversationManager(ConversationManager):
     """Holds the system prompt and the messages to `budget` tokens: whole turns, cut rarely and deep; pins stay.
 
     Use it as `Agent(conversation_manager=…)`. `last_messages` holds to a number of messages instead or as well;
-    `reserve` are tokens left free for what is injected later. Where what must stay is over the budget, the agent
-    gets BudgetTooSmall before the model is called, and its messages stay as they are.
+    `reserve` are tokens left free for what is injected later; `pin_first` pins that many messages at the start. Where
+    what must stay is over the budget, the agent gets BudgetTooSmall before the model is called, and its messages stay
+    as they are.
     """
 
     def __init__(
@@ -76,6 +78,7 @@ class TokenBudgetConversationManager(ConversationManager):
         min_turns: int = 1,
         min_messages: int = 2,
         reserve: int = 0,
+        pin_first: int = 0,
         proactive_compression: bool | ProactiveCompressionConfig | None = None,
     ) -> None:
         super().__init__(proactive_compression=proactive_compression)
@@ -85,7 +88,7 @@ class TokenBudgetConversationManager(ConversationManager):
             raise ConfigError(f"budget is {budget}; it must be more than the {reserve} tokens in reserve")
         self.counter = open_counter(counter)
         self.limits = Limits(budget, last_messages, None, low_water, min_turns, min_messages)
-        self.reserve = reserve
+        self.reserve, self.pin_first = reserve, pin_first
         self._followed: _Followed | None = None
         self._overflow: _Overflow | None = None
         self._kept: list[Wire] = []
@@ -107,6 +110,7 @@ class TokenBudgetConversationManager(ConversationManager):
 
         Raises ContextWindowOverflowException where nothing smaller is a valid request; without `e` they stay then.
         """
+        self._pin(agent)
         over = self._overflow
         if over is None or not _same(agent.messages, over.left):
             over = _Overflow(list(agent.messages), self.removed_message_count, self._kept)
@@ -134,7 +138,13 @@ class TokenBudgetConversationManager(ConversationManager):
         self._followed = self._overflow = None
         return list(self._kept) or None
 
+    def _pin(self, agent: Agent) -> None:
+        """Pin the first messages, once: later the list begins with others."""
+        if self.pin_first and not self.removed_message_count:
+            apply_pin_first(agent.messages, self.pin_first)
+
     def _fit(self, agent: Agent) -> None:
+        self._pin(agent)
         overhead = self._overhead(agent)
         followed = self._followed
         if followed is None or followed.window.overhead != overhead or not _begins(agent.messages, followed.wires):
@@ -145,7 +155,7 @@ class TokenBudgetConversationManager(ConversationManager):
 
     def _overhead(self, agent: Agent) -> int:
         prompt = agent.system_prompt
-        said = count_message(Message("system", prompt), self.counter) if prompt else 0
+        said = count_message(Message("system", prompt), self.counter) if isinstance(prompt, str) else 0
         return REPLY_TOKENS + self.reserve + said
 
     def _show(self, agent: Agent, wires: list[Wire], read_as: list[Message], shown: Sequence[Message]) -> None:

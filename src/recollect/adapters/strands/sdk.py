@@ -7,6 +7,7 @@ from recollect.errors import MissingExtra
 try:
     from strands import Agent
     from strands.agent.conversation_manager import ConversationManager, ProactiveCompressionConfig
+    from strands.agent.conversation_manager.compression.pin_message import apply_pin_first
     from strands.hooks import BeforeModelCallEvent, HookRegistry
     from strands.memory import AddMessagesContext, ExtractionConfig, MemoryEntry, SearchOptions
     from strands.multiagent.base import MultiAgentBase
@@ -39,4 +40,5 @@ __all__ = [
     "SessionMessage",
     "SessionRepository",
     "Wire",
+    "apply_pin_first",
 ]
