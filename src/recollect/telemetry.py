@@ -76,10 +76,11 @@ class Telemetry:
             self._series[name].append(value)
 
     def alert(self, name: str, value: float, limit: float) -> None:
-        """Write an alert to the log and hand it to whoever asked for alerts."""
+        """Hand an alert to whoever asked for alerts; the log gets the first of its name and every hundredth."""
         found = Alert(name, value, limit)
         self.count("recollect_alerts_total")
-        log.warning("alert: %s", found)
+        if self.count(name) % EVERY == 1:
+            log.warning("alert: %s", found)
         if self.on_alert:
             self.on_alert(found)
 
