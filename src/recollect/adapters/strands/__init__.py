@@ -11,6 +11,7 @@ from typing import Any
 from recollect.adapters.strands.budget import TokenBudgetConversationManager
 from recollect.adapters.strands.log import LogRepository, SessionLog
 from recollect.adapters.strands.memory import BUDGET, SessionMemory
+from recollect.adapters.strands.summary import SummarizingConversationManager
 from recollect.memory import Session
 from recollect.settings import load
 
@@ -18,6 +19,7 @@ __all__ = [
     "LogRepository",
     "SessionLog",
     "SessionMemory",
+    "SummarizingConversationManager",
     "TokenBudgetConversationManager",
     "conversation_manager",
     "with_memory",

@@ -35,26 +35,26 @@ KEPT: Final = "kept"
 
 @dataclass(slots=True, eq=False)
 class _Followed:
-    """A list of messages as it was last seen, and the window over it."""
+    """An agent's messages as they were last seen and read, and the window over them."""
 
     window: Window
     wires: list[Wire] = field(default_factory=list)
     messages: list[Message] = field(default_factory=list)
 
-    def follow(self, wires: Sequence[Wire]) -> None:
-        new = [read(wire, n) for n, wire in enumerate(wires[len(self.wires) :], len(self.wires))]
-        self.wires += wires[len(self.wires) :]
-        self.messages += new
-        self.window.extend(new)
+    def still(self, wires: Sequence[Wire]) -> bool:
+        """Whether the list goes on from what was seen, with the same pins."""
+        return _begins(wires, self.wires) and all(
+            _pinned(wire) == message.pinned for wire, message in zip(self.wires, self.messages, strict=True)
+        )
 
 
 @dataclass(slots=True, eq=False)
 class _Overflow:
-    """The messages that a provider refused, what had been removed before, and what is left after some attempts."""
+    """The messages that a provider refused, the state before, how often they were reduced, and what is left."""
 
     wires: list[Wire]
-    removed: int
-    kept: list[Wire]
+    messages: list[Message]
+    before: dict[str, Any]
     attempts: int = 0
     left: list[Wire] = field(default_factory=list)
 
@@ -113,74 +113,81 @@ class TokenBudgetConversationManager(ConversationManager):
         self._pin(agent)
         over = self._overflow
         if over is None or not _same(agent.messages, over.left):
-            over = _Overflow(list(agent.messages), self.removed_message_count, self._kept)
+            read = [self._read(wire, n) for n, wire in enumerate(agent.messages)]
+            over = _Overflow(list(agent.messages), read, self.get_state())
         over.attempts += 1
-        read_all = [read(wire, n) for n, wire in enumerate(over.wires)]
         try:
-            window = reduce(read_all, over.attempts, counter=self.counter)
+            window = reduce(over.messages, over.attempts, counter=self.counter)
         except (BudgetTooSmall, ConfigError) as error:
             if e is None:
                 log.warning("the agent's messages can't be made smaller: %s", error)
                 return
             raise ContextWindowOverflowException(f"Nothing smaller can be sent: {error}") from e
-        self.removed_message_count, self._kept = over.removed, over.kept
-        self._show(agent, over.wires, read_all, window.messages)
+        self.restore_from_session(over.before)
+        self._show(agent, over.wires, over.messages, window.messages)
         over.left, self._overflow = list(agent.messages), over
 
     def get_state(self) -> dict[str, Any]:
-        """What a session keeps: how many messages are out, and the ones among them that stay, such as pinned ones."""
+        """What a session keeps: how many messages are out, and which of those stay all the same, as pinned ones do."""
         return {**super().get_state(), KEPT: list(self._kept)}
 
     def restore_from_session(self, state: dict[str, Any]) -> list[Wire] | None:
-        """The messages to put in front of those that a session has after the removed ones."""
+        """The messages to put in front of those that the session has after the ones that are out."""
         super().restore_from_session(state)
         self._kept = list(state.get(KEPT) or [])
         self._followed = self._overflow = None
         return list(self._kept) or None
 
-    def _pin(self, agent: Agent) -> None:
-        """Pin the first messages, once: later the list begins with others."""
-        if self.pin_first and not self.removed_message_count:
-            apply_pin_first(agent.messages, self.pin_first)
-
     def _fit(self, agent: Agent) -> None:
         self._pin(agent)
-        overhead = self._overhead(agent)
-        followed = self._followed
-        if followed is None or followed.window.overhead != overhead or not _begins(agent.messages, followed.wires):
-            followed = _Followed(Window(partial(count_message, count=self.counter), self.limits, overhead))
-        followed.follow(agent.messages)
-        self._followed = followed
-        self._show(agent, followed.wires, followed.messages, followed.window.messages)
+        wires, overhead, known = agent.messages, self._overhead(agent), self._followed
+        if known is None or known.window.overhead != overhead or not known.still(wires):
+            known = _Followed(Window(partial(count_message, count=self.counter), self.limits, overhead))
+        new = [self._read(wires[n], n) for n in range(len(known.wires), len(wires))]
+        known.wires, known.messages = list(wires), known.messages + new
+        known.window.extend(new)
+        self._followed = known
+        self._show(agent, known.wires, known.messages, known.window.messages)
+
+    def _pin(self, agent: Agent) -> None:
+        """Pin the first messages; once some are out, the list begins with others."""
+        if self.pin_first and not self.removed_message_count:
+            apply_pin_first(agent.messages, self.pin_first)
 
     def _overhead(self, agent: Agent) -> int:
         prompt = agent.system_prompt
         said = count_message(Message("system", prompt), self.counter) if isinstance(prompt, str) else 0
         return REPLY_TOKENS + self.reserve + said
 
-    def _show(self, agent: Agent, wires: list[Wire], read_as: list[Message], shown: Sequence[Message]) -> None:
-        """Leave only what is shown in the agent's list; the window starts anew over it, so that nothing piles up."""
+    def _show(self, agent: Agent, wires: list[Wire], read: list[Message], shown: Sequence[Message]) -> None:
+        """Leave only what is shown in the agent's list; the window starts anew over that, so that nothing piles up."""
         places = [int(message.id) for message in shown]
-        left = [wires[n] if message is read_as[n] else write(message) for n, message in zip(places, shown, strict=True)]
+        left = [wires[n] if message is read[n] else _write(message) for n, message in zip(places, shown, strict=True)]
+        left = self._opened(left, [message for n, message in enumerate(read) if n not in set(places)])
         if _same(agent.messages, left):
             return
         before = len(self._kept) if _begins(wires, self._kept) else 0
-        start = max(_run(places), before)
+        start = max(_last_run(places), before)
         self.removed_message_count += start - before
         self._kept = [wire for wire, n in zip(left, places, strict=True) if n < start]
         agent.messages[:] = left
         self._followed = None
 
+    def _opened(self, left: list[Wire], gone: list[Message]) -> list[Wire]:
+        """The messages that are left, as the list is to begin after those that are gone."""
+        return left
 
-def read(wire: Wire, number: int) -> Message:
-    """A message of the SDK, numbered; its pin is the window's."""
-    (message,) = parse([wire], SHAPE)
-    custom = (wire.get("metadata") or {}).get("custom") or {}
-    return message.replace(id=str(number), metadata={"pinned": True} if custom.get("pinned") is True else {})
+    def _read(self, wire: Wire, number: int) -> Message:
+        """A message of the SDK under its place in the list; its pin is the window's."""
+        (message,) = parse([wire], SHAPE)
+        return message.replace(id=str(number), metadata={"pinned": True} if _pinned(wire) else {})
 
 
-def write(message: Message) -> Wire:
-    """The message as the SDK has it."""
+def _pinned(wire: Wire) -> bool:
+    return ((wire.get("metadata") or {}).get("custom") or {}).get("pinned") is True
+
+
+def _write(message: Message) -> Wire:
     return cast("Wire", render([message], SHAPE)[0])
 
 
@@ -192,7 +199,7 @@ def _begins(wires: Sequence[Wire], start: Sequence[Wire]) -> bool:
     return len(start) <= len(wires) and all(one is other for one, other in zip(wires, start, strict=False))
 
 
-def _run(places: Sequence[int]) -> int:
+def _last_run(places: Sequence[int]) -> int:
     """Where the last run of neighbours begins."""
     n = len(places) - 1
     while n > 0 and places[n - 1] == places[n] - 1:

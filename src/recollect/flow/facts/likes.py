@@ -37,14 +37,63 @@ _LIKES_NO_MORE: Final = _rule(
     rf"|{_AM} no longer (?:into|interested in|an? fan of|fond of) "
 )
 _ANY_MORE: Final = _rule(r"\s+(?:any ?more|any longer)\b")
-_FAVORITE: Final = _rule(r"my (?:all-time )?favou?rite ([\w-]{2,20}(?: [\w-]{2,20})?) (?:is|are|has always been) (?:actually |now |definitely |probably )?")
-_VAGUE: Final = frozenset("part thing things one ones idea option version bit way line section example answer point".split())
+_FAVORITE: Final = _rule(
+    r"my (?:all-time )?favou?rite ([\w-]{2,20}(?: [\w-]{2,20})?) (?:is|are|has always been) (?:actually |now |definitely |probably )?"
+)
+_VAGUE: Final = frozenset(
+    [
+        "part",
+        "thing",
+        "things",
+        "one",
+        "ones",
+        "idea",
+        "option",
+        "version",
+        "bit",
+        "way",
+        "line",
+        "section",
+        "example",
+        "answer",
+        "point",
+    ]
+)
 _NEVER_LIKED: Final = _rule(
     r"(?:to (?:know|see|have|get|be|make|add|use|think|hear|say|start|go|try|do|ask|learn|find|keep|understand)|help|more|less|better)\b"
 )
 _TALK: Final = frozenset(
-    """idea ideas option options suggestion suggestions answer answers approach version plan design question explanation
-    example examples code response reply changes result results look sound title layout tone wording format""".split()
+    [
+        "idea",
+        "ideas",
+        "option",
+        "options",
+        "suggestion",
+        "suggestions",
+        "answer",
+        "answers",
+        "approach",
+        "version",
+        "plan",
+        "design",
+        "question",
+        "explanation",
+        "example",
+        "examples",
+        "code",
+        "response",
+        "reply",
+        "changes",
+        "result",
+        "results",
+        "look",
+        "sound",
+        "title",
+        "layout",
+        "tone",
+        "wording",
+        "format",
+    ]
 )
 
 

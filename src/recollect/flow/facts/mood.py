@@ -18,7 +18,9 @@ def _rule(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
-_AM: Final = r"i(?:'m| am| feel|'m feeling| am feeling|'ve been feeling)(?: (?:just|truly|honestly|still|now|also|feeling))*"
+_AM: Final = (
+    r"i(?:'m| am| feel|'m feeling| am feeling|'ve been feeling)(?: (?:just|truly|honestly|still|now|also|feeling))*"
+)
 _VERY: Final = r"(?: (?:so|really|very|extremely|super|absolutely|incredibly|beyond|deeply|quite|pretty))"
 _NOT_MINE: Final = r"(?! (?:to (?:help|hear|answer|provide|pay|share|see)|if|when|for (?:you|him|her|them)|of (?:you|him|her)|(?:that )?you)\b)"
 _BAD: Final = _rule(
@@ -35,7 +37,9 @@ _SO_BAD: Final = _rule(
     r"(?:this|it|that)(?:'s| is) (?:so|really|very|incredibly|extremely|absolutely) (?:frustrating|annoying|disappointing|infuriating|upsetting|depressing)\b"
 )
 _THANKS: Final = _rule(r"(?:thank you|thanks) (?:so much|a lot|very much|a million|a ton)|many thanks")
-_PRAISE: Final = _rule(r"\b(?:perfect|exactly what i|awesome|amazing|brilliant|excellent|fantastic|wonderful|so helpful|lifesaver|life saver)\b")
+_PRAISE: Final = _rule(
+    r"\b(?:perfect|exactly what i|awesome|amazing|brilliant|excellent|fantastic|wonderful|so helpful|lifesaver|life saver)\b"
+)
 
 
 def mood(clause: Clause) -> Iterator[Found]:

@@ -26,7 +26,9 @@ _REMIND: Final = _rule(
     r"|(?:please )?(?:don't let me forget|i must not forget|i mustn't forget|i can't forget|help me remember) to "
     r"|(?:add|put) (?:to|on) my (?:to-?do(?: list)?|list)[:,]? "
 )
-_CANCEL: Final = _rule(r"(?:please )?(?:cancel|drop|delete|remove|forget(?: about)?) (?:the|my|that) reminder (?:to|about) ")
+_CANCEL: Final = _rule(
+    r"(?:please )?(?:cancel|drop|delete|remove|forget(?: about)?) (?:the|my|that) reminder (?:to|about) "
+)
 _MUST: Final = _rule(
     r"(?:i|we)(?: (?:really|still|also))? (?:need to|have to|must|plan to|intend to|'ve got to|have got to) "
     r"|(?:i'm|i am|we're|we are) (?:planning to|planning on|going to|supposed to|scheduled to) (?!be\b|an?\b|the\b|my\b)(?=(?-i:[a-z]))"
@@ -37,7 +39,9 @@ _EVENT_WORDS: Final = (
     r"conference|trip|checkup|check-up|surgery|operation|date|concert|game|match|race|marathon|reservation|booking|dinner|lunch|"
     r"breakfast|webinar|workshop|hearing|viewing|audition|rehearsal|recital|reunion|vacation|holiday|session|demo|visit)"
 )
-_HAVE_EVENT: Final = _rule(rf"(?:i|we)(?: also)?(?: have|'ve got| have got) (?:an? |my |our )?(?=(?:[\w'-]+ ){{0,3}}{_EVENT_WORDS}\b)")
+_HAVE_EVENT: Final = _rule(
+    rf"(?:i|we)(?: also)?(?: have|'ve got| have got) (?:an? |my |our )?(?=(?:[\w'-]+ ){{0,3}}{_EVENT_WORDS}\b)"
+)
 _EVENT_IS: Final = _rule(rf"(?:my|our) (?=(?:[\w'-]+ ){{0,3}}{_EVENT_WORDS}\b(?: (?:at|with|in|to) [\w'-]+)? is\b)")
 _IS: Final = _rule(r"\s+is(?: due| scheduled)?(?: for| on)?\s*$")
 _BASES: Final = {

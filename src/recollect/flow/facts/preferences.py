@@ -25,7 +25,9 @@ _WANT: Final = (
     r"|(?:always |never |please |don't |do not |stop )*(?:keep|give|make|use|using|write|answer|reply|respond|be|avoid|include|including|format|speak|talk|send))\b"
 )
 _ABOUT_ANSWERS: Final = _rule(rf"{_WANT}[^.!?\x00]{{0,80}}\b{_ANSWERS}\b")
-_AS_A_RULE: Final = _rule(r"\b(?:always|never|from now on|in (?:the )?future|going forward|from here on|every time|by default)\b")
+_AS_A_RULE: Final = _rule(
+    r"\b(?:always|never|from now on|in (?:the )?future|going forward|from here on|every time|by default)\b"
+)
 _COMMAND: Final = _rule(rf"{_WANT}")
 _NOT: Final = _rule(r"\b(?:don't|do not|never|no|without|avoid|stop|less|fewer)\b")
 _SHORT: Final = _rule(r"\b(?:short(?:er)?|brief(?:er|ly)?|concise(?:ly)?|succinct(?:ly)?|terse|to the point|crisp)\b")
@@ -43,12 +45,16 @@ _STYLES: Final = (
 )
 _UNITS: Final = _rule(r"\b(metric|imperial|celsius|fahrenheit|kilomet(?:er|re)s|miles)\b(?! (?:away|per|from|long|of))")
 _UNIT_NAMES: Final = {"kilometers": "metric", "kilometres": "metric", "miles": "imperial"}
-_UNITS_WANTED: Final = _rule(r"i prefer (?:the )?(?:metric|imperial|celsius|fahrenheit|kilomet\w+|miles)\b|i (?:always )?use (?:the )?(?:metric|imperial)\b")
+_UNITS_WANTED: Final = _rule(
+    r"i prefer (?:the )?(?:metric|imperial|celsius|fahrenheit|kilomet\w+|miles)\b|i (?:always )?use (?:the )?(?:metric|imperial)\b"
+)
 _IN_LANGUAGE: Final = _rule(r"\b(?:answer|reply|respond|write|speak|talk)(?: to me| back)?(?: only)? in ")
 _PREFER: Final = _rule(r"i (?:really |generally |usually |much |always |strongly |definitely )?prefer ")
 _OVER: Final = frozenset({"to", "rather"})
 _USE: Final = _rule(r"i(?:'m| am)?(?: (?:currently|now|still))? (?:use|using) (?!it\b)")
-_MOSTLY_USE: Final = _rule(r"i (?:mostly|always|usually|mainly|primarily|normally|typically|generally) use (?=[^.!?]{2,40} (?:for|to)\b|(?-i:[A-Z]))")
+_MOSTLY_USE: Final = _rule(
+    r"i (?:mostly|always|usually|mainly|primarily|normally|typically|generally) use (?=[^.!?]{2,40} (?:for|to)\b|(?-i:[A-Z]))"
+)
 _SWITCHED: Final = _rule(r"i(?:'ve| have)?(?: just| recently)? switched (?:over )?(from )?")
 _TO: Final = _rule(r" to ")
 

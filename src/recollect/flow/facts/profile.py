@@ -34,13 +34,13 @@ _LIVE: Final = _rule(
     rf"(?:i|we){_LATELY} (?:live|reside)(?: here)? in |(?:i'm|i am|we're|we are){_LATELY} (?:living|based|settled|located) in "
     rf"|(?:i've|i have|we've|we have) been living in "
 )
-_MOVED: Final = _rule(rf"(?:i|we|i've|i have|we've|we have){_LATELY} (?:moved|relocated)(?: (?:back|over|here|away|down|up))? to ")
+_MOVED: Final = _rule(
+    rf"(?:i|we|i've|i have|we've|we have){_LATELY} (?:moved|relocated)(?: (?:back|over|here|away|down|up))? to "
+)
 _LEFT_PLACE: Final = _rule(
     r"(?:i|we) no longer live in |(?:i|we) (?:don't|do not) live in (?=.{1,60}\bany ?more\b)|(?:i|we)(?:'ve)? moved (?:out of|away from) "
 )
-_FROM: Final = _rule(
-    rf"{_AM} from |i (?:originally )?come from |i (?:was (?:born and raised|born|raised)|grew up) in "
-)
+_FROM: Final = _rule(rf"{_AM} from |i (?:originally )?come from |i (?:was (?:born and raised|born|raised)|grew up) in ")
 _WORK: Final = _rule(
     rf"i{_LATELY} (?:work|started working|started(?: a new job)?|got a (?:new )?job|began working)(?: (?:part-time|full-time|remotely|here))?"
     rf" (?:at|for) |{_AM} (?:working|employed) (?:at|for|by) |(?:i've|i have){_LATELY} (?:been working|started working|started|joined)"
@@ -70,9 +70,13 @@ _AGE: Final = _rule(
 )
 _BIRTHDAY: Final = _rule(r"my birthday(?: is|'s)(?: on)?(?: the)? |i was born on (?:the )?")
 _ALLERGIC: Final = _rule(rf"{_AM}(?: (?:very|severely|deathly|highly|a bit|slightly|really))* allergic to ")
-_ALLERGY: Final = _rule(r"i(?:'ve| have)?(?: got| suffer from)? (?:have )?an? (?:severe |bad |serious |mild )?([\w-]{3,20}(?: [\w-]{3,20})?) allergy\b")
+_ALLERGY: Final = _rule(
+    r"i(?:'ve| have)?(?: got| suffer from)? (?:have )?an? (?:severe |bad |serious |mild )?([\w-]{3,20}(?: [\w-]{3,20})?) allergy\b"
+)
 _DIETS: Final = r"(vegan|vegetarian|pescatarian|lactose[- ]intolerant|gluten[- ]intolerant|coeliac|celiac)\b"
-_DIET: Final = _rule(rf"{_AM} (?:an? )?(?:strict |lifelong |committed )?{_DIETS}(?! (?:restaurant|food|recipe|dish|option|diet|place))")
+_DIET: Final = _rule(
+    rf"{_AM} (?:an? )?(?:strict |lifelong |committed )?{_DIETS}(?! (?:restaurant|food|recipe|dish|option|diet|place))"
+)
 _NO_DIET: Final = _rule(rf"i(?:'m| am) (?:not|no longer) (?:an? )?{_DIETS}")
 _LANGUAGES: Final = (
     "English|Spanish|French|German|Italian|Portuguese|Dutch|Swedish|Norwegian|Danish|Finnish|Polish|Czech|Russian|Ukrainian|"
@@ -174,7 +178,11 @@ def _roles(clause: Clause) -> Iterator[Found]:
 
 def _around_role(clause: Clause, end: int) -> Iterator[Found]:
     text = clause.text
-    for rule, read, key in ((_AT, name, "company"), (_TAIL_FROM, place_name, "hometown"), (_TAIL_IN, place_name, "place")):
+    for rule, read, key in (
+        (_AT, name, "company"),
+        (_TAIL_FROM, place_name, "hometown"),
+        (_TAIL_IN, place_name, "place"),
+    ):
         if (match := rule.match(text, end)) and (value := read(text, match.end())):
             yield found(clause, PROFILE, key, value.text, value.end, 0.85)
 
@@ -193,7 +201,11 @@ def birthday(clause: Clause, start: int) -> Phrase | None:
     """The day of a year a text names right there: "9 November", "3 March 1988"."""
     rest = clause.text[start : start + 40]
     named = ahead(rest, clause.at.date())
-    if named is None or named[0] > 0 or re.match(r"\W*(?:this|next|in|the end|later)\b|.*\b(?:week|month)", rest.lower()[: named[1]]):
+    if (
+        named is None
+        or named[0] > 0
+        or re.match(r"\W*(?:this|next|in|the end|later)\b|.*\b(?:week|month)", rest.lower()[: named[1]])
+    ):
         return None
     day = named[2]
     year = f" {day.year}" if re.search(r"\b\d{4}\b", rest[: named[1]]) else ""

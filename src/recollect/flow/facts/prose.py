@@ -64,7 +64,9 @@ _PRETENDED_FROM: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _SENTENCE: Final = re.compile(r"[^.!?\n;]+(?:[.!?;](?![\s\"')\]]|$)[^.!?\n;]*)*[.!?;]*")
-_ABBREVIATED: Final = re.compile(r"(?:^|[\s(])(?:mr|mrs|ms|dr|st|prof|sr|jr|vs|inc|ltd|e\.g|i\.e|approx|no|[A-Z])\.$", re.I)
+_ABBREVIATED: Final = re.compile(
+    r"(?:^|[\s(])(?:mr|mrs|ms|dr|st|prof|sr|jr|vs|inc|ltd|e\.g|i\.e|approx|no|[A-Z])\.$", re.I
+)
 _NOT_MEANT: Final = re.compile(
     r"^\W*(?:oh,? (?:great|sure|yeah|wonderful|joy|yes|boy|right)|yeah,? right|sure,|wow,? (?:so|i'm such)|because i just"
     r"|of course i (?:love|enjoy|adore)|as if)\b|/s\s*$|\bi (?:just|totally|absolutely|so) (?:love|adore|enjoy)"
@@ -111,7 +113,8 @@ _ASKS: Final = re.compile(
 )
 _GREETED: Final = re.compile(r"(?:^|[\s,.!])(?:hi|hello|hey|good (?:morning|afternoon|evening)|greetings)(?: there| all| everyone)?[\s,.!–-]*$", re.I)  # fmt: skip
 _WRITE: Final = re.compile(
-    rf"^\W*(?:please |can you |could you |now |help me )*(?:{_DO_WITH_TEXT}|tell (?:me )?a|make up|sing|come up with)\b", re.IGNORECASE
+    rf"^\W*(?:please |can you |could you |now |help me )*(?:{_DO_WITH_TEXT}|tell (?:me )?a|make up|sing|come up with)\b",
+    re.IGNORECASE,
 )
 
 

@@ -41,7 +41,9 @@ def _rule(pattern: str) -> re.Pattern[str]:
 
 _MY: Final = _rule(rf"(?:my|our) {_KIND}({_WORDS})\b")
 _MENTIONED: Final = _rule(rf"\b(?:my|our) {_KIND}({_WORDS}),? (?=(?-i:[^\W\d_a-z]))")
-_HAVE: Final = _rule(rf"(?:i|we)(?:'ve| have)?(?: also)?(?: got| have) an? {_KIND}({_WORDS})(?: who is| who's|,)? (?:named|called) ")
+_HAVE: Final = _rule(
+    rf"(?:i|we)(?:'ve| have)?(?: also)?(?: got| have) an? {_KIND}({_WORDS})(?: who is| who's|,)? (?:named|called) "
+)
 _MARRIED: Final = _rule(r"i(?:'m| am)(?: now| happily)? (married|engaged) to ")
 _NAMED: Final = _rule(r"(?:'s name is|'s called| is called| is named|'s first name is) ")
 _BORN: Final = _rule(r"(?:'s birthday is|'s birthday's)(?: on)?(?: the)? ")
