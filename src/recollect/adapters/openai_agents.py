@@ -95,8 +95,8 @@ class RecollectSession(SessionABC):
         return self.session.context(None, self.budget).conversation
 
     def _add(self, items: Sequence[TResponseInputItem]) -> None:
-        messages = parse(items, SHAPE)
-        self.session.add_many(messages[self._delivered(items, messages) :])
+        if messages := parse(items, SHAPE):
+            self.session.add_many(messages[self._delivered(items, messages) :])
 
     def _delivered(self, items: Sequence[TResponseInputItem], messages: Sequence[Message]) -> int:
         """How many of these the log ends with already: known by an id, or a question that is still unanswered."""
