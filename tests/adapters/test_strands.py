@@ -224,6 +224,19 @@ class TestOverflow:
         assert len(sizes) == 4
         assert sizes == sorted(set(sizes), reverse=True)
 
+    def test_a_limit_that_the_provider_names_is_met_at_once(self) -> None:
+        def refuse(request: list[Message]) -> str | None:
+            size = tokens(request)
+            return f"prompt is too long: {size} tokens > 1200 maximum" if size > 1_200 else None
+
+        script = Script()
+        model = ScriptedModel(script, refuse)
+        manager = TokenBudgetConversationManager(50_000)
+        agent = agent_of(model, conversation_manager=manager, messages=long_talk(60), system_prompt=WORDS)
+        agent("And now?")
+        assert len(model.refused) == 1
+        assert 0 < tokens(script.requests[0]) <= 1_200
+
     def test_where_nothing_smaller_is_valid_the_messages_stay(self) -> None:
         messages = [user("Hi.")]
         with pytest.raises(ContextWindowOverflowException, match="Nothing smaller"):

@@ -22,6 +22,7 @@ from recollect.errors import BudgetTooSmall, ConfigError
 from recollect.flow.render import parse, render
 from recollect.flow.window import Limits, Window
 from recollect.layers.working import reduce
+from recollect.llm.overflow import detect
 from recollect.settings import BUDGET
 from recollect.tokens import REPLY_TOKENS, TokenCounter, count_message, estimate
 from recollect.tokens import counter as open_counter
@@ -108,7 +109,7 @@ class TokenBudgetConversationManager(ConversationManager):
     def reduce_context(self, agent: Agent, e: Exception | None = None, **kwargs: Any) -> None:
         """Make the messages strictly smaller after an overflow, up to three times for the same messages.
 
-        Raises ContextWindowOverflowException where nothing smaller is a valid request; without `e` they stay then.
+        Where the provider's words name its limit, they get below that. Raises ContextWindowOverflowException where nothing smaller is a valid request; without `e` they stay then.
         """
         self._pin(agent)
         over = self._overflow
@@ -117,7 +118,7 @@ class TokenBudgetConversationManager(ConversationManager):
             over = _Overflow(list(agent.messages), read, self.get_state())
         over.attempts += 1
         try:
-            window = reduce(over.messages, over.attempts, counter=self.counter)
+            window = reduce(over.messages, over.attempts, self._reported(agent, e), counter=self.counter)
         except (BudgetTooSmall, ConfigError) as error:
             if e is None:
                 log.warning("the agent's messages can't be made smaller: %s", error)
@@ -158,6 +159,11 @@ class TokenBudgetConversationManager(ConversationManager):
         prompt = agent.system_prompt
         said = count_message(Message("system", prompt), self.counter) if isinstance(prompt, str) else 0
         return REPLY_TOKENS + self.reserve + said
+
+    def _reported(self, agent: Agent, e: Exception | None) -> int | None:
+        """What the limit that a provider named leaves for the messages."""
+        told = detect(None, str(e)) if e else None
+        return None if told is None or told.room is None else told.room - self._overhead(agent)
 
     def _show(self, agent: Agent, wires: list[Wire], read: list[Message], shown: Sequence[Message]) -> None:
         """Leave only what is shown in the agent's list; the window starts anew over that, so that nothing piles up."""
