@@ -3,8 +3,9 @@
 Call `pytest.register_assert_rewrite("recollect.testing")` in your conftest.py for readable failures.
 """
 
+from recollect.testing.adapters import AdapterSuite, Script, Talk, lookup
 from recollect.testing.embedders import EmbedderSuite
 from recollect.testing.memory import MemorySuite
 from recollect.testing.stores import StoreSuite
 
-__all__ = ["EmbedderSuite", "MemorySuite", "StoreSuite"]
+__all__ = ["AdapterSuite", "EmbedderSuite", "MemorySuite", "Script", "StoreSuite", "Talk", "lookup"]
