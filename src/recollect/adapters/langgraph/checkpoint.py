@@ -40,6 +40,7 @@ class RecollectSaver(BaseCheckpointSaver[str]):
         super().__init__(serde=serde)
         self.memory = memory
         self.owner = Scope(tenant, user)
+        self._newest: dict[tuple[Scope, str], tuple[int, str]] = {}
 
     def put(
         self,
@@ -174,7 +175,8 @@ class RecollectSaver(BaseCheckpointSaver[str]):
         return f"{number + 1:032}.{secrets.token_hex(8)}"
 
     def _named(self, thread_id: str) -> Thread:
-        return Thread(self.memory.store, Scope(self.owner.tenant, self.owner.user, str(thread_id)), self.serde)
+        scope = Scope(self.owner.tenant, self.owner.user, str(thread_id))
+        return Thread(self.memory.store, scope, self.serde, self._newest)
 
     def _thread(self, config: RunnableConfig) -> Thread:
         thread_id = config.get("configurable", {}).get("thread_id")

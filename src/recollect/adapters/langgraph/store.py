@@ -122,7 +122,7 @@ class RecollectStore(BaseStore):
         """Those that match the query, best first, by the mean of how well they do in words and in meaning."""
         where = Filter(kinds=(KIND,), exact=True, metadata=_under(op.namespace_prefix))
         index, query = self.memory.store.index, op.query or ""
-        most = sum(record.value["texts"] for record in self._records()) or 1
+        most = sum(record.value["texts"] for record in self._records(expired=True)) or 1
         words = _best(index.search(self.scope, query, most, where=where))
         top = max(words.values(), default=1.0)
         channels = [{key: score / top for key, score in words.items()}]

@@ -28,6 +28,7 @@ WRITE: Final = "checkpoint write"
 KINDS: Final = (STEP, VALUE, PAGE, WRITE)
 PAGE_SIZE: Final = 8
 """Items a page. Larger pages mean more to write at each step, smaller ones more names of pages in it."""
+MOST_SEEN: Final = 10_000
 DELTAS: Final = "counters_since_delta_snapshot"
 
 
@@ -65,6 +66,8 @@ class Thread:
     store: Store
     scope: Scope
     serde: SerializerProtocol
+    newest: dict[tuple[Scope, str], tuple[int, str]]
+    """The position and id of the newest step that was seen of each namespace, so that only later ones are read."""
 
     @staticmethod
     def names(store: Store, owner: Scope) -> Iterable[str]:
@@ -92,10 +95,21 @@ class Thread:
         """The step of that id, else the latest of the namespace."""
         if id:
             found = self.store.records.get(self.scope, [_id(STEP, namespace, id)])
-        else:
-            found = self.store.records.find(self.scope, kind=STEP, key=f"/{namespace}")
-        newest = max(found, key=lambda record: str(record.value["id"]), default=None)
-        return None if newest is None else self._step(newest)
+            return self._step(found[0]) if found else None
+        place, before = self.newest.get((self.scope, namespace), (1, ""))
+        found = self._later(namespace, place - 1)
+        if before not in (record.id for record in found):
+            found = self._later(namespace, 0)
+        if not found:
+            return None
+        newest = max(found, key=lambda record: str(record.value["id"]))
+        if len(self.newest) >= MOST_SEEN:
+            self.newest.clear()
+        self.newest[self.scope, namespace] = newest.position, newest.id
+        return self._step(newest)
+
+    def _later(self, namespace: str, position: int) -> list[Record]:
+        return self.store.records.find(self.scope, kind=STEP, key=f"/{namespace}", after=position)
 
     def steps(self) -> list[Step]:
         """All steps."""
