@@ -25,10 +25,7 @@ def write(text: str, name: str = "providers.yaml") -> None:
 
 
 def test_without_any_place_the_defaults_hold() -> None:
-    assert load().model_dump() == {
-        "context_budget": 8000, "conversation_window": None, "low_water": 0.7, "min_turns": 1, "min_messages": 2,
-        "counter": "estimate",
-    }  # fmt: skip
+    assert load() == Settings()
     assert load().limit == ("tokens", 8000)
 
 
@@ -84,7 +81,6 @@ def test_a_named_file_is_read_and_must_exist(folder: Path) -> None:
         ("context_budget: 1.5", "context_budget is 1.5"),
         ("context_budget: yes", "context_budget is True: yes or no"),
         ("context_budget: [1]", r"context_budget is \[1\]"),
-        ("context_budget:", "context_budget is None"),
         ("conversation_window: 0", "conversation_window is 0"),
         ("low_water: 1.1", "low_water is 1.1"),
         ("low_water: .nan", "low_water is nan"),
@@ -136,5 +132,5 @@ def test_a_dotenv_that_is_not_text_is_refused_by_name() -> None:
 
 def test_settings_can_not_be_changed() -> None:
     settings: Any = load()
-    with pytest.raises(ValueError, match="frozen"):
+    with pytest.raises(AttributeError):
         settings.min_turns = 9

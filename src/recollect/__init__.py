@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         RecollectError,
         StoreError,
     )
+    from recollect.flow.context import Context
     from recollect.flow.receipt import Entry, Receipt
     from recollect.flow.render import Rendered, parse, render
     from recollect.flow.turns import turns
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from recollect.flow.window import Window
     from recollect.layers.working import fit, reduce
     from recollect.memory import Memory, Session
+    from recollect.settings import Settings
     from recollect.store.values import Filter
     from recollect.tokens import Calibration, TokenCounter, count_messages, counter, estimate, recommended_budget
     from recollect.types import Hit, Image, Message, Opaque, Part, Recalled, Scope, Text, Thinking, ToolCall, ToolResult
@@ -34,6 +36,7 @@ __all__ = [
     "BudgetTooSmall",
     "Calibration",
     "ConfigError",
+    "Context",
     "Conversation",
     "ConversationMemory",
     "Entry",
@@ -54,6 +57,7 @@ __all__ = [
     "Rendered",
     "Scope",
     "Session",
+    "Settings",
     "StoreError",
     "Text",
     "Thinking",
@@ -84,6 +88,7 @@ _HOMES = {
         "RecollectError",
         "StoreError",
     ),
+    "flow.context": ("Context",),
     "flow.receipt": ("Entry", "Receipt"),
     "flow.render": ("Rendered", "parse", "render"),
     "flow.turns": ("turns",),
@@ -91,6 +96,7 @@ _HOMES = {
     "flow.window": ("Window",),
     "layers.working": ("fit", "reduce"),
     "memory": ("Memory", "Session"),
+    "settings": ("Settings",),
     "store.values": ("Filter",),
     "tokens": ("Calibration", "TokenCounter", "count_messages", "counter", "estimate", "recommended_budget"),
     "types": (

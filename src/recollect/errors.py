@@ -59,7 +59,7 @@ class BudgetTooSmall(RecollectError, ValueError):
 
     def _largest(self) -> str:
         """System messages, pinned turns, the newest messages and `min_turns` are what must stay; tools come on top."""
-        parts = [(e.shown, f"message {e.index} ({e.role}, {e.shown})") for e in self.ledger]
+        parts = [(entry.shown, entry.label) for entry in self.ledger]
         parts.append((self.overhead, f"tools and the reply ({self.overhead})"))
         return ", ".join(text for _, text in sorted(parts, key=lambda part: -part[0])[:3])
 

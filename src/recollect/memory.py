@@ -8,28 +8,34 @@ with Memory.open("memory.db") as memory:
 
 from __future__ import annotations
 
-import logging
-import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
 from recollect import embed, store
+from recollect.controller import Controller, Wanted
 from recollect.embed import Embedder
 from recollect.embed.cached import CachedEmbedder
-from recollect.errors import ConfigError, RecollectError
-from recollect.layers.embedding import JOB, Embedding
+from recollect.errors import ConfigError
+from recollect.flow.context import Context
+from recollect.flow.fence import without_memory
+from recollect.frozen import freeze_dict
+from recollect.layers import embedding
+from recollect.layers.background import Background
+from recollect.layers.embedding import Embedding
 from recollect.layers.episodic import MAX_QUERY, Asked, Episodic
+from recollect.layers.windows import always, stays
+from recollect.settings import Settings
 from recollect.store import ANY, Erased, Filter, Store
+from recollect.telemetry import OnAlert, Telemetry
 from recollect.tokens import TokenCounter, count_message, estimate
+from recollect.tokens import counter as open_counter
 from recollect.types import Message, Part, Recalled, Role, Scope, as_message, messages_only, with_zone
 
-log = logging.getLogger("recollect")
-
-POLL_SECONDS: Final = 2.0
-"""How often the background looks for work that another process left."""
+DEFAULTS: Final = Settings()
 
 
 class Memory:
@@ -42,14 +48,21 @@ class Memory:
         embedder: Embedder | None = None,
         former: Embedder | None = None,
         counter: TokenCounter = estimate,
+        settings: Settings = DEFAULTS,
+        on_alert: OnAlert | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self.store = kept_in
         self.counter = counter
+        self.settings = settings
         self.clock = clock
         self.embedder = CachedEmbedder(embedder) if embedder else None
-        self.episodic = Episodic(kept_in, counter, self.embedder, former)
-        self._background = _Background(Embedding(kept_in, embedder)) if embedder else None
+        self.episodic = Episodic(kept_in, counter, self.embedder, former, settings.episodic_min_score)
+        self.telemetry = Telemetry(on_alert)
+        self.controller = Controller(kept_in, counter, settings, self.episodic, self.telemetry)
+        self.jobs = [embedding.JOB] if embedder else []
+        learners = {embedding.JOB.kind: Embedding(kept_in, embedder).learn} if embedder else {}
+        self._background = Background(kept_in, learners) if learners else None
 
     @classmethod
     def open(
@@ -58,7 +71,8 @@ class Memory:
         *,
         embedder: str | Embedder | None = "auto",
         former: str | Embedder | None = None,
-        counter: TokenCounter = estimate,
+        counter: TokenCounter | str = estimate,
+        settings: Settings = DEFAULTS,
         index: str | None = None,
         durability: store.Durability = "full",
     ) -> Memory:
@@ -73,7 +87,8 @@ class Memory:
             url.parent.mkdir(parents=True, exist_ok=True)
         new, old = (embed.open(which) if isinstance(which, str) else which for which in (embedder, former))
         kept_in = store.open(str(url), index=index, durability=durability)
-        return cls(kept_in, embedder=new, former=old, counter=counter)
+        count = counter if callable(counter) else open_counter(counter)
+        return cls(kept_in, embedder=new, former=old, counter=count, settings=settings)
 
     def session(self, id: str, *, user: str, tenant: str = "default") -> Session:
         """One conversation of a user; it is there as soon as something is added to it."""
@@ -85,14 +100,14 @@ class Memory:
         before: int | None = None
         while self.embedder and (page := self.store.log.sessions(Scope(tenant), before=before)):
             for session in page:
-                self.store.jobs.enqueue(session.scope, [JOB])
+                self.store.jobs.enqueue(session.scope, [embedding.JOB])
             before = page[-1].position
         self.wake()
         return items
 
     def drain(self) -> int:
-        """Do all waiting background work now; how many vectors were made."""
-        return self._background.embedding.work() if self._background else 0
+        """Do all waiting background work now; how many things were learned."""
+        return self._background.drain() if self._background else 0
 
     def close(self) -> None:
         """Stop the background and close the store; work that waits is done after the next opening."""
@@ -125,11 +140,64 @@ class Session:
 
     def add_many(self, messages: Iterable[Message]) -> tuple[Message, ...]:
         """Keep a batch, whole or not at all. It is found by its words at once, by its meaning within seconds."""
-        memory, batch = self.memory, messages_only(messages)
+        memory = self.memory
+        batch = [said for message in messages_only(messages) if (said := without_memory(message))]
         tokens = [count_message(message, memory.counter) for message in batch]
-        entries = memory.store.log.append(self.scope, batch, tokens=tokens, jobs=[JOB] if memory.embedder else [])
+        with memory.store.transaction() if any(map(stays, batch)) else nullcontext():
+            entries = memory.store.log.append(self.scope, batch, tokens=tokens, jobs=memory.jobs)
+            memory.store.records.put(self.scope, always(entries))
         memory.wake()
+        memory.telemetry.count("recollect_messages_total", len(entries))
+        memory.controller.answered(self.scope, batch)
         return tuple(entry.message for entry in entries)
+
+    def add_turn(
+        self, user: str, assistant: str, *, score: float | None = None, metadata: Mapping[str, Any] | None = None
+    ) -> tuple[Message, ...]:
+        """Keep a question with its answer; `score` says how good the answer was, from 0 to 10."""
+        noted = {**(metadata or {}), **({} if score is None else {"score": score})}
+        return self.add_many(
+            [Message("user", user), Message("assistant", assistant, metadata=freeze_dict(noted, "metadata"))]
+        )
+
+    def context(
+        self,
+        question: str | Message | None = None,
+        budget: int | None = None,
+        *,
+        system: str | None = None,
+        at: datetime | None = None,
+        tools: Sequence[Mapping[str, Any]] = (),
+    ) -> Context:
+        """The best prompt for a question within `budget` tokens: the newest turns, what memory recalls, the question.
+
+        Nothing is kept by it: `add` the question and the answer. Without a question it is for the last user message
+        that was added, as in an agent's loop; tool calls and results after it stay after it. `system` comes first;
+        `tools` are the schemas that go along with the request. Raises BudgetTooSmall where what must stay does not
+        fit.
+        """
+        return self.memory.controller.context(self.scope, self._wanted(question, budget, system, at, tools))
+
+    def replay(self, at: int, budget: int | None = None, *, system: str | None = None) -> Context:
+        """The context as it was built for the user message with that number, from what was kept until then."""
+        return self.memory.controller.replay(self.scope, self._wanted(None, budget, system, None, ()), at)
+
+    def _wanted(
+        self,
+        question: str | Message | None,
+        budget: int | None,
+        system: str | None,
+        at: datetime | None,
+        tools: Sequence[Mapping[str, Any]],
+    ) -> Wanted:
+        memory = self.memory
+        tokens = memory.settings.budget if budget is None else budget
+        if not isinstance(tokens, int) or isinstance(tokens, bool) or tokens <= 0:
+            raise ConfigError(f"budget is {budget!r}; it must be a whole number of tokens above 0")
+        asked = Message("user", question) if isinstance(question, str) else question
+        if not (asked is None or (isinstance(asked, Message) and asked.role == "user")):
+            raise ConfigError("a question is text or a user's Message")
+        return Wanted(asked, with_zone(at) if at else memory.clock(), tokens, system, tools)
 
     def history(self, limit: int | None = None, before: int | None = None) -> tuple[Message, ...]:
         """The last `limit` messages (all without one) in order; `before` is the number of a message, from 1."""
@@ -186,7 +254,7 @@ class Session:
     def forget(self, ids: Sequence[str] | None = None) -> Erased:
         """Erase these messages, or the whole session, for good: text, index and all that was learned from them."""
         erased = self.memory.store.log.erase(self.scope, ids)
-        self.memory.episodic.forget(self.scope)
+        self.memory.controller.forget(self.scope)
         return erased
 
 
@@ -194,30 +262,3 @@ def _not_negative(**numbers: int | None) -> None:
     for name, number in numbers.items():
         if number is not None and number < 0:
             raise ConfigError(f"{name} is {number}; it can't be negative")
-
-
-class _Background:
-    """A thread that works off the queue whenever there is something in it."""
-
-    def __init__(self, embedding: Embedding) -> None:
-        self.embedding = embedding
-        self._work, self._stop = threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._run, name="recollect", daemon=True)
-        self._thread.start()
-
-    def wake(self) -> None:
-        self._work.set()
-
-    def stop(self) -> None:
-        self._stop.set()
-        self._work.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._stop.is_set():
-            try:
-                self.embedding.work(self._stop)
-            except RecollectError as error:
-                log.warning("background work stopped and will be tried again: %s", error)
-            self._work.wait(POLL_SECONDS)
-            self._work.clear()

@@ -14,13 +14,13 @@ from typing import Final
 
 from recollect.embed import Embedder
 from recollect.errors import ModelError
-from recollect.flow.pack import Moment, distinct, one_by_one, pack
+from recollect.flow.pack import Moment, day_line, distinct, of_sessions, one_by_one, pack, turn_line
 from recollect.flow.rank import Numbers, Question, aligned, best_first, score
-from recollect.flow.when import periods
+from recollect.flow.when import ago, periods
 from recollect.layers.columns import Columns, day_of, speaker_of
 from recollect.store import ANY, MESSAGE, Entry, Filter, Item, Store
 from recollect.store.words import COMMON, query_words, words
-from recollect.types import Recalled, Scope
+from recollect.types import Candidate, Hit, Recalled, Scope
 
 log = logging.getLogger("recollect")
 
@@ -32,6 +32,8 @@ MAX_QUERY: Final = 4_000
 FETCH: Final = 16
 """How many turns are read from the log at first; each further time it is twice as many."""
 KEPT_SCOPES: Final = 64
+NEAR_MISSES: Final = 3
+"""How many turns that just missed a context are told on its receipt."""
 MIN_SCORE: Final = 7.0
 """An answer that was scored lower than this is not recalled; one without a score is."""
 
@@ -74,6 +76,8 @@ class Episodic:
     count: Callable[[str], int]
     embedder: Embedder | None = None
     former: Embedder | None = None
+    min_score: float = MIN_SCORE
+    floor: float = 0.0
     _kept: OrderedDict[Scope, Columns] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -88,6 +92,27 @@ class Episodic:
         """The `k` best turns, a hit each."""
         ranking = self._rank(asked)
         return Recalled(one_by_one(islice(distinct(self._read(asked, ranking)), k)), ranking.relevance)
+
+    def offer(self, asked: Asked, without: frozenset[str], k: int | None) -> Callable[[int], list[Candidate]]:
+        """What a context gets of the turns that answer the question, but for those `without`, by the tokens there are.
+
+        They come as up to `k` conversations, each under its dates; those that are next in rank come marked as out.
+        """
+        ranking = self._rank(asked)
+        relevant = self._read(asked, ranking) if ranking.relevance > self.floor else iter(())
+        moments = _Kept(moment for moment in distinct(relevant) if moment.id not in without)
+        matter, today = set(query_words(asked.text)), date.fromordinal(day_of(asked.at))
+
+        def day(at: datetime) -> str:
+            return f"{day_line(at)} ({ago(date.fromordinal(day_of(at)), today)})"
+
+        def within(tokens: int) -> list[Candidate]:
+            hits = pack(of_sessions(moments, k), tokens, self.count, words, matter, day)
+            taken = {id for hit in hits for id in hit.message_ids}
+            left = [moment for moment in moments.read if moment.id not in taken]
+            return [*map(_candidate, hits), *map(_missed, left[:NEAR_MISSES])]
+
+        return within
 
     def forget(self, scope: Scope) -> None:
         """Drop what is kept in memory of a scope whose messages were erased."""
@@ -121,7 +146,7 @@ class Episodic:
             entries = self.store.log.get(asked.within, [ranking.ids[n][1] for n in places])
             by_id = {(entry.scope.session, entry.message.id): entry for entry in entries}
             for n in places:
-                if (entry := by_id.get(ranking.ids[n])) and _passes(entry, asked.where):
+                if (entry := by_id.get(ranking.ids[n])) and _passes(entry, asked.where, self.min_score):
                     yield _moment(entry, float(ranking.scores[n]))
 
     def _question(self, columns: Columns, asked: Asked) -> Question:
@@ -176,10 +201,10 @@ def _relevance(question: Question, turns: int) -> float:
     return max(held) / len(question.postings)
 
 
-def _passes(entry: Entry, where: Filter) -> bool:
+def _passes(entry: Entry, where: Filter, min_score: float) -> bool:
     message = entry.message
     given = message.metadata.get("score")
-    if isinstance(given, (int, float)) and given < MIN_SCORE:
+    if isinstance(given, (int, float)) and given < min_score:
         return False
     return where is ANY or where.passes(
         Item(MESSAGE, message.id, at=message.at, role=message.role, metadata=message.metadata, position=entry.position)
@@ -190,6 +215,29 @@ def _moment(entry: Entry, points: float) -> Moment:
     message = entry.message
     at = message.at or datetime.fromtimestamp(0, UTC)
     return Moment(message.id, entry.scope.session or "", entry.seq, at, speaker_of(message), message.text, points)
+
+
+@dataclass(slots=True)
+class _Kept:
+    """Moments that can be gone through again; `read` are those that were reached so far."""
+
+    source: Iterator[Moment]
+    read: list[Moment] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[Moment]:
+        yield from self.read
+        for moment in self.source:
+            self.read.append(moment)
+            yield moment
+
+
+def _candidate(hit: Hit) -> Candidate:
+    return Candidate("episodic", hit.text, hit.score, f"conversation {hit.session}", hit.message_ids, hit.at)
+
+
+def _missed(moment: Moment) -> Candidate:
+    origin = f"conversation {moment.session}"
+    return Candidate("episodic", turn_line(moment), moment.score, origin, (moment.id,), moment.at, "lower in rank")
 
 
 def _named(question: str, speakers: dict[str, int]) -> list[str]:

@@ -1,0 +1,58 @@
+"""What a rule finds in a clause."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+
+from recollect.flow.facts.prose import Clause
+from recollect.types import FactType
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Something a user said of himself: `text[span[0]:span[1]]` says it.
+
+    `ended` means that it no longer holds: with a value that one, without whatever was known under the key. `valid_from`
+    is when it began, where that was said; `valid_to` the end of the day something is due, or of a mood.
+    """
+
+    type: FactType
+    key: str
+    value: str
+    confidence: float
+    span: tuple[int, int]
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    ended: bool = False
+
+
+def found(
+    clause: Clause,
+    type: FactType,
+    key: str,
+    value: str,
+    end: int,
+    confidence: float = 0.9,
+    *,
+    start: int = 0,
+    valid_from: date | None = None,
+    due: date | None = None,
+    ended: bool = False,
+) -> Found:
+    """What a clause says between the places `start` and `end` in it."""
+    start = clause.offset + max(start, 2 * clause.elided)
+    return Found(
+        type,
+        key,
+        value,
+        confidence,
+        (start, clause.offset + end),
+        _midnight(valid_from, clause.at),
+        _midnight(due + timedelta(days=1), clause.at) if due and due < date.max else None,
+        ended,
+    )
+
+
+def _midnight(day: date | None, at: datetime) -> datetime | None:
+    return datetime.combine(day, time(), at.tzinfo) if day else None
