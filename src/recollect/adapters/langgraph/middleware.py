@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from langchain.agents.middleware.types import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.config import get_config
 
-from recollect.adapters.history import BUDGET, History, Sent
+from recollect.adapters.history import History, Sent
 from recollect.adapters.langgraph.messages import changed, from_langchain, to_langchain
 from recollect.errors import ConfigError
 from recollect.memory import Memory
 
 if TYPE_CHECKING:
     from langchain_core.messages import AnyMessage
+
+KEPT_HISTORIES: Final = 256
 
 
 class RecollectMiddleware(AgentMiddleware[Any, Any, Any]):
@@ -34,12 +38,13 @@ class RecollectMiddleware(AgentMiddleware[Any, Any, Any]):
         user: str,
         session: str | None = None,
         tenant: str = "default",
-        budget: int = BUDGET,
+        budget: int | None = None,
     ) -> None:
         super().__init__()
         self.memory, self.user, self.tenant, self.session = memory, user, tenant, session
         self.budget = budget
-        self._histories: dict[str, History] = {}
+        self._histories: OrderedDict[str, History] = OrderedDict()
+        self._lock = threading.Lock()
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -66,10 +71,13 @@ class RecollectMiddleware(AgentMiddleware[Any, Any, Any]):
                 "the run has no thread, and the middleware no session: pass "
                 "config={'configurable': {'thread_id': 'a name'}}, or RecollectMiddleware(…, session='a name')"
             )
-        if str(name) not in self._histories:
-            session = self.memory.session(str(name), user=self.user, tenant=self.tenant)
-            self._histories[str(name)] = History(session, self.budget, whole=self.session is None)
-        return self._histories[str(name)]
+        session = self.memory.session(str(name), user=self.user, tenant=self.tenant)
+        with self._lock:
+            history = self._histories.setdefault(str(name), History(session, self.budget, whole=self.session is None))
+            self._histories.move_to_end(str(name))
+            while len(self._histories) > KEPT_HISTORIES:
+                self._histories.popitem(last=False)
+        return history
 
 
 def _fitted(history: History, request: ModelRequest[Any]) -> ModelRequest[Any]:
