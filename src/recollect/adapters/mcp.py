@@ -25,7 +25,7 @@ try:
     from mcp.server.mcpserver import MCPServer
     from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
     from mcp.server.mcpserver.resources import ResourceSecurity
-    from pydantic import Field
+    from pydantic import BaseModel, Field
 except ImportError as error:
     raise MissingExtra(error.name or "mcp", "mcp", "an MCP server") from error
 
@@ -50,8 +50,7 @@ Words = Annotated[str, Field(min_length=1, max_length=100_000)]
 Named = Annotated[str | None, Field(description="a conversation by name; without one, that of this server")]
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(BaseModel):
     """Something said earlier: the words under their date, how well they match, and where they are from."""
 
     text: str
@@ -61,8 +60,7 @@ class Found:
     message_ids: list[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(BaseModel):
     """Something the user said about who they are, like or plan."""
 
     type: str
@@ -73,8 +71,7 @@ class Known:
     message_ids: list[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(BaseModel):
     """A prompt that keeps its budget, as OpenAI-shaped messages, and how many tokens it has."""
 
     messages: list[dict[str, Any]]
@@ -83,16 +80,14 @@ class Prompt:
     left_out: int
 
 
-@dataclass(frozen=True, slots=True)
-class Added:
+class Added(BaseModel):
     """What was kept, and the id to erase it by."""
 
     id: str
     session: str
 
 
-@dataclass(frozen=True, slots=True)
-class Erasure:
+class Erasure(BaseModel):
     """How many messages are gone, and how many things that were learned from them."""
 
     messages: int
@@ -175,7 +170,7 @@ class Tools:
         erased = self.open(session).forget(message_ids)
         if not erased.messages:
             raise NotFound(
-                f"no such messages in the conversation {session!r}; search_memory gives ids and conversations"
+                f"no such messages in conversation {session!r}; search_memory tells ids and conversations"
             )
         return Erasure(messages=erased.messages, learned=erased.records + erased.items)
 
