@@ -149,7 +149,9 @@ class History:
 
 
 def _sent(message: Message, line: Sent | None) -> Sent:
-    """The message as it is sent, and whether that is as it was given."""
+    """The message as it is sent: as it was given, where it is not changed."""
     if line is None or line.place is None:
         return Sent(message, None)
-    return Sent(message, line.place, (message.role, message.text) != (line.message.role, line.message.text))
+    if (message.role, message.text) == (line.message.role, line.message.text):
+        return line
+    return Sent(message, line.place, changed=True)
