@@ -205,7 +205,7 @@ def test_it_is_not_served_to_others_without_a_token(memory: Memory) -> None:
     with pytest.raises(ConfigError, match="token"):
         serve(memory, user="ada", transport="http", host="0.0.0.0")
     with pytest.raises(ConfigError, match="'stdio' or 'http'"):
-        serve(memory, user="ada", transport="pigeon")  # type: ignore[arg-type]
+        serve(memory, user="ada", transport="pigeon")
     with pytest.raises(ConfigError, match="user"):
         server(memory, user="")
 

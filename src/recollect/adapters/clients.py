@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping
 from functools import wraps
 from typing import Any, Final, TypeVar
 
@@ -23,6 +23,9 @@ SHAPES: Final = {"/chat/completions": "openai", "/responses": "openai-responses"
 """The shape of what is posted, by the address it is posted to."""
 ELSEWHERE: Final = ("previous_response_id", "conversation")
 """Fields of a request whose conversation the provider itself keeps."""
+
+NOT_GIVEN: Final = ("NotGiven", "Omit")
+"""The types that stand in a request for what the caller left out."""
 
 
 def remember(
@@ -52,7 +55,7 @@ def _plain(post: Callable[..., Any], history: History) -> Callable[..., Any]:
         response = post(path, **{**request, "body": _fitted(history, request["body"], shape)})
         answer, result = ANSWERS[shape](), _read(response)
         if hasattr(result, "_iterator"):
-            result._iterator = _watched(result._iterator, answer, history)
+            _watch(result, _watched(result._iterator, answer, history))
         elif result is not None:
             history.keep(*answer.whole(result))
         return response
@@ -70,7 +73,7 @@ def _awaited(post: Callable[..., Any], history: History) -> Callable[..., Any]:
         response = await post(path, **{**request, "body": body})
         answer, result = ANSWERS[shape](), _read(response)
         if hasattr(result, "_iterator"):
-            result._iterator = _watched_async(result._iterator, answer, history)
+            _watch_async(result, _watched_async(result._iterator, answer, history))
         elif result is not None:
             await asyncio.to_thread(history.keep, *answer.whole(result))
         return response
@@ -97,7 +100,8 @@ def _plain_json(value: Any) -> Any:
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json", exclude_unset=True, by_alias=True)
     if isinstance(value, Mapping):
-        return {name: _plain_json(inner) for name, inner in value.items()}
+        given = {name: inner for name, inner in value.items() if type(inner).__name__ not in NOT_GIVEN}
+        return {name: _plain_json(inner) for name, inner in given.items()}
     return [_plain_json(inner) for inner in value] if isinstance(value, (list, tuple)) else value
 
 
@@ -108,7 +112,28 @@ def _read(response: Any) -> Any:
     return response if hasattr(response, "model_dump") or hasattr(response, "_iterator") else None
 
 
-def _watched(events: Iterator[Any], answer: Answer, history: History) -> Iterator[Any]:
+def _watch(stream: Any, events: Generator[Any, None, None]) -> None:
+    """Let the stream go on by these events; a stream that is closed ends them."""
+    close = stream.close
+
+    def closed() -> None:
+        close()
+        events.close()
+
+    stream._iterator, stream.close = events, closed
+
+
+def _watch_async(stream: Any, events: AsyncGenerator[Any, None]) -> None:
+    close = stream.close
+
+    async def closed() -> None:
+        await close()
+        await events.aclose()
+
+    stream._iterator, stream.close = events, closed
+
+
+def _watched(events: Iterator[Any], answer: Answer, history: History) -> Generator[Any, None, None]:
     """The events as they come; what they say is kept at their end, or as far as they came."""
     try:
         for event in events:
@@ -118,7 +143,7 @@ def _watched(events: Iterator[Any], answer: Answer, history: History) -> Iterato
         history.keep(*answer.said())
 
 
-async def _watched_async(events: AsyncIterator[Any], answer: Answer, history: History) -> AsyncIterator[Any]:
+async def _watched_async(events: AsyncIterator[Any], answer: Answer, history: History) -> AsyncGenerator[Any, None]:
     try:
         async for event in events:
             answer.add(event)
