@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from recollect.aio import AsyncMemory
     from recollect.conversation import Conversation, ConversationMemory
     from recollect.errors import (
         BudgetTooSmall,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from recollect.types import Hit, Image, Message, Opaque, Part, Recalled, Scope, Text, Thinking, ToolCall, ToolResult
 
 __all__ = [
+    "AsyncMemory",
     "BudgetTooSmall",
     "Calibration",
     "ConfigError",
@@ -78,6 +80,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "aio": ("AsyncMemory",),
     "conversation": ("Conversation", "ConversationMemory"),
     "errors": (
         "BudgetTooSmall",

@@ -60,32 +60,32 @@ def _scope(item: Imported, user: str | None, tenant: str) -> Scope:
 
 
 def _kept(memory: Memory, item: Imported, scope: Scope, done: Backfilled, touched: set[Scope]) -> Backfilled:
-    messages = facts = 0
-    try:
-        messages = _messages(memory, item, scope)
-        facts = _facts(memory, item.notes, scope)
-    except Conflict as error:
-        done = replace(done, skipped=(*done.skipped, Skipped(f"session {item.session}", str(error))))
-    new = scope not in touched and messages > 0
+    messages, skipped = _messages(memory, item, scope)
+    facts = _facts(memory, item.notes, scope)
+    new = messages > 0 and scope not in touched
     if new:
         touched.add(scope)
-    return replace(
-        done,
-        sessions=done.sessions + new,
-        messages=done.messages + messages,
-        facts=done.facts + facts,
-        known=done.known + len(item.messages) + len(item.notes) - messages - facts,
+    return Backfilled(
+        done.sessions + new,
+        done.messages + messages,
+        done.facts + facts,
+        done.known + len(item.messages) + len(item.notes) - messages - facts,
+        (*done.skipped, *skipped),
     )
 
 
-def _messages(memory: Memory, item: Imported, scope: Scope) -> int:
-    chat, new = memory.session(item.session, user=scope.user or "", tenant=scope.tenant), 0
+def _messages(memory: Memory, item: Imported, scope: Scope) -> tuple[int, list[Skipped]]:
+    """How many messages are new, and the batches that were not kept because what is there says otherwise."""
+    chat = memory.session(item.session, user=scope.user or "", tenant=scope.tenant)
+    new, skipped = 0, []
     for start in range(0, len(item.messages), BATCH):
         batch = item.messages[start : start + BATCH]
         known = {entry.message.id for entry in memory.store.log.get(scope, [message.id for message in batch])}
-        if len(known) < len(batch):
+        try:
             new += sum(message.id not in known for message in chat.add_many(batch))
-    return new
+        except Conflict as error:
+            skipped.append(Skipped(f"session {item.session}, messages from {start}", str(error)))
+    return new, skipped
 
 
 def _facts(memory: Memory, notes: Iterable[Note], scope: Scope) -> int:

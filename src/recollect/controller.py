@@ -15,7 +15,8 @@ from recollect.errors import BudgetTooSmall, ConfigError, NotFound
 from recollect.flow.assemble import Counts, Offer, assemble
 from recollect.flow.context import Context, Line
 from recollect.flow.window import Limits
-from recollect.layers.episodic import MAX_QUERY, Asked, Episodic
+from recollect.layers.all import Layers
+from recollect.layers.episodic import MAX_QUERY, Asked
 from recollect.layers.watch import Watch
 from recollect.layers.windows import View, Windows
 from recollect.settings import Settings
@@ -47,7 +48,7 @@ class Controller:
     store: Store
     count: TokenCounter
     settings: Settings
-    episodic: Episodic
+    layers: Layers
     telemetry: Telemetry
     windows: Windows = field(init=False)
     _watch: Watch = field(init=False)
@@ -56,7 +57,8 @@ class Controller:
 
     def __post_init__(self) -> None:
         self.windows = Windows(self.store, partial(count_message, count=self.count))
-        self._watch = Watch(self.telemetry, self.settings)
+        facts = self.layers.semantic
+        self._watch = Watch(self.telemetry, self.settings, lambda: (facts.hits, facts.misses))
 
     def context(self, scope: Scope, wanted: Wanted) -> Context:
         """The context for a session as it is now."""
@@ -99,7 +101,7 @@ class Controller:
 
     def forget(self, scope: Scope) -> None:
         """Drop what is kept in memory of a scope whose messages were erased or changed."""
-        self.episodic.forget(scope)
+        self.layers.forget(scope)
         self.windows.forget(scope)
         with self._lock:
             self._settled.clear()
@@ -167,10 +169,23 @@ class Controller:
         """What every layer offers for the question, as of a position of the store where one is given."""
         if question is None or not question.text.strip():
             return {}
-        settings, text = self.settings, question.text[:MAX_QUERY]
+        settings, layers, text = self.settings, self.layers, question.text[:MAX_QUERY]
         asked = Asked(text, at, scope.owner, Filter(as_of=as_of), settings.episodic_recency_weight)
         without = frozenset(message.id for message in view.shown.messages if message.id)
-        return {"episodic": self.episodic.offer(asked, without, settings.episodic_top_k)}
+        known = [_unless_shown(fact, without) for fact in layers.semantic.offer(scope, text, at, as_of)]
+        return {
+            "profile": [fact for fact in known if fact.section == "profile"],
+            "facts": [fact for fact in known if fact.section == "facts"],
+            "hints": layers.procedural.offer(scope.owner, as_of),
+            "summary": layers.summary.offer(scope, view.first, as_of),
+            "documents": layers.documents.offer(scope, text, as_of=as_of),
+            "episodic": layers.episodic.offer(asked, without, settings.episodic_top_k),
+            "tools": layers.tools.offer(scope, text, at, as_of=as_of),
+        }
+
+
+def _unless_shown(fact: Candidate, shown: frozenset[str]) -> Candidate:
+    return replace(fact, out="in the conversation") if not fact.out and shown.intersection(fact.sources) else fact
 
 
 def _last_asked(view: View) -> Message | None:

@@ -19,21 +19,39 @@ from recollect import embed, store
 from recollect.controller import Controller, Wanted
 from recollect.embed import Embedder
 from recollect.embed.cached import CachedEmbedder
+from recollect.embed.rerank import Reranker
 from recollect.errors import ConfigError
 from recollect.flow.context import Context
 from recollect.flow.fence import without_memory
 from recollect.frozen import freeze_dict
-from recollect.layers import embedding
+from recollect.layers import embedding, summary
+from recollect.layers.all import Layers
 from recollect.layers.background import Background
+from recollect.layers.documents import Documents, Listed, Passages
 from recollect.layers.embedding import Embedding
-from recollect.layers.episodic import MAX_QUERY, Asked, Episodic
+from recollect.layers.episodic import MAX_QUERY, Asked
+from recollect.layers.tools import Search, Tools
 from recollect.layers.windows import always, stays
 from recollect.settings import Settings
 from recollect.store import ANY, Erased, Filter, Store
 from recollect.telemetry import OnAlert, Telemetry
 from recollect.tokens import TokenCounter, count_message, estimate
 from recollect.tokens import counter as open_counter
-from recollect.types import Message, Part, Recalled, Role, Scope, as_message, messages_only, with_zone
+from recollect.types import (
+    Document,
+    Excerpt,
+    Fact,
+    FactType,
+    Message,
+    Part,
+    Patterns,
+    Recalled,
+    Role,
+    Scope,
+    as_message,
+    messages_only,
+    with_zone,
+)
 
 DEFAULTS: Final = Settings()
 
@@ -49,6 +67,9 @@ class Memory:
         former: Embedder | None = None,
         counter: TokenCounter = estimate,
         settings: Settings = DEFAULTS,
+        layers: Layers | None = None,
+        reranker: Reranker | None = None,
+        search: Search | None = None,
         on_alert: OnAlert | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -56,13 +77,19 @@ class Memory:
         self.counter = counter
         self.settings = settings
         self.clock = clock
-        self.embedder = CachedEmbedder(embedder) if embedder else None
-        self.episodic = Episodic(kept_in, counter, self.embedder, former, settings.episodic_min_score)
         self.telemetry = Telemetry(on_alert)
-        self.controller = Controller(kept_in, counter, settings, self.episodic, self.telemetry)
-        self.jobs = [embedding.JOB] if embedder else []
-        learners = {embedding.JOB.kind: Embedding(kept_in, embedder).learn} if embedder else {}
-        self._background = Background(kept_in, learners) if learners else None
+        self.embedder = CachedEmbedder(embedder) if embedder else None
+        self.layers = layers or Layers.of(
+            kept_in, counter, settings, embedder=self.embedder, former=former, reranker=reranker, search=search
+        )
+        self.controller = Controller(kept_in, counter, settings, self.layers, self.telemetry)
+        self.jobs = self.layers.jobs(settings)
+        learners = self.layers.learners
+        if embedder:
+            self.jobs = [embedding.JOB, *self.jobs]
+            learners[embedding.JOB.kind] = Embedding(kept_in, embedder).learn
+        self._background = Background(kept_in, learners, self.telemetry)
+        self._fresh: set[Scope] = set()
 
     @classmethod
     def open(
@@ -75,12 +102,15 @@ class Memory:
         settings: Settings = DEFAULTS,
         index: str | None = None,
         durability: store.Durability = "full",
+        search: Search | None = None,
+        on_alert: OnAlert | None = None,
     ) -> Memory:
         """The memory in a file (or at a `postgresql://` address); without one, `memory.db` in the data folder.
 
         `embedder` is one, its name as `embed.open` takes it, or None to go by keywords alone; `auto` is the local
         model where it was pulled. After a change of model, `former` is the one used before: its vectors serve until
         `reindex` has given every message one of the new model. `index` names Chroma as the place for vectors.
+        `search` is a web search that is asked when a question is about what is new; `on_alert` gets every alert.
         """
         if url is None:
             url = embed.models.data_dir() / "memory.db"
@@ -88,7 +118,9 @@ class Memory:
         new, old = (embed.open(which) if isinstance(which, str) else which for which in (embedder, former))
         kept_in = store.open(str(url), index=index, durability=durability)
         count = counter if callable(counter) else open_counter(counter)
-        return cls(kept_in, embedder=new, former=old, counter=count, settings=settings)
+        return cls(
+            kept_in, embedder=new, former=old, counter=count, settings=settings, search=search, on_alert=on_alert
+        )
 
     def session(self, id: str, *, user: str, tenant: str = "default") -> Session:
         """One conversation of a user; it is there as soon as something is added to it."""
@@ -106,13 +138,22 @@ class Memory:
         return items
 
     def drain(self) -> int:
-        """Do all waiting background work now; how many things were learned."""
-        return self._background.drain() if self._background else 0
+        """Do all background work now, also what would wait for more to be said; how many things were learned."""
+        learned = self._background.drain()
+        while self._fresh:
+            scope = self._fresh.pop()
+            learned += self.layers.semantic.catch_up(scope) + self.layers.summary.catch_up(scope)
+        return learned
+
+    def stats(self) -> dict[str, float]:
+        """Every metric of this process by its name, as `recollect.telemetry` lists them."""
+        semantic = self.layers.semantic
+        found = self.telemetry.snapshot()
+        return {**found, "recollect_cache_hits_total": semantic.hits, "recollect_cache_misses_total": semantic.misses}
 
     def close(self) -> None:
         """Stop the background and close the store; work that waits is done after the next opening."""
-        if self._background:
-            self._background.stop()
+        self._background.stop()
         self.store.close()
 
     def __enter__(self) -> Self:
@@ -123,8 +164,60 @@ class Memory:
 
     def wake(self) -> None:
         """Let the background see that there is work."""
-        if self._background:
-            self._background.wake()
+        self._background.wake()
+
+    def added(self, scope: Scope, messages: int) -> None:
+        """Take note that a session has new messages."""
+        self._fresh.add(scope)
+        self.wake()
+        self.telemetry.count("recollect_messages_total", messages)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentsOf:
+    """A user's documents."""
+
+    layer: Documents
+    scope: Scope
+    wake: Callable[[], None]
+
+    def add(
+        self,
+        source: Path | str,
+        *,
+        name: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        at: datetime | None = None,
+    ) -> Document:
+        """The document of a file (by its Path) or a text, now found; one of the same name is replaced."""
+        document = self.layer.add(self.scope, source, name=name, metadata=metadata, at=at)
+        self.wake()
+        return document
+
+    def list(self) -> Listed:
+        """The user's documents by name."""
+        return self.layer.list(self.scope)
+
+    def search(self, question: str, k: int | None = None) -> Passages:
+        """The `k` best passages that are near enough to the question, best first."""
+        return self.layer.search(self.scope, question, k)
+
+    def remove(self, name: str) -> Document:
+        """The document that is gone for good. Raises NotFound."""
+        return self.layer.remove(self.scope, name)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsOf:
+    """What tools and searches brought into a session."""
+
+    layer: Tools
+    scope: Scope
+    clock: Callable[[], datetime]
+
+    def add(self, excerpt: str, source: str, at: datetime | None = None) -> Excerpt:
+        """The excerpt as kept until it expires; `source` says where it is from."""
+        return self.layer.add(self.scope, excerpt, source, with_zone(at) if at else self.clock())
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +227,13 @@ class Session:
     memory: Memory
     scope: Scope
 
-    def add(self, message: Message | Role, content: str | Sequence[Part] = "", **fields: Any) -> Message:
-        """Keep a message, given whole or by role and content; returns it with its id and times set."""
-        return self.add_many([as_message(message, content, fields)])[0]
+    def add(self, /, message: Message | Role, content: str | Sequence[Part] = "", **fields: Any) -> Message:
+        """Keep a message, given whole or by role and content; returns it with its id and times set.
+
+        Memory that stands in it, because it was sent to a model, is not kept again.
+        """
+        given = as_message(message, content, fields)
+        return next(iter(self.add_many([given])), given)
 
     def add_many(self, messages: Iterable[Message]) -> tuple[Message, ...]:
         """Keep a batch, whole or not at all. It is found by its words at once, by its meaning within seconds."""
@@ -146,8 +243,7 @@ class Session:
         with memory.store.transaction() if any(map(stays, batch)) else nullcontext():
             entries = memory.store.log.append(self.scope, batch, tokens=tokens, jobs=memory.jobs)
             memory.store.records.put(self.scope, always(entries))
-        memory.wake()
-        memory.telemetry.count("recollect_messages_total", len(entries))
+        memory.added(self.scope, len(entries))
         memory.controller.answered(self.scope, batch)
         return tuple(entry.message for entry in entries)
 
@@ -223,7 +319,7 @@ class Session:
         narrows it by time, role and metadata. `recency` is what a turn of today gains over an old one.
         """
         _not_negative(budget=budget, k=k)
-        return self.memory.episodic.recall(self._asked(question, at, scope, where, recency), budget, k)
+        return self.memory.layers.episodic.recall(self._asked(question, at, scope, where, recency), budget, k)
 
     def search(
         self,
@@ -237,7 +333,7 @@ class Session:
     ) -> Recalled:
         """The `k` best turns, one a hit, best first: `recall` without a budget."""
         _not_negative(k=k)
-        return self.memory.episodic.search(self._asked(question, at, scope, where, recency), k)
+        return self.memory.layers.episodic.search(self._asked(question, at, scope, where, recency), k)
 
     def _asked(self, question: str, at: datetime | None, scope: str, where: Filter, recency: float) -> Asked:
         if not isinstance(question, str):
@@ -251,10 +347,49 @@ class Session:
             raise ConfigError(f"scope is {scope!r}; use 'user' for all sessions or 'session' for this one")
         return self.scope if scope == "session" else self.scope.owner
 
+    @property
+    def documents(self) -> DocumentsOf:
+        """The user's documents: `add` a path or a text, `list`, `search`, `remove`."""
+        return DocumentsOf(self.memory.layers.documents, self.scope.owner, self.memory.wake)
+
+    @property
+    def tools(self) -> ToolsOf:
+        """What tools said in this session: `add` an excerpt with its source."""
+        return ToolsOf(self.memory.layers.tools, self.scope, self.memory.clock)
+
+    def facts(self, as_of: datetime | None = None) -> list[Fact]:
+        """What the user said of himself, up to this moment or as it was known at an earlier one."""
+        self.memory.layers.semantic.catch_up(self.scope)
+        return self.memory.layers.semantic.facts(self.scope.owner, as_of)
+
+    def remember(self, key: str, value: str | None, type: FactType = "user_profile") -> Fact | None:
+        """The fact as known from now on, in place of what was known under that key; None ends it."""
+        return self.memory.layers.semantic.remember(
+            self.scope.owner, type, key, value, self.memory.clock(), self.scope.session or ""
+        )
+
+    def patterns(self) -> Patterns:
+        """How the user talks with the assistant, counted over everything said so far."""
+        return self.memory.layers.procedural.patterns(self.scope.owner)
+
+    def summary(self) -> str:
+        """What was said in this session, in a few hundred tokens of its own sentences."""
+        return self.memory.layers.summary.text(self.scope)
+
+    def stats(self) -> store.Session | None:
+        """The session at a glance; None where nothing was said yet."""
+        return next(iter(self.memory.store.log.sessions(self.scope, limit=1)), None)
+
     def forget(self, ids: Sequence[str] | None = None) -> Erased:
         """Erase these messages, or the whole session, for good: text, index and all that was learned from them."""
-        erased = self.memory.store.log.erase(self.scope, ids)
-        self.memory.controller.forget(self.scope)
+        memory = self.memory
+        with memory.store.transaction() if ids is not None else nullcontext():
+            if ids is not None:
+                memory.layers.summary.forget(self.scope, ids)
+                memory.store.jobs.enqueue(self.scope, [summary.JOB])
+            erased = memory.store.log.erase(self.scope, ids)
+        memory.controller.forget(self.scope)
+        memory.wake()
         return erased
 
 

@@ -43,7 +43,9 @@ class Settings:
         "tail-first", "memory after the conversation (tail-first) or before it (memory-first)"
     )
     reply_tokens: int = _knob(0, "tokens of the budget kept free for the reply", ge=0)
-    system_tokens: int | None = _knob(1_000, "most tokens of the system text given to a context", ge=0)
+    system_tokens: int | None = _knob(
+        None, "most tokens of the system text given to a context; a longer one is refused", ge=0
+    )
     profile_tokens: int | None = _knob(2_000, "most tokens of what the user is", ge=0)
     facts_tokens: int | None = _knob(200, "most tokens of facts", ge=0)
     hints_tokens: int | None = _knob(100, "most tokens of habits", ge=0)

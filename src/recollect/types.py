@@ -370,6 +370,49 @@ class Candidate:
     out: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document that can be quoted: its name, how many chunks and tokens it has, and when it was last added."""
+
+    name: str
+    chunks: int
+    tokens: int
+    at: datetime | None = None
+    hash: str = ""
+    metadata: FrozenDict = EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A part of a document that was found, the headings above it, and how near it is to the question, from 0 to 1."""
+
+    document: str
+    headings: tuple[str, ...]
+    text: str
+    score: float
+    id: str
+    at: datetime | None = None
+
+    @property
+    def origin(self) -> str:
+        """Where it stands, as a reader would say it."""
+        return " \u203a ".join((f"document {self.document}", *self.headings))
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """A few words of a tool or a web page, where they are from, and when they were found there."""
+
+    text: str
+    source: str
+    at: datetime | None = None
+
+    def __post_init__(self) -> None:
+        _text("an excerpt", text=self.text, source=self.source)
+        if self.at is not None:
+            object.__setattr__(self, "at", with_zone(self.at))
+
+
 FactType: TypeAlias = Literal["user_profile", "interest", "preference", "action_item", "sentiment"]
 FACT_TYPES: Final = ("user_profile", "interest", "preference", "action_item", "sentiment")
 

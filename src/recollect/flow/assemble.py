@@ -155,9 +155,11 @@ def _smaller(window: Shown, tokens: int, min_turns: int, counts: Counts) -> Show
         return window
     messages = window.messages
     if min_turns > 1:
-        kept = [message for turn in turns(messages)[-min_turns:] for message in turn]
-        kept += [message for message in messages if message.role == "system" or message.pinned]
-        tokens = max(tokens, window.overhead + sum(counts.message(message) for message in kept))
+        spoken = turns(messages)
+        old = [turn for turn in spoken[:-min_turns] if any(message.pinned for message in turn)]
+        kept = [message for turn in (*old, *spoken[-min_turns:]) for message in turn]
+        kept += [message for message in messages if message.role == "system"]
+        tokens = max(tokens, window.overhead + sum(map(counts.message, kept)))
         if window.tokens <= tokens:
             return window
     smaller = Window(counts.message, Limits(max(tokens, 0), low_water=1.0, min_turns=min_turns), window.overhead)

@@ -18,7 +18,7 @@ Fits: TypeAlias = Callable[[int, int], bool]
 MIN_SIZE: Final = 20
 SMALL: Final = 4
 """A section below this part of the size shares its chunk with the next one."""
-_HEADING: Final = re.compile(r"^(?:(#{1,6})[ \t]+(\S[^\n]*)|(\f)|(?:```|~~~)[^\n]*)", re.MULTILINE)
+_HEADING: Final = re.compile(r"^(?:(#{1,6})[ \t]+(\S[^\n]*)|(?:```|~~~)[^\n]*)|(\f)", re.MULTILINE)
 _UNDERLINED: Final = re.compile(r"(?:\A|(?<=\n\n))(?![-*>|#`~\s])([^\n|]+)\n(={3,}|-{3,})[ \t]*(?=\n|\Z)")
 
 
@@ -81,6 +81,8 @@ def _headings(text: str) -> Iterator[tuple[int, int, str]]:
     """Where each heading stands, its level and its words; a new page is one above all others. None inside code."""
     marks = [(m.start(), m) for pattern in (_HEADING, _UNDERLINED) for m in pattern.finditer(text)]
     page, code = 1, False
+    if "\f" in text:
+        yield 0, 0, "page 1"
     for at, mark in sorted(marks, key=lambda pair: pair[0]):
         if mark.re is _UNDERLINED:
             if not code:

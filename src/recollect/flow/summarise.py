@@ -67,13 +67,14 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence, word for word, of the message `id`, and how telling it is."""
+    """A sentence, word for word, of the message `id`, and how telling it is; `open` if it asks and nobody answered."""
 
     text: str
     seq: int
     id: str
     speaker: str
     score: float
+    open: bool = False
 
 
 def fold(
@@ -83,13 +84,14 @@ def fold(
     return pick([*_answered(before, messages), *score(messages)], max_tokens, count, words)
 
 
-def score(messages: Iterable[Said]) -> list[Sentence]:
+def score(messages: Sequence[Said]) -> list[Sentence]:
     """Every sentence of these messages, in order, with how telling its kind is."""
-    return [
-        Sentence(text, message.seq, message.id, message.speaker, _worth(message, text))
+    found = [
+        Sentence(text, message.seq, message.id, message.speaker, _worth(message, text), _asks(text))
         for message in messages
         for text in _texts(message)
     ]
+    return _answered(found, messages)
 
 
 def pick(found: Sequence[Sentence], max_tokens: int, count: Count, words: Words) -> list[Sentence]:
@@ -148,15 +150,14 @@ def _terms(text: str, words: Words, speakers: set[str]) -> dict[str, float]:
     return {word: LITTLE if word in speakers or word in _SMALL_TALK else worth for word, worth in terms.items()}
 
 
-def _answered(before: Sequence[Sentence], messages: Sequence[Said]) -> list[Sentence]:
-    """The same sentences; a question that came last counts less once somebody else has spoken."""
-    last = before[-1].seq if before else 0
-    spoken = {message.speaker for message in messages}
+def _answered(found: Sequence[Sentence], messages: Sequence[Said]) -> list[Sentence]:
+    """The same sentences; a question after which somebody else spoke is open no longer, and counts less."""
+    last = {message.speaker: message.seq for message in messages}
     return [
-        replace(s, score=round(s.score * ANSWERED, 4))
-        if s.seq == last and _asks(s.text) and spoken - {s.speaker}
-        else s
-        for s in before
+        replace(sentence, score=round(sentence.score * ANSWERED, 4), open=False)
+        if sentence.open and any(seq > sentence.seq for who, seq in last.items() if who != sentence.speaker)
+        else sentence
+        for sentence in found
     ]
 
 
@@ -185,8 +186,6 @@ def _worth(message: Said, text: str) -> float:
     worth = {"user": OWN_WORDS, "tool": TOOL_WORDS}.get(message.role, 1.0)
     if _DECISION.search(text):
         worth *= DECIDED
-    if _asks(text):
-        worth *= ANSWERED
     if _FILLER.match(text):
         worth *= FILLER
     if text.rstrip("* ").endswith(":") or len(_CODE.findall(text)) > 1 + len(text) / 40:

@@ -56,7 +56,7 @@ _AHEAD: Final[tuple[tuple[str, str], ...]] = (
         "month day",
         rf"\b{_UNTIL}(?:{_one_of(_WEEKDAYS)},? )?{_MONTH}\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (\d{{4}})\b)?",
     ),
-    ("after tomorrow", r"\b(?:the )?day after tomorrow\b"),
+    ("after tomorrow", r"\b(?:the )?day after tomorrow(?: (?:morning|afternoon|evening|night))?\b"),
     ("tomorrow", rf"\b{_UNTIL}tomorrow(?: (?:morning|afternoon|evening|night))?\b"),
     ("today", rf"\b{_UNTIL}(?:today|tonight)\b"),
     ("in", rf"\bin (?:about )?{_NUMBER} (day|week|month)s?(?: time)?\b"),
@@ -93,6 +93,11 @@ def ahead(text: str, said: date) -> tuple[int, int, date] | None:
             except (ValueError, OverflowError):
                 continue
     return None
+
+
+def written(day: date, year: bool = True) -> str:
+    """A day as it is written, in English wherever this runs: "12 May 2025"."""
+    return f"{day.day} {_NAMES[day.month - 1].capitalize()}" + (f" {day.year}" if year else "")
 
 
 def _count(word: str) -> int:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from recollect.errors import ConfigError, InvalidTranscript
 from recollect.imports import chatgpt, claude, langchain, mem0, openai
 from recollect.imports.source import values
-from recollect.imports.values import Imported, Note, Origin, Read, Skipped
+from recollect.imports.values import Imported, Note, Origin, Read, Skipped, id_of
 
 __all__ = ["FORMATS", "Imported", "Note", "Read", "Skipped", "detect", "read"]
 
@@ -50,7 +50,7 @@ def read(path: str | Path, format: str | None = None) -> Iterator[Read]:
 
 
 def _read(path: Path, module: ModuleType) -> Iterator[Read]:
-    origin = Origin(path.stem)
+    origin = Origin(id_of(path.stem))
     for value in values(path):
         if isinstance(value, Skipped):
             yield value

@@ -36,9 +36,9 @@ def read(data: Any, origin: Origin) -> Iterator[Read]:
     """The conversations in a value: a list of messages, a history, histories by session, or a row."""
     for session, messages in _histories(data, ""):
         wire = [_openai(_fields(message)) for message in messages if _kind(_fields(message)) != "remove"]
-        alone = isinstance(data, dict) and "messages" not in data
+        alone = isinstance(data, dict) and (bool(_fields(data)) or "message" in data)
         named = session or (origin.name if alone else stable(NAME, messages))
-        yield Imported(named, origin.named(named, said(wire)))
+        yield Imported(named, origin.named(named, said(wire), whole=not alone))
 
 
 def _histories(data: Any, session: str) -> Iterator[tuple[str, Sequence[Any]]]:

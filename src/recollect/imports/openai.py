@@ -28,8 +28,8 @@ def misfit(data: Any) -> str:
 def read(data: Any, origin: Origin) -> Iterator[Read]:
     """The conversation in a value, or its message."""
     if isinstance(data, dict) and "messages" not in data:
-        session = id_of(first(data, *_SESSION), origin.name)
-        yield Imported(session, origin.named(session, said([data])), user=_user(data))
+        session = id_of(first(data, *_SESSION) or origin.name)
+        yield Imported(session, origin.named(session, said([data]), whole=False), user=_user(data))
         return
     about: Mapping[str, Any] = data if isinstance(data, dict) else {}
     wire = about.get("messages", data)

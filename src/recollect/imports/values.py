@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -52,18 +53,27 @@ Read: TypeAlias = Imported | Skipped
 
 @dataclass(slots=True)
 class Origin:
-    """The file that is being read: its name, and how many messages each of its sessions has had so far."""
+    """The file that is being read: its name, and how often its sessions have said the same thing so far."""
 
     name: str
-    seen: dict[str, int] = field(default_factory=dict)
+    said: Counter[str] = field(default_factory=Counter)
 
-    def named(self, session: str, messages: Iterable[Message], at: datetime | None = None) -> tuple[Message, ...]:
-        """The messages with an id each, stable from one reading to the next, and a time where one is known."""
-        out = []
+    def named(
+        self, session: str, messages: Iterable[Message], at: datetime | None = None, *, whole: bool = True
+    ) -> tuple[Message, ...]:
+        """The messages with a time where one is known, and an id each that is the same at every reading.
+
+        An id that the export lacks is made of what was said, and how often it had been said before: in this
+        conversation where it is whole, else in the session so far.
+        """
+        said, out = Counter[str]() if whole else self.said, []
         for message in messages:
-            number = self.seen[session] = self.seen.get(session, 0) + 1
-            at = message.at or at
-            out.append(message.replace(id=id_of(message.id, session, number), at=at))
+            at, id = message.at or at, message.id
+            if not id:
+                words = stable(session, message.replace(metadata=EMPTY).to_dict())
+                said[words] += 1
+                id = stable(words, said[words])
+            out.append(message.replace(id=id_of(id), at=at))
         return tuple(out)
 
 

@@ -7,10 +7,12 @@ import threading
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Final, TypeAlias
 
 from recollect.errors import Conflict, ModelError, RecollectError
 from recollect.store import Job, Store
+from recollect.telemetry import Telemetry
 
 log = logging.getLogger("recollect")
 
@@ -28,6 +30,7 @@ class Background:
 
     store: Store
     learners: Mapping[str, Learn]
+    telemetry: Telemetry
     worker: str = field(default_factory=lambda: uuid.uuid4().hex)
     _busy: threading.Lock = field(default_factory=threading.Lock)
     _work: threading.Event = field(default_factory=threading.Event)
@@ -60,12 +63,17 @@ class Background:
         return next(iter(self.store.jobs.claim(tuple(self.learners), worker=self.worker, lease=LEASE)), None)
 
     def _do(self, job: Job) -> int:
+        started = perf_counter()
         try:
-            return self.learners[job.kind](job)
+            learned = self.learners[job.kind](job)
+            self.telemetry.observe("recollect_learning_seconds", perf_counter() - started)
+            self.telemetry.count("recollect_learned_total", learned)
+            return learned
         except Conflict:
             return 0
         except Exception as error:  # whatever a layer or a user's own model raises, the job waits for its next attempt
             log.warning("%s waits for another attempt: %s", job.kind, error, exc_info=not isinstance(error, ModelError))
+            self.telemetry.count("recollect_job_failures_total")
             self.store.jobs.fail(job, repr(error))
             return 0
 

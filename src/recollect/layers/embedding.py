@@ -1,4 +1,4 @@
-"""Vectors for what was said: made in the background from a durable queue, so that nobody waits and nothing is lost."""
+"""Vectors for messages and documents: made in the background from a durable queue; nobody waits, nothing is lost."""
 
 from __future__ import annotations
 
@@ -12,29 +12,48 @@ from recollect.store import MESSAGE, Item, Job, Store
 from recollect.types import Scope
 
 JOB: Final = Job("embed", key="embed")
+CHUNK: Final = "chunk"
+"""The kind of the index items that documents are cut into."""
+KINDS: Final = (MESSAGE, CHUNK)
 BATCH: Final = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Embedding:
-    """Gives every message its vector."""
+    """Gives every message and every chunk of a document its vector."""
 
     store: Store
     embedder: Embedder
 
     def learn(self, job: Job) -> int:
-        """How many vectors were made for the job's session, and the job done; more work is left as a new job."""
+        """How many vectors were made for the job's scope, and the job done; more work is left as a new job."""
         scope = job.scope or Scope()
-        items = self.store.index.missing(scope, self.embedder.name, kinds=(MESSAGE,), limit=BATCH)
-        vectors = self.embedder.embed(self._texts(scope, items), kind="passage")
-        rows = {item.id: row for item, row in zip(items, vectors, strict=True)}
+        items = self.store.index.missing(scope, self.embedder.name, kinds=KINDS, limit=BATCH)
+        vectors = self.embedder.embed(self._texts(items), kind="passage")
         with self.store.transaction():
-            made = self.store.index.embed(scope, MESSAGE, self.embedder.name, rows)
+            made = sum(
+                self.store.index.embed(at, kind, self.embedder.name, {items[n].id: vectors[n] for n in places})
+                for (at, kind), places in _together(items).items()
+            )
             if len(items) == BATCH:
                 self.store.jobs.enqueue(scope, [JOB])
             self.store.jobs.finish(job)
         return made
 
-    def _texts(self, scope: Scope, items: Sequence[Item]) -> list[str]:
-        speakers = {e.message.id: speaker_of(e.message) for e in self.store.log.get(scope, [item.id for item in items])}
-        return [f"{speakers.get(item.id, item.role)}: {item.text}" for item in items]
+    def _texts(self, items: Sequence[Item]) -> list[str]:
+        texts = [item.text for item in items]
+        for (at, kind), places in _together(items).items():
+            if kind == MESSAGE:
+                entries = self.store.log.get(at, [items[n].id for n in places])
+                speakers = {entry.message.id: speaker_of(entry.message) for entry in entries}
+                for n in places:
+                    texts[n] = f"{speakers.get(items[n].id, items[n].role)}: {items[n].text}"
+        return texts
+
+
+def _together(items: Sequence[Item]) -> dict[tuple[Scope, str], list[int]]:
+    """The places of the items by scope and kind."""
+    found: dict[tuple[Scope, str], list[int]] = {}
+    for n, item in enumerate(items):
+        found.setdefault((item.scope or Scope(), item.kind), []).append(n)
+    return found

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, field
 from typing import Any, Final
 
-from recollect.errors import ConfigError, Conflict
-from recollect.flow.summarise import Said, Sentence, fold, render
+from recollect.errors import ConfigError
+from recollect.flow.summarise import Said, Sentence, fold, pick, render
 from recollect.layers.columns import ASSISTANTS, speaker_of
 from recollect.layers.marks import read_to, set_read_to
 from recollect.store import Entry, Item, Job, Record, Store
@@ -26,6 +26,10 @@ BLOCKS_A_JOB: Final = 50
 _COMMON: Final = frozenset(words(" ".join(COMMON)))
 KEPT: Final = 256
 """How many summaries are kept as they were last shown."""
+
+
+class _Erased(Exception):
+    """A message is gone whose words were about to be kept."""
 
 
 @dataclass(slots=True, eq=False)
@@ -85,8 +89,9 @@ class Summary:
             for record in self.store.records.find(scope, kind=KIND, exact=True)
             if erased and int(record.key.split()[0]) >= min(erased)
         ]
-        self.store.index.delete(scope, KIND, [record.key for record in later])
-        return self.store.records.delete(scope, [record.id for record in later])
+        with self.store.transaction():
+            self.store.index.delete(scope, KIND, [record.key for record in later])
+            return self.store.records.delete(scope, [record.id for record in later])
 
     def _candidates(self, first_seq: int, at: int, record: Record | None, entries: list[Entry]) -> list[Candidate]:
         lead = str(record.value.get("text", "")) if record else ""
@@ -107,9 +112,9 @@ class Summary:
         blocks: dict[int, list[Said]] = {}
         for entry in entries:
             blocks.setdefault((entry.seq - at - 1) // self.every, []).append(_said(entry))
-        for said in blocks.values() or ([],):
+        for said in blocks.values():
             before = fold(before, said, self.max_tokens, count, telling)
-        return before
+        return before if count(render(before)) <= self.max_tokens else pick(before, self.max_tokens, count, telling)
 
     def _standing(self, scope: Scope, until: int, as_of: int | None) -> tuple[int, Record | None]:
         """The newest summary that ends at message `until` or before, and where it ends."""
@@ -123,6 +128,14 @@ class Summary:
         return 0, None
 
     def _fold(self, scope: Scope, job: Job | None) -> int:
+        """How many blocks were folded; once more where a message was erased meanwhile, so that its words stay gone."""
+        while True:
+            try:
+                return self._fold_once(scope, job)
+            except _Erased:
+                continue
+
+    def _fold_once(self, scope: Scope, job: Job | None) -> int:
         newest = self.store.log.read(scope, limit=1, reverse=True)
         whole = newest[0].seq // self.every * self.every if newest else 0
         at, record = self._standing(scope, whole, None)
@@ -147,7 +160,7 @@ class Summary:
         self.store.index.put(scope, [item for _, item in made])
         cited = {id for pair in made for part in pair for id in part.sources}
         if len(self.store.log.get(scope, sorted(cited))) < len(cited):
-            raise Conflict("messages were erased while they were summarised: try again")
+            raise _Erased
 
     def _record(self, seq: int, rolling: Sequence[Sentence]) -> Record:
         value = {"rolling": [list(astuple(sentence)) for sentence in rolling]}

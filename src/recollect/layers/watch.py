@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -21,10 +21,14 @@ _WORD: Final = re.compile(r"\w{4,}")
 
 @dataclass(slots=True, eq=False)
 class Watch:
-    """Remembers the last context of a session, to tell how much of the next one a prompt cache knows."""
+    """Remembers the last context of a session, to tell how much of the next one a prompt cache knows.
+
+    `cache` tells how often facts were found in memory, and how often they had to be read.
+    """
 
     telemetry: Telemetry
     settings: Settings
+    cache: Callable[[], tuple[int, int]]
     _last: OrderedDict[Scope, Context] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -66,7 +70,7 @@ class Watch:
     def _look_around(self) -> None:
         if (taken := process_bytes()) > self.settings.alert_memory_bytes:
             self.telemetry.alert("process_bytes", taken, self.settings.alert_memory_bytes)
-        hits, misses = (self.telemetry.count(f"recollect_cache_{name}_total", 0) for name in ("hits", "misses"))
+        hits, misses = self.cache()
         if hits + misses >= EVERY and hits / (hits + misses) < self.settings.alert_cache_hits:
             self.telemetry.alert("cache_hit_rate", hits / (hits + misses), self.settings.alert_cache_hits)
 

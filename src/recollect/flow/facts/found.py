@@ -35,23 +35,14 @@ def found(
     end: int,
     confidence: float = 0.9,
     *,
-    start: int = 0,
-    valid_from: date | None = None,
+    since: date | None = None,
     due: date | None = None,
     ended: bool = False,
 ) -> Found:
-    """What a clause says between the places `start` and `end` in it."""
-    start = clause.offset + max(start, 2 * clause.elided)
-    return Found(
-        type,
-        key,
-        value,
-        confidence,
-        (start, clause.offset + end),
-        _midnight(valid_from, clause.at),
-        _midnight(due + timedelta(days=1), clause.at) if due and due < date.max else None,
-        ended,
-    )
+    """What a clause says up to the place `end` in it: true since a day, or due on one."""
+    span = clause.offset + 2 * clause.elided, clause.offset + end
+    after = due + timedelta(days=1) if due and due < date.max else None
+    return Found(type, key, value, confidence, span, _midnight(since, clause.at), _midnight(after, clause.at), ended)
 
 
 def _midnight(day: date | None, at: datetime) -> datetime | None:

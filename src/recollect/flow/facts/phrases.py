@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from recollect.flow.facts.wording import any_of, rule, word_set
+
 
 class Phrase(NamedTuple):
     """Some words and where they end in the text they were read from."""
@@ -14,51 +16,62 @@ class Phrase(NamedTuple):
     end: int
 
 
-_TOKEN: Final = re.compile(r"[^\W_](?:[\w&'/+#-]|\.(?=\w))*")
-_LINKS: Final = frozenset("of the de del da do dos das van von der den la le el di al bin for and".split())
-_NO_NAMES: Final = frozenset(
-    """i i'm i've i'd i'll monday tuesday wednesday thursday friday saturday sunday january february march april june july
-    august september october november december christmas easter english god ok yes no the a an my your his her
-    linux mac macos windows ubuntu debian python rust java javascript typescript vim emacs excel chapter step section
-    part plan level page phase version hr it accounting marketing sales legal support engineering finance""".split()
-)
 MAX_WORDS: Final = 6
-
-_STOPS: Final = frozenset(
-    """and or but because since when while if so though although as than until unless instead rather whenever especially
-    particularly except then like is are was were has have had can could will would should do does did every each
-    around near via such including despite whether not""".split()
+LINKED: Final = word_set(
+    "with for in on at from by after before during about over of to into without within between per"
 )
-_NARROWS: Final = frozenset("that which who whom whose where how what why more less who's that's".split())
-"""Words after which a thing is told more closely: "flights that leave early" are not flights."""
-LINKED: Final = frozenset("with for in on at from by after before during about over of to into without within between per".split())
 """Words that tie something to a thing: "chess with my son", "engineer at Acme"."""
-_LIGHT: Final = frozenset(
+
+_TOKEN: Final = re.compile(r"[^\W_](?:[\w&'/+#-]|\.(?=\w))*")
+_IN_NAMES: Final = word_set("of the de del da do dos das van von der den la le el di al bin")
+_NO_NAMES: Final = word_set(
+    """i i'm i've i'd i'll monday tuesday wednesday thursday friday saturday sunday january february march april june
+    july august september october november december christmas easter english god ok yes no the a an my your his her"""
+)
+_NO_PLACES: Final = word_set(
+    """apt room building unit block floor linux mac macos windows ubuntu debian python rust java javascript typescript
+    vim emacs excel chapter step section part plan level page phase version hr it accounting marketing sales legal
+    support engineering finance"""
+)
+_STOPS: Final = word_set(
+    """and or but because since when while if so though although as than until unless instead rather whenever
+    especially particularly except then like is are was were has have had can could will would should do does did
+    every each around near via such including despite whether not any"""
+)
+_TRAILERS: Final = word_set(
+    """too also now lately recently nowadays currently again today tonight anymore really most best well actually btw
+    please still already either personally always sometimes generally overall honestly everyday daily tho haha lol
+    much alot"""
+)
+_NARROWS: Final = word_set("that which who whom whose where how what why more less who's that's")
+"""Words after which a thing is told more closely: "flights that leave early" are not flights."""
+_LIGHT: Final = word_set(
     """going getting taking making doing having being trying using working learning finding looking exploring watching
-    reading escaping moving seeing adding staying keeping starting talking thinking playing living coming spending""".split()
+    reading escaping moving seeing adding staying keeping starting talking thinking playing living coming spending"""
 )
-_TRAILERS: Final = frozenset(
-    """too also now lately recently nowadays currently again today tonight anymore really most best well actually though
-    btw please still already instead either personally always sometimes generally overall honestly everyday daily
-    tho haha lol though much alot :)""".split()
+"""Activities that are none without what they are done with."""
+_TRAILING: Final = rule(
+    r"\s+"
+    + any_of(
+        """a_lot very_much so_much the_most the_best these_days any_?more as_well at_the_moment right_now by_the_way
+        of_course more_than_anything a_bit lots all_day to_death"""
+    )
+    + "$"
 )
-_TRAILING: Final = re.compile(
-    r"\s+(?:a lot|very much|so much|the most|the best|these days|any ?more|as well|at the moment|right now|by the way|"
-    r"of course|more than anything|a bit|lots|all day|to death)$",
-    re.IGNORECASE,
+_NO_THING: Final = word_set(
+    """it it's its this that that's these those how what when where who why you your yours you're him her hers them
+    his their theirs my mine our ours me us a an one ones some any all both either neither everything nothing
+    something anything everyone someone no not so being having please can could just but then also especially
+    because i i'm we he she they there here if to too very more most less such is are am was were be been do does
+    did need want will would should might must may let lets let's get got think know usually often always never
+    recently really only even maybe which every each another other others doing making thanks thank same first
+    second third last next few many much whatever whichever yourself himself herself itself themselves myself with
+    for in on at from by about of as and or using seeing hearing getting knowing feeling looking trying option
+    everywhere spending"""
 )
-_BAD_FIRST: Final = frozenset(
-    """it it's its this that that's these those how what when where who why you your yours you're him her hers them his
-    their theirs my mine our ours me us a an one ones some any all both either neither everything nothing something anything
-    everyone someone no not so being having please can could just but then also especially because i i'm we he she they
-    there here if to too very more most less such is are am was were be been do does did need want will would should
-    might must may let lets let's get got think know usually often always never recently really only even maybe which
-    every each another other others doing making thanks thank same first second third last next few many much
-    whatever whichever yourself himself herself itself themselves myself with for in on at from by about of as and or
-    using seeing hearing getting knowing feeling looking trying option""".split()
-)
-_PRONOUNS: Final = frozenset("it this that these those you your him her them me us i my his their".split())
+_POINTERS: Final = word_set("it this that these those you your him her them me us i my his their")
 _LIST: Final = re.compile(r"(,\s+(?:and\s+)?|\s+and\s+|\s*&\s*)")
+_ENDS: Final = rule(r"\s*(?:[.,;!?)]|$|(?:and|but|so|now|with|for|where|at)\b)")
 
 
 def tokens(text: str, start: int) -> Iterator[re.Match[str]]:
@@ -80,12 +93,12 @@ def name(text: str, start: int, most: int = 4) -> Phrase | None:
     for token in tokens(text, start):
         word = token[0]
         if word[0].isupper() or (words and word[0].isdigit()):
-            if word.lower().removesuffix("'s") in _NO_NAMES and not (words and word[0].isdigit()):
+            if word.lower().removesuffix("'s") in _NO_NAMES or (word.lower() in _STOPS | LINKED and words):
                 break
             words, end = words + 1, token.end()
             if word.endswith("'s") or words == most:
                 break
-        elif not words or word not in _LINKS or word in ("and", "for"):
+        elif not words or word not in _IN_NAMES:
             break
     found = text[start:end].removesuffix("'s")
     return Phrase(found, start + len(found)) if words else None
@@ -94,16 +107,12 @@ def name(text: str, start: int, most: int = 4) -> Phrase | None:
 def place_name(text: str, start: int) -> Phrase | None:
     """A place, with its country or state where it is said: "Austin, Texas"."""
     found = name(text, start)
-    if found is None or text[found.end : found.end + 2] != ", ":
+    if found is None or found.text.lower().split()[0] in _NO_PLACES:
+        return None
+    wider = name(text, found.end + 2, most=3) if text[found.end : found.end + 2] == ", " else None
+    if wider is None or not _ENDS.match(text, wider.end):
         return found
-    wider = name(text, found.end + 2, most=3)
-    if wider is None or re.match(r"[^\W]|'", text[wider.end : wider.end + 1]) or not _ends(text, wider.end):
-        return found
-    return Phrase(text[found.end - len(found.text) : wider.end], wider.end)
-
-
-def _ends(text: str, place: int) -> bool:
-    return re.match(r"\s*(?:[.,;!?)]|$|and\b|but\b|so\b|now\b|with\b|for\b|where\b|at\b)", text[place:]) is not None
+    return Phrase(f"{found.text}, {wider.text}", wider.end)
 
 
 def thing(text: str, start: int, most: int = MAX_WORDS, stops: frozenset[str] = frozenset()) -> Phrase | None:
@@ -121,7 +130,7 @@ def thing(text: str, start: int, most: int = MAX_WORDS, stops: frozenset[str] = 
     found = _shortened(words, most)
     while found and (trailing := _TRAILING.search(found)):
         found = found[: trailing.start()]
-    if not found or not is_thing(found) or _goes_on(text, end, found):
+    if not found or not _is_thing(found) or _goes_on(text, end, found):
         return None
     return Phrase(found, start + len(found))
 
@@ -129,50 +138,57 @@ def thing(text: str, start: int, most: int = MAX_WORDS, stops: frozenset[str] = 
 def _shortened(words: list[str], most: int) -> str:
     """The words; where they are too many or point at someone, what an activity is without its "with my son"."""
     lower = [word.lower() for word in words]
-    while words and (len(words) > most or _PRONOUNS.intersection(lower[1:])):
+    while words and (len(words) > most or _POINTERS.intersection(lower[1:])):
         link = max((n for n, word in enumerate(lower) if n and word in LINKED), default=0)
         words, lower = words[:link], lower[:link]
-        if not words or not lower[0].endswith("ing") or (link == 1 and lower[0] in _LIGHT):
+        if not words or not lower[0].endswith("ing"):
             return ""
     return "" if words and (lower[-1] in LINKED or (len(words) == 1 and lower[0] in _LIGHT)) else " ".join(words)
 
 
-def _goes_on(text: str, end: int, found: str) -> bool:
-    """Whether the words after these belong to them: "Ori" and "the Blind Forest", "a safe" and "inviting place"."""
-    if re.match(r" and the (?-i:[A-Z])", text[end:]):
-        return True
-    return text[end : end + 1] == "," and re.search(r" an? ", found) is not None
-
-
-def is_thing(phrase: str) -> bool:
+def _is_thing(phrase: str) -> bool:
     """Whether words name something that means the same outside this conversation."""
     words = phrase.split()
     lower = [word.lower() for word in words]
     if lower[0] == "the":
-        return len(words) > 1 and all(word[0].isupper() or word in _LINKS for word in words[1:])
+        return len(words) > 1 and all(word[0].isupper() or word in _IN_NAMES for word in words[1:])
     if lower[0] == "to":
-        return len(words) > 1 and lower[1] not in _BAD_FIRST and not _PRONOUNS.intersection(lower)
-    return lower[0] not in _BAD_FIRST and not _PRONOUNS.intersection(lower) and not phrase[0].isdigit()
+        return len(words) > 1 and lower[1] not in _NO_THING and not _POINTERS.intersection(lower)
+    return lower[0] not in _NO_THING and not _POINTERS.intersection(lower) and not phrase[0].isdigit()
+
+
+def _goes_on(text: str, end: int, found: str) -> bool:
+    """Whether the words after these belong to them: "Ori" and "the Blind Forest", "the Classic" and "Simple style"."""
+    if text.startswith(" and the ", end) and text[end + 9 : end + 10].isupper():
+        return True
+    if text.startswith(" and ", end) and found.lower().startswith("the "):
+        return True
+    return text[end : end + 1] == "," and (" a " in found or " an " in found)
 
 
 def things(text: str, start: int) -> list[Phrase]:
     """A thing, or all of a list: "tea, coffee and cocoa"."""
     first = thing(text, start)
-    if first is None:
-        return []
-    found, place, closed = [first], first.end, False
-    while (link := _LIST.match(text, place)) and (item := thing(text, link.end(), most=2)):
+    if first is None or LINKED.intersection(first.text.split()):
+        return [first] if first else []
+    found = [first]
+    while (link := _LIST.match(text, found[-1].end)) and (item := thing(text, link.end(), most=2)):
         if not _alike(first.text, item.text):
             break
         found.append(item)
-        place, closed = item.end, "," not in link[1] or "and" in link[1]
-        if closed:
-            break
-    return found if closed else [first]
+        if link[1].strip() != ",":
+            return found[1:] if _shares_noun(found) else found
+    return [first]
+
+
+def _shares_noun(found: list[Phrase]) -> bool:
+    """Whether the first of two is half of the second, as in "electronic and rock music"."""
+    return [len(one.text.split()) for one in found] == [1, 2]
 
 
 def _alike(one: str, other: str) -> bool:
-    return one.split()[0].endswith("ing") == other.split()[0].endswith("ing") and not other.split()[0].endswith("ly")
+    begins, goes_on = one.partition(" ")[0], other.partition(" ")[0]
+    return begins.endswith("ing") == goes_on.endswith("ing") and not goes_on.endswith("ly")
 
 
 def slug(text: str) -> str:

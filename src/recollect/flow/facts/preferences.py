@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -10,53 +9,60 @@ from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.phrases import LINKED, name, slug, thing
 from recollect.flow.facts.profile import LANGUAGE
 from recollect.flow.facts.prose import Clause
+from recollect.flow.facts.wording import any_of, rule
 from recollect.types import FactType
 
 PREFERENCE: Final[FactType] = "preference"
 
-
-def _rule(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
-
-
-_ANSWERS: Final = r"(?:answers|replies|responses|explanations|messages|outputs)"
 _WANT: Final = (
-    r"(?:i (?:prefer|like|want|always want|need)|i(?:'d| would) (?:prefer|rather have|rather get|like)|i (?:don't|do not) (?:want|like|need)"
-    r"|(?:always |never |please |don't |do not |stop )*(?:keep|give|make|use|using|write|answer|reply|respond|be|avoid|include|including|format|speak|talk|send))\b"
+    r"(?:i (?:prefer|like|want|always want|need)|i(?:'d| would) (?:prefer|rather have|rather get|like)"
+    r"|i (?:don't|do not) (?:want|like|need)|(?:always |never |please |don't |do not |stop )*"
+    + any_of("keep give make use using write answer reply respond be avoid include including format speak talk send")
+    + r")\b"
 )
-_ABOUT_ANSWERS: Final = _rule(rf"{_WANT}[^.!?\x00]{{0,80}}\b{_ANSWERS}\b")
-_AS_A_RULE: Final = _rule(r"\b(?:always|never|from now on|in (?:the )?future|going forward|from here on|every time|by default)\b")
-_COMMAND: Final = _rule(rf"{_WANT}")
-_NOT: Final = _rule(r"\b(?:don't|do not|never|no|without|avoid|stop|less|fewer)\b")
-_SHORT: Final = _rule(r"\b(?:short(?:er)?|brief(?:er|ly)?|concise(?:ly)?|succinct(?:ly)?|terse|to the point|crisp)\b")
-_LONG: Final = _rule(r"\b(?:long(?:er)?|detailed|thorough|in-depth|comprehensive|elaborate|more detail)\b")
-_STYLES: Final = (
-    ("bullet points", _rule(r"\bbullet(?: |-)?(?:points|ed lists?|s)\b")),
-    ("emojis", _rule(r"\bemojis?\b")),
-    ("markdown", _rule(r"\bmarkdown\b")),
-    ("tables", _rule(r"\btables\b")),
-    ("informal", _rule(r"\b(?:informal|casual|friendly|relaxed)\b")),
-    ("formal", _rule(r"\bformal(?:ly)?\b")),
-    ("simple", _rule(r"\b(?:simple|plain|non-technical) (?:language|english|words|terms|answers|explanations)\b")),
-    ("step by step", _rule(r"\bstep[- ]by[- ]step\b")),
-    ("jargon", _rule(r"\bjargon\b")),
+_COMMAND: Final = rule(_WANT)
+_ABOUT_ANSWERS: Final = rule(
+    _WANT + r"[^.!?\x00]{0,80}\b" + any_of("answers replies responses explanations messages outputs") + r"\b"
 )
-_UNITS: Final = _rule(r"\b(metric|imperial|celsius|fahrenheit|kilomet(?:er|re)s|miles)\b(?! (?:away|per|from|long|of))")
-_UNIT_NAMES: Final = {"kilometers": "metric", "kilometres": "metric", "miles": "imperial"}
-_UNITS_WANTED: Final = _rule(r"i prefer (?:the )?(?:metric|imperial|celsius|fahrenheit|kilomet\w+|miles)\b|i (?:always )?use (?:the )?(?:metric|imperial)\b")
-_IN_LANGUAGE: Final = _rule(r"\b(?:answer|reply|respond|write|speak|talk)(?: to me| back)?(?: only)? in ")
-_PREFER: Final = _rule(r"i (?:really |generally |usually |much |always |strongly |definitely )?prefer ")
-_OVER: Final = frozenset({"to", "rather"})
-_USE: Final = _rule(r"i(?:'m| am)?(?: (?:currently|now|still))? (?:use|using) (?!it\b)")
-_MOSTLY_USE: Final = _rule(r"i (?:mostly|always|usually|mainly|primarily|normally|typically|generally) use (?=[^.!?]{2,40} (?:for|to)\b|(?-i:[A-Z]))")
-_SWITCHED: Final = _rule(r"i(?:'ve| have)?(?: just| recently)? switched (?:over )?(from )?")
-_TO: Final = _rule(r" to ")
+_AS_A_RULE: Final = rule(
+    r"\b"
+    + any_of("always never from_now_on in_(?:the_)?future going_forward from_here_on every_time by_default")
+    + r"\b"
+)
+_NOT: Final = rule(r"\b(?:don't|do not|never|no|without|avoid|stop|less|fewer)\b")
+_SHORT: Final = rule(r"\b(?:short(?:er)?|brief(?:er|ly)?|concise(?:ly)?|succinct(?:ly)?|terse|to the point|crisp)\b")
+_LONG: Final = rule(r"\b(?:long(?:er)?|detailed|thorough|in-depth|comprehensive|elaborate|more detail)\b")
+_STYLES: Final = {
+    "bullet points": rule(r"\bbullet(?: |-)?(?:points|ed lists?|s)\b"),
+    "emojis": rule(r"\bemojis?\b"),
+    "markdown": rule(r"\bmarkdown\b"),
+    "tables": rule(r"\btables\b"),
+    "informal": rule(r"\b(?:informal|casual|friendly|relaxed)\b"),
+    "formal": rule(r"\bformal(?:ly)?\b"),
+    "simple": rule(r"\b(?:simple|plain|non-technical) (?:language|english|words|terms|answers|explanations)\b"),
+    "step by step": rule(r"\bstep[- ]by[- ]step\b"),
+    "jargon": rule(r"\bjargon\b"),
+}
+_UNITS: Final = rule(r"\b(metric|imperial|celsius|fahrenheit)\b")
+_MY_UNITS: Final = rule(
+    r"i prefer (?:the )?(?:metric|imperial|celsius|fahrenheit)\b", r"i (?:always )?use (?:the )?(?:metric|imperial)\b"
+)
+_IN: Final = rule(r"\b(?:answer|reply|respond|write|speak|talk)(?: to me| back)?(?: only)? in ")
+_PREFER: Final = rule("i (?:really |generally |usually |much |always |strongly |definitely )?prefer ")
+_OVER: Final = frozenset({"to", "over"})
+_USE: Final = rule("i(?:'m| am)?(?: (?:currently|now|still))? (?:use|using) ")
+_MOSTLY_USE: Final = rule(
+    "i (?:mostly|always|usually|mainly|primarily|normally|typically|generally) use "
+    r"(?=[^.!?]{2,40} (?:for|to)\b|(?-i:[A-Z]))"
+)
+_SWITCHED: Final = rule("i(?:'ve| have)?(?: just| recently)? switched (?:over )?(?=from |to )")
+_FROM, _TO = rule("from "), rule(" ?to ")
 
 
 def preferences(clause: Clause) -> Iterator[Found]:
     """What a clause says the user wants as a rule, prefers, or works with."""
     text = clause.text
-    if _ABOUT_ANSWERS.match(text) or (_COMMAND.match(text) and _AS_A_RULE.search(text)) or _UNITS_WANTED.match(text):
+    if _ABOUT_ANSWERS.match(text) or (_COMMAND.match(text) and _AS_A_RULE.search(text)) or _MY_UNITS.match(text):
         yield from _manner(clause)
     elif (match := _PREFER.match(text)) and (what := thing(text, match.end(), stops=_OVER)):
         yield found(clause, PREFERENCE, f"prefers:{slug(what.text)}", what.text, what.end, 0.85)
@@ -65,34 +71,37 @@ def preferences(clause: Clause) -> Iterator[Found]:
 
 def _manner(clause: Clause) -> Iterator[Found]:
     text = clause.text
-    unwanted = _NOT.search(text)
-    if long := _LONG.search(text):
-        yield found(clause, PREFERENCE, "answer_length", "short" if unwanted else "long", long.end())
-    elif (short := _SHORT.search(text)) and not unwanted:
-        yield found(clause, PREFERENCE, "answer_length", "short", short.end())
-    for style, rule in _STYLES:
-        if match := rule.search(text):
+    unwanted = _NOT.search(text) is not None
+    if match := _LONG.search(text):
+        yield found(clause, PREFERENCE, "answer_length", "short" if unwanted else "long", match.end())
+    elif not unwanted and (match := _SHORT.search(text)):
+        yield found(clause, PREFERENCE, "answer_length", "short", match.end())
+    for style, words in _STYLES.items():
+        if match := words.search(text):
             yield found(clause, PREFERENCE, "answer_style", f"no {style}" if unwanted else style, match.end())
             break
-    if (match := _UNITS.search(text)) and not unwanted:
-        unit = match[1].lower()
-        yield found(clause, PREFERENCE, "units", _UNIT_NAMES.get(unit, unit), match.end(), 0.95)
-    if (match := _IN_LANGUAGE.search(text)) and not unwanted and (language := LANGUAGE.match(text, match.end())):
+    if not unwanted and (match := _UNITS.search(text)):
+        yield found(clause, PREFERENCE, "units", match[1].lower(), match.end(), 0.95)
+    if not unwanted and (match := _IN.search(text)) and (language := LANGUAGE.match(text, match.end())):
         yield found(clause, PREFERENCE, "language", language[1].capitalize(), language.end(), 0.95)
 
 
 def _tools(clause: Clause) -> Iterator[Found]:
     text = clause.text
     if match := _SWITCHED.match(text):
-        old = name(text, match.end()) if match[1] else None
-        to = _TO.match(text, old.end) if old else re.compile("to ").match(text, match.end())
-        new = name(text, to.end()) if to else None
-        if old and new:
-            yield found(clause, PREFERENCE, f"uses:{slug(old.text)}", old.text, old.end, ended=True)
-        if new:
-            yield found(clause, PREFERENCE, f"uses:{slug(new.text)}", new.text, new.end)
+        yield from _switched(clause, match.end())
     elif match := _MOSTLY_USE.match(text):
         if tool := thing(text, match.end(), most=2, stops=LINKED):
             yield found(clause, PREFERENCE, f"uses:{slug(tool.text)}", tool.text, tool.end, 0.85)
     elif (match := _USE.match(text)) and (tool := name(text, match.end(), most=3)):
         yield found(clause, PREFERENCE, f"uses:{slug(tool.text)}", tool.text, tool.end, 0.85)
+
+
+def _switched(clause: Clause, start: int) -> Iterator[Found]:
+    text = clause.text
+    old = name(text, match.end()) if (match := _FROM.match(text, start)) else None
+    to = _TO.match(text, old.end if old else start)
+    if to and (new := name(text, to.end())):
+        if old:
+            yield found(clause, PREFERENCE, f"uses:{slug(old.text)}", old.text, old.end, ended=True)
+        yield found(clause, PREFERENCE, f"uses:{slug(new.text)}", new.text, new.end)

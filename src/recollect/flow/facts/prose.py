@@ -8,23 +8,26 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from recollect.flow.facts.wording import any_of, rule
+
 MAX_TEXT: Final = 20_000
 """Characters of a message that are looked at: a person types no more, the rest was pasted."""
 MAX_CLAUSE: Final = 300
-
 GAP: Final = "\x00"
 """What stands where something was taken out: no word, no blank, no punctuation, so that nothing reads across it."""
 
-_KINDS_OF_TEXT: Final = (
-    r"(?:text|e-?mail|letter|message|essay|paragraph|sentence|phrase|passage|article|abstract|review|poem|story|novel|"
-    r"song|lyrics|script|speech|statement|bio|biography|profile|resume|résumé|cv|summary|transcript|dialogue?|"
-    r"conversation|document|report|post|tweet|caption|comment|draft|note|notes|excerpt|snippet|code|quote|prompt|"
-    r"description|blog|chapter|diary|monologue|scenario|grammar|sentiment|cover letter)s?"
+_SAME_MEANING: Final = {**dict.fromkeys((0x2018, 0x2019, 0x02BC), "'"), **dict.fromkeys(range(0xD800, 0xE000), GAP)}
+_SOME_TEXT: Final = any_of(
+    """texts? e-?mails? letters? messages? essays? paragraphs? sentences? phrases? passages? articles? abstracts?
+    reviews? poems? story stories novels? songs? lyrics scripts? speech statements? bios? biography profiles?
+    resumes? résumés? cvs? summary transcripts? dialogue? conversations? documents? reports? posts? tweets?
+    captions? comments? drafts? notes? excerpts? snippets? code quotes? prompts? descriptions? blogs? chapters?
+    diary monologues? scenarios? grammar sentiments?"""
 )
-_DO_WITH_TEXT: Final = (
-    r"(?:proof-?read|translate|summari[sz]e|re-?write|re-?phrase|paraphrase|edit|fix|correct|improve|check|review|"
-    r"classify|analy[sz]e|continue|complete|finish|write|draft|compose|generate|create|convert|extract|format|polish|"
-    r"shorten|expand|explain|interpret|evaluate|rate|critique|answer|respond to|reply to|read|label|tag|categori[sz]e)"
+_DO_WITH_TEXT: Final = any_of(
+    """proof-?read translate summari[sz]e re-?write re-?phrase paraphrase edit fix correct improve check review
+    classify analy[sz]e continue complete finish write draft compose generate create convert extract format polish
+    shorten expand explain interpret evaluate rate critique answer respond_to reply_to read label tag categori[sz]e"""
 )
 _TAKEN_OUT: Final = tuple(
     re.compile(pattern, re.MULTILINE | re.IGNORECASE)
@@ -33,86 +36,106 @@ _TAKEN_OUT: Final = tuple(
         r"`[^`\n]{1,200}`",
         r"^[ \t]*>.*$",
         r"^(?:\t| {4,})\S.*$",
-        r"^[ \t]*(?:def |class |import |from \w+ import|return\b|print\(|select .* from|const |let \w+ =|var |//|/\*|#|"
-        r"function |if \(|for \(|while \(|elif |else:|<\w|</|\$ |>>>).*$",
-        r"^.*(?:[;{}]|\);|\) ?\{)[ \t]*$",
-        r"^[ \t]*[{\[].*$",
+        r"^[ \t]*(?:def |class |import |from \w+ import|return\b|print\(|select .* from|const |let \w+ =|var ).*$",
+        r"^[ \t]*(?://|/\*|#|function |if \(|for \(|while \(|elif |else:|<\w|</|\$ |>>>|[{\[]).*$",
+        r"^.*[;{}][ \t]*$",
         r"“[^”]{0,1000}”|«[^»]{0,1000}»|„[^“”]{0,1000}[“”]",
         r"\"[^\"\n]{0,500}\"",
         r"(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w)){1,300}'(?!\w)",
     )
 )
-_PASTED_FROM: Final = re.compile(
-    r"^[ \t]*(?:from|to|subject|cc|bcc|sent|date|re|fwd?|title):\s.*"
-    r"|^[ \t]*-{3,}.{0,20}(?:original|forwarded) message"
-    r"|^[ \t]*on .{4,80} wrote:"
-    r"|^[ \t]*(?:dear|to whom it may)\b.{1,60}"
-    rf"|\b{_DO_WITH_TEXT}\b[^.!?\n]{{0,120}}(?::|\n\s*\n)"
-    rf"|\b(?:this|these|following|below)(?: \w+)? {_KINDS_OF_TEXT}\b[^.!?\n]{{0,80}}[.!?:\n]"
-    rf"|\b(?:here is|here's|here are|this is)\b[^.!?\n]{{0,40}}\b{_KINDS_OF_TEXT}\b[^.!?\n]{{0,40}}[.:\n]",
+_HEADER: Final = re.compile(
+    r"^[ \t]*(?:(?:from|to|subject|cc|bcc|sent|date|re|fwd?|title):\s|(?:dear|to whom it may)\b.{1,60}"
+    r"|-{3,}.{0,20}(?:original|forwarded) message|on .{4,80} wrote:)",
     re.MULTILINE | re.IGNORECASE,
 )
-_PRETENDED_FROM: Final = re.compile(
+_HERE_COMES_TEXT: Final = rule(
+    rf"\b{_DO_WITH_TEXT}\b[^.!?\n]{{0,120}}?(?::|\n\s*\n)",
+    rf"\b(?:this|these|following|below)(?: \w+)? {_SOME_TEXT}\b[^.!?\n]{{0,80}}?[.!?:\n]",
+    rf"\b(?:here is|here's|here are|this is)\b[^.!?\n]{{0,40}}\b{_SOME_TEXT}\b[^.!?\n]{{0,40}}?[.:\n]",
+    r"\b(?:is|are|does|do) (?:this|these|it|the following)\b[^.!?\n]{0,40}?"
+    r"\b(?:correct|right|grammatical|sound|natural|mean)\b[^.!?\n]{0,40}?[?:\n]",
+)
+_PRETENDED: Final = re.compile(
     r"(?:^|[.!?,:;\n]\s*|\b(?:and|so|now|but|please|ok|okay) )(?:please )?"
-    r"(?:you are (?:now )?(?:a|an|the|my|going to)\b|you're (?:now )?(?:a|an|my|going to)\b"
-    r"|(?-i:[Yy]ou(?: are|'re) [A-Z])|act (?:as|like)\b|behave (?:as|like)\b|pretend\b|imagine\b|role-?play\b"
-    r"|let's (?:play|pretend|role|imagine|say|assume|suppose)\b|i want you to (?:act|play|be|pretend|imagine|take|write)\b"
-    r"|suppose\b|supposing\b|assume\b|assuming\b|say (?:i|my|we)\b|hypothetically\b|what if\b|as if\b"
-    r"|in (?:my|the|this|a|an) (?:\w+ )?(?:story|novel|book|dream|game|play|film|movie|song|poem|world|universe|scenario)\b"
-    r"|for (?:the sake of|this (?:game|scenario|exercise|role))\b|for example\b|e\.g\.|once upon a time\b"
-    r"|(?:first|opening) line\b|character:|scene:|persona:|bio:|user:|human:|assistant:|system:)",
-    re.IGNORECASE | re.MULTILINE,
+    r"(?:you are (?:now )?(?:an?|the|my|going to)\b|you're (?:now )?(?:an?|my|going to)\b"
+    r"|(?-i:[Yy]ou(?: are|'re) [A-Z])"
+    r"|(?:act|behave) (?:as|like)\b|let's (?:play|pretend|role|imagine|say|assume|suppose)\b"
+    r"|i want you to (?:act|play|be|pretend|imagine|take|write)\b|say (?:i|my|we)\b|what if\b|as if\b|e\.g\."
+    r"|(?:pretend|imagine|role-?play|suppose|supposing|assume|assuming|hypothetically|for example|once upon a time)\b"
+    r"|in (?:my|the|this|an?) (?:\w+ )?"
+    r"(?:story|novel|book|dream|game|play|film|movie|song|poem|world|universe|scenario)\b"
+    r"|for (?:the sake of|this (?:game|scenario|exercise|role))\b|(?:first|opening) line\b"
+    r"|(?:character|scene|persona|bio|user|human|assistant|system|q|a|question|answer):|as an ai\b)",
+    re.MULTILINE | re.IGNORECASE,
+)
+_NOT_MEANT: Final = rule(
+    r"^\W*(?:oh,? (?:great|sure|yeah|wonderful|joy|yes|boy|right)|yeah,? right|wow,? (?:so|i'm such)|as if)\b",
+    r"^\W*(?:sure,|because i just\b|of course i (?:love|enjoy|adore)\b)",
+    r"/s\s*$|[🙄🙃]",
+    r"\bi (?:just|totally|absolutely|so) (?:love|adore|enjoy) "
+    r"(?:it|when|how|being|waiting|sitting|getting|paying|having)\b",
+)
+_TAKEN_BACK: Final = rule(r"\b(?:just kidding|only kidding|jk|just joking|only joking)\b")
+_ANNOUNCED: Final = rule(
+    r"\b" + any_of("update note fyi btw ps correction reminder about_me context background intro fact edit thing") + "$"
+)
+_HEDGED: Final = rule(
+    r"\b"
+    + any_of(
+        r"""if unless whether suppos\w+ imagin\w+ pretend\w* would wouldn't could might wish\w* hope hoping maybe
+        perhaps possibly hypothetical\w* in_case as_if once when whenever until one_day someday ideally?
+        ideal_world dream\w* used_to back_then as_a_kid as_a_child as_a_teenager years_ago said says? saying told
+        tells claim\w* wrote writes written asked asks think\w* thought believes? whisper\w* reply replie[sd]
+        shout\w* according_to quot\w+ lyrics sings? sang reads? titled entitled sentence phrase character
+        protagonist narrator didn't doesn't isn't aren't never not_true don't_think doubt lied? joke joking kidding
+        example story novel poem song between instead_of rather_than"""
+    )
+    + r"\b"
+)
+_BREAK: Final = rule(
+    r"(?:[,:(\u2013\u2014]|\s-{1,2})\s*",
+    r"\s(?:and|but|because|since|so|as|though|although|while|plus|cause|cuz)\s+"
+    r"(?=(?:i|i'm|i've|my|we|we're|our)\b)",
+)
+_ELIDED: Final = rule(
+    r"\s(?:and|but)\s+(?=(?:(?:currently|now|also|still|really|mostly) )?"
+    r"(?:work (?:at|for|as)|live in|hate|enjoy|prefer|am|moved|speak|have an?|don't like|can't stand)\s)"
+)
+_SUBJECT: Final = rule(r"(?:i|we)\b")
+_BECAUSE: Final = rule(r"(?:because|since|as|cause|so|(?:even )?though|although|while)\s+(?=(?:i|i'm|my|we)\b)")
+_OPENING: Final = rule(
+    r"(?:"
+    + any_of(
+        r"""actually well ok okay so also and but no nope yes yeah yep btw by_the_way fyi just_so_you_know
+        for_the_record to_be_honest honestly hi hello hey hi_there hello_there hey_there good_morning
+        good_afternoon good_evening thanks(?!_(?:a|so|very|for)\b) thank_you(?!_(?:so|very|for)\b) please sorry
+        oops correction (?:quick_|small_)?update (?:please_)?(?:remember|note|know|be_aware)(?:_that)? as_you_know
+        in_fact i_mean hmm oh right anyways? unfortunately fortunately sadly luckily now nowadays these_days
+        recently lately personally in_general generally by_now today additionally don't_forget(?:_that)?
+        just_to_let_you_know as_of_(?:now|today|last_\w+) from_now_on going_forward in_(?:the_)?future"""
+    )
+    + r"(?:\s*[,:!.\u2013\u2014-]+\s*|\s+))+"
+)
+_REMIND: Final = rule(r"(?:can|could|will|would) you (?:please )?remind me\b")
+_ASKS: Final = rule(
+    r"\W*"
+    + any_of(
+        """what what's where where's who who's whom whose why when how how's which is isn't are aren't am was were do
+        don't_you does doesn't did didn't can can't could couldn't should shouldn't would wouldn't will won't
+        have_i have_you have_we has any may might shall suggest recommend tell show give help"""
+    )
+    + r"\b"
+)
+_GREETED: Final = rule(
+    r"(?:^|[\s,.!])(?:hi|hello|hey|good (?:morning|afternoon|evening)|greetings)(?: there| all)?[\s,.!\u2013-]*$"
+)
+_WRITE: Final = rule(
+    r"\W*(?:please |can you |could you |now |help me )*"
+    rf"(?:{_DO_WITH_TEXT}|tell (?:me )?a|make up|sing|come up with)\b"
 )
 _SENTENCE: Final = re.compile(r"[^.!?\n;]+(?:[.!?;](?![\s\"')\]]|$)[^.!?\n;]*)*[.!?;]*")
-_ABBREVIATED: Final = re.compile(r"(?:^|[\s(])(?:mr|mrs|ms|dr|st|prof|sr|jr|vs|inc|ltd|e\.g|i\.e|approx|no|[A-Z])\.$", re.I)
-_NOT_MEANT: Final = re.compile(
-    r"^\W*(?:oh,? (?:great|sure|yeah|wonderful|joy|yes|boy|right)|yeah,? right|sure,|wow,? (?:so|i'm such)|because i just"
-    r"|of course i (?:love|enjoy|adore)|as if)\b|/s\s*$|\bi (?:just|totally|absolutely|so) (?:love|adore|enjoy)"
-    r" (?:it|when|how|being|waiting|sitting|getting|paying|having)\b|[🙄🙃]",
-    re.IGNORECASE,
-)
-_HEDGED: Final = re.compile(
-    r"\b(?:if|unless|whether|suppos\w+|imagin\w+|pretend\w*|would|wouldn't|could|might|wish\w*|hop(?:e|ing)|maybe|perhaps|possibly|"
-    r"hypothetical\w*|in case|as if|once|when|whenever|until|one day|someday|ideally?|ideal world|dream\w*|used to|"
-    r"back then|as a (?:kid|child|teenager)|years ago|said|says|say|saying|told|tells|claim\w*|wrote|writes|written|asked|asks|think\w*|"
-    r"thought|believes?|whisper\w*|repl(?:y|ies|ied)|shout\w*|according to|quot\w+|lyrics|sings?|sang|reads?|"
-    r"titled|entitled|sentence|phrase|character|protagonist|narrator|didn't|doesn't|isn't|aren't|never|not true|don't think|doubt|"
-    r"lie|lied|joke|joking|kidding|example|story|novel|poem|song|between|instead of|rather than)\b",
-    re.IGNORECASE,
-)
-_BREAK: Final = re.compile(
-    r"(?:[,:(–—]|\s-{1,2})\s*"
-    r"|\s(?:and|but|because|since|so|as|though|although|while|plus|cause|cuz)\s+(?=(?:i|i'm|i've|my|we|we're|our)\b)",
-    re.IGNORECASE,
-)
-_ELIDED: Final = re.compile(
-    r"\s(?:and|but)\s+(?=(?:(?:currently|now|also|still|really|mostly) )?"
-    r"(?:work|live|love|like|hate|enjoy|prefer|use|am|moved|speak|have an?|don't like|can't stand)\s)",
-    re.IGNORECASE,
-)
-_SUBJECT: Final = re.compile(r"(?:i|we)\b", re.IGNORECASE)
-_BECAUSE: Final = re.compile(r"(?:because|since|as|cause|so)\s+(?=(?:i|i'm|my|we)\b)", re.IGNORECASE)
-_OPENING: Final = re.compile(
-    r"(?:(?:actually|well|ok|okay|so|also|and|but|no|nope|yes|yeah|yep|btw|by the way|fyi|just so you know|for the record|"
-    r"to be honest|honestly|hi|hello|hey|hi there|hello there|hey there|good (?:morning|afternoon|evening)|thanks(?! (?:a|so|very|for)\b)|"
-    r"thank you(?! (?:so|very|for)\b)|please|sorry|oops|correction|(?:quick |small )?update|(?:please )?(?:remember|note|know|be aware)(?: that)?|"
-    r"as you know|in fact|i mean|hmm|oh|right|anyway|anyways|unfortunately|fortunately|sadly|luckily|"
-    r"now|nowadays|these days|recently|lately|personally|in general|generally|by now|today|additionally|"
-    r"don't forget(?: that)?|just to let you know|as of (?:now|today|last \w+)|from now on|going forward|in (?:the )?future)"
-    r"(?:\s*[,:!.–—-]+\s*|\s+))+",
-    re.IGNORECASE,
-)
-_REQUEST: Final = re.compile(r"(?:can|could|will|would) you (?:please )?remind me\b", re.IGNORECASE)
-_ASKS: Final = re.compile(
-    r"\W*(?:what|what's|where|where's|who|who's|whom|whose|why|when|how|how's|which|is|isn't|are|aren't|am|was|were|do|"
-    r"don't you|does|doesn't|did|didn't|can|can't|could|couldn't|should|shouldn't|would|wouldn't|will|won't|have (?:i|you|we)|has|any|may|might|"
-    r"shall|suggest|recommend|tell|show|give|help)\b",
-    re.IGNORECASE,
-)
-_GREETED: Final = re.compile(r"(?:^|[\s,.!])(?:hi|hello|hey|good (?:morning|afternoon|evening)|greetings)(?: there| all| everyone)?[\s,.!–-]*$", re.I)  # fmt: skip
-_WRITE: Final = re.compile(
-    rf"^\W*(?:please |can you |could you |now |help me )*(?:{_DO_WITH_TEXT}|tell (?:me )?a|make up|sing|come up with)\b", re.IGNORECASE
-)
+_ABBREVIATED: Final = rule(r"(?:^|[\s(])(?:mr|mrs|ms|dr|st|prof|sr|jr|vs|inc|ltd|e\.g|i\.e|approx|no|[A-Z])\.$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,50 +156,45 @@ class Clause:
 def clauses(text: str, at: datetime) -> Iterator[Clause]:
     """Each place of a message where its writer may say something of himself, in order."""
     prose = own_words(text)
+    if _TAKEN_BACK.search(prose):
+        return
     for start, sentence in _sentences(prose):
-        asks = sentence.rstrip().endswith("?")
-        if _NOT_MEANT.search(sentence):
-            continue
-        yield from _clauses(sentence, start, at, asks, bool(_GREETED.search(prose[max(0, start - 30) : start])))
+        if not _NOT_MEANT.search(sentence[: 2 * MAX_CLAUSE]):
+            greeted = _GREETED.search(prose[max(0, start - 30) : start]) is not None
+            yield from _clauses(sentence, start, at, greeted)
 
 
 def own_words(text: str) -> str:
     """The message, as long as before, with gaps where something is code, quoted, pasted, sung or pretended."""
-    prose = text[:MAX_TEXT].replace("\u2019", "'").replace("\u2018", "'").replace("\u02bc", "'")
+    prose = text[:MAX_TEXT].translate(_SAME_MEANING)
     for pattern in _TAKEN_OUT:
         prose = pattern.sub(lambda match: _blank(match[0]), prose)
-    if pretended := _PRETENDED_FROM.search(prose):
-        prose = _blank_from(prose, pretended.start())
-    if pasted := _PASTED_FROM.search(prose):
-        prose = _blank_from(prose, pasted.start() if _is_header(pasted[0]) else pasted.end())
-    return _without_verse(prose)
-
-
-def _is_header(cue: str) -> bool:
-    return re.match(r"\s*(?:-|on |dear|to whom|\w+:)", cue, re.IGNORECASE) is not None
+    cut = len(prose)
+    if match := _PRETENDED.search(prose):
+        cut = match.start()
+    if match := _HEADER.search(prose, 0, cut):
+        cut = match.start()
+    if match := _HERE_COMES_TEXT.search(prose, 0, cut):
+        cut = match.end()
+    return _without_verse(prose[:cut] + GAP * (len(prose) - cut))
 
 
 def _blank(taken: str) -> str:
     return "".join(char if char == "\n" else GAP for char in taken)
 
 
-def _blank_from(prose: str, start: int) -> str:
-    return prose[:start] + GAP * (len(prose) - start)
-
-
 def _without_verse(prose: str) -> str:
     """Three or more short lines in a row that end without a stop are a song, a poem or a list, not something said."""
-    lines = prose.split("\n")
-    verse = [0 < len(line.strip(" \t\x00")) <= 70 and line.rstrip()[-1] not in ".!?:" for line in lines]
-    out, n = list[str](), 0
-    while n < len(lines):
-        end = n
-        while end < len(lines) and verse[end]:
-            end += 1
-        size = max(1, end - n)
-        out += [_blank(line) for line in lines[n : n + size]] if end - n >= 3 else lines[n : n + size]
-        n += size
-    return "\n".join(out)
+    lines, verse = prose.split("\n"), list[int]()
+    for n, line in enumerate([*lines, ""]):
+        words = line.strip(" \t\r" + GAP)
+        if 0 < len(words) <= 70 and words[-1] not in ".!?:":
+            verse.append(n)
+            continue
+        if len(verse) >= 3:
+            lines[verse[0] : n] = map(_blank, lines[verse[0] : n])
+        verse = []
+    return "\n".join(lines)
 
 
 def _sentences(prose: str) -> Iterator[tuple[int, str]]:
@@ -192,19 +210,20 @@ def _sentences(prose: str) -> Iterator[tuple[int, str]]:
         yield start, prose[start:]
 
 
-def _clauses(sentence: str, start: int, at: datetime, asks: bool, greeted: bool) -> Iterator[Clause]:
+def _clauses(sentence: str, start: int, at: datetime, greeted: bool) -> Iterator[Clause]:
     head = sentence[: 2 * MAX_CLAUSE]
     opened = _skip(head, len(head) - len(head.lstrip()))
-    if asks and _REQUEST.match(head, opened):
-        yield Clause(head[opened:], start + opened, at)
-    head = _told(head, opened) if asks else head
+    if sentence.rstrip().endswith("?"):
+        if _REMIND.match(head, opened):
+            yield Clause(head[opened:].rstrip("? "), start + opened, at)
+        head = _told(head, opened)
     for place, elided in [(opened, False), *_breaks(head, opened)]:
         before, begin = head[opened:place], _skip(head, place)
         if _HEDGED.search(before) or _WRITE.match(before):
             return
-        rest = head[begin : begin + MAX_CLAUSE]
+        words = head[begin : begin + MAX_CLAUSE]
         hello = greeted or _GREETED.search(head[:begin]) is not None
-        yield Clause("I " + rest if elided else rest, start + begin - 2 * elided, at, hello, elided)
+        yield Clause("I " + words if elided else words, start + begin - 2 * elided, at, hello, elided)
 
 
 def _told(head: str, opened: int) -> str:
@@ -225,9 +244,14 @@ def _skip(head: str, place: int) -> int:
     return opening.end() if opening else place
 
 
+def _opens(head: str, break_: re.Match[str]) -> bool:
+    """Whether a clause begins after a break: after a colon only if the words before it announce one."""
+    return break_[0][0] != ":" or _ANNOUNCED.search(head[: break_.start()]) is not None
+
+
 def _breaks(head: str, opened: int) -> list[tuple[int, bool]]:
     """Where a clause may begin; true where it shares the "I" of the one right before it."""
-    found = {match.end(): False for match in _BREAK.finditer(head, opened)}
+    found = {match.end(): False for match in _BREAK.finditer(head, opened) if _opens(head, match)}
     for match in _ELIDED.finditer(head, opened):
         before = max((place for place in found if place <= match.start()), default=opened)
         if match.end() not in found and _SUBJECT.match(head, before):

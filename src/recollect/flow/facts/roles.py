@@ -4,43 +4,44 @@ from __future__ import annotations
 
 from typing import Final
 
-from recollect.flow.facts.phrases import Phrase, tokens
+from recollect.flow.facts.phrases import MAX_WORDS, Phrase, tokens
+from recollect.flow.facts.wording import word_set
 
-_HEADS: Final = frozenset(
-    """accountant actor actress actuary administrator advisor adviser advocate agent analyst animator anthropologist apprentice
-    archaeologist architect archivist artist assistant astronomer attorney auditor author baker banker barber barista bartender
-    biologist blacksmith bookkeeper botanist broker builder butcher caregiver caretaker carer carpenter cashier ceo cfo
-    chairman chef chemist chiropractor choreographer cio civil-servant cleaner clerk coach cofounder co-founder columnist comedian
-    composer conductor consultant contractor controller cook coordinator copywriter counselor counsellor courier cto curator
-    dancer dean dentist dermatologist designer detective developer dietitian director diplomat dj doctor driver ecologist
-    economist editor educator electrician engineer entrepreneur epidemiologist estimator executive farmer filmmaker
-    firefighter fisherman florist founder freelancer gardener geographer geologist geophysicist goldsmith graduate grocer
-    guard guide gynecologist hairdresser handyman head historian housekeeper housewife homemaker illustrator inspector instructor
-    intern interpreter investor janitor jeweler journalist judge juggler lab-technician laborer lawyer lecturer librarian
-    linguist locksmith logistician machinist magistrate maid manager marketer masseuse mathematician mechanic mediator medic
-    merchant meteorologist microbiologist midwife miner minister model mortician musician nanny neurologist neuroscientist
-    notary novelist nurse nutritionist officer operator optician optometrist organist paediatrician painter paralegal
-    paramedic pastor pathologist pediatrician pharmacist philosopher photographer physician physicist physiotherapist pianist
-    pilot planner plumber podiatrist poet policeman policewoman politician postdoc postman potter priest principal
-    producer professor programmer psychiatrist psychologist psychotherapist publisher rabbi radiographer radiologist ranger
-    realtor receptionist recruiter registrar reporter representative researcher restaurateur roofer sailor salesman salesperson
-    saleswoman scholar scientist screenwriter sculptor seamstress secretary shepherd singer social-worker sociologist soldier
-    solicitor specialist statistician stewardess strategist student sublieutenant superintendent supervisor surgeon surveyor
-    tailor teacher technician technologist telemarketer teller therapist trader trainee trainer translator treasurer trucker
-    tutor undergraduate undertaker upholsterer urologist valet vet veterinarian vicar vp waiter waitress warden watchmaker
-    weaver welder woodworker worker writer yoga-teacher zoologist freshman sophomore senior-lecturer beekeeper brewer
-    bricklayer joiner mason glazier plasterer""".split()
+_HEADS: Final = word_set(
+    """accountant actor actress actuary administrator adviser advisor advocate agent analyst animator anthropologist
+    apprentice archaeologist architect archivist artist assistant astronomer attorney auditor author baker banker
+    barber barista bartender beekeeper biologist blacksmith bookkeeper botanist brewer bricklayer broker builder
+    butcher caregiver carer caretaker carpenter cashier ceo cfo chairman chef chemist chiropractor choreographer
+    cio cleaner clerk co-founder coach cofounder columnist comedian composer conductor consultant contractor
+    controller cook coordinator copywriter counsellor counselor courier cto curator dancer dean dentist
+    dermatologist designer detective developer dietitian diplomat director dj doctor driver ecologist economist
+    editor educator electrician engineer entrepreneur epidemiologist estimator executive farmer filmmaker
+    firefighter fisherman florist founder freelancer freshman gardener geographer geologist geophysicist glazier
+    goldsmith graduate grocer guard guide gynecologist hairdresser handyman head historian homemaker housekeeper
+    housewife illustrator inspector instructor intern interpreter investor janitor jeweler joiner journalist judge
+    laborer lawyer lecturer librarian linguist locksmith machinist magistrate maid manager marketer mason
+    mathematician mechanic mediator medic merchant meteorologist microbiologist midwife miner minister model
+    mortician musician nanny neurologist neuroscientist notary novelist nurse nutritionist officer operator
+    optician optometrist organist paediatrician painter paralegal paramedic pastor pathologist pediatrician
+    pharmacist philosopher photographer physician physicist physiotherapist pianist pilot planner plasterer plumber
+    podiatrist poet policeman policewoman politician postdoc postman potter priest principal producer professor
+    programmer psychiatrist psychologist psychotherapist publisher rabbi radiographer radiologist ranger realtor
+    receptionist recruiter registrar reporter representative researcher restaurateur roofer sailor salesman
+    salesperson saleswoman scholar scientist screenwriter sculptor seamstress secretary shepherd singer sociologist
+    soldier solicitor sophomore specialist statistician strategist student superintendent supervisor surgeon
+    surveyor tailor teacher technician technologist teller therapist trader trainee trainer translator treasurer
+    trucker tutor undergraduate undertaker upholsterer urologist vet veterinarian vicar vp waiter waitress warden
+    watchmaker weaver welder woodworker worker writer zoologist"""
 )
-_NOT_HEADS_ALONE: Final = frozenset("head model guide senior guard agent principal minister judge assistant worker graduate".split())
-_ENDS: Final = frozenset(
-    """at for with from in and but who that or based living working by on to specializing specialising studying with, so as because
-    which where currently now here though while if than""".split()
+_NOT_ALONE: Final = word_set("head model guide guard agent principal minister judge assistant worker graduate")
+_ENDS: Final = word_set(
+    """at for with from in and but who that or based living working by on to specializing specialising studying so as
+    because last yesterday today this which where currently now here though while if than"""
 )
-_NEVER: Final = frozenset(
-    """bad good terrible great better lousy big slow fast natural born aspiring wannabe would-be former ex- future
-    potential self-proclaimed not ex frequent heavy keen avid amateur hobby armchair""".split()
+_NO_ROLE: Final = word_set(
+    """language bad good terrible great better lousy big slow fast natural born aspiring wannabe would-be former
+    future potential self-proclaimed not ex frequent heavy keen avid amateur hobby armchair"""
 )
-MAX_WORDS: Final = 6
 
 
 def role(text: str, start: int) -> Phrase | None:
@@ -52,9 +53,9 @@ def role(text: str, start: int) -> Phrase | None:
             break
         words.append(token[0].lower())
         end = token.end()
-    if not words or len(words) > MAX_WORDS or _NEVER.intersection(words):
+    if not words or len(words) > MAX_WORDS or _NO_ROLE.intersection(words):
         return None
     head = words[words.index("of") - 1] if "of" in words[1:] else words[-1]
-    if head not in _HEADS or (len(words) == 1 and head in _NOT_HEADS_ALONE):
+    if head not in _HEADS or (len(words) == 1 and head in _NOT_ALONE):
         return None
     return Phrase(text[start:end], end)
