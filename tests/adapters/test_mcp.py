@@ -35,6 +35,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ada.add("user", "My name is Ada Byron. My sister Nadia moved to Oslo in May.")
         ada.add("assistant", "Noted!")
         memory.session("secrets", user="bob").add("user", "My sister Nadia has a secret: avocado.")
+        memory.drain()
     return path
 
 

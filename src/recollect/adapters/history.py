@@ -8,6 +8,7 @@ kept once, in order. What goes to the model is the session's context; a history 
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,7 +18,7 @@ from recollect.errors import BudgetTooSmall
 from recollect.flow.align import align, fingerprint
 from recollect.flow.fence import with_memory
 from recollect.flow.window import Limits, Window
-from recollect.memory import Session
+from recollect.memory import Memory, Session
 from recollect.store import Entry
 from recollect.tokens import REPLY_TOKENS, count_message, count_tools
 from recollect.types import Message
@@ -26,6 +27,8 @@ KNOWN: Final = 2_000
 """How many of a session's newest messages are compared with what is given; more where more is given."""
 MEMORY_SHARE: Final = 0.25
 """What memory may take of the budget where a changed history is fitted."""
+
+KEPT_HISTORIES: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +149,28 @@ class History:
             extra = self._tokens(with_memory(question, memory)) - self._tokens(question)
             self._memory = question.id, memory if extra <= most else ""
         return self._memory[1]
+
+
+@dataclass(slots=True, eq=False)
+class Histories:
+    """The histories of a user's sessions, those used last kept at hand."""
+
+    memory: Memory
+    user: str
+    tenant: str = "default"
+    budget: int | None = None
+    _kept: OrderedDict[str, History] = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def of(self, session: str, *, whole: bool = False) -> History:
+        """The history of a session."""
+        new = History(self.memory.session(session, user=self.user, tenant=self.tenant), self.budget, whole)
+        with self._lock:
+            history = self._kept.setdefault(session, new)
+            self._kept.move_to_end(session)
+            while len(self._kept) > KEPT_HISTORIES:
+                self._kept.popitem(last=False)
+        return history
 
 
 def _sent(message: Message, line: Sent | None) -> Sent:

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from langchain.agents.middleware.types import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.config import get_config
 
-from recollect.adapters.history import History, Sent
+from recollect.adapters.history import Histories, History, Sent
 from recollect.adapters.langgraph.messages import changed, from_langchain, to_langchain
 from recollect.errors import ConfigError
 from recollect.memory import Memory
 
 if TYPE_CHECKING:
     from langchain_core.messages import AnyMessage
-
-KEPT_HISTORIES: Final = 256
 
 
 class RecollectMiddleware(AgentMiddleware[Any, Any, Any]):
@@ -41,10 +37,8 @@ class RecollectMiddleware(AgentMiddleware[Any, Any, Any]):
         budget: int | None = None,
     ) -> None:
         super().__init__()
-        self.memory, self.user, self.tenant, self.session = memory, user, tenant, session
-        self.budget = budget
-        self._histories: OrderedDict[str, History] = OrderedDict()
-        self._lock = threading.Lock()
+        self.session = session
+        self._histories = Histories(memory, user, tenant, budget)
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -71,13 +65,7 @@ class RecollectMiddleware(AgentMiddleware[Any, Any, Any]):
                 "the run has no thread, and the middleware no session: pass "
                 "config={'configurable': {'thread_id': 'a name'}}, or RecollectMiddleware(…, session='a name')"
             )
-        session = self.memory.session(str(name), user=self.user, tenant=self.tenant)
-        with self._lock:
-            history = self._histories.setdefault(str(name), History(session, self.budget, whole=self.session is None))
-            self._histories.move_to_end(str(name))
-            while len(self._histories) > KEPT_HISTORIES:
-                self._histories.popitem(last=False)
-        return history
+        return self._histories.of(str(name), whole=self.session is None)
 
 
 def _fitted(history: History, request: ModelRequest[Any]) -> ModelRequest[Any]:
