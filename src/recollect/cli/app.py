@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from recollect import embed
-from recollect.cli import exporting, importing
+from recollect.cli import exporting, importing, serving
 from recollect.cli.add import add
 from recollect.cli.bench import bench
 from recollect.cli.chat import chat
@@ -41,9 +41,11 @@ app.command("import")(importing.bring)
 app.command()(exporting.export)
 app.command()(stats)
 app.command()(config)
+app.command()(serving.serve)
 app.command()(mcp)
 app.command()(bench)
 app.add_typer(models, name="models")
+app.add_typer(serving.keys, name="keys")
 
 
 def _version(asked: bool) -> None:

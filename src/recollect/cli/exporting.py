@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
 from recollect.cli.shell import User, Where, err, remembering
 from recollect.errors import ConfigError
-from recollect.store import Store
+from recollect.transfer import export_lines
 from recollect.types import Scope
-
-PAGE: Final = 500
 
 
 def export(
@@ -37,19 +33,10 @@ def export(
     with remembering(store, user) as chat:
         scope = Scope(chat.scope.tenant, chat.scope.user, session)
         if str(file) == "-":
-            sys.stdout.writelines(_lines(chat.memory.store, scope))
+            sys.stdout.writelines(export_lines(chat.memory, scope))
             return
         if file.exists():
             raise ConfigError(f"{file} is there already: name another file, or remove it first")
         with file.open("w", encoding="utf-8") as target:
-            number = sum(1 for line in _lines(chat.memory.store, scope) if target.write(line))
+            number = sum(1 for line in export_lines(chat.memory, scope) if target.write(line))
     err.print(f"{file} has {number:,} messages. Bring them in elsewhere with: recollect import {file}", markup=False)
-
-
-def _lines(store: Store, scope: Scope) -> Iterator[str]:
-    after = 0
-    while page := store.log.scan(scope, after=after, limit=PAGE):
-        for entry in page:
-            told = {"user": entry.scope.user, "session": entry.scope.session, "message": entry.message.to_dict()}
-            yield json.dumps(told) + "\n"
-        after = page[-1].position

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from recollect.cli.shell import User, Where, remembering
-from recollect.errors import MissingExtra
 
 
 def mcp(
@@ -28,11 +26,7 @@ def mcp(
     Example: recollect mcp --http --port 8765
     """
     with remembering(store, user, session, must_exist=False) as chat:
-        try:
-            adapter = import_module("recollect.adapters.mcp")
-        except ModuleNotFoundError as error:
-            raise MissingExtra(error.name or "mcp", "mcp", "an MCP server") from error
-        transport = "http" if http else "stdio"
-        adapter.serve(
-            chat.memory, user=chat.scope.user, session=session, erasure=erasure, transport=transport, port=port
-        )
+        from recollect.adapters.mcp import serve
+
+        transport: Literal["http", "stdio"] = "http" if http else "stdio"
+        serve(chat.memory, user=chat.scope.user or "", session=session, erasure=erasure, transport=transport, port=port)
