@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from recollect import embed
 from recollect.cli import exporting, importing, serving
 from recollect.cli.add import add
 from recollect.cli.bench import bench
@@ -22,7 +21,21 @@ from recollect.cli.forget import forget
 from recollect.cli.history import history
 from recollect.cli.mcp import mcp
 from recollect.cli.search import search
-from recollect.cli.shell import Json, Where, Yes, address, bar, err, machine, opened, out, say, table, telling_errors
+from recollect.cli.shell import (
+    Json,
+    Where,
+    Yes,
+    address,
+    bar,
+    embedder,
+    err,
+    machine,
+    opened,
+    out,
+    say,
+    table,
+    telling_errors,
+)
 from recollect.cli.stats import stats
 from recollect.embed import models as weights
 from recollect.memory import Memory
@@ -95,7 +108,7 @@ def reindex(store: Where = None, as_json: Json = False) -> None:
     Example: recollect reindex --store memory.db
     """
     with opened(store) as opened_store:
-        memory = Memory(opened_store, embedder=embed.open("auto"))
+        memory = Memory(opened_store, embedder=embedder())
         with bar("Indexing") as progress:
             items = memory.reindex(progress)
         with err.status("Embedding"):

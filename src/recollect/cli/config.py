@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 
 from recollect import settings
 from recollect.cli.shell import Json, User, Where, address, login, machine, table, telling_errors
@@ -12,10 +13,11 @@ from recollect.embed.names import DEFAULT
 
 
 def _embedder() -> tuple[str, str]:
-    folder = weights.folder(DEFAULT)
-    if folder.is_dir():
-        return f"onnx:{DEFAULT}", str(folder)
-    return "none, keywords alone", f"not here yet: recollect models pull {DEFAULT}"
+    if named := os.environ.get("RECOLLECT_EMBEDDER"):
+        return named, "the environment"
+    if weights.folder(DEFAULT).is_dir():
+        return f"onnx:{DEFAULT}", "default"
+    return "none", f"keywords alone until: recollect models pull {DEFAULT}"
 
 
 def config(store: Where = None, user: User = None, as_json: Json = False) -> None:

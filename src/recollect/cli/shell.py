@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import json
 import logging
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from rich.table import Table
 
 from recollect import embed, settings
 from recollect import store as stores
+from recollect.embed import Embedder
 from recollect.embed.models import data_dir
 from recollect.errors import ConfigError, RecollectError
 from recollect.memory import Memory, Session
@@ -68,6 +70,12 @@ def login() -> str:
         return "me"
 
 
+def embedder() -> Embedder | None:
+    """The embedder that RECOLLECT_EMBEDDER names, else the local one where it is here."""
+    name = os.environ.get("RECOLLECT_EMBEDDER") or "auto"
+    return None if name == "none" else embed.open(name)
+
+
 @contextmanager
 def telling_errors() -> Iterator[None]:
     """Print an error of ours as one line with its next step, and end with 1."""
@@ -111,11 +119,16 @@ def _check(file: Path, must_exist: bool) -> None:
             raise ConfigError(f"there is no store at {file}: begin one with `recollect add`, or name one by --store")
     elif file.is_dir():
         raise ConfigError(f"{file} is a folder, not a Recollect store: name a file by --store or RECOLLECT_STORE")
-    elif (start := file.open("rb").read(len(_SQLITE))) and start != _SQLITE:
+    elif not _SQLITE.startswith(_start(file)):
         raise ConfigError(
             f"{file} is not a Recollect store: name another file by --store; if it was one, it is damaged: "
             "bring a backup back with `recollect restore`"
         )
+
+
+def _start(file: Path) -> bytes:
+    with file.open("rb") as opened_file:
+        return opened_file.read(len(_SQLITE))
 
 
 @contextmanager
@@ -125,7 +138,7 @@ def remembering(
     """A conversation of the user in the store, with the settings in force here."""
     with opened(where, must_exist) as store:
         logging.getLogger("recollect.embed").setLevel(logging.ERROR)  # `recollect config` tells where no model is here
-        memory = Memory(store, embedder=embed.open("auto"), settings=settings.load())
+        memory = Memory(store, embedder=embedder(), settings=settings.load())
         try:
             yield memory.session(session, user=user or login())
         finally:
