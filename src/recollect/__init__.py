@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from recollect.flow.turns import turns
     from recollect.flow.validate import Problem, validate
     from recollect.flow.window import Window
+    from recollect.layers.answer import complete_fitting, stream_fitting
     from recollect.layers.working import fit, reduce
     from recollect.memory import Memory, Session
     from recollect.settings import Settings
@@ -67,6 +68,7 @@ __all__ = [
     "ToolCall",
     "ToolResult",
     "Window",
+    "complete_fitting",
     "count_messages",
     "counter",
     "estimate",
@@ -75,6 +77,7 @@ __all__ = [
     "recommended_budget",
     "reduce",
     "render",
+    "stream_fitting",
     "turns",
     "validate",
 ]
@@ -97,6 +100,7 @@ _HOMES = {
     "flow.turns": ("turns",),
     "flow.validate": ("Problem", "validate"),
     "flow.window": ("Window",),
+    "layers.answer": ("complete_fitting", "stream_fitting"),
     "layers.working": ("fit", "reduce"),
     "memory": ("Memory", "Session"),
     "settings": ("Settings",),

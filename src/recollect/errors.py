@@ -115,7 +115,7 @@ class ModelUnavailable(ModelError):
 class Interrupted(ModelUnavailable):
     """The answer broke off in the middle; `partial` is the text that came."""
 
-    def __init__(self, problem: str, partial: str) -> None:
+    def __init__(self, problem: str, partial: str = "") -> None:
         self.partial = partial
         super().__init__(problem)
 

@@ -6,7 +6,7 @@ import json
 import os
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -92,7 +92,7 @@ class Endpoint:
 
     def stream(
         self, path: str, body: Mapping[str, Any], timeout: float, read: Callable[[Response], Iterator[T]]
-    ) -> Iterator[T]:
+    ) -> Generator[T]:
         """What `read` makes of the reply, item by item; nothing is tried again once the first item is there.
 
         `timeout` bounds each silence. Closing the iterator ends the request.
@@ -102,7 +102,7 @@ class Endpoint:
             with self._failing(timeout), self._sent(path, body, timeout) as response:
                 yield from read(response)
 
-        def attempt() -> Iterator[T]:
+        def attempt() -> Generator[T]:
             started = items()
             for first in started:
                 return resumed(first, started)
@@ -190,7 +190,7 @@ class _Late(Exception):
     """The time for a reply is over, though some of it came."""
 
 
-def resumed(first: T, rest: Iterator[T]) -> Iterator[T]:
+def resumed(first: T, rest: Iterator[T]) -> Generator[T]:
     """An iterator with its first item put back; closing it closes the rest."""
     try:
         yield first

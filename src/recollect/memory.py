@@ -15,11 +15,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
-from recollect import embed, store
+from recollect import embed, llm, store
 from recollect.controller import Controller, Wanted
 from recollect.embed import Embedder
 from recollect.embed.cached import CachedEmbedder
-from recollect.embed.rerank import Reranker
 from recollect.errors import ConfigError
 from recollect.flow.context import Context
 from recollect.flow.fence import without_memory
@@ -30,8 +29,11 @@ from recollect.layers.background import Background
 from recollect.layers.documents import Documents, Listed, Passages
 from recollect.layers.embedding import Embedding
 from recollect.layers.episodic import MAX_QUERY, Asked
+from recollect.layers.ledger import Ledger
+from recollect.layers.taught import Taught
 from recollect.layers.tools import Search, Tools
 from recollect.layers.windows import always, stays
+from recollect.llm import ChatModel
 from recollect.settings import Settings
 from recollect.store import ANY, Erased, Filter, Store
 from recollect.telemetry import OnAlert, Telemetry
@@ -67,8 +69,7 @@ class Memory:
         former: Embedder | None = None,
         counter: TokenCounter = estimate,
         settings: Settings = DEFAULTS,
-        layers: Layers | None = None,
-        reranker: Reranker | None = None,
+        model: ChatModel | None = None,
         search: Search | None = None,
         on_alert: OnAlert | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -79,15 +80,18 @@ class Memory:
         self.clock = clock
         self.telemetry = Telemetry(on_alert)
         self.embedder = CachedEmbedder(embedder) if embedder else None
-        self.layers = layers or Layers.of(
-            kept_in, counter, settings, embedder=self.embedder, former=former, reranker=reranker, search=search
-        )
+        self.layers = Layers.of(kept_in, counter, settings, self.embedder, former, search)
         self.controller = Controller(kept_in, counter, settings, self.layers, self.telemetry)
         self.jobs = self.layers.jobs(settings)
         learners = self.layers.learners
         if embedder:
             self.jobs = [embedding.JOB, *self.jobs]
             learners[embedding.JOB.kind] = Embedding(kept_in, embedder).learn
+        self.ledger = Ledger(kept_in, clock, settings.model_calls_a_day, settings.model_tokens_a_day)
+        if model:
+            taught = Taught(kept_in, model, counter, self.layers.summary, self.ledger)
+            self.jobs += taught.jobs(settings.facts_every_turns)
+            learners |= taught.learners
         self._background = Background(kept_in, learners, self.telemetry)
         self._fresh: set[Scope] = set()
 
@@ -102,6 +106,7 @@ class Memory:
         settings: Settings = DEFAULTS,
         index: str | None = None,
         durability: store.Durability = "full",
+        model: str | ChatModel | None = None,
         search: Search | None = None,
         on_alert: OnAlert | None = None,
     ) -> Memory:
@@ -110,7 +115,8 @@ class Memory:
         `embedder` is one, its name as `embed.open` takes it, or None to go by keywords alone; `auto` is the local
         model where it was pulled. After a change of model, `former` is the one used before: its vectors serve until
         `reindex` has given every message one of the new model. `index` names Chroma as the place for vectors.
-        `search` is a web search that is asked when a question is about what is new; `on_alert` gets every alert.
+        `model`, or its name as `llm.open` takes it, improves facts and summaries in the background, within the limits
+        of a day. `search` is a web search that is asked when a question is about what is new; `on_alert` gets alerts.
         """
         if url is None:
             url = embed.models.data_dir() / "memory.db"
@@ -119,7 +125,14 @@ class Memory:
         kept_in = store.open(str(url), index=index, durability=durability)
         count = counter if callable(counter) else open_counter(counter)
         return cls(
-            kept_in, embedder=new, former=old, counter=count, settings=settings, search=search, on_alert=on_alert
+            kept_in,
+            embedder=new,
+            former=old,
+            counter=count,
+            settings=settings,
+            model=llm.open(model) if isinstance(model, str) else model,
+            search=search,
+            on_alert=on_alert,
         )
 
     def session(self, id: str, *, user: str, tenant: str = "default") -> Session:

@@ -83,6 +83,9 @@ class Settings:
     tools_days: float = _knob(7.0, "days after which a tool excerpt expires", gt=0)
     embeddings_device: str = _knob("cpu", "where sentence-transformers runs", env="EMBEDDINGS_DEVICE")
 
+    model_calls_a_day: int = _knob(500, "calls of a tenant's background model a day", ge=0)
+    model_tokens_a_day: int = _knob(500_000, "tokens of a tenant's background model a day", ge=0)
+
     alert_budget: float = _knob(0.9, "share of the budget from which a context raises an alert", gt=0)
     alert_retrieval_ms: float = _knob(500.0, "milliseconds of retrieval from which there is an alert", gt=0)
     alert_memory_bytes: int = _knob(10**9, "bytes of process memory from which there is an alert", gt=0)

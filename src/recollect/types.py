@@ -162,7 +162,7 @@ class Message:
             object.__setattr__(self, "extra", freeze_dict(self.extra, "extra"))
         for name in ("at", "received"):
             when = getattr(self, name)
-            if when is None:
+            if when is None or (type(when) is datetime and when.tzinfo is not None):
                 continue
             if not isinstance(when, datetime):
                 raise InvalidTranscript(f"`{name}` must be a datetime, got {when!r}")
@@ -484,9 +484,7 @@ class Patterns:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data that `from_dict` turns back into equal patterns."""
-        plain: dict[str, Any] = thaw({f.name: getattr(self, f.name) for f in dataclasses.fields(self)})
-        for name in ("questions", "topics", "worked"):
-            plain[name] = [dataclasses.asdict(item) for item in getattr(self, name)]
+        plain: dict[str, Any] = thaw(dataclasses.asdict(self))
         return plain
 
     @classmethod

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from recollect.embed import Kind
 from recollect.embed.hashing import HashingEmbedder
-from recollect.errors import BadReply, ConfigError, ModelUnavailable, NotFound
+from recollect.errors import BadReply, ConfigError, MissingExtra, ModelUnavailable, NotFound
 from recollect.layers.documents import Documents
 from recollect.layers.embedding import CHUNK, JOB, Embedding
 from recollect.store import Filter, Store
 from recollect.store import open as open_store
 from recollect.tokens import estimate
 from recollect.types import Message, Scope
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 ADA, EVE = Scope("acme", "ada"), Scope("acme", "eve")
 FILL = "This part explains in plain words how it is done, step by step, for everyone who is new to it. "
@@ -46,7 +44,7 @@ class Counted(HashingEmbedder):
         super().__init__(256)
         self.passages: list[str] = []
 
-    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> NDArray[np.float32]:
+    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> npt.NDArray[np.float32]:
         self.passages += texts if kind == "passage" else []
         return super().embed(texts, kind)
 
@@ -162,7 +160,7 @@ def test_by_meaning_too_and_by_words_until_the_vectors_are_made(store: Store) ->
 
 def test_a_model_that_fails_leaves_the_words(store: Store) -> None:
     class Down(Counted):
-        def embed(self, texts: Sequence[str], kind: Kind = "passage") -> NDArray[np.float32]:
+        def embed(self, texts: Sequence[str], kind: Kind = "passage") -> npt.NDArray[np.float32]:
             raise ModelUnavailable("no route")
 
     documents = Documents(store, estimate, Down())
@@ -175,13 +173,13 @@ class Backwards:
 
     name = "backwards"
 
-    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+    def score(self, query: str, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         order = sorted(texts)
         return np.array([order.index(text) for text in texts], np.float32)
 
 
 class Broken(Backwards):
-    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+    def score(self, query: str, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         raise BadReply("no")
 
 
@@ -345,3 +343,22 @@ def test_documents_outlive_the_process(tmp_path: Path) -> None:
             documents = Documents(store, estimate)
             assert [document.name for document in documents.list(ADA)] == expected
             documents.add(ADA, GUIDE, name="guide.md")
+
+
+def test_without_the_package_for_pdfs_the_error_has_the_command(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pypdf", None)
+    path = tmp_path / "a.pdf"
+    path.write_bytes(pdf("The door code is 4417."))
+    with pytest.raises(MissingExtra, match=r"pip install 'recollect\[pdf\]'"):
+        Documents(store, estimate).add(ADA, path)
+
+
+def test_a_job_of_a_user_embeds_what_waits_in_the_sessions_too(store: Store) -> None:
+    embedder = Counted()
+    store.log.append(Scope("acme", "ada", "trip"), [Message("user", "I live in Oslo.", name="Ada", id="m1")])
+    Documents(store, estimate, embedder).add(ADA, "The door code is 4417.", name="codes")
+    assert work(store, embedder) == 2
+    assert sorted(embedder.passages) == ["Ada: I live in Oslo.", "The door code is 4417."]
+    assert store.index.missing(ADA, embedder.name) == []

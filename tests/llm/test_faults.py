@@ -50,6 +50,7 @@ COMPLETE: dict[str, tuple[type[ModelError] | None, int]] = {
     "redirect": (ModelUnavailable, 1),
     "timeout": (ModelUnavailable, 4),
     "slow_first_byte": (None, 1),
+    "drip": (ModelUnavailable, 4),
     "stall": (ModelUnavailable, 4),
     "hang_up": (ModelUnavailable, 4),
     "reset": (ModelUnavailable, 4),
@@ -68,12 +69,14 @@ COMPLETE: dict[str, tuple[type[ModelError] | None, int]] = {
     "no_end": (None, 1),
     "no_usage": (None, 1),
     "wrong_usage": (None, 1),
+    "not_streamed": (None, 1),
     "split_utf8": (None, 1),
     "keep_alive": (None, 1),
 }
 # Where a stream differs: once a word came, nothing is tried again.
 STREAM = {
     **COMPLETE,
+    "drip": (None, 1),
     "stall": (Interrupted, 1),
     "disconnect": (Interrupted, 1),
     "malformed_json": (Interrupted, 1),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -19,6 +20,12 @@ LONG = "word " * 1_500
 HELLO = [{"role": "user", "content": "Hello"}]
 CLIENT = httpx2.Client(timeout=5)
 MARK = {"cache_control": {"type": "ephemeral"}}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def closed() -> Iterator[None]:
+    yield
+    CLIENT.close()
 
 
 def chat(provider: Provider, messages: list[dict[str, Any]], **fields: Any) -> httpx2.Response:

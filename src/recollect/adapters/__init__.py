@@ -1,1 +1,1 @@
-"""Recollect at home in other frameworks, one file or folder each; nothing is imported until it is used."""
+"""Recollect at home in other frameworks: one module each, imported by its name, each with an extra of that name."""

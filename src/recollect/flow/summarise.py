@@ -20,11 +20,11 @@ MAX_CHARS: Final = 300
 """A sentence longer than this is taken in parts."""
 MAX_MESSAGE: Final = 20_000
 """Characters of a message that are looked at."""
-OWN_WORDS, TOOL_WORDS = 2.0, 0.25
+OWN_WORDS, TOOL_WORDS = 2.5, 0.25
 """What a word of a person, and of a tool, is worth beside an assistant's."""
 DECIDED, ANSWERED, FILLER, NOISE = 1.3, 0.5, 0.5, 0.2
 """What makes a sentence worth more or less: a decision; a question that was answered; small talk; code and titles."""
-TELLING, LITTLE = 4.0, 0.2
+TELLING, LITTLE = 3.0, 0.2
 """What a name or number, and what a word of small talk, is worth beside another word."""
 OVERHEAD, LENGTH = 15, 0.9
 """A sentence costs its length and this many characters, to this power."""

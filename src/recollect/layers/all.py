@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from recollect.embed import Embedder
-from recollect.embed.rerank import Reranker
 from recollect.layers import procedural, semantic, summary
 from recollect.layers.background import Learn
 from recollect.layers.documents import Documents
@@ -20,9 +19,9 @@ from recollect.tokens import TokenCounter
 from recollect.types import Scope
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Layers:
-    """The layers of a memory. Each can be replaced by another with the same methods."""
+    """The layers of a memory. Each can be replaced by another with the same methods: `memory.layers.summary = mine`."""
 
     episodic: Episodic
     semantic: Semantic
@@ -37,10 +36,8 @@ class Layers:
         store: Store,
         count: TokenCounter,
         settings: Settings,
-        *,
         embedder: Embedder | None = None,
         former: Embedder | None = None,
-        reranker: Reranker | None = None,
         search: Search | None = None,
     ) -> Layers:
         """The layers over a store, with the numbers of the settings."""
@@ -53,7 +50,7 @@ class Layers:
                 store,
                 count,
                 embedder,
-                reranker,
+                None,
                 settings.chunk_tokens,
                 settings.chunk_overlap,
                 settings.documents_search_k,
@@ -76,11 +73,15 @@ class Layers:
     @property
     def learners(self) -> dict[str, Learn]:
         """Who does which job."""
-        return {
-            semantic.JOB.kind: self.semantic.learn,
-            summary.JOB.kind: self.summary.learn,
-            procedural.JOB.kind: self.procedural.learn,
-        }
+        return dict.fromkeys((semantic.JOB.kind, summary.JOB.kind, procedural.JOB.kind), self._learn)
+
+    def _learn(self, job: Job) -> int:
+        match job.kind:
+            case semantic.JOB.kind:
+                return self.semantic.learn(job)
+            case summary.JOB.kind:
+                return self.summary.learn(job)
+        return self.procedural.learn(job)
 
     def forget(self, scope: Scope) -> None:
         """Drop what is kept in memory of a scope whose messages were erased."""

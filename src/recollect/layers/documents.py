@@ -153,7 +153,7 @@ class Documents:
     def _ranked(self, scope: Scope, question: str, as_of: int | None) -> Passages:
         """The chunks that share words or meaning with the question, best first, each with its nearness."""
         asked, where = question[:MAX_QUESTION], Filter(kinds=(CHUNK,), as_of=as_of, exact=True)
-        if not asked.strip():
+        if not asked.strip() or not self.store.records.find(scope, kind=KIND, exact=True, limit=1):
             return []
         by_words = {match.id: match.score for match in self.store.index.search(scope, asked, LOOKED_AT, where=where)}
         by_meaning = self._near(scope, asked, where)
@@ -218,8 +218,9 @@ def _digest(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def _heading(part: Chunk) -> str:
-    return " \u203a ".join(part.headings)
+def _lead(headings: Sequence[str]) -> str:
+    """The line that stands in front of a chunk's words in the index, so that it is found by its headings too."""
+    return " \u203a ".join(headings) + "\n" if headings else ""
 
 
 def _chunk_id(name: str, part: Chunk) -> str:
@@ -228,14 +229,13 @@ def _chunk_id(name: str, part: Chunk) -> str:
 
 
 def _item(document: Record, id: str, part: Chunk) -> Item:
-    """A chunk to be found by its headings and its words."""
     metadata = freeze_dict({"document": document.key, "headings": list(part.headings)}, "metadata")
-    return Item(CHUNK, id, f"{_heading(part)}\n{part.text}", at=document.valid_from, metadata=metadata)
+    return Item(CHUNK, id, _lead(part.headings) + part.text, at=document.valid_from, metadata=metadata)
 
 
 def _passage(item: Item, near: float) -> Passage:
     headings = tuple(item.metadata["headings"])
-    text = item.text.removeprefix(" \u203a ".join(headings)).strip()
+    text = item.text.removeprefix(_lead(headings)).strip()
     return Passage(item.metadata["document"], headings, text, near, item.id, item.at)
 
 

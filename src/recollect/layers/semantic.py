@@ -28,7 +28,7 @@ LATER: Final = Job("facts", key="facts later", delay=WAIT_SECONDS)
 PAGE: Final = 500
 KEPT_USERS: Final = 64
 NEAR_MISSES: Final = 10
-MANY: Final = frozenset({"likes", "dislikes", "favorite", "allergy", "speaks", "uses", "prefers", "todo"})
+MANY: Final = frozenset({"likes", "dislikes", "allergy", "speaks", "uses", "prefers", "todo"})
 """Keys that hold several values at a time: the value is part of the key."""
 
 
@@ -188,10 +188,11 @@ def _records(entry: Entry) -> Iterable[Record]:
     message = entry.message
     if message.role == "user" and message.at is not None:
         for n, found in enumerate(extract(message.text, message.at)):
-            yield _record(entry, found, n)
+            yield record_of(entry, found, n)
 
 
-def _record(entry: Entry, found: Found, n: int) -> Record:
+def record_of(entry: Entry, found: Found, n: int, origin: str = "rules") -> Record:
+    """What is kept of a fact that was found in a message, as its n-th."""
     message, session = entry.message, entry.scope.session or ""
     at = message.at or datetime.fromtimestamp(0, UTC)
     body = {
@@ -206,7 +207,7 @@ def _record(entry: Entry, found: Found, n: int) -> Record:
         "end": found.span[1],
         "ended": found.ended,
     }
-    fields = (KIND, found.key, body, found.confidence, "rules", "user", (message.id,), found.valid_from, found.valid_to)
+    fields = (KIND, found.key, body, found.confidence, origin, "user", (message.id,), found.valid_from, found.valid_to)
     return Record(*fields, id=sha256(repr(fields).encode("utf-8", "backslashreplace")).hexdigest()[:32])
 
 

@@ -77,6 +77,11 @@ class Summary:
         newest = self.store.log.read(scope, limit=1, reverse=True)
         return "\n".join(candidate.text for entry in newest for candidate in self.offer(scope, entry.seq + 1))
 
+    def newest(self, scope: Scope) -> tuple[int, Record | None]:
+        """The newest summary that is kept, and the number of the message it goes up to."""
+        newest = self.store.log.read(scope, limit=1, reverse=True)
+        return self._standing(scope, newest[0].seq if newest else 0, None)
+
     def forget(self, scope: Scope, ids: Sequence[str]) -> int:
         """How many summaries went that came after one of these messages; call it when they are about to be erased.
 
@@ -187,6 +192,11 @@ class Summary:
 def telling(text: str) -> list[str]:
     """The words of a text, each once, without the commonest."""
     return [word for word in query_words(text) if word not in _COMMON]
+
+
+def wording(record: Record) -> str:
+    """A summary that is kept, as it reads."""
+    return str(record.value.get("text") or render(_sentences(record)))
 
 
 def _sentences(record: Record | None) -> list[Sentence]:

@@ -82,6 +82,8 @@ class Tools:
         return [*fitting[: self.most], *(over + [one for one in distinct if one.out])[:NEAR_MISSES]]
 
     def _stored(self, scope: Scope, asked: str, at: datetime, as_of: int | None) -> list[Candidate]:
+        if not self.store.records.find(scope, kind=KIND, exact=True, limit=1):
+            return []
         where = Filter(kinds=(KIND,), since=_later(at, -self.days), before=_later(at, 1e-9), as_of=as_of, exact=True)
         matches = self.store.index.search(scope, asked, LOOKED_AT, where=where)
         wanted = set(query_words(asked))

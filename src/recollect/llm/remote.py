@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +65,7 @@ class RemoteModel:
         """
         ask = self._ask(messages, tools, schema, max_tokens, stream=True)
 
-        def once() -> Iterator[Delta]:
+        def once() -> Generator[Delta]:
             body = self._dialect.body(ask)
             return self._endpoint.stream(self._dialect.path, body, timeout, lambda reply: self._deltas(reply, ask))
 
@@ -109,9 +109,13 @@ class RemoteModel:
     def _valued(self, reply: Reply, ask: Ask) -> Reply:
         if ask.schema is None or reply.message.tool_calls:
             return reply
-        return replace(reply, value=salvage(reply.text, ask.schema))
+        with self._reading():
+            return replace(reply, value=salvage(reply.text, ask.schema))
 
     def _deltas(self, response: Response, ask: Ask) -> Iterator[Delta]:
+        if self._dialect.lines == "events" and "json" in response.headers.get("content-type", ""):
+            yield from self._at_once(response, ask)
+            return
         pieces = self._dialect.pieces(ask)
         for payload in self._payloads(response):
             if payload == "[DONE]":
@@ -130,6 +134,15 @@ class RemoteModel:
             raise ModelUnavailable(f"{self.name}: the stream ended before the answer did")
         yield Delta(reply=self._read(whole, ask))
 
+    def _at_once(self, response: Response, ask: Ask) -> Iterator[Delta]:
+        """The reply of a server that does not stream."""
+        with self._reading():
+            data = json.loads(response.read())
+        reply = self._read(data, ask)
+        if reply.text:
+            yield Delta(reply.text)
+        yield Delta(reply=reply)
+
     def _payloads(self, response: Response) -> Iterator[str]:
         import httpx2
 
@@ -138,16 +151,17 @@ class RemoteModel:
         else:
             yield from _lines(response)
 
-    def _watched(self, deltas: Iterator[Delta], ask: Ask) -> Iterator[Delta]:
+    def _watched(self, deltas: Generator[Delta], ask: Ask) -> Iterator[Delta]:
         said: list[str] = []
         reply = None
         try:
-            for delta in deltas:
-                if delta.reply is None:
-                    said.append(delta.text)
-                    yield delta
-                else:
-                    reply = delta.reply
+            with closing(deltas):
+                for delta in deltas:
+                    if delta.reply is None:
+                        said.append(delta.text)
+                        yield delta
+                    else:
+                        reply = delta.reply
         except ModelError as error:
             if not said:
                 raise

@@ -165,12 +165,11 @@ class AdapterSuite(Suite):
     def test_what_the_model_no_longer_sees_is_kept_whole(self, talk: Talk, memory: Memory, script: Script) -> None:
         script.call_tools(20)
         talk.say("Read the whole book.")
-        kept = history(memory)
-        assert [m.role for m in kept] == ["user", *["assistant", "tool"] * 20, "assistant"]
-        for call, result in itertools.pairwise(kept[1:-1]):
-            if call.tool_calls:
-                assert result.tool_results[0].call_id == call.tool_calls[0].id
-                assert result.text == lookup(call.tool_calls[0].input["number"])
+        assert roles(memory) == ["user", *["assistant", "tool"] * 20, "assistant"]
+        calls = {call.id: call for message in history(memory) for call in message.tool_calls}
+        results = [result for message in history(memory) for result in message.tool_results]
+        assert [result.call_id for result in results] == list(calls)
+        assert [result.text for result in results] == [lookup(call.input["number"]) for call in calls.values()]
 
     def test_a_restart_restores_the_conversation(self, path: Path, script: Script) -> None:
         with Memory.open(path, embedder=None) as memory:
@@ -182,7 +181,7 @@ class AdapterSuite(Suite):
         with Memory.open(path, embedder=None) as memory:
             self.open(memory, "ada", "trip", LARGE, script).say("Thank you.")
             assert history(memory)[: len(said)] == said
-            assert roles(memory) == [*(m.role for m in said), "user", "assistant"]
+            assert roles(memory) == ["user", *["assistant", "tool"] * 2, "assistant", "user", "assistant"]
             shown = [m for m in script.requests[-1] if m.role != "system"]
             assert "My cat is called Tom." in script.last
             assert [c.id for m in shown for c in m.tool_calls] == [c.id for m in said for c in m.tool_calls]
@@ -275,8 +274,8 @@ def history(memory: Memory, user: str = "ada", session: str = "trip") -> list[Me
 
 
 def roles(memory: Memory, user: str = "ada") -> list[str]:
-    """Who spoke, in order."""
-    return [message.role for message in history(memory, user)]
+    """Who spoke, in order; messages of the same in a row count as one."""
+    return [role for role, _ in itertools.groupby(message.role for message in history(memory, user))]
 
 
 def by_user(request: Sequence[Message]) -> list[Message]:

@@ -14,17 +14,20 @@ from recollect.testing.provider.values import Answer, HangUp, Piece, Refused, Se
 from recollect.types import Message, ToolCall
 
 LATE: Final = 0.05
-"""Seconds after which a slow answer begins."""
+"""Seconds after which a slow answer begins, or goes on."""
+DRIPS: Final = 12
+"""Pieces of an answer that comes bit by bit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What goes wrong: an error instead of an answer, another answer, or other bytes."""
+    """What goes wrong: an error instead of an answer, another answer, no stream, or other bytes."""
 
     about: str
     refused: Refused | None = None
     headers: Mapping[str, str] = EMPTY
     answer: Callable[[Answer], Answer] | None = None
+    at_once: bool = False
     sending: Callable[[Sending, Style], Sending] | None = None
 
 
@@ -62,6 +65,12 @@ def _broken(sending: Sending, style: Style) -> Sending:
 
 def _small(data: bytes) -> tuple[bytes, ...]:
     return tuple(data[i : i + 3] for i in range(0, len(data), 3))
+
+
+def _slowly(data: bytes) -> tuple[Piece, ...]:
+    size = len(data) // DRIPS + 1
+    parts = [data[i : i + size] for i in range(0, len(data), size)]
+    return tuple(piece for part in parts for piece in (part, Wait(LATE)))
 
 
 def _late_error(sending: Sending, style: Style) -> Sending:
@@ -145,6 +154,7 @@ FAULTS: Final[Mapping[str, Fault]] = MappingProxyType(
         "redirect": Fault("307 to another server", sending=_redirected),
         "timeout": _bytes("not a byte comes", lambda data: (Wait(),)),
         "slow_first_byte": _bytes(f"the first byte comes after {LATE} s", lambda data: (Wait(LATE), data)),
+        "drip": _bytes(f"{DRIPS} pieces, each {LATE} s after the one before", _slowly),
         "stall": _bytes("half comes, then silence", lambda data: (_half(data), Wait())),
         "hang_up": _bytes("the connection ends without a word", lambda data: (HangUp(),)),
         "reset": _bytes("the connection is reset", lambda data: (HangUp(reset=True),)),
@@ -163,6 +173,7 @@ FAULTS: Final[Mapping[str, Fault]] = MappingProxyType(
         "no_end": Fault("the stream ends without its end mark", sending=_endless),
         "no_usage": Fault("no usage is reported", answer=_reporting("none")),
         "wrong_usage": Fault("a usage that can't be true", answer=_reporting("nonsense")),
+        "not_streamed": Fault("the whole answer at once, though a stream was asked for", at_once=True),
         "split_utf8": _bytes("pieces of three bytes, characters torn apart", _small),
         "keep_alive": Fault("comments between the events", sending=_comments),
     }

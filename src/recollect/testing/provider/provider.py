@@ -102,7 +102,7 @@ class Provider:
                 asked = replace(refused.asked or asked, problem=refused.problem)
             if fault.sending:
                 sending = fault.sending(sending, self.style)
-            self._requests.append(replace(asked, status=sending.status if sending.data else 0))
+            self._requests.append(replace(asked, status=sending.status if sending.begins else 0))
             return sending
 
     def _answered(self, method: str, asked: Asked, fault: Fault) -> tuple[Asked, Sending]:
@@ -129,7 +129,7 @@ class Provider:
         asked = replace(asked, cached=read, written=written)
         answer = self._answer(asked, room)
         answer = fault.answer(answer) if fault.answer else answer
-        if style.streams(body):
+        if style.streams(body) and not fault.at_once:
             return asked, Sending(200, tuple(style.events(answer, body)), {"content-type": style.stream_type})
         return asked, whole(style.body(answer))
 

@@ -93,6 +93,11 @@ class Sending:
     length: int | None = None
 
     @property
+    def begins(self) -> bool:
+        """Whether anything is sent at all."""
+        return any(isinstance(piece, bytes) for piece in self.pieces)
+
+    @property
     def data(self) -> bytes:
         """All bytes of the body."""
         return b"".join(piece for piece in self.pieces if isinstance(piece, bytes))

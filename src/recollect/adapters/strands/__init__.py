@@ -1,0 +1,45 @@
+"""Strands Agents with Recollect: a token budget for its messages, a session on our log, memory across sessions.
+
+agent = Agent(model=model, **with_memory(memory.session("trip", user="ada"), budget=8_000))
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from recollect.adapters.strands.budget import TokenBudgetConversationManager
+from recollect.adapters.strands.log import LogRepository, SessionLog
+from recollect.adapters.strands.memory import BUDGET, SessionMemory
+from recollect.adapters.strands.summary import SummarizingConversationManager
+from recollect.memory import Session
+from recollect.settings import load
+
+__all__ = [
+    "LogRepository",
+    "SessionLog",
+    "SessionMemory",
+    "SummarizingConversationManager",
+    "TokenBudgetConversationManager",
+    "conversation_manager",
+    "with_memory",
+]
+
+
+def conversation_manager(path: str | Path | None = None, **arguments: Any) -> TokenBudgetConversationManager:
+    """The conversation manager that `providers.yaml` asks for: by `context_budget` or by `conversation_window`."""
+    return TokenBudgetConversationManager(**load(path, **arguments).options)
+
+
+def with_memory(session: Session, budget: int) -> dict[str, Any]:
+    """The arguments that give an agent this session's memory, its prompt never over `budget` tokens.
+
+    A quarter of the budget, and at most 800 tokens, is for what is recalled from this and other sessions.
+    """
+    share = min(budget // 4, BUDGET)
+    manager = TokenBudgetConversationManager(budget, counter=session.memory.counter, reserve=share)
+    return {
+        "conversation_manager": manager,
+        "session_manager": SessionLog(session),
+        "memory_manager": {"stores": [SessionMemory(session, share, prompt=budget)]},
+    }
