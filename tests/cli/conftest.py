@@ -20,7 +20,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name)
     monkeypatch.setenv("RECOLLECT_DATA_DIR", str(tmp_path))
     monkeypatch.setenv("LOGNAME", "ada")
-    monkeypatch.setenv("COLUMNS", "160")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

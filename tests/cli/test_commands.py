@@ -17,12 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.cli.context import COLOURS, places_of
-from recollect.cli.shell import printable
+from recollect.cli.shell import out, printable
 from recollect.testing import Provider
 
 from .conftest import Run
-
-ESCAPE = "\x1b["
 
 
 def parsed(run: Run, *arguments: str, **options: Any) -> Any:
@@ -56,7 +54,7 @@ def test_a_receipt_is_a_table_with_a_bar_of_the_budget(trip: Run) -> None:
     table, _, rest = shown.partition("└")
     assert "question" in table and "Where does my sister live?" in table
     bar = rest.splitlines()[1]
-    assert len(bar) == 160 and set(bar) <= set("█▓▒·")
+    assert len(bar) == out.width and set(bar) <= set("█▓▒·")
     assert re.search(r"free \d+ \(\d+%\)", rest)
 
 

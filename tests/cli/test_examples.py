@@ -78,3 +78,20 @@ def test_the_example_runs(name: str, example: str, trip: Run, home: Path, monkey
         monkeypatch.setenv(*words.pop(0).split("=", 1))
     assert words.pop(0) == "recollect"
     trip(*words, said=SAID.get(name, ""))
+
+
+def test_the_page_about_the_command_line_runs_from_top_to_bottom(run: Run) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text("utf-8")
+    lines = [
+        line
+        for block in re.findall(r"^```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+        for line in block.splitlines()
+    ]
+    assert lines
+    for line in lines:
+        run(*shlex.split(line.removeprefix("recollect ")))
+
+
+def test_the_page_about_the_command_line_names_every_command() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text("utf-8")
+    assert [name for name in COMMANDS if f"`{name.split()[0]}`" not in page] == []

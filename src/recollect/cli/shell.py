@@ -137,12 +137,24 @@ def remembering(
 ) -> Iterator[Session]:
     """A conversation of the user in the store, with the settings in force here."""
     with opened(where, must_exist) as store:
-        logging.getLogger("recollect.embed").setLevel(logging.ERROR)  # `recollect config` tells where no model is here
-        memory = Memory(store, embedder=embedder(), settings=settings.load())
-        try:
-            yield memory.session(session, user=user or login())
-        finally:
-            memory.close()
+        with _quiet():
+            memory = Memory(store, embedder=embedder(), settings=settings.load())
+            try:
+                yield memory.session(session, user=user or login())
+            finally:
+                memory.close()
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No warnings while a command runs: that it starts cold is no news, and `config` tells that no model is here."""
+    log = logging.getLogger("recollect")
+    before = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
 
 
 @contextmanager
