@@ -11,6 +11,6 @@ EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
-def test_an_example_runs(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_example_runs(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(path), run_name="__main__")
-    assert capsys.readouterr().out
+    assert capfd.readouterr().out

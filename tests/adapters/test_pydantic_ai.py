@@ -38,6 +38,11 @@ def scripted(script: Script) -> FunctionModel:
     return FunctionModel(answer)
 
 
+def run(agent: Agent[Any, Any], *prompt: Any, **options: Any) -> Any:
+    """A run in an event loop of its own, which is closed afterwards; `run_sync` leaves one open in each thread."""
+    return asyncio.run(agent.run(*prompt, **options))
+
+
 class AgentTalk(Talk):
     """A caller who passes only the new prompt."""
 
@@ -47,13 +52,13 @@ class AgentTalk(Talk):
         self.last: list[ModelMessage] = []
 
     def say(self, text: str) -> None:
-        self.last = self.agent.run_sync(text, usage_limits=UsageLimits(request_limit=None)).all_messages()
+        self.last = run(self.agent, text, usage_limits=UsageLimits(request_limit=None)).all_messages()
 
     async def asay(self, text: str) -> None:
         await self.agent.run(text)
 
     def redeliver(self) -> None:
-        self.agent.run_sync(message_history=self.last[:-1])
+        run(self.agent, message_history=self.last[:-1])
 
 
 class TestAgent(AdapterSuite):
@@ -78,8 +83,8 @@ def test_a_caller_who_passes_the_history_gets_it_back_unchanged_and_kept_once(me
     agent = Agent(scripted(script), tools=[lookup], capabilities=[Remember(memory, "ada", session="trip")])
     memory.session("spring", user="ada").add("user", "My sister Nadia moved to Oslo in May.")
     script.call_tools(1)
-    first = agent.run_sync("Where does my sister Nadia live?")
-    second = agent.run_sync("Thank you.", message_history=first.all_messages())
+    first = run(agent, "Where does my sister Nadia live?")
+    second = run(agent, "Thank you.", message_history=first.all_messages())
     assert "moved to Oslo" in script.requests[0][-1].text
     assert first.all_messages()[0].parts[0].content == "Where does my sister Nadia live?"
     assert second.all_messages()[:4] == first.all_messages()
@@ -89,7 +94,7 @@ def test_a_caller_who_passes_the_history_gets_it_back_unchanged_and_kept_once(me
 
 def test_without_a_name_the_session_is_the_runs_conversation(memory: Memory) -> None:
     agent = Agent(TestModel(), capabilities=[Remember(memory, "ada")])
-    agent.run_sync("Hello.", conversation_id="abc")
+    run(agent, "Hello.", conversation_id="abc")
     assert said(memory, "abc")[0] == ("user", "Hello.")
 
 
@@ -120,7 +125,7 @@ def test_an_answer_of_a_type_and_what_was_said_against_it_are_kept_in_order(memo
             raise problem
         return city
 
-    assert agent.run_sync("Which city?").output.name
+    assert run(agent, "Which city?").output.name
     assert [role for role, _ in said(memory)] == ["user", "assistant", "tool", "assistant"]
 
 
@@ -133,9 +138,9 @@ def test_pictures_and_thoughts_go_through_as_they_are(memory: Memory) -> None:
 
     agent = Agent(FunctionModel(answer), capabilities=[Remember(memory, "ada", session="trip")])
     pictures: list[Any] = [ImageUrl("https://example.org/cat.png"), BinaryContent(b"png", media_type="image/png")]
-    first = agent.run_sync(["What is this cat?", *pictures])
+    first = run(agent, ["What is this cat?", *pictures])
     memory.session("spring", user="ada").add("user", "This cat is called Tom.")
-    agent.run_sync(["And this cat?", *pictures], message_history=first.all_messages())
+    run(agent, ["And this cat?", *pictures], message_history=first.all_messages())
     assert seen[0][0].parts[0].content == ["What is this cat?", *pictures]
     assert seen[1][:2] == first.all_messages()
     recalled, *question = seen[1][-1].parts[0].content
@@ -146,7 +151,7 @@ def test_pictures_and_thoughts_go_through_as_they_are(memory: Memory) -> None:
 def test_a_budget_that_can_not_be_met_is_an_error(memory: Memory) -> None:
     agent = Agent(TestModel(), capabilities=[Remember(memory, "ada", session="trip", budget=100)])
     with pytest.raises(BudgetTooSmall):
-        agent.run_sync("word " * 1_000)
+        run(agent, "word " * 1_000)
 
 
 def test_a_kept_message_comes_back_as_it_was() -> None:
