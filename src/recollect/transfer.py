@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
-from typing import Any, Final
+from typing import Final
 
 from recollect.errors import InvalidTranscript
+from recollect.imports.recollect import told
 from recollect.memory import Memory
 from recollect.types import Message, Scope
 
 PAGE: Final = 500
-_TEXTS: Final = "role id name shape text url media_type detail signature redacted call_id arguments at received"
-_FIELDS: Final[dict[str, type]] = {
-    **dict.fromkeys(_TEXTS.split(), str),
-    **dict.fromkeys(("width", "height"), int),
-    **dict.fromkeys(("metadata", "extra"), dict),
-    "is_error": bool,
-}
-_NEEDED: Final = frozenset(("role", "id", "text", "call_id", "arguments", "metadata", "extra", "is_error", "content"))
-"""What can't be null."""
 
 
 def export_lines(memory: Memory, scope: Scope) -> Iterator[str]:
@@ -51,33 +43,8 @@ def import_lines(memory: Memory, lines: Iterable[str | bytes], tenant: str = "de
 
 def _told(line: str | bytes, number: int) -> tuple[str, str, Message]:
     try:
-        data = json.loads(line)
-        if set(data) != {"user", "session", "message"}:
-            raise ValueError("a line has a user, a session and a message")
-        _check(data["message"])
-        for content in data["message"].get("content") or ():
-            _check_part(content)
-        Scope("default", data["user"], data["session"])
-        return data["user"], data["session"], Message.from_dict(data["message"])
+        return told(json.loads(line))
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise InvalidTranscript(
             f"{error}; correct it and import again: what is in already stays once", f"line {number}"
         ) from error
-
-
-def _check_part(part: Any) -> None:
-    if isinstance(part, str):
-        return
-    _check(part)
-    if not isinstance(inner := part.get("content", ""), str):
-        for each in inner:
-            _check(each)
-
-
-def _check(data: Mapping[str, Any]) -> None:
-    for name, value in data.items():
-        kind = _FIELDS.get(name, object)
-        if value is None and name not in _NEEDED:
-            continue
-        if value is None or not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise ValueError(f"{name} is {value!r}: expected {kind.__name__}")
