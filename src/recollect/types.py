@@ -162,7 +162,7 @@ class Message:
             object.__setattr__(self, "extra", freeze_dict(self.extra, "extra"))
         for name in ("at", "received"):
             when = getattr(self, name)
-            if when is None:
+            if when is None or (type(when) is datetime and when.tzinfo is not None):
                 continue
             if not isinstance(when, datetime):
                 raise InvalidTranscript(f"`{name}` must be a datetime, got {when!r}")

@@ -2,29 +2,48 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.flow import rank
-from recollect.flow.rank import Posting, Question, Turns
+from recollect.flow.rank import Nearness, Numbers, Places, Question, Turns
 
 
-def turns_of(sessions: list[int], words: float = 10, tokens: float = 20) -> Turns:
+def turns_of(sessions: list[int], words: float | list[float] = 10, doublings: float = 0.0) -> Turns:
     n, last = len(sessions), dict[int, int]()
     before, after = np.full(n, -1), np.full(n, -1)
     for place, session in enumerate(sessions):
         if session in last:
             before[place], after[last[session]] = last[session], place
         last[session] = place
+    lengths = np.full(n, words, np.float64) if isinstance(words, float | int) else np.array(words, np.float64)
+    lenders = np.full((n, 2 * rank.REACH), -1)
+    for side, step in enumerate((before, after)):
+        for place in range(n):
+            at = place
+            for far in range(rank.REACH if rank.lends(lengths[place]) else 0):
+                at = step[at]
+                if at < 0 or not rank.lends(lengths[at]):
+                    break
+                lenders[place, side * rank.REACH + far] = at
     return Turns(
-        np.array(sessions, np.int64), before, after, np.full(n, float(words)), np.full(n, float(tokens)),
-        np.arange(n) + 1_000, np.zeros(n, bool), np.arange(n) % 2 == 0, np.arange(n) % 2,
+        session=np.array(sessions, np.int64), before=before, after=after, lenders=lenders, words=lengths,
+        borrowed=np.array([sum(lengths[at] for at in row if at >= 0) for row in lenders], np.float64),
+        doublings=np.full(n, doublings), day=np.arange(n) + 1_000, asks=np.zeros(n),
+        own=(np.arange(n) % 2 == 0).astype(np.float64), speaker=np.arange(n) % 2,
     )  # fmt: skip
 
 
-def holding(*places: int) -> Posting:
-    return np.array(places, np.int64), np.ones(len(places))
+def holding(*places: int) -> Places:
+    return np.array(places, np.int64)
+
+
+def near_by(known: dict[int, float]) -> Nearness:
+    return np.array(list(known), np.int64), np.array(list(known.values()), np.float64)
 
 
 def asking(**signals: object) -> Question:
@@ -39,11 +58,13 @@ columns = st.lists(st.integers(0, 3), min_size=1, max_size=30)
 def test_scores_are_finite_and_deterministic(sessions: list[int], data: st.DataObject) -> None:
     places = data.draw(st.sets(st.integers(0, len(sessions) - 1)))
     known = {place: data.draw(st.floats(-1, 1)) for place in places}
-    question = asking(meaning=known or None, postings=[holding(*sorted(places))], periods=[(1_001, 1_003)])
+    question = asking(
+        meaning=near_by(known) if known else None, postings=[holding(*sorted(places))], periods=[(1_001, 1_003)]
+    )
     scores = rank.score(turns_of(sessions), question)
     assert np.isfinite(scores).all()
     assert (scores == rank.score(turns_of(sessions), question)).all()
-    assert sorted(rank.best_first(scores)) == list(range(len(sessions)))
+    assert sorted(rank.best_first(scores, len(scores))) == list(range(len(sessions)))
 
 
 @given(columns, st.data())
@@ -71,8 +92,60 @@ def test_a_rare_word_counts_more_than_a_common_one() -> None:
 
 
 def test_meaning_is_nought_at_the_median_and_one_at_the_best() -> None:
-    near, _ = rank.meaning(turns_of([0, 1, 2]), {0: 0.7, 1: 0.8, 2: 0.9})
-    assert near.round(6).tolist() == [-1.0, 0.0, 1.0]
+    worth = rank.meaning(turns_of([0, 1, 2]), near_by({0: 0.7, 1: 0.8, 2: 0.9}))
+    assert worth.round(6).tolist() == [-1.0, 0.0, 1.0]
+
+
+def plain_meaning(turns: Turns, known: dict[int, float]) -> Numbers:
+    floor = min(known.values())
+    near = [known.get(place, floor) for place in range(len(turns.session))]
+    pairs = zip(turns.before, turns.after, strict=True)
+    beside = [[near[at] for at in pair if at >= 0] for pair in pairs]
+    around = [sum(each) / len(each) if each else float(np.median(near)) for each in beside]
+    worth = [
+        (np.array(values) - np.median(values)) / max(max(values) - np.median(values), 1e-6) for values in (near, around)
+    ]
+    return rank.MEANING * worth[0] + rank.NEIGHBOURS_MEANING * worth[1]
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=60), st.data())
+def test_meaning_is_the_same_however_few_turns_are_known(sessions: list[int], data: st.DataObject) -> None:
+    places = st.integers(0, len(sessions) - 1)
+    cosines = st.floats(-1, 1).map(lambda cosine: round(cosine, 3))
+    known = data.draw(st.dictionaries(places, cosines, min_size=1, max_size=data.draw(st.integers(1, 60))))
+    turns = turns_of(sessions)
+    assert rank.meaning(turns, near_by(known)) == pytest.approx(plain_meaning(turns, known), abs=1e-9)
+
+
+def plain_keywords(turns: Turns, postings: list[Places]) -> Numbers:
+    lengths = turns.words + rank.LENT * turns.borrowed
+    total = np.zeros(len(lengths))
+    for places in postings:
+        own = [list(places).count(place) for place in range(len(lengths))]
+        seen = [
+            mine + rank.LENT * sum(own[at] for at in row if at >= 0)
+            for mine, row in zip(own, turns.lenders, strict=True)
+        ]
+        holders = sum(each > 0 for each in seen)
+        rarity = math.log(1 + (len(seen) - holders + 0.5) / (holders + 0.5))
+        norm = rank.K1 * (1 - rank.B + rank.B * lengths / lengths.mean())
+        total += rarity * np.array(seen) * (rank.K1 + 1) / (np.array(seen) + norm)
+    return total
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from([1.0, 20.0, 500.0])), min_size=1, max_size=30), st.data())
+def test_keywords_are_bm25_over_what_a_turn_has_and_borrows(each: list[tuple[int, float]], data: st.DataObject) -> None:
+    turns = turns_of([session for session, _ in each], [words for _, words in each])
+    postings = data.draw(
+        st.lists(st.lists(st.integers(0, len(each) - 1), min_size=1).map(lambda p: holding(*sorted(p))), max_size=3)
+    )
+    assert rank.keywords(turns, postings) == pytest.approx(plain_keywords(turns, postings), abs=1e-9)
+
+
+@given(st.lists(st.integers(-3, 3), max_size=300), st.integers(1, 40))
+def test_the_best_come_first_and_of_equal_ones_the_earlier(scores: list[int], count: int) -> None:
+    order = sorted(range(len(scores)), key=lambda place: (-scores[place], place))
+    assert rank.best_first(np.array(scores, np.float64), count).tolist() == order[:count]
 
 
 def test_a_date_fades_faster_before_than_after() -> None:
@@ -81,17 +154,18 @@ def test_a_date_fades_faster_before_than_after() -> None:
 
 
 def test_what_was_not_said_yet_comes_last() -> None:
-    assert rank.best_first(rank.score(turns_of([0, 1, 2]), asking(today=1_001)))[-1] == 2
+    assert rank.best_first(rank.score(turns_of([0, 1, 2]), asking(today=1_001)), 3)[-1] == 2
 
 
 def test_a_named_speaker_and_the_users_own_words_come_first() -> None:
-    assert rank.best_first(rank.score(turns_of([0, 1]), asking(speaker=1)))[0] == 1
-    assert rank.best_first(rank.score(turns_of([0, 1]), asking(prefer_own=True)))[0] == 0
+    assert rank.best_first(rank.score(turns_of([0, 1]), asking(speaker=1)), 2)[0] == 1
+    assert rank.best_first(rank.score(turns_of([0, 1]), asking(prefer_own=True)), 2)[0] == 0
 
 
 def test_a_long_turn_pays_for_its_length() -> None:
     turns = turns_of([0, 1])
-    turns.tokens[0] = 640
+    turns.doublings[0] = rank.doublings(640)
+    assert (rank.doublings(640), rank.doublings(0)) == (3, 0)
     short, long = rank.score(turns, asking())[[1, 0]]
     assert short > long
 

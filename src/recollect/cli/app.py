@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from recollect import embed
+from recollect.cli import serving
 from recollect.cli.shell import Json, Where, address, bar, err, machine, opened, out, table, telling_errors
 from recollect.embed import models as weights
 from recollect.memory import Memory
@@ -16,6 +17,8 @@ from recollect.memory import Memory
 app = typer.Typer(help="The memory of LLM agents.", no_args_is_help=True, pretty_exceptions_enable=False)
 models = typer.Typer(help="Local models: weights on this machine, no key needed.", no_args_is_help=True)
 app.add_typer(models, name="models")
+app.add_typer(serving.keys, name="keys")
+app.command()(serving.serve)
 
 
 @app.command()

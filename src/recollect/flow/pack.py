@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from recollect.types import Hit
 
@@ -23,18 +23,21 @@ ALIKE: Final = 0.9
 """Share of words in common from which on two turns count as the same."""
 MIN_WORDS: Final = 8
 """Words below which a piece of a sentence says nothing."""
+_MONTHS: Final = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
 _NUMBER: Final = re.compile(r"\d")
 _SENTENCE: Final = re.compile(r"[^\n.!?\u3002\uff01\uff1f]*(?:[.!?\u3002\uff01\uff1f]+|\n+|$)\s*")
 
 
 def day_line(at: datetime) -> str:
     """A day as people write it, and as short as it gets: 8 May 2023."""
-    return f"{at.day} {at:%B} {at.year}"
+    return f"{at.day} {_MONTHS[at.month - 1]} {at.year}"
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """A turn that may be recalled; of two with one `order`, neither comes first in time."""
+class Moment(NamedTuple):
+    """A turn that may be recalled; of two with one `order`, neither comes first in time. `tokens` are its line's."""
 
     id: str
     session: str
@@ -43,6 +46,7 @@ class Moment:
     speaker: str
     text: str
     score: float
+    tokens: int
 
 
 @dataclass(slots=True)
@@ -54,20 +58,24 @@ class _Packed:
     groups: dict[str, list[tuple[Moment, str]]] = field(default_factory=dict)
     days: set[tuple[str, str]] = field(default_factory=set)
     used: int = 0
+    _day_tokens: dict[str, int] = field(default_factory=dict)
 
-    def cost(self, moment: Moment, line: str) -> int:
-        """The tokens a line adds: itself, its end, and its day where that is not there yet.
+    def take(self, moment: Moment, line: str, tokens: int, budget: int) -> bool:
+        """Whether the line was taken, as it fits: itself, its end, and its day where that is not there yet.
 
         A line may split those of another day, so each new day after a session's first is counted twice.
         """
         day = self.day(moment.at)
         times = 0 if (moment.session, day) in self.days else 2 if moment.session in self.groups else 1
-        return times * (self.count(day) + 1) + self.count(line) + 1
-
-    def take(self, moment: Moment, line: str) -> None:
-        self.used += self.cost(moment, line)
-        self.days.add((moment.session, self.day(moment.at)))
+        if times and day not in self._day_tokens:
+            self._day_tokens[day] = self.count(day) + 1
+        used = self.used + tokens + 1 + (times * self._day_tokens[day] if times else 0)
+        if used > budget:
+            return False
+        self.used = used
+        self.days.add((moment.session, day))
         self.groups.setdefault(moment.session, []).append((moment, line))
+        return True
 
     def hits(self) -> list[Hit]:
         return [_hit(group, self.day) for group in self.groups.values()]
@@ -79,15 +87,9 @@ def pack(
     """The hits that fit `budget` tokens, best first; `asked` are the words that make a sentence matter."""
     packed = _Packed(count, day)
     for moment in moments:
-        line = turn_line(moment)
-        if packed.used + packed.cost(moment, line) <= budget:
-            packed.take(moment, line)
-            continue
-        for excerpt in excerpts(moment, words, asked):
-            if packed.used + packed.cost(moment, excerpt) <= budget:
-                packed.take(moment, excerpt)
-                break
-        break
+        if not packed.take(moment, turn_line(moment), moment.tokens, budget):
+            any(packed.take(moment, cut, count(cut), budget) for cut in excerpts(moment, words, asked))
+            break
     return packed.hits()
 
 
@@ -114,10 +116,15 @@ def distinct(moments: Iterable[Moment]) -> Iterator[Moment]:
             continue
         exact.add(moment.text)
         said = set(moment.text.lower().split())
-        if len(said) > 3 and any(_alike(said, other) for other in seen):
+        if len(said) > 3 and any(_alike(said, other) for other in seen if _alike_in_size(said, other)):
             continue
         seen.append(said)
         yield moment
+
+
+def _alike_in_size(one: set[str], other: set[str]) -> bool:
+    """Whether they can be alike at all: a quick look that spares most pairs the other."""
+    return 8 * abs(len(one) - len(other)) <= min(len(one), len(other))
 
 
 def _alike(one: set[str], other: set[str]) -> bool:

@@ -12,9 +12,9 @@ one is worth.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,8 @@ from recollect.flow.when import Period
 
 Numbers: TypeAlias = NDArray[np.float64]
 Places: TypeAlias = NDArray[np.int64]
-Posting: TypeAlias = tuple[Places, Numbers]
-"""The turns that hold a word, and how often each does."""
+Nearness: TypeAlias = tuple[Places, Numbers]
+"""Turns, each once, and their cosines."""
 
 MEANING, NEIGHBOURS_MEANING, KEYWORDS = 1.0, 0.3, 0.8
 SPEAKER, OWN_WORDS, DATE = 0.6, 1.0, 1.0
@@ -42,18 +42,23 @@ DATE_SLACK: Final = 10
 """People tell of an event some days after it; before it, a third of that."""
 
 
-@dataclass(frozen=True, slots=True)
-class Turns:
-    """What ranking knows of each turn, as columns; `before` and `after` are neighbours in its session, -1 for none."""
+class Turns(NamedTuple):
+    """What ranking knows of each turn, as columns; `before` and `after` are neighbours in its session, -1 for none.
+
+    `lenders` has a row a turn: the neighbours on both sides that lend it their words and that it lends its own to, -1
+    for none. `borrowed` is how many words they have.
+    """
 
     session: Places
     before: Places
     after: Places
+    lenders: Places
     words: Numbers
-    tokens: Numbers
+    borrowed: Numbers
+    doublings: Numbers
     day: Places
-    asks: NDArray[np.bool_]
-    own: NDArray[np.bool_]
+    asks: Numbers
+    own: Numbers
     speaker: Places
 
 
@@ -61,11 +66,12 @@ class Turns:
 class Question:
     """What ranking knows of the question.
 
-    `meaning` has the cosine of the turns nearest in meaning, by place; None where there is no model.
+    `meaning` has the turns nearest in meaning; None where there is no model. `postings` has for each word the turns
+    that hold it, each as often as it does.
     """
 
-    meaning: Mapping[int, float] | None
-    postings: Sequence[Posting]
+    meaning: Nearness | None
+    postings: Sequence[Places]
     periods: Sequence[Period]
     today: int
     speaker: int | None = None
@@ -73,80 +79,111 @@ class Question:
     recency: float = 0.0
 
 
+def doublings(tokens: int) -> float:
+    """How often a turn is twice as long as one that does not pay for its length."""
+    return math.log2(max(tokens / LONG_TOKENS, 1.0))
+
+
+def lends(words: float) -> bool:
+    """Whether a turn of so many words lends them to its neighbours and borrows theirs."""
+    return words <= LONG_WORDS
+
+
 def score(turns: Turns, question: Question) -> Numbers:
     """One score a turn, the higher the better."""
     total = KEYWORDS * _to_best(keywords(turns, question.postings))
-    total += DATE * dated(turns.day, question.periods)
-    total += ASKS * turns.asks + NOT_YET * (turns.day > question.today)
-    total += LENGTH * np.log2(np.maximum(turns.tokens / LONG_TOKENS, 1.0))
+    if question.periods:
+        total += DATE * dated(turns.day, question.periods)
+    total += ASKS * turns.asks
+    total[turns.day > question.today] += NOT_YET
+    total += LENGTH * turns.doublings
     if question.recency:
         total += question.recency * 0.5 ** (np.maximum(question.today - turns.day, 0) / HALF_LIFE)
     if question.speaker is not None:
         total += SPEAKER * (turns.speaker == question.speaker)
     if question.prefer_own:
         total += OWN_WORDS * turns.own
-    if question.meaning:
-        near, around = meaning(turns, question.meaning)
-        total += MEANING * near + NEIGHBOURS_MEANING * around
+    if question.meaning is not None and len(question.meaning[0]):
+        total += meaning(turns, question.meaning)
     return total + SESSION * session_best(total, turns.session)
 
 
-def meaning(turns: Turns, known: Mapping[int, float]) -> tuple[Numbers, Numbers]:
-    """Each turn's nearness to the question and its neighbours': 0 at the median of what is known, 1 at the best."""
-    cosines = np.fromiter(known.values(), np.float64, len(known))
-    near = np.full(len(turns.session), cosines.min())
-    near[np.fromiter(known.keys(), np.int64, len(known))] = cosines
-    middle = float(np.median(near))
-    has_before, has_after = turns.before >= 0, turns.after >= 0
-    total = np.where(has_before, near[turns.before], 0.0) + np.where(has_after, near[turns.after], 0.0)
-    neighbours = has_before.astype(np.float64) + has_after
-    around = np.where(neighbours > 0, total / np.maximum(neighbours, 1.0), middle)
-    return _from(middle, near), _from(float(np.median(around)), around)
+def meaning(turns: Turns, known: Nearness) -> Numbers:
+    """What each turn's nearness to the question, and its neighbours', is worth: 0 at the median, most at the best.
 
-
-def aligned(old: Mapping[int, float], new: Mapping[int, float]) -> dict[int, float]:
-    """Another model's cosines on the scale of this one's: median to median, best to best."""
-    if not old or not new:
-        return dict(old)
-    middle, wanted = float(np.median(list(old.values()))), float(np.median(list(new.values())))
-    stretch = (max(new.values()) - wanted) / max(max(old.values()) - middle, 1e-6)
-    return {place: wanted + (cosine - middle) * stretch for place, cosine in old.items()}
-
-
-def keywords(turns: Turns, postings: Sequence[Posting]) -> Numbers:
-    """BM25 over each turn together with the words its short neighbours lend it."""
-    reach = _reach(turns)
-    lengths = turns.words + LENT * _lent(turns.words, reach)
-    norm = K1 * (1 - B + B * lengths / max(float(lengths.mean()) if len(lengths) else 0.0, 1e-6))
-    total = np.zeros(len(lengths))
-    for places, counts in postings:
-        own = np.zeros(len(lengths))
-        own[places] = counts
-        seen = own + LENT * _lent(own, reach)
-        holders = int((seen > 0).sum())
-        rarity = math.log(1 + (len(lengths) - holders + 0.5) / (holders + 0.5))
-        total += rarity * seen * (K1 + 1) / (seen + norm)
-    return total
-
-
-def _reach(turns: Turns) -> list[Places]:
-    """For each step to either side, the neighbour that lends its words there; -1 for none."""
-    short = turns.words <= LONG_WORDS
-    out: list[Places] = []
-    for step in (turns.before, turns.after):
-        at = np.where(short, np.arange(len(step)), -1)
-        for _ in range(REACH):
-            at = np.where(at >= 0, step[at], -1)
-            at = np.where((at >= 0) & short[at], at, -1)
-            out.append(at)
+    What is not known is as far as the farthest known. Where that is most of them, it is the median, too, and only the
+    neighbours of those known have something near them.
+    """
+    places, cosines = known
+    floor = float(cosines.min())
+    near = np.full(len(turns.session), floor)
+    near[places] = cosines
+    few = len(near) > 4 * len(places)
+    at = _beside(turns, places) if few else np.arange(len(near))
+    middle = floor if few else _median(near)
+    around = _around(turns, near, at, middle)
+    out = MEANING * _from(middle, near)
+    out[at] += NEIGHBOURS_MEANING * _from(floor if few else _median(around), around)
     return out
 
 
-def _lent(values: Numbers, reach: Sequence[Places]) -> Numbers:
-    lent = np.zeros(len(values))
-    for at in reach:
-        lent += np.where(at >= 0, values[at], 0.0)
-    return lent
+def _beside(turns: Turns, places: Places) -> Places:
+    beside = np.concatenate((turns.before[places], turns.after[places]))
+    return beside[beside >= 0]
+
+
+def _around(turns: Turns, near: Numbers, at: Places, alone: float) -> Numbers:
+    """How near the neighbours of these turns are on average."""
+    before, after = turns.before[at], turns.after[at]
+    has_before, has_after = before >= 0, after >= 0
+    total = np.where(has_before, near[before], 0.0) + np.where(has_after, near[after], 0.0)
+    neighbours = has_before.astype(np.float64) + has_after
+    return np.where(neighbours > 0, total / np.maximum(neighbours, 1.0), alone)
+
+
+def aligned(old: Nearness, new: Nearness) -> Nearness:
+    """Another model's cosines on the scale of this one's: median to median, best to best."""
+    places, cosines = old
+    if not len(places) or not len(new[0]):
+        return old
+    middle, wanted = _median(cosines), _median(new[1])
+    stretch = (float(new[1].max()) - wanted) / max(float(cosines.max()) - middle, 1e-6)
+    return places, wanted + (cosines - middle) * stretch
+
+
+def keywords(turns: Turns, postings: Sequence[Places]) -> Numbers:
+    """BM25 over each turn together with the words its short neighbours lend it."""
+    many = len(turns.words)
+    if not postings:
+        return np.zeros(many)
+    word, place, seen = _seen(turns, postings)
+    holders = np.bincount(word, seen > 0, len(postings))
+    rarity = np.log(1 + (many - holders + 0.5) / (holders + 0.5))
+    mean = max((float(turns.words.sum()) + LENT * float(turns.borrowed.sum())) / many, 1e-6)
+    norm = K1 * (1 - B + B * (turns.words[place] + LENT * turns.borrowed[place]) / mean)
+    return np.bincount(place, rarity[word] * seen * (K1 + 1) / (seen + norm), many).astype(np.float64, copy=False)
+
+
+def _seen(turns: Turns, postings: Sequence[Places]) -> tuple[Places, Places, Numbers]:
+    """Which words stand where, in the turn itself or lent to it, and how often: each word and turn once.
+
+    They are counted by cells of a table with a row a word, which has a column more in front, for lenders that are none.
+    """
+    width = len(turns.words) + 1
+    rows = np.repeat(np.arange(len(postings)) * width + 1, [len(places) for places in postings])
+    places = np.concatenate(postings)
+    cells = np.concatenate((rows + places, (rows[:, np.newaxis] + turns.lenders[places]).ravel()))
+    times = np.full(len(cells), LENT)
+    times[: len(places)] = 1.0
+    numbers = np.arange(len(cells), dtype=np.int32)
+    last = np.empty(len(postings) * width, np.int32)
+    last[cells] = numbers
+    same = last[cells]
+    seen = np.bincount(same, times, len(cells)).astype(np.float64, copy=False)
+    once = np.flatnonzero(same == numbers)
+    word, column = np.divmod(cells[once], width)
+    there = column > 0
+    return word[there], column[there] - 1, seen[once][there]
 
 
 def dated(days: Places, periods: Sequence[Period]) -> Numbers:
@@ -167,10 +204,21 @@ def session_best(scores: Numbers, session: Places) -> Numbers:
     return best[session]
 
 
-def best_first(scores: Numbers) -> list[int]:
-    """The turns' places by score; of equal ones the earlier first."""
-    order: list[int] = np.argsort(-scores, kind="stable").tolist()
-    return order
+def best_first(scores: Numbers, count: int) -> Places:
+    """The places of the best so many by score; of equal ones the earlier first."""
+    groups = 8 * count
+    if len(scores) < 2 * groups:
+        return np.argsort(-scores, kind="stable")[:count]
+    best_of_each = scores[: len(scores) // groups * groups].reshape(-1, groups).max(axis=0)
+    places = np.flatnonzero(scores >= np.partition(best_of_each, groups - count)[groups - count])
+    return places[np.argsort(-scores[places], kind="stable")[:count]]
+
+
+def _median(values: Numbers) -> float:
+    """The same as numpy's, in half the time for a few."""
+    half = len(values) // 2
+    parted = np.partition(values, half)
+    return float(parted[half] if len(values) % 2 else (parted[:half].max() + parted[half]) / 2)
 
 
 def _to_best(values: Numbers) -> Numbers:
@@ -178,4 +226,4 @@ def _to_best(values: Numbers) -> Numbers:
 
 
 def _from(base: float, values: Numbers) -> Numbers:
-    return (values - base) / max(float(values.max()) - base, 1e-6)
+    return (values - base) / max(float(values.max(initial=base)) - base, 1e-6)

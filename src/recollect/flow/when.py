@@ -72,9 +72,9 @@ def periods(question: str, asked: date) -> list[Period]:
     """Each period the question names; relative ones count back from the day it was asked."""
     text, found = question[:10_000].lower(), list[Period]()
     for form, pattern in _PATTERNS:
-        for match in pattern.finditer(text):
-            found.extend(_READ[form](match, asked))
-        text = pattern.sub(lambda match: " " * len(match[0]), text)
+        if matches := list(pattern.finditer(text)):
+            found += [period for match in matches for period in _READ[form](match, asked)]
+            text = pattern.sub(lambda match: " " * len(match[0]), text)
     return found
 
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import threading
 from array import array
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import numpy as np
 
-from recollect.flow.rank import Posting, Turns
+from recollect.flow.rank import REACH, Nearness, Numbers, Places, Turns, doublings, lends
 from recollect.store import Entry, Store
 from recollect.store.words import words
 from recollect.types import Message, Scope
 
 PAGE = 1_000
+ROOM = 64
 ASSISTANTS = frozenset({"assistant", "ai", "bot", "model"})
 
 
@@ -33,34 +34,48 @@ def day_of(at: datetime) -> int:
         return at.toordinal()
 
 
+def _room() -> Turns:
+    whole = [np.empty(ROOM, np.int64) for _ in range(5)]
+    parts = [np.empty(ROOM, np.float64) for _ in range(5)]
+    return Turns(
+        session=whole[0],
+        before=whole[1],
+        after=whole[2],
+        lenders=np.empty((ROOM, 2 * REACH), np.int64),
+        words=parts[0],
+        borrowed=parts[1],
+        doublings=parts[2],
+        day=whole[3],
+        asks=parts[3],
+        own=parts[4],
+        speaker=whole[4],
+    )
+
+
 @dataclass(slots=True, eq=False)
 class Columns:
-    """The turns of one scope. `refresh` takes in what the log has got since; the rest reads."""
+    """The turns of one scope. `refresh` takes in what the log has got since; the rest reads, all under the lock."""
 
     scope: Scope
     position: int = 0
     ids: list[tuple[str, str]] = field(default_factory=list)
+    tokens: list[int] = field(default_factory=list)
     speakers: dict[str, int] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
     with_assistant: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
-    places: dict[tuple[str, str], int] = field(default_factory=dict)
     _sessions: dict[str, int] = field(default_factory=dict)
     _last: dict[int, int] = field(default_factory=dict)
-    _postings: dict[str, tuple[array[int], array[int]]] = field(default_factory=dict)
-    _session: array[int] = field(default_factory=lambda: array("q"))
-    _before: array[int] = field(default_factory=lambda: array("q"))
-    _after: array[int] = field(default_factory=lambda: array("q"))
-    _words: array[float] = field(default_factory=lambda: array("d"))
-    _tokens: array[float] = field(default_factory=lambda: array("d"))
-    _day: array[int] = field(default_factory=lambda: array("q"))
-    _asks: array[int] = field(default_factory=lambda: array("b"))
-    _own: array[int] = field(default_factory=lambda: array("b"))
-    _speaker: array[int] = field(default_factory=lambda: array("q"))
+    _postings: dict[str, array[int]] = field(default_factory=lambda: defaultdict(lambda: array("i")))
+    _positions: Places = field(default_factory=lambda: np.empty(ROOM, np.int64))
+    _turns: Turns = field(default_factory=_room)
 
-    def refresh(self, store: Store, count: Callable[[str], int]) -> None:
-        """Take in what was added to the log since the last time."""
+    def refresh(self, store: Store, count: Callable[[str], int], until: int | None = None) -> None:
+        """Take in what was added to the log since the last time, but nothing after the position `until`."""
         while page := store.log.scan(self.scope, after=self.position, limit=PAGE):
             for entry in page:
+                if until is not None and entry.position > until:
+                    return
                 self._add(entry, count)
             self.position = page[-1].position
             if len(page) < PAGE:
@@ -74,51 +89,57 @@ class Columns:
         return self._sessions.get(name, -1)
 
     def turns(self) -> Turns:
-        """The columns as arrays; they are copies, so a later `refresh` changes none of them."""
-        return Turns(
-            np.array(self._session, np.int64),
-            np.array(self._before, np.int64),
-            np.array(self._after, np.int64),
-            np.array(self._words, np.float64),
-            np.array(self._tokens, np.float64),
-            np.array(self._day, np.int64),
-            np.array(self._asks, np.bool_),
-            np.array(self._own, np.bool_),
-            np.array(self._speaker, np.int64),
-        )
+        """The columns as arrays, until the next `refresh`."""
+        return Turns._make(column[: len(self)] for column in self._turns)
 
-    def postings(self, asked: Sequence[str]) -> list[Posting]:
+    def postings(self, asked: Sequence[str]) -> list[Places]:
         """Where each of these words stands, for those that stand anywhere."""
-        found = (self._postings[word] for word in asked if word in self._postings)
-        return [(np.array(places, np.int64), np.array(counts, np.float64)) for places, counts in found]
+        return [np.array(self._postings[word], np.int64) for word in asked if word in self._postings]
+
+    def known(self, positions: Places, cosines: Numbers) -> Nearness:
+        """The turns at these positions of the log; a position of none is left out."""
+        held = self._positions[: len(self)]
+        places = np.searchsorted(held, positions)
+        there = held[np.minimum(places, len(held) - 1)] == positions
+        return places[there], cosines[there]
 
     def _add(self, entry: Entry, count: Callable[[str], int]) -> None:
         message, text = entry.message, entry.message.text
         if message.role == "system" or not text.strip() or message.at is None:
             return
-        place, name = len(self.ids), entry.scope.session or ""
+        place, name, speaker, said = len(self.ids), entry.scope.session or "", speaker_of(message), words(text)
+        if place == len(self._positions):
+            self._positions = np.concatenate((self._positions, self._positions))
+            self._turns = Turns._make(np.concatenate((column, column)) for column in self._turns)
         self.ids.append((name, message.id))
-        self.places[name, message.id] = place
-        self._link(place, self._sessions.setdefault(name, len(self._sessions)))
-        said = words(text)
-        for word, times in Counter(said).items():
-            places, counts = self._postings.setdefault(word, (array("q"), array("q")))
-            places.append(place)
-            counts.append(times)
-        speaker = speaker_of(message)
+        self.tokens.append(count(f"{speaker}: {text}"))
+        for word in said:
+            self._postings[word].append(place)
         self.with_assistant |= message.role == "assistant" and speaker.lower() in ASSISTANTS
-        self._words.append(len(said))
-        self._tokens.append(count(f"{speaker}: {text}"))
-        self._day.append(day_of(message.at))
-        self._asks.append(text.rstrip().endswith(("?", "\uff1f")))
-        self._own.append(message.role == "user")
-        self._speaker.append(self.speakers.setdefault(speaker, len(self.speakers)))
+        self._positions[place] = entry.position
+        turns = self._turns
+        turns.doublings[place] = doublings(self.tokens[place])
+        turns.day[place] = day_of(message.at)
+        turns.asks[place] = text.rstrip().endswith(("?", "\uff1f"))
+        turns.own[place] = message.role == "user"
+        if speaker not in self.speakers:
+            self.speakers[speaker] = len(self.speakers)
+            self.names.update(words(speaker))
+        turns.speaker[place] = self.speakers[speaker]
+        self._link(place, self._sessions.setdefault(name, len(self._sessions)), len(said))
 
-    def _link(self, place: int, session: int) -> None:
-        before = self._last.get(session, -1)
-        self._session.append(session)
-        self._before.append(before)
-        self._after.append(-1)
+    def _link(self, place: int, session: int, said: int) -> None:
+        turns, before = self._turns, self._last.get(session, -1)
+        turns.session[place], turns.before[place], turns.after[place] = session, before, -1
+        turns.words[place], turns.borrowed[place], turns.lenders[place] = said, 0, -1
         if before >= 0:
-            self._after[before] = place
+            turns.after[before] = place
         self._last[session] = place
+        at = place
+        for step in range(REACH if lends(said) else 0):
+            at = turns.before[at]
+            if at < 0 or not lends(turns.words[at]):
+                break
+            turns.lenders[place, step], turns.lenders[at, REACH + step] = at, place
+            turns.borrowed[place] += turns.words[at]
+            turns.borrowed[at] += said

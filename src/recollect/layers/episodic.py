@@ -7,20 +7,25 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from itertools import islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from recollect.embed import Embedder
 from recollect.errors import ModelError
 from recollect.flow.pack import Moment, day_line, distinct, of_sessions, one_by_one, pack, turn_line
-from recollect.flow.rank import Numbers, Question, aligned, best_first, score
+from recollect.flow.rank import Nearness, Numbers, Places, Question, aligned, best_first, score
 from recollect.flow.when import ago, periods
 from recollect.layers.columns import Columns, day_of, speaker_of
 from recollect.store import ANY, MESSAGE, Entry, Filter, Item, Store
 from recollect.store.words import COMMON, query_words, words
 from recollect.types import Candidate, Hit, Recalled, Scope
+
+if TYPE_CHECKING:
+    from recollect.store.protocols import Vector
 
 log = logging.getLogger("recollect")
 
@@ -29,9 +34,13 @@ NEAREST: Final = 1_024
 MESSAGES: Final = Filter(kinds=(MESSAGE,))
 MAX_QUERY: Final = 4_000
 """Characters of a question that are looked at."""
-FETCH: Final = 16
-"""How many turns are read from the log at first; each further time it is twice as many."""
+SPARE: Final = 4
+"""How many more turns are read from the log than seem to fit; each further time it is twice as many."""
+MANY: Final = 64
+"""How many of the best turns are looked at to tell how many fit."""
 KEPT_SCOPES: Final = 64
+FIRST: Final = 12
+"""How many turns a context reads at first."""
 NEAR_MISSES: Final = 3
 """How many turns that just missed a context are told on its receipt."""
 MIN_SCORE: Final = 7.0
@@ -59,10 +68,33 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Ranking:
-    order: list[int] = field(default_factory=list)
-    ids: list[tuple[str, str]] = field(default_factory=list)
-    scores: Numbers | Sequence[float] = ()
-    relevance: float = 0.0
+    """Turns by their places, each with its score, and what is known of every place."""
+
+    places: Places
+    scores: Numbers
+    ids: Sequence[tuple[str, str]]
+    tokens: Sequence[int]
+    relevance: float
+
+    def best(self, first: int) -> Iterator[list[tuple[int, float]]]:
+        """All of them, best first: the first so many, then twice as many each time."""
+        done, size = 0, first
+        while done < len(self.places):
+            chosen = best_first(self.scores, done + size)[done:]
+            yield list(zip(self.places[chosen].tolist(), self.scores[chosen].tolist(), strict=True))
+            done, size = done + size, size * 2
+
+    def fitting(self, budget: int) -> int:
+        """How many of the best may fit so many tokens."""
+        left = budget
+        for n, (place, _) in enumerate(next(self.best(MANY), [])):
+            left -= self.tokens[place]
+            if left < 0:
+                return n + 1
+        return MANY
+
+
+_NONE: Final = _Ranking(np.zeros(0, np.int64), np.zeros(0), (), (), 0.0)
 
 
 @dataclass(slots=True, eq=False)
@@ -84,14 +116,15 @@ class Episodic:
     def recall(self, asked: Asked, budget: int, k: int | None) -> Recalled:
         """Hits of the turns that answer the question, best first, within the budget."""
         ranking = self._rank(asked)
-        moments = islice(distinct(self._read(asked, ranking)), k)
+        first = min(ranking.fitting(budget), MANY if k is None else k)
+        moments = islice(distinct(self._read(asked, ranking, first)), k)
         matter = set(query_words(asked.text))
         return Recalled(pack(moments, budget, self.count, words, matter), ranking.relevance)
 
     def search(self, asked: Asked, k: int) -> Recalled:
         """The `k` best turns, a hit each."""
         ranking = self._rank(asked)
-        return Recalled(one_by_one(islice(distinct(self._read(asked, ranking)), k)), ranking.relevance)
+        return Recalled(one_by_one(islice(distinct(self._read(asked, ranking, k)), k)), ranking.relevance)
 
     def offer(self, asked: Asked, without: frozenset[str], k: int | None) -> Callable[[int], list[Candidate]]:
         """What a context gets of the turns that answer the question, but for those `without`, by the tokens there are.
@@ -99,7 +132,7 @@ class Episodic:
         They come as up to `k` conversations, each under its dates; those that are next in rank come marked as out.
         """
         ranking = self._rank(asked)
-        relevant = self._read(asked, ranking) if ranking.relevance > self.floor else iter(())
+        relevant = self._read(asked, ranking, FIRST) if ranking.relevance > self.floor else iter(())
         moments = _Kept(moment for moment in distinct(relevant) if moment.id not in without)
         matter, today = set(query_words(asked.text)), date.fromordinal(day_of(asked.at))
 
@@ -129,33 +162,37 @@ class Episodic:
             return columns
 
     def _rank(self, asked: Asked) -> _Ranking:
-        columns = self._columns(asked.within.owner)
+        columns, until = self._columns(asked.within.owner), asked.where.as_of
+        if until is not None:
+            columns = Columns(asked.within.owner)
         with columns.lock:
-            columns.refresh(self.store, self.count)
-            if not len(columns) or not asked.text.strip():
-                return _Ranking()
-            turns, question = columns.turns(), self._question(columns, asked)
-            scores = score(turns, question)
-            session = columns.session(asked.within.session) if asked.within.session else None
-        order = [n for n in best_first(scores) if session is None or turns.session[n] == session]
-        return _Ranking(order, columns.ids, scores, _relevance(question, len(turns.session)))
+            columns.refresh(self.store, self.count, until)
+        if not len(columns) or not asked.text.strip():
+            return _NONE
+        vectors = self._vectors(asked.text)
+        with columns.lock:
+            turns, question = columns.turns(), self._question(columns, asked, vectors)
+            scores, places = score(turns, question), np.arange(len(columns))
+            if asked.within.session is not None:
+                places = np.flatnonzero(turns.session == columns.session(asked.within.session))
+                scores = scores[places]
+            return _Ranking(places, scores, columns.ids, columns.tokens, _relevance(question, len(columns)))
 
-    def _read(self, asked: Asked, ranking: _Ranking) -> Iterator[Moment]:
+    def _read(self, asked: Asked, ranking: _Ranking, first: int) -> Iterator[Moment]:
         """The ranked turns from the log, best first, as far as they are asked for; what is gone there is left out."""
-        for places in _ever_more(ranking.order):
-            entries = self.store.log.get(asked.within, [ranking.ids[n][1] for n in places])
+        for best in ranking.best(first + SPARE):
+            entries = self.store.log.get(asked.within, [ranking.ids[place][1] for place, _ in best])
             by_id = {(entry.scope.session, entry.message.id): entry for entry in entries}
-            for n in places:
-                if (entry := by_id.get(ranking.ids[n])) and _passes(entry, asked.where, self.min_score):
-                    yield _moment(entry, float(ranking.scores[n]))
+            for place, points in best:
+                if (entry := by_id.get(ranking.ids[place])) and _passes(entry, asked.where, self.min_score):
+                    yield _moment(entry, points, ranking.tokens[place])
 
-    def _question(self, columns: Columns, asked: Asked) -> Question:
+    def _question(self, columns: Columns, asked: Asked, vectors: Sequence[tuple[str, Vector]]) -> Question:
         today = date.fromordinal(day_of(asked.at))
         named = [] if columns.with_assistant else _named(asked.text, columns.speakers)
-        dropped = {word for speaker in columns.speakers for word in words(speaker)}
         return Question(
-            self._meaning(columns, asked.text),
-            columns.postings([word for word in query_words(asked.text) if word not in dropped]),
+            self._meaning(columns, vectors, asked.where.as_of) if vectors else None,
+            columns.postings([word for word in query_words(asked.text) if word not in columns.names]),
             periods(asked.text, today),
             today.toordinal(),
             columns.speakers[named[0]] if len(named) == 1 else None,
@@ -163,42 +200,37 @@ class Episodic:
             asked.recency,
         )
 
-    def _meaning(self, columns: Columns, question: str) -> dict[int, float] | None:
-        if self.embedder is None:
-            return None
+    def _vectors(self, question: str) -> list[tuple[str, Vector]]:
+        """The question's vector by the embedder and by the former one, each with its model's name; none without one."""
         try:
-            near = self._near(columns, question, self.embedder)
-            if self.former is None:
-                return near
-            return {**aligned(self._near(columns, question, self.former), near), **near}
+            used = [embedder for embedder in (self.embedder, self.former) if embedder and self.embedder]
+            return [(embedder.name, embedder.embed([question], kind="query")[0]) for embedder in used]
         except ModelError as error:
             log.warning("recall goes by keywords alone this time: %s", error)
-            return None
+            return []
 
-    def _near(self, columns: Columns, question: str, embedder: Embedder) -> dict[int, float]:
-        vector = embedder.embed([question], kind="query")[0]
-        matches = self.store.index.nearest(columns.scope, vector, embedder.name, NEAREST, where=MESSAGES)
-        places = ((columns.places.get((match.scope.session or "", match.id)), match.score) for match in matches)
-        return {place: cosine for place, cosine in places if place is not None}
-
-
-def _ever_more(order: list[int]) -> Iterator[list[int]]:
-    start, size = 0, FETCH
-    while start < len(order):
-        yield order[start : start + size]
-        start, size = start + size, size * 2
+    def _meaning(self, columns: Columns, vectors: Sequence[tuple[str, Vector]], as_of: int | None) -> Nearness:
+        nearest, where = (
+            self.store.index.nearest_positions,
+            MESSAGES if as_of is None else replace(MESSAGES, as_of=as_of),
+        )
+        near, *former = (
+            columns.known(*nearest(columns.scope, vector, model, NEAREST, where=where)) for model, vector in vectors
+        )
+        for old in former:
+            places, cosines = aligned(old, near)
+            rest = ~np.isin(places, near[0])
+            near = np.concatenate((near[0], places[rest])), np.concatenate((near[1], cosines[rest]))
+        return near
 
 
 def _relevance(question: Question, turns: int) -> float:
-    if question.meaning:
-        return min(1.0, max(0.0, *question.meaning.values(), 0.0))
+    if question.meaning is not None and len(question.meaning[0]):
+        return min(1.0, max(0.0, float(question.meaning[1].max())))
     if not question.postings:
         return 0.0
-    held = [0] * turns
-    for places, _ in question.postings:
-        for place in places:
-            held[place] += 1
-    return max(held) / len(question.postings)
+    held = np.bincount(np.concatenate([np.unique(places) for places in question.postings]), minlength=turns)
+    return int(held.max()) / len(question.postings)
 
 
 def _passes(entry: Entry, where: Filter, min_score: float) -> bool:
@@ -211,10 +243,10 @@ def _passes(entry: Entry, where: Filter, min_score: float) -> bool:
     )
 
 
-def _moment(entry: Entry, points: float) -> Moment:
-    message = entry.message
+def _moment(entry: Entry, points: float, tokens: int) -> Moment:
+    message, session = entry.message, entry.scope.session or ""
     at = message.at or datetime.fromtimestamp(0, UTC)
-    return Moment(message.id, entry.scope.session or "", entry.seq, at, speaker_of(message), message.text, points)
+    return Moment(message.id, session, entry.seq, at, speaker_of(message), message.text, points, tokens)
 
 
 @dataclass(slots=True)

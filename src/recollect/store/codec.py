@@ -50,6 +50,7 @@ def from_micros(value: int) -> datetime:
 
 
 _JSON: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
+_READ: Final = json.JSONDecoder().raw_decode
 
 
 def to_bytes(value: Any) -> bytes:
@@ -63,7 +64,9 @@ def to_bytes(value: Any) -> bytes:
 def from_bytes(data: bytes) -> Any:
     """The JSON value these bytes hold; StoreError if they were damaged."""
     try:
-        return json.loads(data.decode("utf-8", "surrogatepass"))
+        text = data.decode("utf-8", "surrogatepass")
+        value, end = _READ(text)
+        return value if end == len(text) else json.loads(text)
     except ValueError as error:
         raise damaged("a value", error) from error
 
@@ -130,16 +133,16 @@ def _arrived(message: Message, now: datetime) -> Message:
 
 def encode(message: Message) -> bytes:
     """A message that has arrived as bytes, its id left out."""
-    if type(message.content) is str and message.at is message.received and message.shape is None and not message.extra:
-        received = (message.received or EPOCH).isoformat()
-        data: dict[str, Any] = {"role": message.role, "content": message.content, "received": received}
+    if type(message.content) is not str or message.shape is not None or message.extra:
+        data = message.to_dict()
+        del data["id"]
+    else:
+        data = {"role": message.role, "content": message.content}
+        data["at"], data["received"] = ((when or EPOCH).isoformat() for when in (message.at, message.received))
         if message.name is not None:
             data["name"] = message.name
         if message.metadata:
             data["metadata"] = message.metadata
-        return to_bytes(data)
-    data = message.to_dict()
-    del data["id"]
     if data["at"] == data["received"]:
         del data["at"]
     return to_bytes(data)
@@ -149,8 +152,10 @@ def decode(id: str, body: bytes) -> Message:
     """The message that `encode` described; StoreError if it was damaged."""
     data = from_bytes(body)
     try:
-        data.setdefault("at", data["received"])
-        return Message.from_dict({**data, "id": id})
+        data["received"] = datetime.fromisoformat(data["received"])
+        data["at"] = datetime.fromisoformat(data["at"]) if "at" in data else data["received"]
+        data["id"] = id
+        return Message(**data) if type(data["content"]) is str else Message.from_dict(data)
     except DAMAGE as error:
         raise damaged(f"message {id!r}", error) from error
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Vector: TypeAlias = NDArray[np.float32] | NDArray[np.int8]
+    Positions: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64]]
 
 Clock: TypeAlias = Callable[[], datetime]
 Durability: TypeAlias = Literal["full", "normal"]
@@ -157,6 +158,12 @@ class Index(Protocol):
 
     def nearest(self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
         """The k items whose vectors of that model are nearest, best first; the score is the cosine."""
+        ...
+
+    def nearest_positions(
+        self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY
+    ) -> Positions:
+        """What `nearest` finds as positions and cosines, in any order, without looking up what is there."""
         ...
 
     def get(self, scope: Scope, kind: str, ids: Sequence[str]) -> list[Item]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import ConfigError
@@ -10,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from recollect.store.protocols import Vector
+    from recollect.store.protocols import Positions, Vector
 
 
 def checked(vector: Any) -> Vector:
@@ -35,6 +36,14 @@ def unit(rows: Vector) -> NDArray[np.float32]:
     lengths = np.sqrt(np.square(wide).sum(axis=-1, keepdims=True))
     directions: NDArray[np.float32] = (wide / np.maximum(lengths, np.float32(1e-30))).astype(np.float32, copy=False)
     return directions
+
+
+def positions(found: Iterable[tuple[int, float]]) -> Positions:
+    """Positions with their cosines as two rows."""
+    import numpy as np
+
+    pairs = list(found)
+    return np.array([pair[0] for pair in pairs], np.int64), np.array([pair[1] for pair in pairs], np.float64)
 
 
 def check_length(model: str, have: int, given: int) -> None:

@@ -7,20 +7,23 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 from recollect.store import codec
 from recollect.store.chroma.copies import Copies, passing
 from recollect.store.protocols import Index, Log, Progress, Store
 from recollect.store.values import ANY, Erased, Filter, Finding, Item, Match
-from recollect.store.vectors import check_length, checked, unit
+from recollect.store.vectors import check_length, checked, positions, unit
 from recollect.types import Scope
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from recollect.store.protocols import Vector
+    from recollect.store.protocols import Positions, Vector
+
+_Scored: TypeAlias = tuple[float, int, Item]
+"""An item with its cosine and position."""
 
 _LOGGER: Final = logging.getLogger(__name__)
 
@@ -104,19 +107,19 @@ class ChromaIndex:
 
     def nearest(self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
         """See `Index.nearest`; while Chroma can't be used the store beside answers, only slower."""
-        codec.check_count("k", k, 1)
-        asked = unit(checked(vector))
-        some = self._base.embedded(Scope(scope.tenant), model, limit=1)
-        for _, row in some:
-            check_length(model, len(row), len(asked))
-        if not some or self._after.waiting is not None:
+        found = self._found(scope, vector, model, k, where)
+        if found is None:
             return self._base.nearest(scope, vector, model, k, where=where)
-        try:
-            return self._nearest(scope, asked, model, k, where)
-        except Exception as error:
-            _LOGGER.warning("Chroma could not be searched, the store beside was: %s", error)
-            self._copies.doubt(scope.tenant)
-            return self._base.nearest(scope, vector, model, k, where=where)
+        return [Match(item.scope, item.kind, item.id, score) for score, _, item in found if item.scope is not None]
+
+    def nearest_positions(
+        self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY
+    ) -> Positions:
+        """See `Index.nearest_positions`."""
+        found = self._found(scope, vector, model, k, where)
+        if found is None:
+            return self._base.nearest_positions(scope, vector, model, k, where=where)
+        return positions((position, score) for score, position, _ in found)
 
     def delete(self, scope: Scope, kind: str, ids: Sequence[str]) -> int:
         """See `Index.delete`."""
@@ -134,7 +137,23 @@ class ChromaIndex:
         if ids:
             self._after.do(scope.tenant, lambda: self._copies.remove(scope, kind, ids))
 
-    def _nearest(self, scope: Scope, asked: NDArray[np.float32], model: str, k: int, where: Filter) -> list[Match]:
+    def _found(self, scope: Scope, vector: Vector, model: str, k: int, where: Filter) -> list[_Scored] | None:
+        """The k nearest by Chroma; None where the store beside must be asked."""
+        codec.check_count("k", k, 1)
+        asked = unit(checked(vector))
+        some = self._base.embedded(Scope(scope.tenant), model, limit=1)
+        for _, row in some:
+            check_length(model, len(row), len(asked))
+        if not some or self._after.waiting is not None:
+            return None
+        try:
+            return self._nearest(scope, asked, model, k, where)
+        except Exception as error:
+            _LOGGER.warning("Chroma could not be searched, the store beside was: %s", error)
+            self._copies.doubt(scope.tenant)
+            return None
+
+    def _nearest(self, scope: Scope, asked: NDArray[np.float32], model: str, k: int, where: Filter) -> list[_Scored]:
         collection = self._copies.equal(scope.tenant, model)
         total, wanted = collection.count(), 2 * k + 16
         while True:
@@ -144,14 +163,14 @@ class ChromaIndex:
                 where=passing(scope, where),
                 include=["metadatas", "distances"],
             )
-            matches = self._checked(scope, where, found["metadatas"][0], found["distances"][0])
-            if len(matches) >= k or len(found["ids"][0]) < wanted:
-                return matches[:k]
+            best = self._checked(scope, where, found["metadatas"][0], found["distances"][0])
+            if len(best) >= k or len(found["ids"][0]) < wanted:
+                return best[:k]
             wanted *= 4
 
     def _checked(
         self, scope: Scope, where: Filter, abouts: Sequence[Mapping[str, Any]], distances: Sequence[float]
-    ) -> list[Match]:
+    ) -> list[_Scored]:
         ids: dict[str, list[str]] = {}
         for about in abouts:
             ids.setdefault(about["kind"], []).append(about["id"])
@@ -161,8 +180,7 @@ class ChromaIndex:
             for about, distance in zip(abouts, distances, strict=True)
             if about["position"] in items and where.passes(items[about["position"]])
         ]
-        best = sorted(found, key=lambda one: one[:2], reverse=True)
-        return [Match(item.scope, item.kind, item.id, score) for score, _, item in best if item.scope is not None]
+        return sorted(found, key=lambda one: one[:2], reverse=True)
 
 
 class ChromaStore:

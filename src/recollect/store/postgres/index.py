@@ -11,10 +11,10 @@ from recollect.store.postgres.database import Database, rows
 from recollect.store.postgres.driver import Connection
 from recollect.store.postgres.items import COLUMNS, SOURCE, Prepared, encode_item, insert, item_from, passing
 from recollect.store.postgres.keys import in_order, inside, key, keys
-from recollect.store.postgres.search import search
-from recollect.store.postgres.vectors import ByteVectors, PgVectors, Vectors
+from recollect.store.postgres.search import matches, search
+from recollect.store.postgres.vectors import NAMED, PLACED, ByteVectors, PgVectors, Vectors
 from recollect.store.values import ANY, Filter, Item, Match
-from recollect.store.vectors import checked, unit
+from recollect.store.vectors import checked, positions, unit
 from recollect.store.words import words
 from recollect.types import Scope, check_id
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from recollect.store.protocols import Vector
+    from recollect.store.protocols import Positions, Vector
 
 _POSITIONS: Final = "SELECT nextval('recollect.positions') FROM generate_series(1, %s)"
 _THESE: Final = "AND (kind, id) IN (SELECT * FROM unnest(%(kinds)s::text[], %(ids)s::text[]))"
@@ -72,11 +72,13 @@ class PostgresIndex:
 
     def nearest(self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
         """See `Index.nearest`."""
-        codec.check_count("k", k, 1)
-        asked = unit(checked(vector))
-        if not codec.storable(model):
-            return []
-        return self._database.read(scope.tenant, lambda db: self._vectors.nearest(db, scope, asked, model, k, where))
+        return matches(scope, self._nearest(scope, vector, model, k, where, NAMED))
+
+    def nearest_positions(
+        self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY
+    ) -> Positions:
+        """See `Index.nearest_positions`."""
+        return positions(self._nearest(scope, vector, model, k, where, PLACED))
 
     def get(self, scope: Scope, kind: str, ids: Sequence[str]) -> list[Item]:
         """See `Index.get`."""
@@ -116,6 +118,15 @@ class PostgresIndex:
         condition, known = inside(scope, "vectors")
         query = " ".join((_DROP, condition, "AND model = %(model)s RETURNING position"))
         return self._database.write(scope, lambda db: len(rows(db, query, known | {"model": _key(model)})))
+
+    def _nearest(self, scope: Scope, vector: Vector, model: str, k: int, where: Filter, wanted: str) -> list[Any]:
+        codec.check_count("k", k, 1)
+        asked, kept = unit(checked(vector)), self._vectors
+        if not codec.storable(model):
+            return []
+        return self._database.read(
+            scope.tenant, lambda db: kept.nearest(db, scope, asked, model, k, where=where, wanted=wanted)
+        )
 
     def _found(self, scope: Scope, condition: str, known: dict[str, Any]) -> list[Item]:
         query = "".join(("SELECT", COLUMNS, SOURCE, condition))

@@ -12,8 +12,7 @@ from recollect.store.postgres.database import rows
 from recollect.store.postgres.driver import Connection
 from recollect.store.postgres.items import passing
 from recollect.store.postgres.keys import inside, key, number, place
-from recollect.store.postgres.search import matches
-from recollect.store.values import ANY, Filter, Match
+from recollect.store.values import ANY, Filter
 from recollect.store.vectors import check_length
 from recollect.types import Scope
 
@@ -46,10 +45,13 @@ _PLAIN: Final = "FROM recollect.vectors WHERE vectors.model = %(model)s AND"
 _JOINED: Final = (
     "FROM recollect.vectors JOIN recollect.items USING (tenant, position) WHERE vectors.model = %(model)s AND"
 )
-_FOUND: Final = """
+NAMED: Final = """
 SELECT owner, session, kind, id, names, -away FROM best
 JOIN recollect.items ON items.tenant = %(tenant)s AND items.position = best.position ORDER BY away, best.position DESC
 """
+"""Of what was found: the names and the cosine."""
+PLACED: Final = "SELECT position, -away FROM best ORDER BY away, position DESC"
+"""Of what was found: the position and the cosine."""
 
 # Adding nothing to the distance keeps the planner from using an index that finds only some.
 _EXACT: Final = "WITH best AS (SELECT vectors.position, (vectors.vector <#> %(asked)s::vector) + 0 AS away"
@@ -78,8 +80,10 @@ class Vectors(Protocol):
         """How many vectors were taken for items with these keys."""
         ...
 
-    def nearest(self, db: Connection, scope: Scope, asked: Row, model: str, k: int, where: Filter) -> list[Match]:
-        """The k items whose vectors point most nearly the same way."""
+    def nearest(
+        self, db: Connection, scope: Scope, asked: Row, model: str, k: int, *, where: Filter, wanted: str
+    ) -> list[Any]:
+        """What is wanted, NAMED or PLACED, of the k items whose vectors point most nearly the same way."""
         ...
 
     def read(self, data: bytes) -> Row:
@@ -100,17 +104,19 @@ class PgVectors:
         taken = _taken(db, scope, kind, model, by_key)
         return _put(db, _PUT_PGVECTOR, scope, model, {position: _text(row) for position, row in taken.items()}, taken)
 
-    def nearest(self, db: Connection, scope: Scope, asked: Row, model: str, k: int, where: Filter) -> list[Match]:
+    def nearest(
+        self, db: Connection, scope: Scope, asked: Row, model: str, k: int, *, where: Filter, wanted: str
+    ) -> list[Any]:
         """See `Vectors.nearest`."""
         if not _has(db, scope, model, asked):
             return []
         source, known = _candidates(scope, model, where)
-        parts = (_EXACT, source, _EXACT_BEST, _FOUND)
+        parts = (_EXACT, source, _EXACT_BEST, wanted)
         if scope.user is None and not where.exact and _is_large(db, scope, model):
             db.execute(_HNSW_SETTINGS, (str(max(100, min(2 * k, 1_000))),))
-            parts = (_HNSW, source, _HNSW_BEST, _FOUND)
+            parts = (_HNSW, source, _HNSW_BEST, wanted)
         query = " ".join(parts).replace("<length>", str(len(asked)))
-        return matches(scope, rows(db, query, known | {"asked": _text(asked), "k": min(k, 2**62)}))
+        return rows(db, query, known | {"asked": _text(asked), "k": min(k, 2**62)})
 
     def read(self, data: bytes) -> Row:
         """See `Vectors.read`; pgvector sends two numbers of two bytes before the row."""
@@ -128,14 +134,16 @@ class ByteVectors:
         data = {position: row.astype("<f4").tobytes() for position, row in taken.items()}
         return _put(db, _PUT_BYTES, scope, model, data, taken)
 
-    def nearest(self, db: Connection, scope: Scope, asked: Row, model: str, k: int, where: Filter) -> list[Match]:
+    def nearest(
+        self, db: Connection, scope: Scope, asked: Row, model: str, k: int, *, where: Filter, wanted: str
+    ) -> list[Any]:
         """See `Vectors.nearest`."""
         if not _has(db, scope, model, asked):
             return []
         source, known = _candidates(scope, model, where)
         best = _compared(db, " ".join((_BYTES, source)), known, asked, k)
         found = {"positions": [position for _, position in best], "away": [-score for score, _ in best]}
-        return matches(scope, rows(db, " ".join((_GIVEN, _FOUND)), known | found))
+        return rows(db, " ".join((_GIVEN, wanted)), known | found)
 
     def read(self, data: bytes) -> Row:
         """See `Vectors.read`."""

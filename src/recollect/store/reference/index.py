@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from recollect.store import codec
 from recollect.store.reference.state import ItemKey, State, Tables
 from recollect.store.values import ANY, Filter, Item, Match
-from recollect.store.vectors import check_length, checked, unit
+from recollect.store.vectors import check_length, checked, positions, unit
 from recollect.store.words import query_words, words
 from recollect.types import Scope, check_id
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from recollect.store.protocols import Vector
+    from recollect.store.protocols import Positions, Vector
 
 
 class ReferenceIndex:
@@ -61,10 +61,21 @@ class ReferenceIndex:
             found = _within(tables, scope, where)
         texts = [Counter(words(item.text)) for item in found]
         scores = _bm25(asked, texts)
-        return _best(k, [(item, score) for item, score in zip(found, scores, strict=True) if score > 0])
+        best = _best(k, [(item, score) for item, score in zip(found, scores, strict=True) if score > 0])
+        return [Match(item.scope, item.kind, item.id, score) for item, score in best if item.scope is not None]
 
     def nearest(self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
         """See `Index.nearest`."""
+        best = self._nearest(scope, vector, model, k, where)
+        return [Match(item.scope, item.kind, item.id, score) for item, score in best if item.scope is not None]
+
+    def nearest_positions(
+        self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY
+    ) -> Positions:
+        """See `Index.nearest_positions`."""
+        return positions((item.position, score) for item, score in self._nearest(scope, vector, model, k, where))
+
+    def _nearest(self, scope: Scope, vector: Vector, model: str, k: int, where: Filter) -> list[tuple[Item, float]]:
         codec.check_count("k", k, 1)
         asked = unit(checked(vector))
         with self._state.reading() as tables:
@@ -158,6 +169,5 @@ def _saturated(text: Counter[str], word: str, mean: float) -> float:
     return count * 2.2 / (count + 1.2 * (0.25 + 0.75 * text.total() / mean))
 
 
-def _best(k: int, scored: list[tuple[Item, float]]) -> list[Match]:
-    best = heapq.nsmallest(k, scored, key=lambda pair: (-pair[1], -pair[0].position))
-    return [Match(item.scope, item.kind, item.id, score) for item, score in best if item.scope is not None]
+def _best(k: int, scored: list[tuple[Item, float]]) -> list[tuple[Item, float]]:
+    return heapq.nsmallest(k, scored, key=lambda pair: (-pair[1], -pair[0].position))

@@ -27,7 +27,10 @@ LIMIT: Final = 256 * 2**20
 
 CHUNK: Final = 8_192
 
-_STATE: Final = "SELECT changes, epoch FROM scope, counter WHERE scope.id = ?"
+_STATE: Final = (
+    "SELECT changes, epoch, (SELECT max(id) FROM vector WHERE owner = ?1 AND model = ?2) FROM scope, counter"
+    " WHERE scope.id = ?1"
+)
 _COUNT: Final = "SELECT count(*) FROM vector WHERE owner = ? AND model = ?"
 _ROWS: Final = (
     "SELECT id, position, scope, kind, at, role, check_sum, data FROM vector"
@@ -48,7 +51,7 @@ class Asked(NamedTuple):
 class _Held:
     """One owner's rows of a model, with room to grow at the end."""
 
-    def __init__(self, state: tuple[int, int], size: int, by_signs: bool) -> None:
+    def __init__(self, state: list[int], size: int, by_signs: bool) -> None:
         self.state, self.size, self.by_signs = state, size, by_signs
         self.last, self.count = 0, 0
         self.rows = self._room(0)
@@ -86,11 +89,12 @@ class VectorCache:
         self._lock = threading.Lock()
         self._held: OrderedDict[tuple[int, int], _Held] = OrderedDict()
 
-    def nearest(self, db: apsw.Connection, owner: int, model: int, size: int, asked: Asked) -> Iterator[Scored]:
+    def nearest(self, db: apsw.Connection, owner: int, model: int, asked: Asked) -> Iterator[Scored]:
         """Cosines and positions of an owner's rows of a model that pass, as that connection sees them, in blocks.
 
         Where the vectors do not fit into memory only of those that are near; all, where metadata must be looked at.
         """
+        size = len(asked.direction)
         with self._lock:
             held = self._current(db, owner, model, size)
             view = None if held is None else held.rows.head(held.count)
@@ -107,22 +111,20 @@ class VectorCache:
             self._held.clear()
 
     def _current(self, db: apsw.Connection, owner: int, model: int, size: int) -> _Held | None:
-        state = db.execute(_STATE, (owner,)).fetchone() or (0, 0)
+        *state, last = db.execute(_STATE, (owner, model)).fetchone() or (0, 0, None)
         held = self._held.pop((owner, model), None)
-        if held is None or held.state != state or held.size != size or self._outgrown(held):
+        if held is None or held.state != state or held.size != size or held.bytes > self._limit:
             count = db.execute(_COUNT, (owner, model)).get
             held = _Held(state, size, count * size * 4 > self._limit // 2)
             if count * (words(size) * 8 + 48) > self._limit:
                 return None
-        for more, last in _loaded(db, owner, model, size, held.last):
-            held.add(more, last)
         self._held[owner, model] = held
-        while len(self._held) > 1 and sum(other.bytes for other in self._held.values()) > self._limit:
-            self._held.popitem(last=False)
+        if held.last < (last or 0):
+            for more, loaded in _loaded(db, owner, model, size, held.last):
+                held.add(more, loaded)
+            while len(self._held) > 1 and sum(other.bytes for other in self._held.values()) > self._limit:
+                self._held.popitem(last=False)
         return held
-
-    def _outgrown(self, held: _Held) -> bool:
-        return held.bytes > self._limit
 
 
 def _scored(rows: Rows, asked: Asked) -> Scored:

@@ -101,6 +101,7 @@ class Database:
     def _connect(self) -> apsw.Connection:
         db = apsw.Connection(self.path, vfs=self._vfs, statementcachesize=200)
         db.set_busy_timeout(BUSY_MS)
+        db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # else most statements are compiled anew for every value
         for name, value in (("journal_mode", "WAL"), ("synchronous", self._synchronous), ("secure_delete", "ON")):
             db.pragma(name, value)
         db.pragma("journal_size_limit", 64 * 2**20)

@@ -12,9 +12,9 @@ from recollect.store.sqlite.cache import Asked, VectorCache
 from recollect.store.sqlite.database import Change, Database
 from recollect.store.sqlite.items import bare_items_at, encode_item, items_at, names_at, put_item, remove_items
 from recollect.store.sqlite.keywords import best_by_words, message_words
-from recollect.store.sqlite.vectors import embedded, find_model, find_thing, make_model, put_vector
+from recollect.store.sqlite.vectors import embedded, find_model, find_thing, find_vectors, make_model, put_vector
 from recollect.store.values import ANY, MESSAGE, Filter, Item, Match
-from recollect.store.vectors import check_length, checked, unit
+from recollect.store.vectors import checked, positions, unit
 from recollect.types import Scope, check_id
 
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from recollect.store.protocols import Vector
+    from recollect.store.protocols import Positions, Vector
+    from recollect.store.sqlite.cache import Scored
 
 _BY_ID: Final = {
     True: scopes.by_scope(
@@ -81,28 +82,26 @@ class SqliteIndex:
             place = scopes.find(db, scope)
             if place is None:
                 return []
-            picky = _picky(where)
-            ranked = best_by_words(db, scope, place, text, where, -1 if picky else k)
-            return _matches(db, ranked, where if picky else None, k)
+            if not _picky(where):
+                return _matches(db, list(best_by_words(db, scope, place, text, where, k)))
+            ranked = best_by_words(db, scope, place, text, where, -1)
+            return _matches(db, list(itertools.islice(_passing(db, ranked, where), k)))
 
     def nearest(self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
         """See `Index.nearest`."""
         codec.check_count("k", k, 1)
         asked = unit(checked(vector))
         with self._database.reading() as db:
-            place = scopes.find(db, scope)
-            known = None if place is None else find_model(db, place.tenant, model)
-            if place is None or known is None:
-                return []
-            check_length(model, known[1], len(asked))
-            cache = VectorCache() if self._database.in_transaction else self.cache
-            level = scopes.level(scope, where.exact)
-            owners = list(scopes.rows(db, _OWNERS[level], (place.id,))) if level == "tenant" else [(place.user,)]
-            only = place.id if level == "exact" else None
-            wanted = Asked(asked, k, only, where)
-            scored = [block for (owner,) in owners for block in cache.nearest(db, owner, *known, wanted)]
-            picky = bool(where.metadata)
-            return _matches(db, _ranked(scored, None if picky else k), where if picky else None, k)
+            return _matches(db, _ordered(*self._nearest(db, scope, asked, model, k, where)))
+
+    def nearest_positions(
+        self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY
+    ) -> Positions:
+        """See `Index.nearest_positions`."""
+        codec.check_count("k", k, 1)
+        asked = unit(checked(vector))
+        with self._database.reading() as db:
+            return self._nearest(db, scope, asked, model, k, where)
 
     def get(self, scope: Scope, kind: str, ids: Sequence[str]) -> list[Item]:
         """See `Index.get`."""
@@ -158,6 +157,23 @@ class SqliteIndex:
         """See `Index.drop`."""
         return self._database.write(lambda change: _drop(change, scope, model))
 
+    def _nearest(
+        self, db: apsw.Connection, scope: Scope, asked: NDArray[np.float32], model: str, k: int, where: Filter
+    ) -> Positions:
+        known = find_vectors(db, scope, model, len(asked))
+        if known is None:
+            return positions([])
+        place, number = known
+        cache = VectorCache() if self._database.in_transaction else self.cache
+        level = scopes.level(scope, where.exact)
+        owners = list(scopes.rows(db, _OWNERS[level], (place.id,))) if level == "tenant" else [(place.user,)]
+        wanted = Asked(asked, k, place.id if level == "exact" else None, where)
+        scored = [block for (owner,) in owners for block in cache.nearest(db, owner, number, wanted)]
+        cosines, places = _joined(scored)
+        if where.metadata:
+            return positions(itertools.islice(_passing(db, _ordered(places, cosines), where), k))
+        return _best(cosines, places, k)
+
 
 def _embed(change: Change, scope: Scope, kind: str, model: str, rows: Mapping[str, Vector]) -> int:
     place = scopes.find(change.db, scope)
@@ -202,36 +218,49 @@ def _picky(where: Filter) -> bool:
     return bool(where.since or where.before or where.roles or where.metadata or where.as_of is not None)
 
 
-def _matches(db: apsw.Connection, ranked: Iterator[tuple[int, float]], where: Filter | None, k: int) -> list[Match]:
-    """The first k of the ranked positions, those that do not pass left out where there is a filter."""
-    out: list[Match] = []
+def _matches(db: apsw.Connection, found: Sequence[tuple[int, float]]) -> list[Match]:
+    names = names_at(db, [position for position, _ in found])
+    return [Match(*names[position], score) for position, score in found if position in names]
+
+
+def _passing(db: apsw.Connection, ranked: Iterable[tuple[int, float]], where: Filter) -> Iterator[tuple[int, float]]:
+    """Those of the ranked positions that pass the filter."""
+    read = items_at if where.metadata else bare_items_at
     for batch in _batches(ranked):
-        positions = [position for position, _ in batch]
-        found = names_at(db, positions) if where is None else _passing(db, positions, where)
-        out += [Match(*found[position], score) for position, score in batch if position in found]
-        if len(out) >= k:
-            break
-    return out[:k]
+        items = read(db, [position for position, _ in batch])
+        yield from (pair for pair in batch if pair[0] in items and where.passes(items[pair[0]]))
 
 
-def _passing(db: apsw.Connection, positions: list[int], where: Filter) -> dict[int, tuple[Scope, str, str]]:
-    found = items_at(db, positions).items() if where.metadata else bare_items_at(db, positions).items()
-    return {place: (item.scope, item.kind, item.id) for place, item in found if item.scope and where.passes(item)}
-
-
-def _ranked(scored: list[tuple[NDArray[np.float32], NDArray[np.int64]]], k: int | None) -> Iterator[tuple[int, float]]:
+def _joined(scored: list[Scored]) -> Scored:
     import numpy as np
 
-    if not scored:
-        return
-    scores = np.concatenate([block[0] for block in scored])
-    positions = np.concatenate([block[1] for block in scored])
-    if k is not None and k < len(scores):
-        best = np.partition(scores, len(scores) - k)[len(scores) - k]
-        positions = positions[scores >= best]
-        scores = scores[scores >= best]
-    for place in np.lexsort((-positions, -scores)):
-        yield int(positions[place]), float(scores[place])
+    if len(scored) == 1:
+        return scored[0]
+    cosines, places = [np.zeros(0, np.float32)], [np.zeros(0, np.int64)]
+    for block in scored:
+        cosines.append(block[0])
+        places.append(block[1])
+    return np.concatenate(cosines), np.concatenate(places)
+
+
+def _best(cosines: NDArray[np.float32], places: NDArray[np.int64], k: int) -> Positions:
+    """The best k in any order; of equal ones the later."""
+    import numpy as np
+
+    if k < len(cosines):
+        best = np.flatnonzero(cosines >= np.partition(cosines, len(cosines) - k)[len(cosines) - k])
+        if len(best) > k:
+            best = best[np.lexsort((-places[best], -cosines[best]))[:k]]
+        places, cosines = places[best], cosines[best]
+    return places, cosines.astype(np.float64)
+
+
+def _ordered(places: NDArray[np.int64], cosines: NDArray[Any]) -> list[tuple[int, float]]:
+    """Positions with their cosines, best first; of equal ones the later first."""
+    import numpy as np
+
+    order = np.lexsort((-places, -cosines))
+    return list(zip(places[order].tolist(), cosines[order].tolist(), strict=True))
 
 
 def _batches(things: Iterable[Any]) -> Iterator[list[Any]]:

@@ -44,12 +44,19 @@ _SCAN: Final = scopes.by_scope(
 _GET: Final = scopes.by_scope(
     "SELECT seq, position, message.id, body, tokens, hash, tags, tenant, user, scope.session"
     " FROM json_each(?2) AS wanted CROSS JOIN message ON message.id = wanted.value"
-    " JOIN scope ON scope.id = message.session WHERE scope.id <scope> ORDER BY wanted.key, position"
+    " CROSS JOIN scope ON scope.id = message.session WHERE <in scope> ORDER BY wanted.key, position"
+)
+_SCAN_FEW: Final = scopes.by_scope(
+    "SELECT seq, position, message.id, body, tokens, hash, tags, tenant, user, scope.session"
+    " FROM message CROSS JOIN scope ON scope.id = message.session WHERE position > ?2 AND <in scope>"
+    " ORDER BY position LIMIT ?3"
 )
 _SESSIONS: Final = scopes.by_scope(
     "SELECT tenant, user, scope.session, messages, tokens, first, last, position FROM scope"
     " JOIN session ON session.scope = scope.id WHERE scope.id <scope> AND position < ?2 ORDER BY position DESC LIMIT ?3"
 )
+FEW: Final = 2_000
+"""Positions up to which it is faster to look at all that came since than at all that the scope holds."""
 _TAG: Final = "UPDATE message SET tags = ? WHERE position = ?"
 _ALL: Final = 2**62
 
@@ -116,7 +123,8 @@ class SqliteLog:
             place = scopes.find(db, scope)
             if place is None:
                 return []
-            rows = db.execute(_SCAN[scopes.level(scope)], (place.id, after, limit))
+            few = db.execute("SELECT position FROM counter").get - after <= FEW
+            rows = db.execute((_SCAN_FEW if few else _SCAN)[scopes.level(scope)], (place.id, after, limit))
             return [_entry(scopes.named(*row[7:]), row) for row in rows]
 
     def get(self, scope: Scope, ids: Sequence[str]) -> list[Entry]:

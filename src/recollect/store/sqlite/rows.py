@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -49,7 +51,7 @@ class Rows:
         keep: NDArray[np.bool_] | None = None
         for test in self._tests(only, where):
             keep = test if keep is None else keep & test
-        return keep
+        return None if keep is None or keep.all() else keep
 
     def _tests(self, only: int | None, where: Filter) -> Iterable[NDArray[np.bool_]]:
         if only is not None:
@@ -67,9 +69,8 @@ class Rows:
 
 
 def _among(column: NDArray[np.int32], names: Iterable[str]) -> NDArray[np.bool_]:
-    import numpy as np
-
-    return np.isin(column, [number(name) for name in names])
+    tests = (column == number(name) for name in names)
+    return functools.reduce(operator.or_, tests)
 
 
 def made(rows: Sequence[Any], size: int) -> Rows:

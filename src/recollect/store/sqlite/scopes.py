@@ -26,6 +26,8 @@ _INSIDE: Final = {
     "tenant": "IN (SELECT id FROM scope WHERE tenant_id = ?1)",
 }
 
+_AT: Final = {"exact": "scope.id = ?1", "user": "scope.user_id = ?1", "tenant": "scope.tenant_id = ?1"}
+
 _FIND: Final = "SELECT id, user_id, tenant_id FROM scope WHERE tenant = ? AND user = ? AND session = ?"
 
 
@@ -36,8 +38,14 @@ def rows(db: apsw.Connection, query: str, values: tuple[Any, ...] = ()) -> Itera
 
 
 def by_scope(query: str) -> Mapping[str, str]:
-    """A query for each level a scope can have: `<scope>` becomes the condition, whose parameter is ?1."""
-    return {level: query.replace("<scope>", condition) for level, condition in _INSIDE.items()}
+    """A query for each level a scope can have: `<scope>` becomes the condition, whose parameter is ?1.
+
+    `<in scope>` is the same said of a row of the table scope, for queries that come to it by another way.
+    """
+    return {
+        level: query.replace("<scope>", condition).replace("<in scope>", _AT[level])
+        for level, condition in _INSIDE.items()
+    }
 
 
 def level(scope: Scope, exact: bool = False) -> str:

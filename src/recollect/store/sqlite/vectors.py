@@ -22,6 +22,10 @@ _USED_MODEL: Final = (
     "SELECT id, size FROM model WHERE tenant = ? AND name = ?"
     " AND EXISTS (SELECT 1 FROM vector WHERE vector.model = model.id)"
 )
+_PLACE_AND_MODEL: Final = (
+    "SELECT scope.id, user_id, tenant_id, model.id, size FROM scope JOIN model ON model.tenant = tenant_id"
+    " WHERE scope.tenant = ? AND user = ? AND session = ? AND model.name = ?"
+)
 _FIND: Final = {
     True: "SELECT position, at, role FROM message WHERE id = ?2 AND session = ?1",
     False: "SELECT position, at, role FROM item WHERE scope = ?1 AND kind = ?3 AND id = ?2",
@@ -40,6 +44,18 @@ def find_model(db: apsw.Connection, tenant: int, name: str) -> tuple[int, int] |
     """The model's row and the length of its vectors, if it has any."""
     row = next(scopes.rows(db, _USED_MODEL, (tenant, name)), None)
     return None if row is None else (row[0], row[1])
+
+
+def find_vectors(db: apsw.Connection, scope: Scope, model: str, size: int) -> tuple[Place, int] | None:
+    """The scope's rows and the model's; None where there is no vector; ConfigError if they have another length."""
+    row = db.execute(_PLACE_AND_MODEL, (scope.tenant, scope.user or "", scope.session or "", model)).fetchone()
+    if row is None:
+        return None
+    place, number = Place(*row[:3]), row[3]
+    if row[4] != size and find_model(db, place.tenant, model) is None:
+        return None
+    check_length(model, row[4], size)
+    return place, number
 
 
 def make_model(db: apsw.Connection, tenant: int, name: str, size: int) -> int:

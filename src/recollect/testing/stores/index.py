@@ -337,6 +337,61 @@ class VectorTests(StoreTests):
         store.index.delete(ADA, "chunk", ["b"])
         assert near(store, ADA, v(1, 0)) == []
 
+    def test_positions_are_those_of_the_nearest(self, store: Store) -> None:
+        for scope, text in ((ADA, "a"), (ADA_TOO, "b"), (BOB, "c")):
+            say(store, scope, text)
+        store.index.put(USER, [Item("chunk", "d", "x", metadata=freeze({"n": 1}))])
+        for scope, kind, id, row in ((ADA, "message", "a", v(1, 0)), (ADA_TOO, "message", "b", v(3, 4))):
+            store.index.embed(scope, kind, "m", {id: row})
+        store.index.embed(USER, "chunk", "m", {"d": v(0, 1)})
+        placed = {entry.message.id: entry.position for entry in store.log.scan(USER)}
+        placed |= {item.id: item.position for item in store.index.get(USER, "chunk", ["d"])}
+
+        def found(k: int, **options: Any) -> dict[int, float]:
+            positions, cosines = store.index.nearest_positions(USER, v(1, 0), "m", k, **options)
+            return dict(zip(positions.tolist(), cosines.tolist(), strict=True))
+
+        assert found(9) == pytest.approx({placed["a"]: 1.0, placed["b"]: 0.6, placed["d"]: 0.0}, abs=1e-6)
+        assert set(found(2)) == {placed["a"], placed["b"]}
+        assert set(found(9, where=Filter(kinds=("message",)))) == {placed["a"], placed["b"]}
+        assert set(found(9, where=Filter(metadata=freeze({"n": 1})))) == {placed["d"]}
+        for scope, model in ((USER, "unknown"), (Scope("nobody"), "m")):
+            assert [len(row) for row in store.index.nearest_positions(scope, v(1, 0), model)] == [0, 0]
+        with pytest.raises(ConfigError):
+            store.index.nearest_positions(USER, v(1, 0), "m", 0)
+        with pytest.raises(ConfigError):
+            store.index.nearest_positions(USER, v(1, 0, 0), "m")
+
+    def test_of_equally_near_ones_the_later_come(self, store: Store) -> None:
+        say(store, ADA, *"abcd")
+        store.index.embed(ADA, "message", "m", {"a": v(1, 0), "b": v(0, 1), "c": v(2, 0), "d": v(3, 0)})
+        assert [match.id for match in store.index.nearest(ADA, v(1, 0), "m", 2)] == ["d", "c"]
+        placed = {entry.position: entry.message.id for entry in store.log.read(ADA)}
+        positions, _ = store.index.nearest_positions(ADA, v(1, 0), "m", 2)
+        assert {placed[position] for position in positions.tolist()} == {"c", "d"}
+
+    def test_embedded_pages_through_what_has_a_vector(self, store: Store) -> None:
+        say(store, ADA, "a", "b", "c")
+        say(store, BOB, "d")
+        store.index.put(USER, [Item("chunk", "e", "x", role="user", metadata=freeze({"n": 1}))])
+        store.index.embed(ADA, "message", "m", {"c": v(0, 5), "a": v(2, 0)})
+        store.index.embed(BOB, "message", "m", {"d": v(1, 0)})
+        store.index.embed(USER, "chunk", "m", {"e": np.array([0, -127], np.int8)})
+        store.index.embed(ADA, "message", "other", {"b": v(1)})
+        pairs = store.index.embedded(USER, "m")
+        assert [item.id for item, _ in pairs] == ["a", "c", "e"]
+        assert [row.tolist() for _, row in pairs] == [[1, 0], [0, 1], [0, -1]]
+        assert (pairs[2][0].kind, pairs[2][0].metadata, pairs[0][0].text) == ("chunk", {"n": 1}, "a")
+        first = store.index.embedded(USER, "m", limit=1)
+        assert [item.id for item, _ in first] == ["a"]
+        rest = store.index.embedded(USER, "m", after=first[0][0].position)
+        assert [item.id for item, _ in rest] == ["c", "e"]
+        store.log.erase(ADA, ["c"])
+        assert [item.id for item, _ in store.index.embedded(Scope("acme"), "m")] == ["a", "d", "e"]
+        assert store.index.embedded(USER, "unknown") == store.index.embedded(Scope("nobody"), "m") == []
+        with pytest.raises(ConfigError):
+            store.index.embedded(USER, "m", limit=0)
+
     def test_exact_against_all_pairs(self, store: Store) -> None:
         rows = np.random.default_rng(7).standard_normal((400, 24)).astype(np.float32)
         store.index.put(ADA, [Item("chunk", str(n), "x") for n in range(400)])

@@ -1,0 +1,66 @@
+"""A scope's columns say the same whether they are read at once or grow turn by turn."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.layers.columns import Columns
+from recollect.store.reference import ReferenceStore
+from recollect.types import Message, Scope
+from tests.flow.test_rank import turns_of
+
+OWNER = Scope("acme", "ada")
+TEXTS = ["oslo trip", "Where to?", "a " * 150, " ", "oslo oslo"]
+
+said = st.lists(
+    st.tuples(st.sampled_from("ab"), st.sampled_from(["user", "assistant", "system"]), st.sampled_from(TEXTS)),
+    max_size=100,
+)
+
+
+def columns_of(spoken: list[tuple[str, str, str]], every: int) -> Columns:
+    store, columns = ReferenceStore(), Columns(OWNER)
+    for number, (session, role, text) in enumerate(spoken):
+        store.log.append(Scope("acme", "ada", session), [Message(role, text, f"m{number}")])  # type: ignore[arg-type]
+        if number % every == 0:
+            columns.refresh(store, len)
+    columns.refresh(store, len)
+    return columns
+
+
+@given(said, st.integers(1, 7))
+def test_growing_columns_are_those_read_at_once(spoken: list[tuple[str, str, str]], every: int) -> None:
+    grown, whole = columns_of(spoken, every), columns_of(spoken, len(spoken) + 1)
+    assert grown.ids == whole.ids
+    assert grown.tokens == whole.tokens
+    for one, other in zip(grown.turns(), whole.turns(), strict=True):
+        assert (one == other).all()
+    assert [places.tolist() for places in grown.postings(["oslo", "trip"])] == [
+        places.tolist() for places in whole.postings(["oslo", "trip"])
+    ]
+
+
+@given(said)
+def test_neighbours_and_lenders_are_those_of_the_rule(spoken: list[tuple[str, str, str]]) -> None:
+    turns = columns_of(spoken, 1).turns()
+    expected = turns_of(turns.session.tolist(), turns.words.tolist())
+    for name in ("before", "after", "lenders", "borrowed"):
+        assert (getattr(turns, name) == getattr(expected, name)).all(), name
+
+
+def test_positions_of_the_log_are_turns_and_others_are_left_out() -> None:
+    columns = columns_of([("a", "user", "one"), ("a", "system", "rules"), ("b", "user", "two")], 1)
+    store = ReferenceStore()
+    for number, session in enumerate("aab"):
+        store.log.append(Scope("acme", "ada", session), [Message("user", "x", f"m{number}")])
+    first, system, last = [entry.position for entry in store.log.scan(OWNER)]
+    asked = np.array([last, 10_000, 0, system, first])
+    places, cosines = columns.known(asked, np.array([0.9, 0.8, 0.7, 0.6, 0.5]))
+    assert (places.tolist(), cosines.tolist()) == ([1, 0], [0.9, 0.5])
+
+
+def test_a_word_said_twice_stands_there_twice() -> None:
+    columns = columns_of([("a", "user", "oslo oslo"), ("a", "user", "oslo")], 1)
+    assert [places.tolist() for places in columns.postings(["oslo", "never"])] == [[0, 0, 1]]
