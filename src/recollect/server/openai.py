@@ -39,7 +39,7 @@ LOOK_BACK: Final = 64
 SMALLER: Final = (0.7, 0.5, 0.3)
 """What a prompt is reduced to when the model says that it is too long, try by try."""
 
-ERRORS: Final[dict[int | str, dict[str, Any]]] = dict.fromkeys(("4XX", "5XX"), {"model": shapes.OpenAIError})
+ERRORS: Final[dict[int | str, dict[str, Any]]] = {status: {"model": shapes.OpenAIError} for status in ("4XX", "5XX")}
 
 routes = APIRouter(prefix="/v1", responses=ERRORS)
 Named = Annotated[str | SkipJsonSchema[None], Header()]

@@ -109,7 +109,8 @@ class TokenBudgetConversationManager(ConversationManager):
     def reduce_context(self, agent: Agent, e: Exception | None = None, **kwargs: Any) -> None:
         """Make the messages strictly smaller after an overflow, up to three times for the same messages.
 
-        Where the provider's words name its limit, they get below that. Raises ContextWindowOverflowException where nothing smaller is a valid request; without `e` they stay then.
+        Where the provider's words name its limit, they get below that. Raises ContextWindowOverflowException where
+        nothing smaller is a valid request; without `e` they stay then.
         """
         self._pin(agent)
         over = self._overflow
