@@ -136,13 +136,12 @@ def remembering(
     where: str | None, user: str | None = None, session: str = DEFAULT, *, must_exist: bool = True
 ) -> Iterator[Session]:
     """A conversation of the user in the store, with the settings in force here."""
-    with opened(where, must_exist) as store:
-        with _quiet():
-            memory = Memory(store, embedder=embedder(), settings=settings.load())
-            try:
-                yield memory.session(session, user=user or login())
-            finally:
-                memory.close()
+    with opened(where, must_exist) as store, _quiet():
+        memory = Memory(store, embedder=embedder(), settings=settings.load())
+        try:
+            yield memory.session(session, user=user or login())
+        finally:
+            memory.close()
 
 
 @contextmanager
