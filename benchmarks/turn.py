@@ -1,7 +1,7 @@
 """A whole turn, add it and build the next context, beside mem0, LangGraph's store and Chroma with the same embedder.
 
-CPU time of the process, its background included: a turn is done when its vectors are made. The turns before it belong
-to one user, or to many where the store is larger than the user's share.
+CPU time of the process, its background included: ten turns are done when their vectors are made and their facts are
+learned. The turns before belong to one user, or to many where the store is larger than the user's share.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ os.environ["ANONYMIZED_TELEMETRY"] = "False"
 
 BUDGET = 2_000
 ME = "ada"
-WARM = 5
+BLOCK = 10
 MOST = {"Mem0": 5_000}
 """Turns above which a system would take hours to fill."""
 
@@ -45,6 +45,7 @@ class System(Protocol):
 
     def fill(self, user: str, turns: Sequence[tuple[str, str]]) -> None: ...
     def turn(self, question: str, answer: str) -> int: ...
+    def settle(self) -> None: ...
     def close(self) -> None: ...
 
 
@@ -67,8 +68,10 @@ class Recollect:
     def turn(self, question: str, answer: str) -> int:
         context = self.chat.context(question, BUDGET)
         self.chat.add_turn(question, answer)
-        self.memory.drain()
         return len(context.prompt)
+
+    def settle(self) -> None:
+        self.memory.drain()
 
     def close(self) -> None:
         self.memory.close()
@@ -104,6 +107,8 @@ class LangGraph:
             self.store.put((ME,), f"now {self.n}", {"text": text})
         return len(found)
 
+    def settle(self) -> None: ...
+
     def close(self) -> None:
         self._open.__exit__(None, None, None)
 
@@ -136,6 +141,8 @@ class Chroma:
         self._add(ME, [question])
         self._add(ME, [answer])
         return len(found["ids"][0])
+
+    def settle(self) -> None: ...
 
     def close(self) -> None:
         self.client.clear_system_cache()
@@ -188,6 +195,8 @@ class Mem0:
         self._add(ME, question, answer)
         return len(found["results"])
 
+    def settle(self) -> None: ...
+
     def close(self) -> None:
         self.memory.vector_store.client.close()
 
@@ -198,7 +207,7 @@ SYSTEMS: tuple[Callable[[Path, Embedder], System], ...] = (Recollect, LangGraph,
 def measured(
     system: Callable[[Path, Embedder], System], embedder: Embedder, own: int, others: int, steps: int
 ) -> list[float]:
-    """CPU ms of each turn after the first few, with so many turns of the user's own stored, and of others."""
+    """CPU ms a turn, by blocks after the first, with so many turns of the user's own stored, and of others."""
     told = pairs(7)
     with scratch() as folder:
         made = system(folder, embedder)
@@ -206,15 +215,19 @@ def measured(
             made.fill(ME, list(islice(told, own)))
             for start in range(0, others, own):
                 made.fill(f"user {start}", list(islice(told, min(own, others - start))))
-            costs = []
-            for question, answer in islice(told, steps + WARM):
-                started = time.process_time()
-                if not made.turn(question, answer):
-                    raise SystemExit(f"{system.__name__} found nothing")
-                costs.append(1_000 * (time.process_time() - started))
-            return costs[WARM:]
+            return [block(made, islice(told, BLOCK)) for _ in range(1 + steps // BLOCK)][1:]
         finally:
             made.close()
+
+
+def block(made: System, turns: Iterator[tuple[str, str]]) -> float:
+    """CPU ms a turn of some turns in a row, what they left to the background included."""
+    started = time.process_time()
+    for question, answer in turns:
+        if not made.turn(question, answer):
+            raise SystemExit(f"{type(made).__name__} found nothing")
+    made.settle()
+    return 1_000 * (time.process_time() - started) / BLOCK
 
 
 def p(values: Sequence[float], share: float) -> float:
@@ -229,7 +242,7 @@ def main() -> int:
     args = arguments(__doc__ or "")
     sizes = (1_000, 5_000) if args.quick else (1_000, 50_000)
     stored = (1_000, 20_000) if args.quick else (1_000, 50_000, 1_000_000)
-    steps = 20 if args.quick else 60
+    steps = 60 if args.quick else 200
     stub = HashingEmbedder(384)
     rows: list[tuple[str, ...]] = [("", *(f"{size:,} turns" for size in sizes), "exponent")]
     costs: dict[str, list[float]] = {}

@@ -7,9 +7,8 @@ import json
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +38,14 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def _listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
 @contextmanager
 def http(file: Path, **options: Any) -> Iterator[str]:
     """The server's address while it runs as a program."""
@@ -48,13 +55,9 @@ def http(file: Path, **options: Any) -> Iterator[str]:
     given = json.dumps({"transport": "http", "port": port, **options})
     process = subprocess.Popen([sys.executable, PROGRAM, str(file), given])
     try:
-        until = time.monotonic() + 60
-        while process.poll() is None and time.monotonic() < until:
-            try:
-                socket.create_connection(("127.0.0.1", port), timeout=1).close()
-                break
-            except OSError:
-                continue
+        while not _listens(port):
+            with suppress(subprocess.TimeoutExpired):
+                pytest.fail(f"the server ended with {process.wait(0.05)}")
         yield f"http://127.0.0.1:{port}/mcp"
     finally:
         process.terminate()

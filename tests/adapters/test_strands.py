@@ -159,7 +159,7 @@ class TestTheBudget:
 
 
 turns = st.lists(
-    st.tuples(st.integers(0, 4), st.integers(0, 40), st.booleans()), min_size=1, max_size=12
+    st.tuples(st.integers(0, 3), st.integers(0, 30), st.booleans()), min_size=1, max_size=7
 )  # calls, words, pinned
 
 

@@ -170,7 +170,8 @@ class TokenBudgetConversationManager(ConversationManager):
         """Leave only what is shown in the agent's list; the window starts anew over that, so that nothing piles up."""
         places = [int(message.id) for message in shown]
         left = [wires[n] if message is read[n] else _write(message) for n, message in zip(places, shown, strict=True)]
-        left = self._opened(left, [message for n, message in enumerate(read) if n not in set(places)])
+        gone = set(range(len(read))).difference(places)
+        left = self._opened(left, [read[n] for n in sorted(gone)])
         if _same(agent.messages, left):
             return
         before = len(self._kept) if _begins(wires, self._kept) else 0

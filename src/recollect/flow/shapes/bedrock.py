@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from recollect.errors import InvalidTranscript
@@ -161,8 +162,9 @@ def _packed(value: Any) -> Any:
 
 def _unpacked(value: Any) -> Any:
     if isinstance(value, Mapping):
-        if list(value) == [_BASE64]:
-            return base64.b64decode(value[_BASE64])
+        if list(value) == [_BASE64] and isinstance(value[_BASE64], str):
+            with suppress(ValueError):
+                return base64.b64decode(value[_BASE64], validate=True)
         return {key: _unpacked(item) for key, item in value.items()}
     return [_unpacked(item) for item in value] if isinstance(value, list) else value
 
