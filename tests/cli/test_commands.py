@@ -295,3 +295,20 @@ def test_colours_are_left_out_when_asked(trip: Run, home: Path, no_color: bool) 
     shown = subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
     coloured = bool(re.search(r"\x1b\[[0-9;]*3[0-7]m", shown))
     assert coloured is not no_color
+
+
+def test_mcp_speaks_the_protocol_on_stdout_and_nothing_else(trip: Run) -> None:
+    pytest.importorskip("mcp")
+    params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
+    command = [sys.executable, "-c", "from recollect.cli import main; main()", "mcp"]
+    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert server.stdin and server.stdout
+    with server:
+        server.stdin.write(f"{hello}\n")
+        server.stdin.flush()
+        answer = json.loads(server.stdout.readline())
+        server.stdin.close()
+        assert server.stdout.read() == ""
+    assert answer["id"] == 1 and "tools" in answer["result"]["capabilities"]
+    assert server.returncode == 0

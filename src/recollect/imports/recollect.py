@@ -23,7 +23,7 @@ _NEEDED: Final = frozenset(("role", "id", "text", "call_id", "arguments", "metad
 def misfit(data: Any) -> str:
     """Why a value is none of these; empty where it is one."""
     fits = isinstance(data, dict) and set(data) == {"user", "session", "message"}
-    return "" if fits else "a line has a user, a session and a message"
+    return "" if fits else "no message with its user and session"
 
 
 def read(data: Any, origin: Origin) -> Iterator[Read]:
@@ -34,8 +34,8 @@ def read(data: Any, origin: Origin) -> Iterator[Read]:
 
 def told(data: Any) -> tuple[str, str, Message]:
     """The user, the session and the message of a line; ValueError, TypeError or AttributeError where it is none."""
-    if problem := misfit(data):
-        raise ValueError(problem)
+    if misfit(data):
+        raise ValueError("a line has a user, a session and a message")
     _check(data["message"])
     for content in data["message"].get("content") or ():
         _check_part(content)
