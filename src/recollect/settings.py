@@ -159,8 +159,19 @@ def _problem(settings: Settings, knob: dataclasses.Field[Any]) -> str | None:
 
 def load(path: str | Path | None = None, **arguments: Any) -> Settings:
     """The settings in force here. A file that is named must exist; `providers.yaml` is read where there is one."""
+    found = {**places(path), "the arguments": arguments}
+    values = {key: value for place in found.values() for key, value in place.items()}
+    from pydantic import ValidationError
+
     try:
-        from pydantic import ValidationError
+        return Settings(**_reader()(**values).model_dump(include=set(values)))
+    except ValidationError as error:
+        raise ConfigError(_explained(error.errors(), found)) from None
+
+
+def places(path: str | Path | None = None) -> dict[str, dict[str, Any]]:
+    """What is set in each place, as it stands there; a later place goes before an earlier one."""
+    try:
         from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource
     except ImportError as error:
         raise MissingExtra("pydantic-settings", "settings", "reading settings") from error
@@ -169,17 +180,11 @@ def load(path: str | Path | None = None, **arguments: Any) -> Settings:
         dotenv = _named(DotEnvSettingsSource(reader)())
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f".env can't be read: {error}") from error
-    places = {
+    return {
         f"{path or FILE}, section {SECTION}": _section(path),
         ".env": dotenv,
         "the environment": _named(EnvSettingsSource(reader)()),
-        "the arguments": arguments,
     }
-    values = {key: value for place in places.values() for key, value in place.items()}
-    try:
-        return Settings(**reader(**values).model_dump(include=set(values)))
-    except ValidationError as error:
-        raise ConfigError(_explained(error.errors(), places)) from None
 
 
 @cache

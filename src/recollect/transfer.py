@@ -4,25 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import Final
 
 from recollect.errors import InvalidTranscript
+from recollect.imports.recollect import told
 from recollect.memory import Memory
 from recollect.types import Message, Scope
 
 PAGE: Final = 500
-"""Messages that are read, and kept, in one go."""
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A message and the session it belongs to."""
-
-    user: str
-    session: str
-    message: Message
 
 
 def export_lines(memory: Memory, scope: Scope) -> Iterator[str]:
@@ -35,34 +25,26 @@ def export_lines(memory: Memory, scope: Scope) -> Iterator[str]:
         after = page[-1].position
 
 
-def read_lines(lines: Iterable[str | bytes], first: int = 1) -> Iterator[Line]:
-    """What lines of JSON say; one that can't be used raises InvalidTranscript with its number, `first` or later."""
-    return (read_line(line, number) for number, line in enumerate(lines, first) if line.strip())
+def import_lines(memory: Memory, lines: Iterable[str | bytes], tenant: str = "default", first: int = 1) -> int:
+    """How many messages were taken in, ids and times kept; taking a line in twice changes nothing.
 
-
-def read_line(line: str | bytes, number: int) -> Line:
-    """What a line of JSON says."""
-    try:
-        data = json.loads(line)
-        if set(data) != {"user", "session", "message"}:
-            raise ValueError("a line has a user, a session and a message")
-        scope = Scope("default", data["user"], data["session"])
-        return Line(scope.user or "", scope.session or "", Message.from_dict(data["message"]))
-    except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
-        raise unusable(number, str(error)) from error
-
-
-def unusable(number: int, why: str) -> InvalidTranscript:
-    """The error for a line that can't be used."""
-    return InvalidTranscript(f"{why}; correct it and import all again: what is in already stays once", f"line {number}")
-
-
-def import_lines(memory: Memory, lines: Iterable[Line], tenant: str = "default") -> int:
-    """How many messages were taken in, ids and times kept; taking them in again changes nothing."""
-    taken, rest = 0, iter(lines)
-    while page := list(islice(rest, PAGE)):
-        for (user, session), group in groupby(page, key=lambda line: (line.user, line.session)):
-            batch = [line.message for line in group]
+    A line that can't be used raises InvalidTranscript with its number, counted from `first`; those of the pages of 500
+    before it are kept.
+    """
+    taken, numbered = 0, enumerate(lines, first)
+    while page := list(islice(numbered, PAGE)):
+        told = [_told(line, number) for number, line in page if line.strip()]
+        for (user, session), group in groupby(told, key=lambda item: item[:2]):
+            batch = [message for *_, message in group]
             memory.session(session, user=user, tenant=tenant).add_many(batch)
             taken += len(batch)
     return taken
+
+
+def _told(line: str | bytes, number: int) -> tuple[str, str, Message]:
+    try:
+        return told(json.loads(line))
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise InvalidTranscript(
+            f"{error}; correct it and import again: what is in already stays once", f"line {number}"
+        ) from error

@@ -17,11 +17,15 @@ from recollect import Memory, Message, Scope, Settings
 from recollect.flow.judge import cited, telling, unfaithful
 from recollect.llm import ChatModel, Reply
 from recollect.store import open as open_store
-from recollect.testing import FAULTS, Provider
+from recollect.testing import FAULTS
 from tests.llm.conftest import Serve
 
 SAID = "Our lovely greyhound answers to the name of Biscuit."
 FACT = {"type": "user_profile", "key": "dog", "value": "Biscuit", "message": 0, "quote": "greyhound answers to"}
+
+
+JOBS = 2
+"""What ten turns enqueue: facts after five, and after ten. A job asks once and at most three times more."""
 
 
 class Clock:
@@ -139,7 +143,7 @@ def test_a_provider_that_fails_loses_nothing_and_the_work_is_done_later(
         chat = talk(memory, 10)
         memory.drain()
         assert len(chat.history()) == 20
-        assert all(len(jobs) <= 4 for jobs in _by_job(provider))
+        assert len(provider.requests) <= 4 * JOBS
     clock.now += timedelta(hours=2)
     _, well = serve("openai", answer)
     with opened(folder, clock, well) as memory:
@@ -151,14 +155,6 @@ def test_a_provider_that_fails_loses_nothing_and_the_work_is_done_later(
         assert len(chat.history()) == 30
         assert memory.store.jobs.find(Scope("default"), state="running") == []
         assert chat.summary()
-
-
-def _by_job(provider: Provider) -> list[list[str]]:
-    found: dict[str, list[str]] = {}
-    for request in provider.requests:
-        text = str(request.body)
-        found.setdefault(text, []).append(text)
-    return list(found.values())
 
 
 def test_the_days_limit_stops_the_spending_and_the_next_day_goes_on(folder: Path, clock: Clock, serve: Serve) -> None:

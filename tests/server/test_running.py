@@ -58,15 +58,15 @@ class Process:
             self.log.append(json.loads(line))
             wanted -= self.log[-1]["event"] == "Application startup complete."
             if wanted == 0:
-                return self._connect()
-        raise AssertionError(f"the service ended before it ran: {self.log}")
+                break
+        self._connect()
 
     def _connect(self) -> None:
         """It listens a moment after it says so."""
         for _ in range(1_000_000):
             with suppress(ConnectionRefusedError):
                 return socket.create_connection(("127.0.0.1", self.port)).close()
-        raise AssertionError("nothing listens")
+        raise AssertionError(f"nothing listens: {self.log}")
 
     def stop(self) -> int:
         self._process.send_signal(signal.SIGTERM)

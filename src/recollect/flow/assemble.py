@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 from recollect.errors import BudgetTooSmall
@@ -115,7 +116,7 @@ class _Fill:
     def into(self, room: int, most: Mapping[str, int | None]) -> _Filled:
         """The sections filled by priority within `room` tokens."""
         filled, unused = _Filled(), 0
-        fences = self.counts.text(block({})) + 2
+        fences = _tokens(self.counts.text, block({})) + 2
         memory = room if self.settings.memory_tokens is None else self.settings.memory_tokens - fences
         for name in PRIORITY:
             cap, before = getattr(self.settings, f"{name}_tokens"), filled.used
@@ -129,7 +130,7 @@ class _Fill:
 
     def _section(self, name: str, filled: _Filled, share: int, room: int, most: int | None) -> None:
         offer, start, count = self.offers.get(name, ()), filled.used, self.counts.text
-        title = count(heading(name)) + 1
+        title = _tokens(count, heading(name)) + 1
         if callable(offer):
             offer = offer(max(0, min(share, room - start) - title))
         for candidate in offer:
@@ -147,6 +148,12 @@ class _Fill:
             if not rule:
                 filled.taken[name] = [*taken, candidate]
                 filled.used += cost
+
+
+@lru_cache(maxsize=256)
+def _tokens(count: Callable[[str], int], text: str) -> int:
+    """The tokens of a text that every context has."""
+    return count(text)
 
 
 def _smaller(window: Shown, tokens: int, min_turns: int, counts: Counts) -> Shown:

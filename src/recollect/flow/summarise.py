@@ -1,4 +1,4 @@
-"""The gist of a conversation in its own sentences: those with names, numbers, decisions and what the talk turns on.
+"""The gist of a conversation in its own sentences: those with names, numbers and decisions, and nothing twice.
 
 Nothing is written anew, so nothing can be made up: every sentence of a summary stands in a message, and names it.
 """
@@ -34,10 +34,9 @@ _SAYS: Final = re.compile(r"[^\W_]{2}|[^\W\d_a-zA-Z]")
 _NUMBER: Final = re.compile(r"(?<![\w.])[$\u20ac\u00a3#]?\d[\d.,:/%-]*\w*")
 _NAME: Final = re.compile(r"(?<=[\w,;)&] )[^\W\d_a-z][\w'\u2019-]+")
 _DECISION: Final = re.compile(
-    r"\b(let'?s|let us|we (?:will|'ll|have )?(?:decided?|agreed?|chose|settled|booked)|decided|agreed|i(?:'ll| will)\b"
-    r"|we(?:'ll| will)\b|i(?:'m| am) going to|i plan to|i want to|i need to|deadline|must|never|always|remember"
-    r"|instead of|changed my mind|actually|prefer|my name is|i(?:'m| am) (?:a|an|the|allergic|from)\b"
-    r"|i (?:live|work|moved|started|bought|got))",
+    r"\b(?:let'?s|let us|decided|agreed|settled on|booked|(?:i|we)(?:'ll| will)|i(?:'m| am) going to|i plan to"
+    r"|i want to|i need to|deadline|must|never|always|remember|instead of|changed my mind|actually|prefer|my name is"
+    r"|i(?:'m| am) (?:an?|the|allergic|from)|i (?:live|work|moved|started|bought|got))\b",
     re.IGNORECASE,
 )
 _CHAT: Final = """

@@ -1,7 +1,7 @@
 """Conversations from elsewhere: `read(path)` gives those of an export file, `recollect.backfill` keeps them.
 
 OpenAI-chat JSONL, the data exports of ChatGPT and Claude (the archive or its conversations.json), LangChain's dumps,
-mem0's memories.
+mem0's memories, and what `recollect export` writes.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from types import ModuleType
 from typing import Any, Final
 
 from recollect.errors import ConfigError, InvalidTranscript
-from recollect.imports import chatgpt, claude, langchain, mem0, openai
+from recollect.imports import chatgpt, claude, langchain, mem0, openai, recollect
 from recollect.imports.source import values
 from recollect.imports.values import Imported, Note, Origin, Read, Skipped, id_of
 
 __all__ = ["FORMATS", "Imported", "Note", "Read", "Skipped", "detect", "read"]
 
-FORMATS: Final[dict[str, ModuleType]] = {module.NAME: module for module in (chatgpt, claude, mem0, langchain, openai)}
+FORMATS: Final[dict[str, ModuleType]] = {
+    module.NAME: module for module in (recollect, chatgpt, claude, mem0, langchain, openai)
+}
 LOOKED_AT: Final = 20
 """Values at the start of a file by which its format is told."""
 JOINED: Final = 500

@@ -74,7 +74,7 @@ class Tools:
         """
         asked, at = question[:MAX_QUESTION], with_zone(at)
         if as_of is None and self._is_due(scope, asked, at):
-            self._put(scope, self._found(asked, at), at, asked)
+            self._look_up(scope, asked, at)
         best = sorted(self._stored(scope, asked, at, as_of), key=lambda one: (-one.score, one.origin, one.text))
         distinct = list({one.text: one for one in reversed(best)}.values())[::-1]
         fitting = [one for one in distinct if not one.out]
@@ -122,18 +122,18 @@ class Tools:
             self._searched.popitem(last=False)
         return True
 
-    def _found(self, asked: str, at: datetime) -> list[Excerpt]:
-        """What the search gives; whatever goes wrong with it is a warning, and the answer goes on without."""
+    def _look_up(self, scope: Scope, asked: str, at: datetime) -> None:
+        """Keep what the search gives; whatever goes wrong is a warning, and the answer goes on without."""
         try:
             results = list(self.search(asked))[:WEB_RESULTS] if self.search else []
-            return [
+            found = [
                 Excerpt(one.text[:MAX_CHARS], check_id(one.source, "a source"), one.at)
                 for one in results
                 if one.text.strip()
             ]
-        except Exception as error:
+            self._put(scope, found, at, asked)
+        except Exception as error:  # whatever a user's own search raises
             log.warning("the web search gave nothing this time: %s", error)
-            return []
 
     def _put(
         self, scope: Scope, found: Sequence[Excerpt], at: datetime, asked: str = "", sources: tuple[str, ...] = ()

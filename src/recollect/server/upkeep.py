@@ -12,13 +12,13 @@ from pydantic import ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
 from recollect import retention
+from recollect.errors import InvalidTranscript
 from recollect.memory import Memory
 from recollect.server import shapes
 from recollect.server.problems import Refused
 from recollect.server.replies import answer, plain
-from recollect.server.rest import message_of
 from recollect.server.service import Administers, ErasedScope, Reads, ReadScope, Served, Writes
-from recollect.transfer import PAGE, Line, export_lines, import_lines, unusable
+from recollect.transfer import PAGE, export_lines, import_lines
 from recollect.types import Scope
 
 LINES: Final = "application/jsonl"
@@ -53,17 +53,19 @@ async def take(request: Request, service: Served, key: Writes) -> Response:
 
 
 def _take(memory: Memory, page: list[bytes], tenant: str, first: int) -> int:
-    lines = [_read(line, number) for number, line in enumerate(page, first) if line.strip()]
-    return import_lines(memory, lines, tenant)
+    for number, line in enumerate(page, first):
+        if line.strip():
+            _check(line, f"line {number}")
+    return import_lines(memory, page, tenant, first)
 
 
-def _read(line: bytes, number: int) -> Line:
+def _check(line: bytes, where: str) -> None:
+    """A line is as the OpenAPI document says."""
     try:
-        given = shapes.Line.model_validate(json.loads(line))
+        shapes.Line.model_validate(json.loads(line))
     except (ValueError, RecursionError) as error:
         why = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
-        raise unusable(number, why) from error
-    return Line(given.user, given.session, message_of(given.message, ""))
+        raise InvalidTranscript(f"{why}; correct it and import all again: what is in stays once", where) from error
 
 
 async def _pages(request: Request, longest: int) -> AsyncIterator[list[bytes]]:

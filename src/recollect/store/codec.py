@@ -36,12 +36,12 @@ def new_salt() -> bytes:
 
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
 
 
 def micros(when: datetime) -> int:
     """Microseconds since 1970."""
-    return (when - EPOCH) // _MICROSECOND
+    since = when - EPOCH
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
 def from_micros(value: int) -> datetime:
@@ -137,8 +137,9 @@ def encode(message: Message) -> bytes:
         data = message.to_dict()
         del data["id"]
     else:
-        data = {"role": message.role, "content": message.content}
-        data["at"], data["received"] = ((when or EPOCH).isoformat() for when in (message.at, message.received))
+        received = (message.received or EPOCH).isoformat()
+        at = received if message.at is message.received else (message.at or EPOCH).isoformat()
+        data = {"role": message.role, "content": message.content, "at": at, "received": received}
         if message.name is not None:
             data["name"] = message.name
         if message.metadata:
@@ -155,9 +156,15 @@ def decode(id: str, body: bytes) -> Message:
         data["received"] = datetime.fromisoformat(data["received"])
         data["at"] = datetime.fromisoformat(data["at"]) if "at" in data else data["received"]
         data["id"] = id
-        return Message(**data) if type(data.setdefault("content", "")) is str else Message.from_dict(data)
+        return Message(**data) if type(data.get("content", "")) is str else Message.from_dict(data)
     except DAMAGE as error:
         raise damaged(f"message {id!r}", error) from error
+
+
+def decode_text(id: str, body: bytes) -> str:
+    """The words of the message that `encode` described."""
+    content = from_bytes(body).get("content", "")
+    return content if type(content) is str else decode(id, body).text
 
 
 def chained(before: bytes, salt: bytes, id: str, body: bytes) -> bytes:

@@ -28,7 +28,7 @@ would wouldn yeah yes yet you your yours yourself
 """
 COMMON: Final = frozenset(_COMMON.split())
 
-_ASCII_WORD: Final = re.compile(r"[a-z0-9]+")
+_ASCII_WORDS: Final = bytes(byte if chr(byte) in "abcdefghijklmnopqrstuvwxyz0123456789" else 32 for byte in range(256))
 _UNSPACED: Final = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
     "\U00020000-\U0003ffff"
@@ -51,7 +51,7 @@ def query_words(text: str) -> list[str]:
 
 def _split(text: str, singles: bool) -> Iterable[str]:
     if text.isascii():
-        return _ASCII_WORD.findall(text.lower())
+        return text.lower().encode().translate(_ASCII_WORDS).decode().split()
     return _split_unicode(text, singles)
 
 

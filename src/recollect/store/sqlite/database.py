@@ -7,13 +7,14 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from functools import cached_property
 from typing import Final, TypeVar
 
 import apsw
 
-from recollect.errors import ConfigError, RecollectError, StoreUnavailable
+from recollect.errors import ConfigError, DiskFull, RecollectError, StoreUnavailable
 from recollect.store.protocols import Clock, Durability
-from recollect.store.sqlite import errors, scopes
+from recollect.store.sqlite import errors, keywords, scopes
 from recollect.store.sqlite.migrate import migrate
 from recollect.store.sqlite.turns import Request, Turns
 from recollect.types import Scope
@@ -24,6 +25,7 @@ OLDEST: Final = 3_051_003
 """The first SQLite without the bug that could corrupt a WAL file."""
 
 BUSY_MS: Final = 60_000
+FREE_MS: Final = 200
 SCRUB_MS: Final = 1_000
 WAL_PAGES: Final = 4_000
 MAX_IDLE: Final = 8
@@ -31,18 +33,23 @@ MAX_SCOPES: Final = 20_000
 
 
 class Change:
-    """A write transaction: the connection, the time, and the next position."""
+    """A write transaction: the connection, the time, the next position, and how far the keyword index has got."""
 
-    def __init__(self, db: apsw.Connection, now: datetime, places: dict[Scope, scopes.Place]) -> None:
-        self.db, self.now, self.places = db, now, places
-        counter = db.execute("SELECT position, epoch FROM counter").fetchone()
+    def __init__(self, db: apsw.Connection, clock: Clock, places: dict[Scope, scopes.Place]) -> None:
+        self.db, self._clock, self.places = db, clock, places
+        counter = db.execute("SELECT position, epoch, indexed FROM counter").fetchone()
         if counter is None:
             raise apsw.CorruptError("the counter is gone")
         self.start: int = counter[0]
         self.epoch: int = counter[1]
+        self.indexed: int = counter[2]
         self.position: int = self.start
-        self.erased = False
-        self.words: list[tuple[int, str, str]] = []
+        self.erased = self.unreadable = False
+
+    @cached_property
+    def now(self) -> datetime:
+        """The time of the change."""
+        return self._clock()
 
     def next(self) -> int:
         """A position no one else has."""
@@ -61,17 +68,14 @@ class Change:
         self.places.clear()
         self.db.execute("UPDATE counter SET epoch = epoch + 1")
 
-    def flush(self) -> None:
-        """Puts the words that wait into the keyword index, all at once: FTS5 writes a segment at each savepoint."""
-        words, self.words = self.words, []
-        for row in words:
-            self.db.execute("INSERT INTO words (rowid, scope, text) VALUES (?, ?, ?)", row)
-
     def commit(self) -> None:
         """Makes it durable."""
+        if self.unreadable:
+            keywords.rebuild(self)
+        elif self.position - self.indexed >= keywords.LAG:
+            keywords.catch_up(self)
         if self.position != self.start:
             self.db.execute("UPDATE counter SET position = ?", (self.position,))
-        self.flush()
         self.db.execute("COMMIT")
 
 
@@ -114,7 +118,6 @@ class Database:
     def reading(self) -> Iterator[apsw.Connection]:
         """A connection for reads that all see the same moment; inside a transaction of this thread, its own."""
         if (change := self._change()) is not None:
-            change.flush()
             yield change.db
             return
         with self.lent() as db:
@@ -166,12 +169,27 @@ class Database:
         """What the function returns, once what it wrote is durable. It may run in any thread, together with others'."""
         if (change := self._change()) is not None:
             return self._nested(change, work)
-        request = Request[Change](work)
+        request: Request[Change] = Request(work)
         self._turns.serve(request, self._run)
         if request.error is not None:
             raise request.error
         result: T = request.result
         return result
+
+    def write_if_free(self, work: Callable[[Change], None]) -> None:
+        """The same for work that can wait: it is left where others are writing for long, or the disk is full."""
+        if (change := self._change()) is not None:
+            self._nested(change, work)
+        elif self._turns.enter(FREE_MS / 1_000):
+            request: Request[Change] = Request(work)
+            try:
+                self._writer.set_busy_timeout(FREE_MS)
+                self._run([request])
+            finally:
+                self._writer.set_busy_timeout(BUSY_MS)
+                self._turns.release()
+            if request.error is not None and not isinstance(request.error, DiskFull | StoreUnavailable):
+                raise request.error
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -240,12 +258,12 @@ class Database:
     @contextmanager
     def _savepoint(self, change: Change) -> Iterator[None]:
         change.db.execute("SAVEPOINT step")
-        waiting = len(change.words)
+        indexed = change.indexed
         try:
             yield
         except BaseException:
             change.places.clear()
-            del change.words[waiting:]
+            change.indexed = indexed
             if change.db.in_transaction:
                 change.db.execute("ROLLBACK TO step; RELEASE step")
             raise
@@ -255,7 +273,7 @@ class Database:
         if self.closed:
             raise errors.closed(self.path)
         self._writer.execute("BEGIN IMMEDIATE")
-        change = Change(self._writer, self.clock(), self._places)
+        change = Change(self._writer, self.clock, self._places)
         if change.epoch != self._epoch or len(self._places) > MAX_SCOPES:
             self._places.clear()
             self._epoch = change.epoch

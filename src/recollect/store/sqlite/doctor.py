@@ -14,17 +14,11 @@ from recollect.store.protocols import Progress
 from recollect.store.sqlite import scopes
 from recollect.store.sqlite.chain import verified
 from recollect.store.sqlite.database import Change
-from recollect.store.sqlite.keywords import add_words, expect_words, message_words
+from recollect.store.sqlite.keywords import rebuild, texts, tokens
 from recollect.store.sqlite.migrate import migrations, version
-from recollect.store.values import MESSAGE, Finding
+from recollect.store.values import Finding
 from recollect.types import Scope
 
-_TEXTS: Final = (
-    "SELECT position, 'message', message.id, body, scope.id, user_id, tenant_id FROM message"
-    " JOIN scope ON scope.id = message.session"
-    " UNION ALL SELECT position, kind, NULL, body, scope.id, user_id, tenant_id FROM item"
-    " JOIN scope ON scope.id = item.scope"
-)
 _RECORDS: Final = "SELECT position, check_sum, body, ended, superseded_at, superseded_by FROM record"
 _ITEMS: Final = "SELECT position, check_sum, body, at, role FROM item"
 _VECTORS: Final = (
@@ -41,6 +35,7 @@ _SHOULD: Final = (
     "INSERT INTO temp.should (should, rank) VALUES ('secure-delete', 1), ('rank', 'bm25(0.0, 1.0)');"
     "CREATE VIRTUAL TABLE temp.wanted USING fts5vocab('temp', 'should', 'instance')"
 )
+_EXPECT: Final = "INSERT INTO temp.should (rowid, scope, text) VALUES (?, ?, ?)"
 _LACKING: Final = "SELECT count(*) FROM (SELECT * FROM temp.wanted EXCEPT SELECT * FROM temp.seen)"
 _EXTRA: Final = "SELECT count(*) FROM (SELECT * FROM temp.seen EXCEPT SELECT * FROM temp.wanted)"
 _WEIGHTS: Final = (
@@ -79,36 +74,17 @@ def broken_sessions(db: apsw.Connection) -> Iterator[Finding]:
 def rebuild_words(change: Change, progress: Progress | None) -> int:
     """How many positions have words after the keyword index was made anew."""
     total = change.db.execute("SELECT (SELECT count(*) FROM message) + (SELECT count(*) FROM item)").get
-    change.db.execute("INSERT INTO words (words) VALUES ('delete-all')")
-    change.db.execute("INSERT INTO words (words, rank) VALUES ('secure-delete', 1), ('rank', 'bm25(0.0, 1.0)')")
-    indexed = 0
-    for done, (position, place, kind, text) in enumerate(_texts(change.db), 1):
-        if text:
-            add_words(change, position, place, kind, text)
-            indexed += 1
-        if len(change.words) >= 500:
-            change.flush()
+
+    def tell(done: int) -> None:
         if progress is not None and (done % 500 == 0 or done == total):
             progress(done, total)
-    change.db.execute("UPDATE counter SET words = ?", (words.VERSION,))
-    return indexed
+
+    return rebuild(change, tell)
 
 
 def words_outdated(db: apsw.Connection) -> bool:
     """Whether the keyword index was made by other word rules than today's."""
     return bool(db.execute("SELECT words FROM counter").get != words.VERSION)
-
-
-def _texts(db: apsw.Connection) -> Iterator[tuple[int, scopes.Place, str, str]]:
-    for position, kind, id, body, *place in scopes.rows(db, _TEXTS):
-        yield position, scopes.Place(*place), kind, message_words(_text(kind, id, body))
-
-
-def _text(kind: str, id: str, body: bytes) -> str:
-    try:
-        return codec.decode(id, body).text if kind == MESSAGE else str(codec.from_bytes(body)["text"])
-    except (StoreError, *codec.DAMAGE):
-        return ""
 
 
 def _records(db: apsw.Connection) -> Iterator[Finding]:
@@ -146,6 +122,8 @@ def _keywords(db: apsw.Connection) -> Iterator[Finding]:
     if words_outdated(db):
         yield Finding("index", "the keyword index was made by other word rules", fix=_FIX)
         return
+    if db.execute("SELECT indexed > position FROM counter").get:
+        yield Finding("index", "the keyword index is said to hold more than there is", fix=_FIX)
     try:
         lacking, extra, weights = _compared(db)
     except apsw.Error as error:
@@ -161,9 +139,10 @@ def _compared(db: apsw.Connection) -> tuple[int, int, int]:
     try:
         db.execute(_SEEN)
         db.execute(_SHOULD)
-        for position, place, kind, text in _texts(db):
-            if text:
-                expect_words(db, position, place, kind, text)
+        indexed = db.execute("SELECT indexed FROM counter").get
+        for position, place, kind, text in texts(db):
+            if text and position <= indexed:
+                db.execute(_EXPECT, (position, tokens(place, kind), text))
         db.execute("SAVEPOINT written; RELEASE written")
         return db.execute(_LACKING).get, db.execute(_EXTRA).get, len(db.execute(_UNLIKE).fetchall())
     finally:

@@ -9,7 +9,7 @@ from recollect.store import codec
 from recollect.store.sqlite import scopes
 from recollect.store.sqlite.database import Change
 from recollect.store.sqlite.items import remove_items
-from recollect.store.sqlite.keywords import message_words, remove_words
+from recollect.store.sqlite.keywords import remove_words
 from recollect.store.sqlite.vectors import remove_vectors
 from recollect.store.values import MESSAGE, Erased
 from recollect.types import Scope
@@ -59,9 +59,10 @@ def erase(change: Change, scope: Scope, ids: Sequence[str] | None) -> Erased:
     derived: set[int] = set()
     sessions: set[int] = set()
     for position, id, body, seq, link, session, user, tenant in rows:
-        at = scopes.Place(session, user, tenant)
         derived.update(row[0] for row in scopes.rows(change.db, _CITING, (id, session, user, tenant)))
-        _remove_message(change, position, at, codec.decode(id, body).text)
+        remove_words(change, position, scopes.Place(session, user, tenant), MESSAGE, id, body)
+        remove_vectors(change.db, position, user)
+        change.db.execute("DELETE FROM message WHERE position = ?", (position,))
         if ids is not None:
             change.db.execute("INSERT INTO erased VALUES (?, ?, ?)", (session, seq, link))
         sessions.add(session)
@@ -83,13 +84,6 @@ def remove_records(db: apsw.Connection, positions: set[int]) -> int:
             gone += 1
             db.execute("DELETE FROM source WHERE position = ?", (position,))
     return gone
-
-
-def _remove_message(change: Change, position: int, place: scopes.Place, text: str) -> None:
-    if words := message_words(text):
-        remove_words(change, position, place, MESSAGE, words)
-    remove_vectors(change.db, position, place.user)
-    change.db.execute("DELETE FROM message WHERE position = ?", (position,))
 
 
 def _remove_rest(change: Change, level: str, place: scopes.Place, derived: set[int]) -> tuple[int, int, int]:

@@ -11,10 +11,11 @@ from recollect.store.sqlite import scopes
 from recollect.store.sqlite.cache import Asked, VectorCache
 from recollect.store.sqlite.database import Change, Database
 from recollect.store.sqlite.items import bare_items_at, encode_item, items_at, names_at, put_item, remove_items
-from recollect.store.sqlite.keywords import best_by_words, message_words
+from recollect.store.sqlite.keywords import best_by_words, catch_up, is_late, late_by_words
 from recollect.store.sqlite.vectors import embedded, find_model, find_thing, find_vectors, make_model, put_vector
 from recollect.store.values import ANY, MESSAGE, Filter, Item, Match
 from recollect.store.vectors import checked, positions, unit
+from recollect.store.words import query_words
 from recollect.types import Scope, check_id
 
 if TYPE_CHECKING:
@@ -59,12 +60,12 @@ class SqliteIndex:
         """See `Index.put`."""
         for item in items:
             codec.check_own_kind(item.kind)
-        ready = [(item, encode_item(item), message_words(item.text)) for item in items]
+        ready = [(item, encode_item(item)) for item in items]
 
         def work(change: Change) -> None:
             place = change.place(scope)
-            for item, body, words in ready:
-                put_item(change, place, item, body, words)
+            for item, body in ready:
+                put_item(change, place, item, body)
 
         if ready:
             self._database.write(work)
@@ -76,16 +77,18 @@ class SqliteIndex:
         return self._database.write(lambda change: _embed(change, scope, kind, model, rows))
 
     def search(self, scope: Scope, text: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
-        """See `Index.search`."""
+        """See `Index.search`; while the file can't be written to, what came last is ranked roughly."""
         codec.check_count("k", k, 1)
+        asked = query_words(text)
         with self._database.reading() as db:
             place = scopes.find(db, scope)
-            if place is None:
+            if place is None or not asked:
                 return []
-            if not _picky(where):
-                return _matches(db, list(best_by_words(db, scope, place, text, where, k)))
-            ranked = best_by_words(db, scope, place, text, where, -1)
-            return _matches(db, list(itertools.islice(_passing(db, ranked, where), k)))
+            if not is_late(db, scope, place):
+                return _search(db, scope, place, asked, where, k)
+        self._database.write_if_free(catch_up)
+        with self._database.reading() as db:
+            return _search(db, scope, place, asked, where, k, late=True)
 
     def nearest(self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
         """See `Index.nearest`."""
@@ -212,6 +215,23 @@ def _with_text(db: apsw.Connection, rows: Iterable[Any]) -> Iterator[Item]:
     for batch in _batches(row[0] for row in rows):
         found = items_at(db, batch)
         yield from (found[position] for position in batch if found[position].text)
+
+
+def _search(
+    db: apsw.Connection,
+    scope: Scope,
+    place: scopes.Place,
+    asked: Sequence[str],
+    where: Filter,
+    k: int,
+    *,
+    late: bool = False,
+) -> list[Match]:
+    picky = _picky(where)
+    ranked: Iterable[tuple[int, float]] = best_by_words(db, scope, place, asked, where, -1 if picky else k)
+    if late and (more := list(late_by_words(db, scope, place, asked, where))):
+        ranked = sorted((*ranked, *more), key=lambda pair: (-pair[1], -pair[0]))
+    return _matches(db, list(itertools.islice(_passing(db, ranked, where) if picky else ranked, k)))
 
 
 def _picky(where: Filter) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from recollect.store import codec
 from recollect.store.sqlite import scopes
 from recollect.store.sqlite.database import Change
-from recollect.store.sqlite.keywords import add_words, message_words, remove_words
+from recollect.store.sqlite.keywords import remove_words
 from recollect.store.sqlite.vectors import remove_vectors
 from recollect.store.values import MESSAGE, Item, metadata_with
 from recollect.types import Scope
@@ -38,7 +38,7 @@ _FOUND: Final = (
 )
 
 
-def put_item(change: Change, place: scopes.Place, item: Item, body: bytes, words: str) -> None:
+def put_item(change: Change, place: scopes.Place, item: Item, body: bytes) -> None:
     """The item in the place of one with its scope, kind and id."""
     known = change.db.execute(
         "SELECT position FROM item WHERE scope = ? AND kind = ? AND id = ?", (place.id, item.kind, item.id)
@@ -50,8 +50,6 @@ def put_item(change: Change, place: scopes.Place, item: Item, body: bytes, words
     row = (position, place.id, item.kind, item.id, at, item.role, codec.check_sum(body), body)
     change.db.execute(_PUT, row)
     add_sources(change.db, item.sources, place.id, position)
-    if words:
-        add_words(change, position, place, item.kind, words)
 
 
 def add_sources(db: apsw.Connection, sources: Iterable[str], scope: int, position: int) -> None:
@@ -67,9 +65,8 @@ def remove_items(change: Change, positions: set[int]) -> int:
         row = db.execute(_ROW, (position,)).fetchone()
         if row is None:
             continue
-        kind, _, body, *place = row
-        if words := message_words(codec.from_bytes(body)["text"]):
-            remove_words(change, position, scopes.Place(*place), kind, words)
+        kind, id, body, *place = row
+        remove_words(change, position, scopes.Place(*place), kind, id, body)
         remove_vectors(db, position, place[1])
         db.execute("DELETE FROM item WHERE position = ?", (position,))
         db.execute("DELETE FROM source WHERE position = ?", (position,))

@@ -1,59 +1,131 @@
-"""The keyword index: words in, positions and scores out."""
+"""The keyword index: words in, positions and scores out.
+
+It may be behind the log by a few positions, the newest: words that are written together cost a fraction of the time.
+A search has it catch up first.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from recollect.store.sqlite.database import Change
+from recollect.errors import StoreError
+from recollect.store import codec, words
+from recollect.store.sqlite import scopes
 from recollect.store.sqlite.scopes import Place
-from recollect.store.values import Filter
-from recollect.store.words import query_words, words
+from recollect.store.values import MESSAGE, Filter
 from recollect.types import Scope
 
 if TYPE_CHECKING:
     import apsw
 
-_EXPECT: Final = "INSERT INTO temp.should (rowid, scope, text) VALUES (?, ?, ?)"
+    from recollect.store.sqlite.database import Change
+
+LAG: Final = 64
+"""How many positions the index may be behind."""
+
+_ADD: Final = "INSERT INTO words (rowid, scope, text) VALUES (?, ?, ?)"
 _REMOVE: Final = "INSERT INTO words (words, rowid, scope, text) VALUES ('delete', ?, ?, ?)"
+_SETTINGS: Final = "INSERT INTO words (words, rank) VALUES ('secure-delete', 1), ('rank', 'bm25(0.0, 1.0)')"
 _SEARCH: Final = "SELECT rowid, rank FROM words WHERE words MATCH ? ORDER BY rank, rowid DESC LIMIT ?"
+_TEXTS: Final = (
+    "SELECT position, 'message', message.id, body, scope.id, user_id, tenant_id FROM message"
+    " CROSS JOIN scope ON scope.id = message.session WHERE position > ?2 <and inside>"
+    " UNION ALL SELECT position, kind, NULL, body, scope.id, user_id, tenant_id FROM item"
+    " CROSS JOIN scope ON scope.id = item.scope WHERE position > ?2 <and inside>"
+)
+_ALL: Final = _TEXTS.replace("?2", "?1").replace(" <and inside>", "")
+_INSIDE: Final = scopes.by_scope(_TEXTS.replace("<and inside>", "AND <in scope>"))
+_LATE: Final = {level: f"SELECT EXISTS ({query})" for level, query in _INSIDE.items()}
+_INDEXED: Final = "SELECT indexed FROM counter"
 
 
-def message_words(text: str) -> str:
-    """The text as the index takes it."""
-    return " ".join(words(text))
+def texts(db: apsw.Connection, after: int = 0) -> Iterator[tuple[int, Place, str, str]]:
+    """Position, place, kind and words of all that can be found, after a position."""
+    for position, kind, id, body, *place in scopes.rows(db, _ALL, (after,)):
+        yield position, Place(*place), kind, _words(kind, id, body) or ""
 
 
-def add_words(change: Change, position: int, place: Place, kind: str, text: str) -> None:
-    """Makes a position findable by these words once the change is flushed."""
-    change.words.append((position, _tokens(place, kind), text))
+def catch_up(change: Change) -> None:
+    """Puts everything into the index that is not in it yet."""
+    for position, place, kind, text in texts(change.db, change.indexed):
+        if text:
+            change.db.execute(_ADD, (position, tokens(place, kind), text))
+    _is_up_to_date(change)
 
 
-def expect_words(db: apsw.Connection, position: int, place: Place, kind: str, text: str) -> None:
-    """The same in the table `check` compares with."""
-    db.execute(_EXPECT, (position, _tokens(place, kind), text))
+def rebuild(change: Change, progress: Callable[[int], None] = lambda done: None) -> int:
+    """How many positions have words after the index was made anew."""
+    change.db.execute("INSERT INTO words (words) VALUES ('delete-all')")
+    change.db.execute(_SETTINGS)
+    indexed = 0
+    for done, (position, place, kind, text) in enumerate(texts(change.db), 1):
+        if text:
+            change.db.execute(_ADD, (position, tokens(place, kind), text))
+            indexed += 1
+        progress(done)
+    change.db.execute("UPDATE counter SET words = ?", (words.VERSION,))
+    _is_up_to_date(change)
+    return indexed
 
 
-def remove_words(change: Change, position: int, place: Place, kind: str, text: str) -> None:
-    """Takes a position out; the words must be the ones it was added with."""
-    change.flush()
-    change.db.execute(_REMOVE, (position, _tokens(place, kind), text))
+def remove_words(change: Change, position: int, place: Place, kind: str, id: str, body: bytes) -> None:
+    """Takes what stands at a position out; where it can't be read any more, the index is made anew without it."""
+    if position > change.indexed:
+        return
+    text = _words(kind, id, body)
+    if text is None:
+        change.unreadable = True
+    elif text:
+        change.db.execute(_REMOVE, (position, tokens(place, kind), text))
+
+
+def is_late(db: apsw.Connection, scope: Scope, place: Place) -> bool:
+    """Whether something in the scope is not in the index yet."""
+    query = _LATE[scopes.level(scope)]
+    return bool(db.execute(query, (place.id, db.execute(_INDEXED).get)).get)
 
 
 def best_by_words(
-    db: apsw.Connection, scope: Scope, place: Place, text: str, where: Filter, limit: int
+    db: apsw.Connection, scope: Scope, place: Place, asked: Sequence[str], where: Filter, limit: int
 ) -> Iterator[tuple[int, float]]:
-    """Positions that share a word with the text, and how well, best first."""
-    asked = query_words(text)
-    if not asked:
-        return
+    """Positions that share one of these words, and how well, best first."""
     query = f"scope : ({_inside(scope, place, where)}) AND text : ({' OR '.join(map(_quoted, asked))})"
     for position, rank in db.execute(_SEARCH, (query, limit)):
         yield position, -rank
 
 
-def _tokens(place: Place, kind: str) -> str:
+def late_by_words(
+    db: apsw.Connection, scope: Scope, place: Place, asked: Sequence[str], where: Filter
+) -> Iterator[tuple[int, float]]:
+    """The same of what is not in the index yet, in any order, by how often the words stand there alone."""
+    rows = scopes.rows(db, _INSIDE[scopes.level(scope, where.exact)], (place.id, db.execute(_INDEXED).get))
+    for position, kind, id, body, *_ in rows:
+        said = Counter((_words(kind, id, body) or "").split())
+        if (score := sum(said[word] / (said[word] + 1) for word in asked)) and kind in (where.kinds or (kind,)):
+            yield position, score
+
+
+@lru_cache(maxsize=10_000)
+def tokens(place: Place, kind: str) -> str:
+    """What the column `scope` holds for something of a kind at a place."""
     return f"t{place.tenant} u{place.user} x{place.id} {_kind(kind)}"
+
+
+def _is_up_to_date(change: Change) -> None:
+    change.indexed = change.position
+    change.db.execute("UPDATE counter SET indexed = ?", (change.indexed,))
+
+
+def _words(kind: str, id: str, body: bytes) -> str | None:
+    """The words something is found by, as the index takes them; None if it can't be read."""
+    try:
+        text = codec.decode_text(id, body) if kind == MESSAGE else str(codec.from_bytes(body)["text"])
+    except (StoreError, *codec.DAMAGE):
+        return None
+    return " ".join(words.words(text))
 
 
 def _inside(scope: Scope, place: Place, where: Filter) -> str:

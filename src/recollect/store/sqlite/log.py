@@ -13,8 +13,7 @@ from recollect.store.sqlite.chain import verified
 from recollect.store.sqlite.database import Change, Database
 from recollect.store.sqlite.erase import erase
 from recollect.store.sqlite.jobs import enqueue
-from recollect.store.sqlite.keywords import add_words, message_words
-from recollect.store.values import MESSAGE, Entry, Erased, Finding, Job, Session, metadata_with
+from recollect.store.values import Entry, Erased, Finding, Job, Session, metadata_with
 from recollect.types import Message, Scope
 
 _BY_ID: Final = "SELECT seq, position, id, body, tokens, hash, tags FROM message WHERE id = ? AND session = ?"
@@ -69,7 +68,6 @@ class _Ready(NamedTuple):
     tokens: int
     at: int
     body: bytes
-    words: str
 
 
 class SqliteLog:
@@ -87,14 +85,7 @@ class SqliteLog:
         now = self._database.clock()
         arrived = codec.arrived(messages, now)
         ready = [
-            _Ready(
-                given,
-                message,
-                count,
-                codec.micros(message.at or now),
-                codec.encode(message),
-                message_words(message.text),
-            )
+            _Ready(given, message, count, codec.micros(message.at or now), codec.encode(message))
             for given, message, count in zip(messages, arrived, counts, strict=True)
         ]
         if not ready:
@@ -174,7 +165,7 @@ def _append(
     seq, link, count, total, first = head or (0, codec.START, 0, 0, None)
     out: list[Entry] = []
     started = seq
-    for given, message, tokens, at, body, words in ready:
+    for given, message, tokens, at, body in ready:
         if given.id and (known := db.execute(_BY_ID, (message.id, session)).fetchone()):
             codec.check_same(given, codec.decode(known[2], known[3]))
             out.append(_entry(scope, known))
@@ -182,8 +173,6 @@ def _append(
         seq, position, salt = seq + 1, change.next(), codec.new_salt()
         link = codec.chained(link, salt, message.id, body)
         db.execute(_PUT, (position, session, seq, tokens, at, message.role, message.id, link, salt, body))
-        if words:
-            add_words(change, position, place, MESSAGE, words)
         total += tokens
         first, last = at if first is None else first, at
         out.append(Entry(scope, seq, position, message, tokens, link))

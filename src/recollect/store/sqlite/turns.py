@@ -32,8 +32,10 @@ class Request(Generic[C]):
 
     def wake(self) -> None:
         """Ends the waiting."""
-        with suppress(RuntimeError):
+        try:
             self._signal.release()
+        except RuntimeError:
+            return
 
     def finish(self) -> None:
         """It is done."""
@@ -81,8 +83,15 @@ class Turns(Generic[C]):
         self._wake()
 
     def _wake(self) -> None:
-        with suppress(IndexError):
-            self.queue[0].wake()
+        try:
+            first = self.queue[0]
+        except IndexError:
+            return
+        first.wake()
+
+    def enter(self, wait: float) -> bool:
+        """Whether it was this one's turn within so many seconds; then it must be let go of by `release`."""
+        return self._lock.acquire(timeout=wait)
 
     def __enter__(self) -> None:
         self._lock.acquire()
