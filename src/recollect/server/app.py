@@ -18,7 +18,7 @@ from recollect import llm, settings
 from recollect.errors import ConfigError, RecollectError
 from recollect.llm import ChatModel
 from recollect.memory import Memory
-from recollect.server import chat, learned, logs, metrics, openai, problems, rest, shapes, upkeep
+from recollect.server import chat, learned, logs, metrics, openai, page, problems, rest, shapes, upkeep
 from recollect.server.auth import Ring, list_keys, loopback
 from recollect.server.limits import Bodies, Rate, Streams
 from recollect.server.logs import Watched
@@ -64,7 +64,7 @@ def _routed(**more: Any) -> FastAPI:
         responses=ERRORS,
         **more,
     )
-    for part in (chat, rest, learned, upkeep, openai, metrics):
+    for part in (chat, rest, learned, upkeep, openai, metrics, page):
         app.include_router(part.routes)
     return app
 

@@ -1,7 +1,8 @@
 """A streaming chat: `POST /chat`. The message is kept before the model is asked, the answer as far as it came.
 
 Events are `token` ({"text"}), `thinking`, `done` ({"message", "usage", "tokens"}) and `error` (a problem). With
-`debug`, comment lines in front of them say what memory, documents and searches brought into the prompt.
+`debug`, comment lines in front of them say what memory, documents and searches brought into the prompt; with
+`context`, a first event `context` holds the prompt as it is sent, with its receipt.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ async def chat(
         return Stream(_again(answer), service.streams)
     await service.run(chat.add, message)
     context = await service.run(chat.context, None, said.budget, system=said.system)
-    return Stream(Answer(service, chat, context, said.debug).events(), service.streams)
+    return Stream(Answer(service, chat, context, said).events(), service.streams)
 
 
 def _answered(chat: Session, message: Message) -> Message | None:
@@ -100,14 +101,16 @@ class Answer:
     service: Service
     chat: Session
     context: Context
-    debug: bool
+    said: shapes.Said
     text: str = ""
     reply: Reply | None = None
 
     async def events(self) -> AsyncGenerator[bytes]:
         """The stream; however it ends, what came is kept."""
         try:
-            if self.debug:
+            if self.said.context:
+                yield event("context", plain(self.context))
+            if self.said.debug:
                 for comment in comments(self.context):
                     yield comment
             async for piece in self._pieces():

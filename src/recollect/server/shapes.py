@@ -506,12 +506,13 @@ class Revived(Shown):
 
 
 class Said(Given):
-    """What the user says; `debug` asks for comment lines on what went into the prompt."""
+    """What the user says; `debug` asks for comment lines on what went into the prompt, `context` for all of it."""
 
     message: str = Field(min_length=1)
     system: str | None = None
     budget: Budget | None = None
     debug: bool = False
+    context: bool = False
 
 
 class CompletionRequest(BaseModel):

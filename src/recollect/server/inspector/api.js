@@ -1,0 +1,73 @@
+// The service's REST, with the key it asks for kept for as long as the tab is open.
+
+import { button, dialog, h } from "./dom.js";
+
+const KEY = "recollect-key";
+let asking = null;
+
+export class Problem extends Error {
+  constructor(status, data) {
+    super(data.detail ?? data.title ?? `The service answered ${status}.`);
+    this.status = status;
+    this.next = data.next ?? "";
+  }
+}
+
+const askKey = () =>
+  (asking ??= dialog("A key is needed", (close) => {
+    const field = h("input", { id: "key", type: "password", autocomplete: "off", required: true });
+    const keep = (event) => {
+      event.preventDefault();
+      sessionStorage.setItem(KEY, field.value.trim());
+      close(true);
+    };
+    return h("form", { onsubmit: keep },
+      h("p", {}, "This service has keys. Yours stays in this tab and is forgotten when you close it."),
+      h("label", { for: "key" }, "Key"), field,
+      h("div", { class: "actions" }, button("Cancel", () => close(false), { class: "quiet" }), h("button", {}, "Go on")));
+  }).finally(() => (asking = null)));
+
+const problemOf = async (answer) => {
+  const data = await answer.json().catch(() => ({}));
+  return new Problem(answer.status, data);
+};
+
+export const call = async (method, path, { query = {}, body, file, signal, headers = {} } = {}) => {
+  const asked = new URLSearchParams(Object.entries(query).filter(([, value]) => value != null && value !== ""));
+  const key = sessionStorage.getItem(KEY);
+  const sent = { ...headers };
+  if (key) sent.Authorization = `Bearer ${key}`;
+  if (body !== undefined) sent["Content-Type"] = "application/json";
+  if (file) sent["Content-Type"] = "application/octet-stream";
+  const answer = await fetch(asked.size ? `${path}?${asked}` : path, {
+    method, headers: sent, body: file ?? (body === undefined ? undefined : JSON.stringify(body)), signal,
+  }).catch((error) => {
+    if (error.name === "AbortError") throw error;
+    throw new Problem(0, { detail: "The service can't be reached.", next: "check that it runs, then try again" });
+  });
+  if (answer.status === 401 && (await askKey())) return call(method, path, { query, body, file, signal, headers });
+  if (!answer.ok) throw await problemOf(answer);
+  return answer;
+};
+
+export const get = async (path, query, signal) => (await call("GET", path, { query, signal })).json();
+export const post = async (path, query, body) => (await call("POST", path, { query, body })).json();
+
+// The events of an answer as they come: [name, data] pairs.
+export async function* events(answer) {
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const blocks = (rest + value).split("\n\n");
+    rest = blocks.pop();
+    for (const block of blocks) {
+      const fields = Object.fromEntries(block.split("\n").map((line) => {
+        const cut = line.indexOf(": ");
+        return [line.slice(0, cut), line.slice(cut + 2)];
+      }));
+      if (fields.event) yield [fields.event, JSON.parse(fields.data)];
+    }
+  }
+}

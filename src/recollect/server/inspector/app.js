@@ -1,0 +1,136 @@
+// The page: which conversation, which view, and how one gets from one to the other.
+
+import { get } from "./api.js";
+import { button, dialog, empty, failed, h, number, show, status } from "./dom.js";
+import * as chat from "./chat.js";
+import * as documents from "./documents.js";
+import * as facts from "./facts.js";
+import * as forget from "./forget.js";
+import * as jobs from "./jobs.js";
+import * as metrics from "./metrics.js";
+import * as patterns from "./patterns.js";
+import * as replay from "./replay.js";
+import * as search from "./search.js";
+import * as timeline from "./timeline.js";
+
+const VIEWS = { chat, timeline, replay, search, facts, patterns, documents, jobs, metrics, forget };
+const place = document.getElementById("view");
+const picker = document.getElementById("session");
+const tabs = document.getElementById("tabs");
+const here = { view: "chat", user: "me", session: "first", at: null };
+let leaving = null;
+
+const address = (to) => `#/${[to.view, to.user, to.session, to.at ?? ""].map(encodeURIComponent).join("/")}`;
+
+const read = () => {
+  const [view, user, session, at] = location.hash.slice(2).split("/").map(decodeURIComponent);
+  if (!VIEWS[view] || !user || !session) return false;
+  Object.assign(here, { view, user, session, at: at || null });
+  return true;
+};
+
+// Go to a view; what is not named stays as it is.
+export const go = (to) => {
+  const target = address({ ...here, at: null, ...to });
+  if (target === location.hash) draw();
+  else location.hash = target;
+};
+
+const draw = async () => {
+  leaving?.abort();
+  leaving = new AbortController();
+  const { signal } = leaving;
+  for (const tab of tabs.children) {
+    const chosen = tab.dataset.view === here.view;
+    tab.setAttribute("aria-selected", String(chosen));
+    tab.tabIndex = chosen ? 0 : -1;
+  }
+  place.setAttribute("aria-labelledby", `tab-${here.view}`);
+  place.className = `view-${here.view}`;
+  document.title = `${VIEWS[here.view].title} · Recollect`;
+  pick();
+  show(place, h("p", { class: "loading" }, "Loading…"));
+  const where = { user: here.user, session: here.session };
+  try {
+    const built = await VIEWS[here.view].view({ where, at: here.at, go, signal, sessions: refresh });
+    if (!signal.aborted) {
+      show(place, built);
+      place.dataset.ready = here.view;
+      built.dispatchEvent(new Event("shown"));
+    }
+  } catch (error) {
+    if (!signal.aborted) show(place, failed(error));
+  }
+};
+
+const key = (user, session) => JSON.stringify([user, session]);
+
+const pick = () => {
+  const wanted = key(here.user, here.session);
+  if (![...picker.options].some((option) => option.value === wanted)) {
+    picker.prepend(h("option", { value: wanted }, `${here.session} · ${here.user} · new`));
+  }
+  picker.value = wanted;
+};
+
+// Read the list of conversations anew.
+const refresh = async () => {
+  const { items } = await get("/sessions", { limit: 200 });
+  show(picker, items.map((found) =>
+    h("option", { value: key(found.user, found.session) },
+      `${found.session} · ${found.user} · ${number(found.messages)}`)));
+  pick();
+  return items;
+};
+
+const drawTabs = () => {
+  const names = Object.keys(VIEWS);
+  const step = (event) => {
+    const now = names.indexOf(event.target.dataset.view);
+    const moves = { ArrowRight: now + 1, ArrowDown: now + 1, ArrowLeft: now - 1, ArrowUp: now - 1, Home: 0, End: -1 };
+    if (!(event.key in moves)) return;
+    event.preventDefault();
+    const next = names.at(moves[event.key] % names.length);
+    document.getElementById(`tab-${next}`).focus();
+    go({ view: next });
+  };
+  show(tabs, names.map((name) =>
+    button(VIEWS[name].title, () => go({ view: name }), {
+      role: "tab", id: `tab-${name}`, "data-view": name, "aria-controls": "view", onkeydown: step,
+    })));
+};
+
+const newSession = () =>
+  dialog("New conversation", (close) => {
+    const user = h("input", { id: "new-user", value: here.user, required: true, maxlength: 255 });
+    const session = h("input", { id: "new-name", required: true, maxlength: 255 });
+    const open = (event) => {
+      event.preventDefault();
+      close();
+      go({ view: "chat", user: user.value, session: session.value });
+    };
+    return h("form", { onsubmit: open },
+      h("label", { for: "new-user" }, "User"), user, h("label", { for: "new-name" }, "Name of the conversation"), session,
+      h("div", { class: "actions" }, button("Cancel", () => close(), { class: "quiet" }), h("button", {}, "Start")));
+  });
+
+const start = async () => {
+  drawTabs();
+  picker.addEventListener("change", () => {
+    const [user, session] = JSON.parse(picker.value);
+    go({ user, session });
+  });
+  document.getElementById("new-session").addEventListener("click", newSession);
+  addEventListener("hashchange", () => read() && (status(""), draw()));
+  try {
+    const items = await refresh();
+    const known = read();
+    if (!known && items.length) Object.assign(here, { user: items[0].user, session: items[0].session });
+    if (!known) history.replaceState(null, "", address(here));
+    draw();
+  } catch (error) {
+    show(place, failed(error), empty("Nothing to show yet", "Reload the page to try again."));
+  }
+};
+
+start();

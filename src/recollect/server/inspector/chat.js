@@ -1,0 +1,90 @@
+// A chat with memory, and beside it the context each answer was made from.
+
+import { call, events, get } from "./api.js";
+import { empty, failed, h, show, status, words } from "./dom.js";
+import { contextAt, note, panel, questionAt } from "./context.js";
+
+export const title = "Chat";
+
+const bubble = (role, text) => h("div", { class: `bubble ${role}` },
+  h("span", { class: "who" }, role === "user" ? "You" : role), h("p", { dir: "auto" }, text));
+
+const shown = (entries) => entries
+  .filter(({ message }) => message.role !== "tool" && words(message.content))
+  .map(({ message }) => bubble(message.role, words(message.content)));
+
+export const view = async ({ where, go, signal, sessions }) => {
+  const { items } = await get("/messages", { ...where, limit: 50 }, signal);
+  const log = h("div", { class: "log", role: "log", "aria-label": "Conversation", tabindex: 0 }, shown(items));
+  const side = h("div", { class: "side" });
+  const field = h("textarea", { id: "say", rows: 2, required: true, placeholder: "Ask about anything said before" });
+  const budget = h("input", { id: "budget", type: "number", min: 1, step: 1, placeholder: "auto", title: "Tokens" });
+  const send = h("button", {}, "Send");
+
+  const showContext = async (entry, fresh) => {
+    const context = await contextAt(where, entry.seq, fresh ? undefined : signal);
+    const earlier = entry.seq > 1 ? await questionAt(where, entry.seq - 1, signal) : null;
+    const before = earlier && (await contextAt(where, earlier.seq, signal).catch(() => null));
+    show(side, panel(context, before, where, go));
+  };
+
+  const turn = async (text) => {
+    if (log.querySelector(".empty")) show(log);
+    const answer = bubble("assistant", "");
+    answer.classList.add("writing");
+    log.append(bubble("user", text), answer);
+    log.scrollTop = log.scrollHeight;
+    const asked = { message: text, context: true };
+    if (budget.value) asked.budget = Number(budget.value);
+    let context;
+    try {
+      const stream = await call("POST", "/chat", { query: where, body: asked, signal });
+      for await (const [name, data] of events(stream)) {
+        if (name === "context") show(side, panel((context = data), null, where, go));
+        if (name === "token") answer.querySelector("p").append(data.text);
+        if (name === "error") throw Object.assign(new Error(data.detail), { next: data.next });
+        log.scrollTop = log.scrollHeight;
+      }
+      const entry = await questionAt(where, Number.MAX_SAFE_INTEGER - 2, signal);
+      note(where, entry.seq, context);
+      await showContext(entry, true);
+      status("Answered.");
+      sessions();
+    } catch (error) {
+      if (!signal.aborted) log.append(failed(error));
+    } finally {
+      answer.classList.remove("writing");
+    }
+  };
+
+  const submit = async (event) => {
+    event.preventDefault();
+    const text = field.value.trim();
+    if (!text || send.disabled) return;
+    field.value = "";
+    send.disabled = true;
+    await turn(text);
+    send.disabled = false;
+    field.focus();
+  };
+  field.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) submit(event);
+  });
+
+  if (!items.length) {
+    show(log, empty("Nothing said here yet", "Say something about yourself; ask about it in another conversation."));
+  }
+  const last = items.findLast((entry) => entry.message.role === "user");
+  if (last) showContext(last).catch((error) => signal.aborted || show(side, failed(error)));
+  else show(side, empty("The context appears here", "After each turn you see what the model was sent, and why."));
+
+  const whole = h("div", { class: "split" },
+    h("section", { class: "talk", "aria-label": "Chat" }, log,
+      h("form", { class: "say", onsubmit: submit },
+        h("label", { for: "say", class: "hidden" }, "Message"), field,
+        h("div", { class: "say-foot" },
+          h("label", { for: "budget" }, "Budget"), budget, h("span", { class: "hint" }, "Enter sends"), send))),
+    side);
+  whole.addEventListener("shown", () => (log.scrollTop = log.scrollHeight));
+  return whole;
+};

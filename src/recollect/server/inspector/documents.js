@@ -1,0 +1,53 @@
+// The user's documents: listed, searched, added, removed.
+
+import { call, get, post } from "./api.js";
+import { button, dialog, empty, failed, form, h, number, percent, plural, show, status, when } from "./dom.js";
+
+export const title = "Documents";
+
+const remove = async (name, where, again) => {
+  const sure = await dialog("Remove this document?", (close) => [
+    h("p", { dir: "auto" }, name), h("p", { class: "hint" }, "It and all of its passages are erased for good."),
+    h("div", { class: "actions" }, button("Keep it", () => close(false), { class: "quiet" }),
+      button("Remove", () => close(true), { class: "danger" })),
+  ]);
+  if (!sure) return;
+  await call("DELETE", "/documents", { query: { ...where, name } }).catch((error) => status(error.message));
+  again();
+};
+
+const passage = (found) => h("li", { class: "card" },
+  h("h3", { dir: "auto" }, [found.document, ...found.headings].join(" › ")), h("p", { class: "card-text", dir: "auto" }, found.text),
+  h("div", { class: "line-foot" }, `${percent(found.score)} near`));
+
+export const view = async ({ where, signal }) => {
+  const list = h("div");
+  const found = h("div", { "aria-live": "polite" });
+  const field = h("input", { id: "in-documents", type: "search", required: true, placeholder: "Find a passage" });
+  const file = h("input", { id: "file", type: "file", accept: ".md,.txt,.html,.htm,.pdf", required: true });
+
+  const draw = async () => {
+    const { items } = await get("/documents", where, signal);
+    show(list, items.length
+      ? h("ul", { class: "cards" }, items.map((item) => h("li", { class: "card" }, h("h3", { dir: "auto" }, item.name),
+        h("div", { class: "line-foot" }, plural(item.chunks, "passage"), ` · ${number(item.tokens)} tokens · `, when(item.at),
+          button("Remove…", () => remove(item.name, where, draw), { class: "link danger" })))))
+      : empty("No documents yet", "Add Markdown, text, HTML or PDF: passages near a question are quoted with their origin."));
+  };
+  const search = () => post("/documents/search", where, { question: field.value })
+    .then(({ items }) => show(found, items.length ? h("ul", { class: "cards" }, items.map(passage)) : empty("No passage is near enough")))
+    .catch((error) => show(found, failed(error)));
+  const add = async () => {
+    const [chosen] = file.files;
+    status(`Reading ${chosen.name}…`);
+    await call("PUT", "/documents", { query: { ...where, name: chosen.name }, file: chosen })
+      .then(() => status(`${chosen.name} is kept.`)).catch((error) => status(error.message));
+    file.value = "";
+    draw();
+  };
+  await draw();
+  return h("section", { "aria-label": "Documents" },
+    form(search, h("label", { for: "in-documents", class: "hidden" }, "Find a passage"), field, h("button", { class: "quiet" }, "Find")),
+    found, list,
+    form(add, h("label", { for: "file" }, "Add a file"), file, h("button", {}, "Add")));
+};

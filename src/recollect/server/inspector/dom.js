@@ -1,0 +1,79 @@
+// Elements from plain data. Words only ever become text nodes.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+const fill = (element, given, children) => {
+  for (const [name, value] of Object.entries(given)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "value" || name === "checked" || name === "disabled") element[name] = value;
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value != null) element.setAttribute(name, String(value));
+  }
+  element.append(...children.flat(3).filter((child) => child != null && child !== false));
+  return element;
+};
+
+export const h = (tag, given = {}, ...children) => fill(document.createElement(tag), given, children);
+export const svg = (tag, given = {}, ...children) => fill(document.createElementNS(SVG, tag), given, children);
+
+export const show = (place, ...children) => place.replaceChildren(...children.flat(3).filter(Boolean));
+
+export const number = (value, digits = 0) =>
+  Number(value).toLocaleString(undefined, { maximumFractionDigits: digits });
+
+export const percent = (share) => `${Math.round(100 * share)} %`;
+
+export const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
+
+export const when = (iso) => {
+  if (!iso) return "";
+  const date = new Date(iso);
+  const at = date.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+  return h("time", { datetime: iso, title: date.toISOString() }, at);
+};
+
+export const button = (label, onclick, given = {}) => h("button", { type: "button", onclick, ...given }, label);
+
+export const empty = (title, hint = "", ...more) =>
+  h("div", { class: "empty" }, h("p", { class: "empty-title" }, title), hint && h("p", {}, hint), more);
+
+export const failed = (error) =>
+  h("div", { class: "problem", role: "alert" }, h("p", {}, error.message), error.next && h("p", {}, `Next: ${error.next}`));
+
+export const status = (text) => {
+  document.getElementById("status").textContent = text;
+};
+
+// The words of a message, its other parts named in brackets.
+export const words = (content) => {
+  if (typeof content === "string") return content;
+  return (content ?? []).map(part).join("\n");
+};
+
+const part = (found) => {
+  if (found.type === "text" || found.type === "thinking") return found.text ?? "";
+  if (found.type === "tool_call") return `[calls ${found.name} ${found.arguments}]`;
+  if (found.type === "tool_result") return `[tool result] ${words(found.content)}`;
+  return `[${found.type}]`;
+};
+
+// A dialog that Escape closes; resolves to what `close` was given, or undefined.
+export const dialog = (title, build) =>
+  new Promise((resolve) => {
+    const box = h("dialog", { "aria-label": title });
+    let result;
+    const close = (value) => {
+      result = value;
+      box.close();
+    };
+    box.append(h("h2", {}, title), ...[build(close)].flat());
+    box.addEventListener("close", () => {
+      box.remove();
+      resolve(result);
+    });
+    document.body.append(box);
+    box.showModal();
+  });
+
+export const form = (onsubmit, ...children) =>
+  h("form", { class: "bar", onsubmit: (event) => (event.preventDefault(), onsubmit(event)) }, children);

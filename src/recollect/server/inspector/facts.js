@@ -1,0 +1,47 @@
+// What is known of the user, what was known before, and the messages that say it.
+
+import { get } from "./api.js";
+import { button, dialog, empty, h, percent, plural, status, when } from "./dom.js";
+import { jump } from "./message.js";
+
+export const title = "Facts";
+
+const TYPES = {
+  user_profile: "Profile", interest: "Interests", preference: "Preferences", action_item: "To do", sentiment: "Tone",
+};
+
+const sources = (fact, where, go, close = () => {}) =>
+  fact.sources.map((id, n) => button(n ? `Source ${n + 1}` : "Source", () => (close(), jump(where, id, fact.session, go)),
+    { class: "link" }));
+
+const span = (fact) => [
+  fact.valid_from && ["from ", when(fact.valid_from)], fact.valid_to && [" until ", when(fact.valid_to)],
+];
+
+const history = async (fact, where, go) => {
+  const { items } = await get("/facts/history", { ...where, key: fact.key });
+  await dialog(fact.key, (close) => [
+    h("p", { class: "hint" }, plural(items.length, "value"), ", the newest last"),
+    h("ol", { class: "history" }, items.map((found) =>
+      h("li", {}, h("p", { class: "value", dir: "auto" }, found.value),
+        h("div", { class: "line-foot" }, when(found.at), " ", span(found), " ", sources(found, where, go, close))))),
+    h("div", { class: "actions" }, button("Close", () => close())),
+  ]);
+};
+
+const card = (fact, where, go) =>
+  h("li", { class: "card" },
+    h("h3", { dir: "auto" }, fact.key), h("p", { class: "value", dir: "auto" }, fact.value),
+    h("div", { class: "line-foot" }, percent(fact.confidence), " sure · ", when(fact.updated_at), " ", span(fact)),
+    h("div", { class: "line-foot" },
+      button("History", () => history(fact, where, go).catch((error) => status(error.message)), { class: "link" }),
+      sources(fact, where, go)));
+
+export const view = async ({ where, go, signal }) => {
+  const { items } = await get("/facts", where, signal);
+  if (!items.length) return empty("Nothing known yet", "Facts are found by rules in what the user says of himself.");
+  const groups = Object.groupBy(items, (fact) => fact.type);
+  return h("section", { "aria-label": "Facts" }, Object.entries(TYPES).map(([type, name]) => groups[type] && [
+    h("h2", {}, name), h("ul", { class: "cards grid" }, groups[type].map((fact) => card(fact, where, go))),
+  ]));
+};

@@ -1,0 +1,31 @@
+// Background work: what waits, runs, or was given up.
+
+import { get, post } from "./api.js";
+import { button, empty, h, show, status } from "./dom.js";
+
+export const title = "Jobs";
+
+export const view = async ({ signal }) => {
+  const state = h("select", { id: "state" }, h("option", { value: "" }, "All"),
+    ["waiting", "running", "dead"].map((name) => h("option", { value: name }, name)));
+  const place = h("div", { "aria-live": "polite" });
+
+  const draw = async () => {
+    const { items } = await get("/jobs", { state: state.value, limit: 200 }, signal);
+    show(place, items.length
+      ? h("div", { class: "table", tabindex: 0, role: "region", "aria-label": "Jobs" }, h("table", {},
+        h("thead", {}, h("tr", {}, ["Kind", "State", "Attempts", "Conversation", "Error"].map((name) => h("th", { scope: "col" }, name)))),
+        h("tbody", {}, items.map((job) => h("tr", {},
+          h("td", {}, job.kind), h("td", {}, h("span", { class: `state ${job.state}` }, job.state)), h("td", { class: "num" }, job.attempts),
+          h("td", {}, [job.scope?.session, job.scope?.user].filter(Boolean).join(" · ")), h("td", {}, job.error ?? ""))))))
+      : empty("All is done", "Facts, summaries and habits are learned in the background; nothing waits now."));
+  };
+  const again = () => draw().catch((error) => signal.aborted || status(error.message));
+  const revive = () => post("/jobs/revive", {}).then(({ revived }) => (status(`${revived} wait again.`), again()))
+    .catch((error) => status(error.message));
+  state.addEventListener("change", again);
+  await draw();
+  return h("section", { "aria-label": "Jobs" },
+    h("div", { class: "bar" }, h("label", { for: "state" }, "State"), state, button("Look again", again, { class: "quiet" }),
+      button("Revive what was given up", revive, { class: "quiet" })), place);
+};

@@ -1,0 +1,35 @@
+// One message: found by its id, shown whole, jumped to.
+
+import { get } from "./api.js";
+import { button, dialog, h, number, status, when, words } from "./dom.js";
+
+// Go to where a message stands in its conversation.
+export const jump = async (where, id, session, go) => {
+  for (const name of new Set([session || where.session, where.session])) {
+    const found = await get("/message", { user: where.user, session: name, id }).catch(() => null);
+    if (found) return go({ view: "timeline", session: name, at: String(found.seq) });
+  }
+  return status("That message is in another conversation, or was erased.");
+};
+
+export const row = (entry) => {
+  const { message } = entry;
+  return [
+    h("span", { class: `role ${message.role}` }, message.role),
+    h("span", { class: "row-text", dir: "auto" }, words(message.content).slice(0, 400) || "—"),
+    h("span", { class: "num" }, number(entry.tokens)),
+  ];
+};
+
+// A message whole, and what can be done with it.
+export const open = (entry, where, go) =>
+  dialog(`Message ${number(entry.seq)}`, (close) => [
+    h("p", { class: "hint" }, h("span", { class: `role ${entry.message.role}` }, entry.message.role), " ",
+      when(entry.message.at), ` · ${number(entry.tokens)} tokens · ${entry.message.id}`),
+    h("pre", { class: "whole", dir: "auto", tabindex: 0 }, words(entry.message.content)),
+    h("div", { class: "actions" },
+      button("Forget this message…", () => (close(), go({ view: "forget", at: entry.message.id })), { class: "quiet danger" }),
+      entry.message.role === "user" &&
+        button("Show its context", () => (close(), go({ view: "replay", at: String(entry.seq) })), { class: "quiet" }),
+      button("Close", () => close())),
+  ]);

@@ -1,0 +1,54 @@
+// How the service does, as it goes: small plots of what it counts, looked at every two seconds.
+
+import { call, get } from "./api.js";
+import { failed, h, number, percent, show } from "./dom.js";
+import { lineOf } from "./plot.js";
+
+export const title = "Metrics";
+
+const EVERY = 2_000;
+const KEPT = 150;
+const ms = (seconds) => `${number(1_000 * seconds, 1)} ms`;
+
+// Each plot: its name, the value out of two looks (now, before) and how it is written.
+const PLOTS = [
+  ["Requests a second", (now, before) => rate(now, before, "requests"), (value) => number(value, 1)],
+  ["Messages kept", (now) => now.recollect_messages_total, number],
+  ["Contexts built", (now) => now.recollect_contexts_total, number],
+  ["Time to build a context, median", (now) => now.recollect_context_seconds_p50 ?? 0, ms],
+  ["Time of the layers, 95th percentile", (now) => now.recollect_retrieval_seconds_p95 ?? 0, ms],
+  ["Tokens of a context, median", (now) => now.recollect_context_tokens_p50 ?? 0, number],
+  ["Cached prefix, median", (now) => now.recollect_cached_prefix_ratio_p50 ?? 0, percent],
+  ["Things learned", (now) => now.recollect_learned_total, number],
+  ["Memory of the process", (now) => now.recollect_process_bytes / 2 ** 20, (value) => `${number(value)} MiB`],
+];
+const looks = [];
+
+const rate = (now, before, name) => (before ? Math.max(0, (now[name] - before[name]) / ((now.time - before.time) / 1_000)) : 0);
+
+const look = async (signal) => {
+  const [stats, text] = await Promise.all([
+    get("/stats", {}, signal), call("GET", "/metrics", { signal }).then((answer) => answer.text()),
+  ]);
+  const counted = text.split("\n").filter((line) => line.startsWith("recollect_http_requests_total{"));
+  const requests = counted.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
+  looks.push({ ...stats, requests, time: performance.now() });
+  looks.splice(0, looks.length - KEPT);
+};
+
+const plots = () => PLOTS.map(([name, value, written]) => {
+  const values = looks.map((now, n) => value(now, looks[n - 1]));
+  const told = written(values.at(-1));
+  return h("figure", { class: "metric" }, h("figcaption", {}, name), h("b", {}, told), lineOf(values, `${name}: ${told}`));
+});
+
+export const view = async ({ signal }) => {
+  await look(signal);
+  const place = h("div", { class: "metrics" }, plots());
+  const timer = setInterval(() => {
+    if (document.hidden) return;
+    look(signal).then(() => show(place, plots())).catch((error) => signal.aborted || show(place, failed(error)));
+  }, EVERY);
+  signal.addEventListener("abort", () => clearInterval(timer));
+  return h("section", { "aria-label": "Metrics" }, place);
+};

@@ -1,0 +1,38 @@
+// How the user talks with the assistant, counted over everything said.
+
+import { get } from "./api.js";
+import { button, empty, h, number, plural } from "./dom.js";
+import { jump } from "./message.js";
+import { barsOf } from "./plot.js";
+
+export const title = "Patterns";
+
+const figure = (label, value) => h("div", { class: "figure" }, h("b", {}, value), h("span", {}, label));
+
+const mentions = (name, found, where, go) => [
+  h("h2", {}, name),
+  found.length
+    ? h("ul", { class: "cards" }, found.map((item) => h("li", { class: "card" },
+      h("p", { dir: "auto" }, item.text),
+      h("div", { class: "line-foot" }, plural(item.conversations, "conversation"),
+        button("First said", () => jump(where, item.source, "", go), { class: "link" })))))
+    : h("p", { class: "hint" }, "Not enough evidence yet."),
+];
+
+export const view = async ({ where, go, signal }) => {
+  const found = await get("/patterns", where, signal);
+  if (!found.turns) return empty("No habits seen yet", "They are counted in the background as conversations go on.");
+  const hour = (n) => `${String(n).padStart(2, "0")}:00`;
+  return h("section", { "aria-label": "Patterns" },
+    h("div", { class: "figures" },
+      figure("conversations", number(found.conversations)), figure("turns", number(found.turns)),
+      figure("turns each", number(found.turns_per_conversation, 1)), figure("tokens an answer", number(found.answer_tokens)),
+      found.length && figure("answers liked", found.length), found.depth && figure("depth", found.depth),
+      found.rhythm && figure("rhythm", found.rhythm)),
+    h("h2", {}, "Hours of the day"),
+    barsOf(found.hours, `Active hours of the day; most at ${hour(found.hours.indexOf(Math.max(...found.hours)))}`, hour),
+    mentions("Asked again and again", found.questions, where, go), mentions("Topics", found.topics, where, go),
+    found.worked.length > 0 && [h("h2", {}, "What scored well"), h("ul", { class: "cards" }, found.worked.map((item) =>
+      h("li", { class: "card" }, h("p", {}, item.trait), h("div", { class: "line-foot" },
+        `${number(item.score, 2)} over ${plural(item.answers, "answer")}, others ${number(item.others, 2)} over ${item.other_answers}`))))]);
+};

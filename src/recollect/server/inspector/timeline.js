@@ -1,0 +1,121 @@
+// A conversation from its first message to its last. Only the rows in sight exist, however many there are.
+
+import { get } from "./api.js";
+import { empty, h, number, show, status } from "./dom.js";
+import { open, row } from "./message.js";
+
+export const title = "Time line";
+
+const ROW = 64;
+const PAGE = 100;
+const PAGES = 30;
+const TALLEST = 8_000_000; // what every browser can lay out; beyond it the scroll bar is a scale of the whole
+
+export const view = async ({ where, at, go, signal }) => {
+  const { items } = await get("/messages", { ...where, limit: 1 }, signal);
+  const last = items.at(-1)?.seq ?? 0;
+  if (!last) return empty("Nothing said here yet", "Messages appear here as they are kept.");
+  const rows = new Rows(where, last, signal, go);
+  const goTo = h("input", { id: "goto", type: "number", min: 1, max: last, placeholder: `1 – ${number(last)}` });
+  const find = (event) => {
+    event.preventDefault();
+    rows.to(Number(goTo.value));
+  };
+  const whole = h("section", { class: "timeline", "aria-label": "Time line" },
+    h("form", { class: "bar", onsubmit: find }, h("label", { for: "goto" }, "Go to message"), goTo,
+      h("button", { class: "quiet" }, "Go"), h("span", { class: "hint" }, `${number(last)} messages`)),
+    rows.box);
+  whole.addEventListener("shown", () => rows.to(at ? Number(at) : last, Boolean(at)));
+  return whole;
+};
+
+class Rows {
+  constructor(where, last, signal, go) {
+    Object.assign(this, { where, last, signal, go, pages: new Map(), first: 0, top: 0, marked: 0 });
+    this.layer = h("div", { class: "rows", role: "list", "aria-label": "Messages" });
+    const space = h("div", { class: "space" }, this.layer);
+    this.height = Math.min(last * ROW, TALLEST);
+    space.style.height = `${this.height}px`;
+    this.box = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Messages, scroll to read" }, space);
+    this.box.addEventListener("scroll", () => this.scrolled());
+    new ResizeObserver(() => this.draw()).observe(this.box);
+  }
+
+  get seen() {
+    return this.box.clientHeight / ROW;
+  }
+
+  get most() {
+    return Math.max(0, this.last - this.seen);
+  }
+
+  // Pixels of the scroll bar a row is worth.
+  get scale() {
+    return this.most ? (this.height - this.box.clientHeight) / this.most : ROW;
+  }
+
+  scrolled() {
+    const moved = this.box.scrollTop - this.top;
+    if (!moved) return;
+    const near = Math.abs(moved) < 2 * this.box.clientHeight;
+    const exact = near && this.scale < ROW * 0.99 && this.box.scrollTop > 0 && this.box.scrollTop < this.height - this.box.clientHeight;
+    this.place(exact ? this.first + moved / ROW : this.box.scrollTop / this.scale);
+  }
+
+  place(first) {
+    this.first = Math.min(this.most, Math.max(0, first));
+    const wanted = this.first * this.scale;
+    if (Math.abs(wanted - this.box.scrollTop) >= 1) this.box.scrollTop = wanted;
+    this.top = this.box.scrollTop;
+    this.draw();
+  }
+
+  to(seq, mark = true) {
+    const wanted = Math.min(this.last, Math.max(1, seq || 1));
+    this.marked = mark ? wanted : 0;
+    this.place(wanted - 1 - this.seen / 2);
+    if (mark) status(`Message ${number(wanted)} of ${number(this.last)}`);
+  }
+
+  draw() {
+    if (!this.box.isConnected) return;
+    this.layer.style.height = `${this.box.clientHeight}px`;
+    const from = Math.floor(this.first);
+    const until = Math.min(this.last, Math.ceil(this.first + this.seen));
+    const found = [];
+    for (let n = from; n < until; n += 1) found.push(this.row(n + 1, (n - this.first) * ROW));
+    const focused = this.layer.contains(document.activeElement) && document.activeElement.closest(".row").dataset.seq;
+    show(this.layer, found);
+    if (focused) (this.layer.querySelector(`[data-seq="${focused}"] button`) ?? this.box).focus({ preventScroll: true });
+    clearTimeout(this.waiting);
+    this.waiting = setTimeout(() => this.load(from, until), 60);
+  }
+
+  row(seq, offset) {
+    const page = this.pages.get(Math.floor((seq - 1) / PAGE));
+    const entry = page?.get(seq);
+    const inside = entry
+      ? h("button", { type: "button", class: "row-open", onclick: () => open(entry, this.where, this.go) }, row(entry))
+      : h("span", { class: "row-open gone" }, page ? "erased" : "…");
+    const item = h("div", { class: seq === this.marked ? "row marked" : "row", role: "listitem",
+      "aria-setsize": this.last, "aria-posinset": seq, "data-seq": seq }, h("span", { class: "seq" }, number(seq)), inside);
+    item.style.transform = `translateY(${offset}px)`;
+    return item;
+  }
+
+  async load(from, until) {
+    const wanted = new Set([from, Math.max(from, until - 1)].map((n) => Math.floor(n / PAGE)));
+    const missing = [...wanted].filter((page) => !this.pages.has(page));
+    if (!missing.length || this.signal.aborted) return;
+    await Promise.all(missing.map(async (page) => {
+      const after = page * PAGE;
+      const { items } = await get("/messages", { ...this.where, after, limit: PAGE }, this.signal);
+      this.pages.set(page, new Map(items.map((entry) => [entry.seq, entry])));
+    })).catch((error) => this.signal.aborted || status(error.message));
+    for (const page of this.pages.keys()) {
+      if (this.pages.size <= PAGES) break;
+      if (!wanted.has(page)) this.pages.delete(page);
+    }
+    if (missing.some((page) => this.pages.has(page))) this.draw();
+  }
+}

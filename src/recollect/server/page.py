@@ -1,0 +1,55 @@
+"""The Inspector: a page at `/` over the service's own REST; its files are in the folder `inspector`."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+from fastapi import APIRouter, Request, Response
+
+from recollect.server.problems import Refused
+
+HOME: Final = "index.html"
+TYPES: Final = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+HEADERS: Final = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-cache",
+}
+
+routes = APIRouter(include_in_schema=False)
+
+
+@cache
+def parts() -> dict[str, bytes]:
+    """The files of the page by name."""
+    folder = files("recollect.server").joinpath("inspector")
+    return {file.name: file.read_bytes() for file in folder.iterdir() if file.name.endswith(tuple(TYPES))}
+
+
+@routes.get("/")
+async def home(request: Request) -> Response:
+    """The page."""
+    return _part(request, HOME)
+
+
+@routes.get("/inspector/{name}")
+async def part(request: Request, name: str) -> Response:
+    """A file of the page."""
+    return _part(request, name)
+
+
+def _part(request: Request, name: str) -> Response:
+    if (body := parts().get(name)) is None:
+        raise Refused(404, f"the page has no file {name!r}", "open / instead")
+    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    if tag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers={"ETag": tag, **HEADERS})
+    return Response(body, headers={"ETag": tag, **HEADERS}, media_type=TYPES["." + name.rpartition(".")[2]])

@@ -1,0 +1,468 @@
+"""The page at `/`, in a real Chromium. RECOLLECT_SCREENSHOTS=1 writes docs/screenshots anew."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+import pytest
+
+from recollect.demo.__main__ import conversation
+from recollect.memory import Memory
+from recollect.server import page as served
+from recollect.server.app import document
+from recollect.server.auth import add_key
+from recollect.types import Message
+from tests.server.hostile import HOSTILE, ODD
+from tests.server.running import Running, running
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+expect = playwright.expect
+expect.set_options(timeout=60_000)
+
+CHROMIUM = shutil.which("chromium")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
+SCREENSHOTS = Path(__file__).parents[2] / "docs" / "screenshots" if os.environ.get("RECOLLECT_SCREENSHOTS") else None
+VIEWS = {
+    "chat": ".bubble",
+    "timeline": ".row-text",
+    "replay": ".budget",
+    "search": ".empty-title",
+    "facts": ".card .value",
+    "patterns": ".figure",
+    "documents": ".card h3",
+    "jobs": "table, .empty-title",
+    "metrics": ".plot polyline",
+    "forget": ".choice",
+}
+"""Every view, and what shows that it has something to show."""
+AXE = "axe-core@4.10.3"
+
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no `chromium`: install Debian's package")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as player:
+        found = player.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield found
+        found.close()
+
+
+@dataclass
+class Tab:
+    """A page, and what it did that it must not."""
+
+    page: Any
+    url: str
+    wrong: list[str] = field(default_factory=list)
+
+    def open(self, view: str, session: str = "trip", user: str = "ada", at: str = "") -> Any:
+        """Show a view of a conversation."""
+        self.page.goto("about:blank")
+        self.page.goto(f"{self.url}/#/{view}/{user}/{session}/{at}")
+        expect(self.page.locator(f"main[data-ready={view}]")).to_be_attached()
+        return self.page
+
+
+@pytest.fixture
+def tab(browser: Any) -> Iterator[Callable[..., Any]]:
+    @contextmanager
+    def opened(url: str, expected: str = "^$", **more: Any) -> Iterator[Tab]:
+        """A page of that address; afterwards there was no dialog, no error and no request to anywhere else."""
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 860}, "locale": "en-GB", **more})
+        context.set_default_timeout(60_000)
+        page = context.new_page()
+        found = Tab(page, url)
+
+        def dismissed(dialog: Any) -> None:
+            found.wrong.append(f"dialog {dialog.message}")
+            dialog.dismiss()
+
+        def asked(request: Any) -> None:
+            if not request.url.startswith((f"{url}/", "about:", "data:image/")):
+                found.wrong.append(f"request {request.url}")
+
+        page.on("dialog", dismissed)
+        page.on("request", asked)
+        page.on("pageerror", lambda error: found.wrong.append(f"error {error}"))
+        page.on("console", lambda said: said.type == "error" and found.wrong.append(said.text))
+        yield found
+        context.close()
+        assert [wrong for wrong in found.wrong if not re.search(expected, wrong)] == []
+
+    yield opened
+
+
+def fill(memory: Memory) -> None:
+    """Sample conversations of one user: a long one with tools, some short ones, a document."""
+    trip = memory.session("trip", user="ada")
+    trip.add_many(conversation())
+    for n, (day, said) in enumerate(
+        (
+            ("mon", "My name is Ada Berg and I live in Lyon. I love climbing."),
+            ("tue", "How do I get to the airport? I prefer trains."),
+            ("wed", "How do I get to the airport? I moved to Marseille last week and live in Marseille now."),
+            ("thu", "How do I get to the airport?"),
+        )
+    ):
+        session = memory.session(day, user="ada")
+        session.add_many([Message("user", said), Message("assistant", f"Noted, number {n}.")])
+    trip.documents.add("# Luggage\n\nOne cabin bag of eight kilograms is free.\n", name="airline.md")
+    memory.drain()
+
+
+@pytest.fixture(scope="module")
+def sample() -> Iterator[Running]:
+    with Memory.open(":memory:", embedder=None) as memory:
+        fill(memory)
+        with running(memory) as service:
+            yield service
+
+
+def test_the_page_is_served_with_its_rules(service: Running) -> None:
+    home = service.http.get("/")
+    assert home.headers["content-type"].startswith("text/html")
+    rules = home.headers["content-security-policy"]
+    for rule in ("default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'"):
+        assert rule in rules
+    assert service.http.get("/", headers={"If-None-Match": home.headers["etag"]}).status_code == 304
+    kinds = {"app.js": "text/javascript", "style.css": "text/css", "icon.svg": "image/svg+xml"}
+    for name, kind in kinds.items():
+        part = service.http.get(f"/inspector/{name}")
+        assert (part.status_code, part.headers["content-type"].split(";")[0]) == (200, kind)
+        assert part.headers["content-security-policy"] == rules
+    assert "/" not in document()["paths"]
+
+
+@pytest.mark.parametrize("name", ["nothing.js", "..%2Fapp.py", "../app.py", "page.py", "%00"])
+def test_only_its_own_files_are_served(service: Running, name: str) -> None:
+    assert service.http.get(f"/inspector/{name}").status_code in (404, 405)
+
+
+def test_words_only_ever_become_text() -> None:
+    forbidden = re.compile(
+        rb"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|https?://(?!www\.w3\.org/2000/svg)"
+    )
+    assert [
+        name for name, body in served.parts().items() if name.endswith((".js", ".html")) and forbidden.search(body)
+    ] == []
+
+
+@needs_chromium
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_shows_the_sample(view: str, sample: Running, tab: Any) -> None:
+    with tab(sample.url) as found:
+        page = found.open(view)
+        expect(page.locator(VIEWS[view]).first).to_be_visible()
+        expect(page.get_by_role("tab", selected=True)).to_have_attribute("data-view", view)
+        if view == "chat":
+            expect(page.locator(".budget")).to_be_visible()
+        if view == "timeline":
+            expect(page.locator(".row").last).to_contain_text(re.compile(r"\w{3}"))
+        shot(page, view)
+
+
+def shot(page: Any, name: str) -> None:
+    if SCREENSHOTS:
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=SCREENSHOTS / f"{name}.png")
+
+
+@needs_chromium
+def test_a_turn_shows_the_context_it_was_answered_from(tab: Any) -> None:
+    with Memory.open(":memory:", embedder=None) as memory, running(memory) as service:
+        fill(memory)
+        with tab(service.url) as found:
+            page = found.open("chat", "today")
+            expect(page.locator(".log .empty-title")).to_have_text("Nothing said here yet")
+            for question, answer in (
+                ("Where does my sister Nadia live?", "Oslo"),
+                ("What am I allergic to?", "peanuts"),
+            ):
+                page.get_by_label("Message").fill(question)
+                page.keyboard.press("Enter")
+                expect(page.locator(".bubble.assistant").last).to_contain_text(answer)
+                expect(page.locator("#status")).to_have_text("Answered.")
+                expect(page.get_by_role("button", name="Send")).to_be_enabled()
+            panel = page.get_by_label("Context as it was sent")
+            expect(panel.locator(".line").filter(has_text="peanuts").first).to_contain_text("in: ")
+            expect(panel.get_by_role("img", name=re.compile("Budget of .* tokens: .*Question"))).to_be_visible()
+            expect(panel.get_by_text("Since the turn before")).to_be_visible()
+            expect(panel.locator(".diff .added").first).to_be_visible()
+            panel.get_by_text("The prompt:").click()
+            expect(panel.locator(".prompt .cached").first).to_be_visible()
+            panel.get_by_text("The prompt:").click()
+            shot(page, "chat-turn")
+            page.emulate_media(color_scheme="dark")
+            shot(page, "chat-dark")
+        assert [m.role for m in memory.session("today", user="ada").history()] == ["user", "assistant"] * 2
+
+
+@needs_chromium
+def test_the_slider_goes_through_the_contexts_of_the_past(sample: Running, tab: Any) -> None:
+    with tab(sample.url) as found:
+        page = found.open("replay")
+        slider = page.get_by_role("slider")
+        newest = int(slider.input_value())
+        asked = page.locator(".asked")
+        words = asked.inner_text()
+        slider.press("ArrowLeft")
+        expect(asked).not_to_have_text(words)
+        assert int(slider.input_value()) < newest
+        expect(page.locator(f".replayed[data-seq='{slider.input_value()}'] .budget")).to_be_visible()
+        page.get_by_role("button", name="Later question").click()
+        expect(page.locator(f".replayed[data-seq='{newest}']")).to_be_visible()
+        slider.evaluate("e => { e.value = 1; e.dispatchEvent(new Event('change')) }")
+        expect(page.locator(".replayed[data-seq='2'] .budget")).to_be_visible()
+
+
+@needs_chromium
+def test_a_fact_has_its_history_and_leads_to_its_message(sample: Running, tab: Any) -> None:
+    with tab(sample.url) as found:
+        page = found.open("facts")
+        card = page.locator(".card").filter(has_text="Marseille").first
+        card.get_by_role("button", name="History").click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog.locator(".history")).to_contain_text("Lyon")
+        page.keyboard.press("Escape")
+        expect(dialog).to_have_count(0)
+        card.get_by_role("button", name="Source").first.click()
+        expect(page.locator(".row.marked")).to_contain_text("Marseille")
+        assert page.url.endswith("#/timeline/ada/wed/1")
+
+
+@needs_chromium
+def test_a_hit_leads_to_its_message(sample: Running, tab: Any) -> None:
+    with tab(sample.url) as found:
+        page = found.open("search", "mon")
+        page.get_by_label("Question").fill("peanuts")
+        page.keyboard.press("Enter")
+        hit = page.locator(".card").filter(has_text="peanuts").first
+        expect(hit).to_be_visible()
+        hit.get_by_role("button", name="Show message").click()
+        expect(page.locator(".row.marked")).to_be_visible()
+        expect(page.locator("#session")).to_have_value('["ada","trip"]')
+
+
+@needs_chromium
+def test_a_document_is_added_found_and_removed(tab: Any) -> None:
+    with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
+        page = found.open("documents")
+        expect(page.locator(".empty-title")).to_have_text("No documents yet")
+        text = b"# Fees\n\nA second bag costs forty euro at the airport.\n"
+        page.get_by_label("Add a file").set_input_files({"name": "fees.md", "mimeType": "text/plain", "buffer": text})
+        page.get_by_role("button", name="Add", exact=True).click()
+        expect(page.locator(".card h3")).to_have_text("fees.md")
+        page.get_by_label("Find a passage").fill("What does a second bag cost at the airport?")
+        page.keyboard.press("Enter")
+        expect(page.locator(".card").filter(has_text="forty euro")).to_be_visible()
+        page.get_by_role("button", name="Remove…").click()
+        page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+        expect(page.locator(".empty-title")).to_have_text("No documents yet")
+
+
+@needs_chromium
+def test_forgetting_is_previewed_asked_for_and_done(tab: Any) -> None:
+    with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
+        fill(memory)
+        before = len(memory.session("trip", user="ada").history())
+        page = found.open("forget")
+        page.get_by_role("button", name="Preview").click()
+        expect(page.locator(".figure").first).to_have_text(f"{before}messages")
+        shot(page, "forget")
+        page.get_by_role("button", name="Forget for good…").click()
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        assert len(memory.session("trip", user="ada").history()) == before
+        page.get_by_role("button", name="Forget for good…").click()
+        page.get_by_role("dialog").get_by_role("button", name="Forget").click()
+        expect(page.get_by_role("heading", name="Forgotten")).to_be_visible()
+        assert memory.session("trip", user="ada").history() == ()
+        assert memory.session("mon", user="ada").history() != ()
+
+
+@needs_chromium
+def test_one_message_is_forgotten_from_the_time_line(tab: Any) -> None:
+    with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
+        memory.session("trip", user="ada").add_many(
+            [Message("user", "one"), Message("user", "two"), Message("user", "three")]
+        )
+        page = found.open("timeline")
+        page.get_by_role("button", name=re.compile("two")).click()
+        page.get_by_role("button", name="Forget this message…").click()
+        page.get_by_role("button", name="Preview").click()
+        page.get_by_role("button", name="Forget for good…").click()
+        page.get_by_role("dialog").get_by_role("button", name="Forget").click()
+        expect(page.locator("#status")).to_have_text("1 message forgotten.")
+        assert [m.text for m in memory.session("trip", user="ada").history()] == ["one", "three"]
+        found.open("timeline")
+        expect(page.locator("[data-seq='2']")).to_contain_text("erased")
+
+
+@needs_chromium
+def test_a_million_messages_scroll_with_few_rows(tab: Any) -> None:
+    """The service is asked for pages only, so the page itself can be shown a session of any length."""
+    last = 1_000_000
+
+    def answer(route: Any) -> None:
+        query = dict(pair.split("=") for pair in route.request.url.partition("?")[2].split("&"))
+        first = int(query["after"]) + 1 if "after" in query else last
+        until = min(last, first + int(query["limit"]) - 1)
+        items = [
+            {"seq": n, "tokens": 4, "message": {"role": "user", "id": f"m{n}", "content": f"message {n}"}}
+            for n in range(first, until + 1)
+        ]
+        route.fulfill(json={"items": items, "earlier": first > 1, "later": until < last})
+
+    with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
+        found.page.route("**/messages?*", answer)
+        page = found.open("timeline")
+        expect(page.locator(f"[data-seq='{last}']")).to_contain_text(f"message {last}")
+        box = page.locator(".scroll")
+        box.evaluate("e => { e.scrollTop = 0 }")
+        expect(page.locator("[data-seq='1']")).to_contain_text("message 1")
+        for seq in (500_000, 123_457, 999_999):
+            page.get_by_label("Go to message").fill(str(seq))
+            page.keyboard.press("Enter")
+            expect(page.locator(".row.marked")).to_contain_text(f"message {seq}")
+        page.get_by_label("Go to message").fill("700000")
+        page.keyboard.press("Enter")
+        expect(page.locator("[data-seq='700000']")).to_be_visible()
+        box.focus()
+        top = int(page.locator(".row").first.get_attribute("data-seq"))
+        page.keyboard.press("PageDown")
+        page.wait_for_function(f"() => Number(document.querySelector('.row').dataset.seq) > {top}")
+        page.wait_for_function(
+            "() => new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(true))))"
+        )
+        assert int(page.locator(".row").first.get_attribute("data-seq")) - top <= page.locator(".row").count()
+        assert page.locator(".row").count() < 40
+
+
+@needs_chromium
+def test_hostile_strings_are_shown_and_never_obeyed(tab: Any) -> None:
+    assert len(HOSTILE) >= 150
+    strings = [*HOSTILE, *ODD]
+    with Memory.open(":memory:", embedder=None) as memory, running(memory) as service:
+        chat = memory.session("trip", user="ada")
+        chat.add_many([Message("user", text) for text in strings])
+        for n, text in enumerate(HOSTILE):
+            chat.remember(f"{n:03} {text}"[:200], text)
+        for text in HOSTILE[:30]:
+            chat.documents.add(f"{text} and words to read", name=text[:200])
+            memory.session(text[:200], user="ada").add("user", text)
+        memory.drain()
+        with tab(service.url, viewport={"width": 1280, "height": 64 * len(strings) + 600}) as found:
+            page = found.open("timeline")
+            expect(page.locator(".row-text")).to_have_count(len(strings))
+            assert page.locator(".row-text").evaluate_all("all => all.map(e => e.textContent)") == [
+                s[:400] for s in strings
+            ]
+            options = page.locator("#session option").evaluate_all("all => all.map(e => e.textContent)")
+            assert all(any(option.startswith(text[:200]) for option in options) for text in HOSTILE[:30])
+            found.open("facts")
+            shown = page.locator(".card .value").evaluate_all("all => all.map(e => e.textContent)")
+            assert set(HOSTILE) <= set(shown)
+            found.open("documents")
+            names = page.locator(".card h3").evaluate_all("all => all.map(e => e.textContent)")
+            assert sorted(names) == sorted({text[:200] for text in HOSTILE[:30]})
+            found.open("search")
+            page.get_by_label("Question").fill("script alert")
+            page.keyboard.press("Enter")
+            expect(page.locator(".card").first).to_be_visible()
+            for view in ("replay", "patterns", "jobs", "forget"):
+                found.open(view)
+            found.open("chat")
+            for text in HOSTILE[:6]:
+                page.get_by_label("Message").fill(text)
+                page.keyboard.press("Enter")
+                expect(page.locator(".bubble.user p").last).to_have_text(text)
+                expect(page.get_by_role("button", name="Send")).to_be_enabled()
+            assert page.locator(".log img, .log script, .log iframe, .side img, .side iframe").count() == 0
+
+
+@needs_chromium
+def test_the_views_are_reached_by_keys(sample: Running, tab: Any) -> None:
+    with tab(sample.url) as found:
+        page = found.open("chat")
+        page.get_by_role("tab", name="Chat").focus()
+        for view in (*list(VIEWS)[1:], "chat"):
+            page.keyboard.press("ArrowRight")
+            expect(page.locator(f"main[data-ready={view}]")).to_be_attached()
+            assert page.evaluate("document.activeElement.dataset.view") == view
+        page.keyboard.press("End")
+        expect(page.locator("main[data-ready=forget]")).to_be_attached()
+        assert page.locator("[role=tab][tabindex='0']").count() == 1
+
+
+@needs_chromium
+def test_a_key_is_asked_for_once_and_kept_for_the_tab(tab: Any) -> None:
+    with Memory.open(":memory:", embedder=None) as memory:
+        _, secret = add_key(memory.store, may=["admin"])
+        memory.session("trip", user="ada").add("user", "Hello there")
+        with running(memory) as service, tab(service.url, expected="401") as found:
+            page = found.page
+            page.goto(f"{service.url}/#/chat/ada/trip/")
+            page.get_by_label("Key").fill(secret)
+            page.keyboard.press("Enter")
+            expect(page.locator(".bubble")).to_contain_text("Hello there")
+            page.reload()
+            expect(page.locator(".bubble")).to_contain_text("Hello there")
+            assert page.evaluate("Object.keys(localStorage).length") == 0
+
+
+@needs_chromium
+def test_a_narrow_screen_has_one_column_and_nothing_sticks_out(sample: Running, tab: Any) -> None:
+    with tab(sample.url, viewport={"width": 360, "height": 740}) as found:
+        for view in VIEWS:
+            page = found.open(view)
+            assert page.evaluate("document.documentElement.scrollWidth") <= 360, view
+        page = found.open("chat")
+        expect(page.locator(".budget")).to_be_visible()
+        talk, side = page.locator(".talk").bounding_box(), page.locator(".side").bounding_box()
+        assert talk["x"] == side["x"] and side["y"] >= talk["y"] + talk["height"]
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    folder = Path(platformdirs.user_cache_dir("recollect-tests"), AXE)
+    script = folder / "node_modules" / "axe-core" / "axe.min.js"
+    if not script.exists():
+        npm = shutil.which("npm") or pytest.skip("no npm to fetch axe-core with")
+        folder.mkdir(parents=True, exist_ok=True)
+        command = [npm, "install", "--no-save", "--ignore-scripts", "--prefix", str(folder), AXE]
+        if subprocess.run(command, capture_output=True, timeout=300, check=False).returncode:
+            pytest.skip("axe-core can't be fetched here")
+    return script.read_text("utf-8")
+
+
+@needs_chromium
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_serious_keeps_anyone_from_using_it(scheme: str, axe: str, sample: Running, tab: Any) -> None:
+    with tab(sample.url, color_scheme=scheme) as found:
+        for view in VIEWS:
+            page = found.open(view)
+            page.wait_for_load_state("networkidle")
+            for closed in page.locator("details:not([open]) > summary").all():
+                closed.click()
+            page.evaluate(axe)
+            result = page.evaluate("axe.run()")
+            serious = [item for item in result["violations"] if item["impact"] in ("serious", "critical")]
+            told = [(item["id"], node["target"], node["failureSummary"]) for item in serious for node in item["nodes"]]
+            assert told == [], view
