@@ -27,10 +27,6 @@ def _text(what: str, **fields: Any) -> None:
             raise InvalidTranscript(f"the {name} of {what} must be text, got a {type(value).__name__}")
 
 
-def _known(what: str, **fields: Any) -> None:
-    _text(what, **{name: value for name, value in fields.items() if value is not None})
-
-
 @dataclass(frozen=True, slots=True)
 class Text:
     """Words."""
@@ -53,12 +49,6 @@ class Image:
     width: int | None = None
     height: int | None = None
     extra: FrozenDict = EMPTY
-
-    def __post_init__(self) -> None:
-        _known("an image", url=self.url, data=self.data, media_type=self.media_type, detail=self.detail)
-        for name, pixels in (("width", self.width), ("height", self.height)):
-            if not (pixels is None or (isinstance(pixels, int) and not isinstance(pixels, bool))):
-                raise InvalidTranscript(f"the {name} of an image must be a whole number, got {pixels!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +83,6 @@ class ToolResult:
 
     def __post_init__(self) -> None:
         _text("a tool result", call_id=self.call_id)
-        _known("a tool result", name=self.name)
         if isinstance(self.content, str):
             return
         if not isinstance(self.content, (list, tuple)) or not all(
@@ -119,10 +108,6 @@ class Thinking:
     redacted: str | None = None
     extra: FrozenDict = EMPTY
 
-    def __post_init__(self) -> None:
-        _text("thinking", text=self.text)
-        _known("thinking", signature=self.signature, redacted=self.redacted)
-
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
@@ -132,7 +117,6 @@ class Opaque:
     data: FrozenDict
 
     def __post_init__(self) -> None:
-        _text("an opaque part", shape=self.shape)
         object.__setattr__(self, "data", freeze_dict(self.data, "data"))
 
 
@@ -170,8 +154,6 @@ class Message:
     def __post_init__(self) -> None:
         if self.role not in ROLES:
             raise InvalidTranscript(f"role {self.role!r} is not one of {', '.join(ROLES)}; {READ_WITH_PARSE}")
-        if not (self.name is None or type(self.name) is str):
-            raise InvalidTranscript(f"the name of a message must be text, got a {type(self.name).__name__}")
         if type(self.content) is not str:
             object.__setattr__(self, "content", _parts(self.role, self.content))
         if type(self.metadata) is not FrozenDict:

@@ -18,7 +18,7 @@ from recollect import llm, settings
 from recollect.errors import ConfigError, RecollectError
 from recollect.llm import ChatModel
 from recollect.memory import Memory
-from recollect.server import chat, learned, logs, metrics, openai, page, problems, rest, shapes, upkeep
+from recollect.server import chat, given, learned, logs, metrics, openai, page, problems, rest, shown, upkeep
 from recollect.server.auth import Ring, list_keys, loopback
 from recollect.server.limits import Bodies, Rate, Streams
 from recollect.server.logs import Watched
@@ -30,7 +30,7 @@ from recollect.server.upstream import Passthrough
 
 THREADS: Final = 40
 ERRORS: Final[dict[int | str, dict[str, Any]]] = {
-    status: {"model": shapes.Problem, "description": says}
+    status: {"model": shown.Problem, "description": says}
     for status, says in (("4XX", "The request can't be done as it is."), ("5XX", "The service can't do it now."))
 }
 
@@ -73,7 +73,7 @@ def _routed(**more: Any) -> FastAPI:
 def document() -> dict[str, Any]:
     """The OpenAPI document of the service; errors are problem+json in it, as they are."""
     found = _routed().openapi()
-    line = shapes.Line.model_json_schema(ref_template="#/components/schemas/{model}")
+    line = given.Line.model_json_schema(ref_template="#/components/schemas/{model}")
     found["components"]["schemas"]["Line"] = {name: part for name, part in line.items() if name != "$defs"}
     for operations in (of for path, of in found["paths"].items() if not path.startswith(openai.routes.prefix)):
         for operation in operations.values():

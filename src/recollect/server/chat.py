@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from anyio import CancelScope
@@ -19,9 +20,10 @@ from fastapi.sse import format_sse_event
 
 from recollect.errors import RecollectError
 from recollect.flow.context import CONVERSATION, Context
+from recollect.layers.answer import stream_fitting
 from recollect.llm.model import Delta, Reply
 from recollect.memory import Session
-from recollect.server import shapes
+from recollect.server import given
 from recollect.server.heard import PARTIAL
 from recollect.server.problems import log, told
 from recollect.server.replies import plain, to_json
@@ -46,7 +48,7 @@ routes = APIRouter()
 
 @routes.post("/chat", operation_id="chat", response_class=StreamingResponse, responses=EVENTS)
 async def chat(
-    service: Served, chat: WrittenSession, said: shapes.Said, idempotency_key: IdempotencyKey = None
+    service: Served, chat: WrittenSession, said: given.Said, idempotency_key: IdempotencyKey = None
 ) -> Response:
     """An answer as it is made, to a message that is kept before the model is asked."""
     service.streams.check()
@@ -128,8 +130,8 @@ class Answer:
                 await self._keep()
 
     async def _pieces(self) -> AsyncGenerator[bytes]:
-        model = self.service.model
-        deltas = from_thread(lambda: model.stream(self.context.prompt), self.service.streams.threads)
+        ask = partial(stream_fitting, self.service.model, self.context.prompt, counter=self.chat.memory.counter)
+        deltas = from_thread(ask, self.service.streams.threads)
         async with aclosing(deltas):
             async for delta in deltas:
                 yield self._took(delta)

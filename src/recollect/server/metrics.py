@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 
 from recollect.errors import RecollectError
 from recollect.memory import Memory
-from recollect.server import shapes
+from recollect.server import shown
 from recollect.server.replies import answer
 from recollect.server.service import Administers, Served
 from recollect.telemetry import COUNTERS, GAUGES, SERIES
@@ -85,13 +85,13 @@ class Counted(Collector):
             yield family
 
 
-@routes.get("/healthz", operation_id="health", response_model=shapes.Health)
+@routes.get("/healthz", operation_id="health", response_model=shown.Health)
 async def health() -> Response:
     """The process runs."""
     return answer({"status": "ok"})
 
 
-@routes.get("/readyz", operation_id="ready", response_model=shapes.Health)
+@routes.get("/readyz", operation_id="ready", response_model=shown.Health)
 async def ready(service: Served) -> Response:
     """The store answers, and the service is not stopping."""
     try:

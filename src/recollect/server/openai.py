@@ -23,7 +23,7 @@ from recollect.flow.align import align, fingerprint
 from recollect.flow.render import parse, render
 from recollect.llm.overflow import detect
 from recollect.memory import Session
-from recollect.server import shapes
+from recollect.server import given, shown
 from recollect.server.heard import Heard, answer_of
 from recollect.server.problems import Refused
 from recollect.server.service import Served, Service, Writes
@@ -39,23 +39,23 @@ LOOK_BACK: Final = 64
 SMALLER: Final = (0.7, 0.5, 0.3)
 """What a prompt is reduced to when the model says that it is too long, try by try."""
 
-ERRORS: Final[dict[int | str, dict[str, Any]]] = {status: {"model": shapes.OpenAIError} for status in ("4XX", "5XX")}
+ERRORS: Final[dict[int | str, dict[str, Any]]] = {status: {"model": shown.OpenAIError} for status in ("4XX", "5XX")}
 
 routes = APIRouter(prefix="/v1", responses=ERRORS)
 Named = Annotated[str | SkipJsonSchema[None], Header()]
 
 
-@routes.get("/models", operation_id="listModels", response_model=shapes.Models)
+@routes.get("/models", operation_id="listModels", response_model=shown.Models)
 async def list_models(service: Served, _: Writes) -> Response:
     """The models that can be asked for."""
     return _passed(await service.upstream.models())
 
 
-@routes.post("/chat/completions", operation_id="createChatCompletion", response_model=shapes.Completion)
+@routes.post("/chat/completions", operation_id="createChatCompletion", response_model=shown.Completion)
 async def create(
     service: Served,
     key: Writes,
-    asked: shapes.CompletionRequest,
+    asked: given.CompletionRequest,
     x_recollect_user: Named = None,
     x_recollect_session: Named = None,
 ) -> Response:

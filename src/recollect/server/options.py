@@ -1,4 +1,4 @@
-"""What a service is started with: arguments, else the environment (`RECOLLECT_STORE`, `RECOLLECT_MODEL`, …)."""
+"""What a service is started with: arguments, else the environment or `.env` (`RECOLLECT_STORE`, …)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from recollect.errors import ConfigError
 class Options(BaseSettings):
     """Where memory is kept, which model answers, and how much one caller may ask for."""
 
-    model_config = SettingsConfigDict(env_prefix="RECOLLECT_", extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(env_prefix="RECOLLECT_", env_file=".env", extra="ignore", frozen=True)
 
     store: str | None = Field(default=None, description="file or address of the store; without one, in the data folder")
     index: str | None = Field(
@@ -33,7 +33,7 @@ class Options(BaseSettings):
 
     @classmethod
     def read(cls, **arguments: Any) -> Options:
-        """The options in force: arguments that are not None, then the environment; ConfigError names a bad one."""
+        """The options in force: arguments that are not None, the environment, `.env`; ConfigError names a bad one."""
         try:
             return cls(**{name: value for name, value in arguments.items() if value is not None})
         except ValidationError as error:

@@ -38,6 +38,7 @@ KNOWN: Final[dict[type[Exception], Known]] = {
     errors.StoreError: Known(500, "run `recollect doctor` on the server"),
     errors.RateLimited: Known(429, "wait as long as Retry-After says, then try again"),
     errors.ModelUnavailable: Known(503, "your message is kept: ask again in a moment"),
+    errors.ContextOverflow: Known(413, "your message is kept: lower the budget, or use a model with a larger context"),
     errors.BadReply: Known(502, "your message is kept: ask again, or look at the model's own log"),
     errors.ModelError: Known(502, "your message is kept: look at the model's own words in the detail"),
     errors.RecollectError: Known(500, "look at the server's log"),

@@ -12,7 +12,8 @@ from pydantic.json_schema import SkipJsonSchema
 
 from recollect.errors import NotFound
 from recollect.memory import Session
-from recollect.server import shapes
+from recollect.server import given, shown
+from recollect.server.given import Id
 from recollect.server.replies import answer, plain, tagged
 from recollect.server.service import (
     ErasedScope,
@@ -23,7 +24,6 @@ from recollect.server.service import (
     Service,
     WrittenSession,
 )
-from recollect.server.shapes import Id
 from recollect.store import Entry, Erased, Filter
 from recollect.types import Message, Recalled, Scope
 
@@ -34,7 +34,7 @@ Limit = Annotated[int, Query(ge=1, le=1_000)]
 Number = Annotated[Annotated[int, Field(ge=1, le=2**53 - 1)] | SkipJsonSchema[None], Query()]
 
 
-@routes.get("/sessions", operation_id="listSessions", response_model=shapes.Sessions)
+@routes.get("/sessions", operation_id="listSessions", response_model=shown.Sessions)
 async def list_sessions(
     request: Request,
     service: Served,
@@ -49,7 +49,7 @@ async def list_sessions(
     return tagged(request, {"items": items, "next": found[-1].position if len(found) == limit else None})
 
 
-@routes.get("/session", operation_id="getSession", response_model=shapes.ShownSession)
+@routes.get("/session", operation_id="getSession", response_model=shown.ShownSession)
 async def get_session(request: Request, service: Served, chat: ReadSession) -> Response:
     """One session at a glance."""
     found = await service.run(service.memory.store.log.sessions, chat.scope, limit=1)
@@ -70,14 +70,14 @@ def _session(session: Any) -> dict[str, Any]:
     }
 
 
-@routes.get("/messages", operation_id="listMessages", response_model=shapes.Messages)
+@routes.get("/messages", operation_id="listMessages", response_model=shown.Messages)
 async def list_messages(
     request: Request,
     service: Served,
     chat: ReadSession,
     limit: Limit = 50,
     before: Number = None,
-    after: Annotated[shapes.Count | SkipJsonSchema[None], Query()] = None,
+    after: Annotated[given.Count | SkipJsonSchema[None], Query()] = None,
 ) -> Response:
     """The last messages of a session; those `before` a number, or those `after` one."""
     return tagged(request, await service.run(_page, chat, limit, before, after))
@@ -100,7 +100,7 @@ def _entry(entry: Entry) -> dict[str, Any]:
     return {"seq": entry.seq, "tokens": entry.tokens, "message": entry.message.to_dict()}
 
 
-@routes.get("/message", operation_id="getMessage", response_model=shapes.ShownEntry)
+@routes.get("/message", operation_id="getMessage", response_model=shown.ShownEntry)
 async def get_message(request: Request, service: Served, chat: ReadSession, id: Annotated[Id, Query()]) -> Response:
     """One message with its number."""
     found = await service.run(service.memory.store.log.get, chat.scope, [id])
@@ -109,11 +109,11 @@ async def get_message(request: Request, service: Served, chat: ReadSession, id: 
     return tagged(request, _entry(found[0]))
 
 
-@routes.post("/messages", operation_id="addMessages", response_model=shapes.Added, status_code=201)
+@routes.post("/messages", operation_id="addMessages", response_model=shown.Added, status_code=201)
 async def add_messages(
     service: Served,
     chat: WrittenSession,
-    batch: shapes.Batch,
+    batch: given.Batch,
     idempotency_key: Annotated[
         Annotated[str, Field(min_length=1, max_length=255)] | SkipJsonSchema[None], Header()
     ] = None,
@@ -129,14 +129,14 @@ def derived_id(key: str | None, index: int) -> str:
     return hashlib.sha256(f"{key}\n{index}".encode()).hexdigest()[:32] if key else ""
 
 
-def message_of(given: shapes.FromPerson | shapes.FromModel | shapes.FromTool, id: str) -> Message:
+def message_of(given: given.FromPerson | given.FromModel | given.FromTool, id: str) -> Message:
     """The message a caller sent."""
     fields = given.model_dump(exclude_unset=True)
     return Message.from_dict({**fields, "id": fields.get("id") or id})
 
 
-@routes.post("/recall", operation_id="recall", response_model=shapes.Hits)
-async def recall(service: Served, chat: ReadSession, asked: shapes.RecallQuestion) -> Response:
+@routes.post("/recall", operation_id="recall", response_model=shown.Hits)
+async def recall(service: Served, chat: ReadSession, asked: given.RecallQuestion) -> Response:
     """The turns that answer a question, best first, within a budget of tokens."""
     return _hits(
         await service.run(
@@ -152,8 +152,8 @@ async def recall(service: Served, chat: ReadSession, asked: shapes.RecallQuestio
     )
 
 
-@routes.post("/search", operation_id="search", response_model=shapes.Hits)
-async def search(service: Served, chat: ReadSession, asked: shapes.SearchQuestion) -> Response:
+@routes.post("/search", operation_id="search", response_model=shown.Hits)
+async def search(service: Served, chat: ReadSession, asked: given.SearchQuestion) -> Response:
     """The best turns, one a hit, best first."""
     return _hits(
         await service.run(
@@ -168,7 +168,7 @@ async def search(service: Served, chat: ReadSession, asked: shapes.SearchQuestio
     )
 
 
-def _filter(where: shapes.Where) -> Filter:
+def _filter(where: given.Where) -> Filter:
     return Filter(**where.model_dump())
 
 
@@ -176,14 +176,14 @@ def _hits(found: Recalled) -> Response:
     return answer({"items": plain(list(found)), "relevance": found.relevance})
 
 
-@routes.post("/forget/preview", operation_id="previewForget", response_model=shapes.ShownErased)
-async def preview_forget(service: Served, scope: ErasedScope, what: shapes.Forget) -> Response:
+@routes.post("/forget/preview", operation_id="previewForget", response_model=shown.ShownErased)
+async def preview_forget(service: Served, scope: ErasedScope, what: given.Forget) -> Response:
     """How much `forget` would erase; nothing is touched."""
     return answer(plain(await service.run(_would_erase, service, scope, what.ids)))
 
 
-@routes.post("/forget", operation_id="forget", response_model=shapes.ShownErased)
-async def forget(service: Served, scope: ErasedScope, what: shapes.Forget) -> Response:
+@routes.post("/forget", operation_id="forget", response_model=shown.ShownErased)
+async def forget(service: Served, scope: ErasedScope, what: given.Forget) -> Response:
     """Erase messages, a session, or all of a user for good: text, index and all that was learned from them."""
     return answer(plain(await service.run(_erase, service, scope, what.ids)))
 

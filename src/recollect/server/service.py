@@ -15,10 +15,10 @@ from pydantic.json_schema import SkipJsonSchema
 from recollect.llm import ChatModel
 from recollect.memory import Memory, Session
 from recollect.server.auth import ANYONE, Key, Ring, from_here, loopback
+from recollect.server.given import Id
 from recollect.server.limits import Rate, Streams
 from recollect.server.options import Options
 from recollect.server.problems import Refused
-from recollect.server.shapes import Id
 from recollect.server.upstream import Upstream
 from recollect.types import Scope
 

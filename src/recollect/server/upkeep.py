@@ -14,7 +14,7 @@ from pydantic.json_schema import SkipJsonSchema
 from recollect import retention
 from recollect.errors import InvalidTranscript
 from recollect.memory import Memory
-from recollect.server import shapes
+from recollect.server import given, shown
 from recollect.server.problems import Refused
 from recollect.server.replies import answer, plain
 from recollect.server.service import Administers, ErasedScope, Reads, ReadScope, Served, Writes
@@ -40,7 +40,7 @@ async def export(service: Served, scope: ReadScope) -> Response:
     return StreamingResponse(export_lines(service.memory, scope), media_type=LINES)
 
 
-@routes.post("/import", operation_id="import", response_model=shapes.Taken, openapi_extra=BODY)
+@routes.post("/import", operation_id="import", response_model=shown.Taken, openapi_extra=BODY)
 async def take(request: Request, service: Served, key: Writes) -> Response:
     """Take in what `export` gave, ids and times kept. Taking it in again changes nothing."""
     if request.headers.get("content-type", LINES).partition(";")[0].strip() != LINES:
@@ -62,7 +62,7 @@ def _take(memory: Memory, page: list[bytes], tenant: str, first: int) -> int:
 def _check(line: bytes, where: str) -> None:
     """A line is as the OpenAPI document says."""
     try:
-        shapes.Line.model_validate(json.loads(line))
+        given.Line.model_validate(json.loads(line))
     except (ValueError, RecursionError) as error:
         why = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
         raise InvalidTranscript(f"{why}; correct it and import all again: what is in stays once", where) from error
@@ -83,16 +83,16 @@ async def _pages(request: Request, longest: int) -> AsyncIterator[list[bytes]]:
         yield [*page, rest]
 
 
-@routes.post("/retention/preview", operation_id="previewRetention", response_model=shapes.RetentionPlan)
-async def preview_retention(service: Served, scope: ErasedScope, given: shapes.Policies) -> Response:
+@routes.post("/retention/preview", operation_id="previewRetention", response_model=shown.RetentionPlan)
+async def preview_retention(service: Served, scope: ErasedScope, given: given.Policies) -> Response:
     """What these policies would let go now; nothing is touched. The digest names exactly that."""
     policies = [retention.Policy(**policy.model_dump()) for policy in given.policies]
     plan = await service.run(retention.preview, service.memory.store, scope, policies, service.memory.clock())
     return answer(plain({"now": plan.now, "digest": plan.digest, "going": plan.going}))
 
 
-@routes.post("/retention", operation_id="applyRetention", response_model=shapes.ShownErased)
-async def apply_retention(service: Served, scope: ErasedScope, given: shapes.PlannedPolicies) -> Response:
+@routes.post("/retention", operation_id="applyRetention", response_model=shown.ShownErased)
+async def apply_retention(service: Served, scope: ErasedScope, given: given.PlannedPolicies) -> Response:
     """Erase exactly what was previewed; refused where that is no longer the same."""
     policies = tuple(retention.Policy(**policy.model_dump()) for policy in given.policies)
     plan = retention.Plan(scope, policies, given.now, (), given.digest)
@@ -107,7 +107,7 @@ async def stats(service: Served, _: Administers) -> Response:
     return answer(await service.run(service.memory.stats))
 
 
-@routes.get("/jobs", operation_id="listJobs", response_model=shapes.Jobs)
+@routes.get("/jobs", operation_id="listJobs", response_model=shown.Jobs)
 async def list_jobs(
     service: Served,
     key: Reads,
@@ -119,7 +119,7 @@ async def list_jobs(
     return answer({"items": plain(found)})
 
 
-@routes.post("/jobs/revive", operation_id="reviveJobs", response_model=shapes.Revived)
+@routes.post("/jobs/revive", operation_id="reviveJobs", response_model=shown.Revived)
 async def revive_jobs(service: Served, key: Administers) -> Response:
     """Let work that was given up be tried anew."""
     revived = await service.run(service.memory.store.jobs.revive, Scope(key.tenant))

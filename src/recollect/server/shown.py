@@ -1,0 +1,266 @@
+"""The bodies of replies, as the OpenAPI document shows them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Json: TypeAlias = dict[str, Any]
+
+
+class Shown(BaseModel):
+    """Something the service sends; fields may be added to it."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class ShownMessage(Shown):
+    """A message as it is kept."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    id: str
+    at: datetime
+    received: datetime
+    content: str | list[Json] = ""
+    name: str | None = None
+    metadata: Json = {}
+
+
+class ShownEntry(Shown):
+    """A message with its number in the session (from 1) and its tokens."""
+
+    seq: int
+    tokens: int
+    message: ShownMessage
+
+
+class Messages(Shown):
+    """A page of messages in order. `earlier` and `later` say whether there are more on either side."""
+
+    items: list[ShownEntry]
+    earlier: bool
+    later: bool
+
+
+class Added(Shown):
+    """The messages as kept, in the order sent."""
+
+    items: list[ShownMessage]
+
+
+class ShownSession(Shown):
+    """One session at a glance."""
+
+    user: str
+    session: str
+    messages: int
+    tokens: int
+    first: datetime | None
+    last: datetime | None
+
+
+class Sessions(Shown):
+    """A page of sessions, the one written to last first; `next` is the `before` of the next page."""
+
+    items: list[ShownSession]
+    next: int | None
+
+
+class ShownHit(Shown):
+    """Turns of one session under their date, and how well they match."""
+
+    message_ids: list[str]
+    text: str
+    score: float
+    at: datetime
+    session: str
+
+
+class Hits(Shown):
+    """What was found, best first; `relevance`, from 0 to 1, tells how near the best is."""
+
+    items: list[ShownHit]
+    relevance: float
+
+
+class ShownErased(Shown):
+    """How much is gone, or would be."""
+
+    messages: int
+    records: int
+    items: int
+    jobs: int
+
+
+class Problem(Shown):
+    """What went wrong, of which class, and what to do next (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    class_: str = Field(alias="class")
+    detail: str
+    next: str
+
+
+class Health(Shown):
+    """Whether it runs."""
+
+    status: str
+
+
+class ShownReceipt(Shown):
+    """Where the tokens went: each candidate with its tokens, those shown, its score and the rule that decided."""
+
+    tokens: int
+    overhead: int
+    budget: int
+    sections: dict[str, int]
+    lines: list[Json]
+
+
+class ShownContext(Shown):
+    """A prompt within its budget in OpenAI's shape (and in `request` in the shape asked for), with its receipt."""
+
+    messages: list[Json]
+    receipt: ShownReceipt
+    settings: str
+    request: Json | None = None
+
+
+class ShownFact(Shown):
+    """Something known of the user, since when, and the messages that say it."""
+
+    type: Literal["user_profile", "interest", "preference", "action_item", "sentiment"]
+    key: str
+    value: str
+    confidence: float
+    at: datetime
+    updated_at: datetime
+    session: str
+    sources: list[str]
+    valid_from: datetime | None
+    valid_to: datetime | None
+
+
+class Facts(Shown):
+    """Facts."""
+
+    items: list[ShownFact]
+
+
+class Remembered(Shown):
+    """The fact as known from now on; null where it was ended."""
+
+    item: ShownFact | None
+
+
+class ShownDocument(Shown):
+    """A document that can be quoted."""
+
+    name: str
+    chunks: int
+    tokens: int
+    at: datetime | None
+    metadata: Json
+
+
+class Documents(Shown):
+    """Documents by name."""
+
+    items: list[ShownDocument]
+
+
+class Passage(Shown):
+    """A part of a document, the headings above it, and how near it is to the question."""
+
+    document: str
+    headings: list[str]
+    text: str
+    score: float
+    id: str
+
+
+class Passages(Shown):
+    """Passages, best first."""
+
+    items: list[Passage]
+
+
+class ShownExcerpt(Shown):
+    """What a tool found, and where."""
+
+    text: str
+    source: str
+    at: datetime | None
+
+
+class Text(Shown):
+    """Words."""
+
+    text: str
+
+
+class ShownJob(Shown):
+    """Work that waits, runs or was given up."""
+
+    id: str
+    kind: str
+    state: Literal["waiting", "running", "dead"]
+    attempts: int
+    error: str | None
+
+
+class Jobs(Shown):
+    """Jobs, oldest first."""
+
+    items: list[ShownJob]
+
+
+class Taken(Shown):
+    """How many messages were taken in."""
+
+    messages: int
+
+
+class Revived(Shown):
+    """How many jobs wait again."""
+
+    revived: int
+
+
+class Completion(Shown):
+    """An answer as OpenAI's clients read it."""
+
+    choices: list[Json]
+
+
+class OpenAIError(Shown):
+    """What went wrong, as OpenAI's clients read it."""
+
+    error: Json
+
+
+class Models(Shown):
+    """The models there are."""
+
+    data: list[Json]
+
+
+class ShownGoing(Shown):
+    """What of a layer would go: how much, the time of the oldest, some of the ids."""
+
+    layer: str
+    count: int
+    oldest: datetime | None
+    sample: list[str]
+
+
+class RetentionPlan(Shown):
+    """What would go, as of when, and the name of exactly that."""
+
+    now: datetime
+    digest: str
+    going: list[ShownGoing]
