@@ -99,6 +99,14 @@ def test_comments_say_what_was_injected_when_asked_for(service: Running) -> None
     assert shown[0]["tokens"] <= shown[0]["budget"]
 
 
+def test_the_prompt_as_it_is_sent_comes_first_when_asked_for(service: Running) -> None:
+    assert all(name != "context" for name, _ in events(say(service, "Hello?")))
+    name, sent = events(say(service, "Where does my sister live?", context=True))[0]
+    assert name == "context"
+    assert "Where does my sister live?" in sent["messages"][-1]["content"]
+    assert sent["receipt"]["tokens"] <= sent["receipt"]["budget"]
+
+
 def test_the_message_is_kept_before_the_model_is_asked() -> None:
     model = Scripted("never", wait=True)
     with (

@@ -48,15 +48,32 @@ const tokensOf = (context, count) => {
 
 const plain = (message) => (message.content == null ? "" : words(message.content));
 
-const budget = (receipt, cached) => {
+const shade = (cached, whole) => {
+  const part = h("i", { class: "cached-part" });
+  part.style.width = `${(100 * cached) / whole}%`;
+  return part;
+};
+
+// The sections in the order of the prompt: memory stands in front of the question, or of the whole conversation.
+const ordered = ({ receipt, messages }) => {
   const sections = Object.entries(receipt.sections).filter(([, tokens]) => tokens > 0);
+  const asked = messages.findLast((message) => message.role === "user");
+  const late = asked && plain(asked).startsWith("<memory>") && asked !== messages.find(({ role }) => role === "user");
+  const order = late ? ["system", "working", "", "question", "overhead", "free"] : ["system", "", "working", "question", "overhead", "free"];
+  const rank = ([section]) => (order.includes(section) ? order.indexOf(section) : order.indexOf(""));
+  return sections.sort((one, other) => rank(one) - rank(other));
+};
+
+const budget = (context, cached) => {
+  const { receipt } = context;
+  const sections = ordered(context);
   const told = sections.map(([section, tokens]) => `${name(section)} ${number(tokens)}`).join(", ");
   const bar = h("div", { class: "budget", role: "img", "aria-label": `Budget of ${number(receipt.budget)} tokens: ${told}` },
     sections.map(([section, tokens]) => {
       const piece = h("span", { class: `s-${section}`, title: `${name(section)}: ${plural(tokens, "token")}` });
       piece.style.flexGrow = tokens;
       return piece;
-    }));
+    }), cached > 0 && shade(cached, receipt.budget));
   const legend = h("ul", { class: "legend", "aria-label": "Tokens by section" }, sections.map(([section, tokens]) =>
     h("li", {}, h("span", { class: `dot s-${section}`, "aria-hidden": "true" }), name(section), " ",
       h("b", {}, number(tokens)))));
@@ -109,7 +126,7 @@ export const panel = (context, before, where, go) => {
   const said = lines.filter((found) => found.kept && SAID.includes(found.section));
   const list = (found) => h("ul", { class: "lines" }, found.map((item) => line(item, where, go)));
   return h("section", { class: "context", "aria-label": "Context as it was sent" },
-    h("h2", {}, "Context as it was sent"), budget(context.receipt, change?.tokens),
+    h("h2", {}, "Context as it was sent"), budget(context, change?.tokens),
     fold(`From memory: ${inside.length} in`, true,
       inside.length ? list(inside) : h("p", { class: "hint" }, "Nothing from memory was needed or found.")),
     outside.length > 0 && fold(`Left out: ${outside.length}`, false, list(outside)),

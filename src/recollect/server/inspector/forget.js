@@ -10,7 +10,7 @@ const KINDS = { messages: "messages", records: "things learned", items: "index e
 const figures = (erased) => h("div", { class: "figures" }, Object.entries(KINDS).map(([name, label]) =>
   h("div", { class: "figure" }, h("b", {}, number(erased[name])), h("span", {}, label))));
 
-export const view = async ({ where, at, go, signal, sessions }) => {
+export const view = async ({ where, at, signal, sessions }) => {
   const entry = at && (await get("/message", { ...where, id: at }, signal).catch(() => null));
   const choices = [
     entry && ["message", `This message: “${words(entry.message.content).slice(0, 120)}”`, where, { ids: [at] }],
@@ -31,7 +31,6 @@ export const view = async ({ where, at, go, signal, sessions }) => {
       show(place, h("h2", {}, "Forgotten"), figures(erased));
       status(`${plural(erased.messages, "message")} forgotten.`);
       await sessions();
-      if (at) go({ at: null });
     } catch (error) {
       show(place, failed(error));
     }
