@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.flow.when import Period
+from recollect.largest import largest
 
 Numbers: TypeAlias = NDArray[np.float64]
 Places: TypeAlias = NDArray[np.int64]
@@ -206,11 +207,7 @@ def session_best(scores: Numbers, session: Places) -> Numbers:
 
 def best_first(scores: Numbers, count: int) -> Places:
     """The places of the best so many by score; of equal ones the earlier first."""
-    groups = 8 * count
-    if len(scores) < 2 * groups:
-        return np.argsort(-scores, kind="stable")[:count]
-    best_of_each = scores[: len(scores) // groups * groups].reshape(-1, groups).max(axis=0)
-    places = np.flatnonzero(scores >= np.partition(best_of_each, groups - count)[groups - count])
+    places = largest(scores, count)
     return places[np.argsort(-scores[places], kind="stable")[:count]]
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from recollect.errors import ConfigError
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from recollect.store.protocols import Positions, Vector
 
 
+_MOST: Final = 65_536
+
+
 def checked(vector: Any) -> Vector:
     """The vector as a float32 or int8 row; refused when it has no direction or is no row of numbers."""
     import numpy as np
@@ -21,7 +25,7 @@ def checked(vector: Any) -> Vector:
     row = np.asarray(vector)
     if row.dtype != np.int8:
         row = row.astype(np.float32)
-    if row.ndim != 1 or not 1 <= row.size <= 65_536:
+    if row.ndim != 1 or not 1 <= row.size <= _MOST:
         raise ConfigError(f"a vector must be one row of 1 to 65,536 numbers, got the shape {row.shape}")
     if not np.isfinite(row).all() or not row.any():
         raise ConfigError("a vector must hold finite numbers that are not all zero")
@@ -36,6 +40,15 @@ def unit(rows: Vector) -> NDArray[np.float32]:
     lengths = np.sqrt(np.square(wide).sum(axis=-1, keepdims=True))
     directions: NDArray[np.float32] = (wide / np.maximum(lengths, np.float32(1e-30))).astype(np.float32, copy=False)
     return directions
+
+
+def direction(vector: Any) -> NDArray[np.float32]:
+    """The direction of one vector, checked."""
+    import numpy as np
+
+    row = np.asarray(vector, np.float32)
+    length = math.sqrt(row.dot(row)) if row.ndim == 1 and row.size <= _MOST else 0.0
+    return row / np.float32(length) if 0 < length < math.inf else unit(checked(vector))
 
 
 def positions(found: Iterable[tuple[int, float]]) -> Positions:

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from recollect.largest import largest
 from recollect.store import codec
 from recollect.store.sqlite import scopes
 from recollect.store.sqlite.cache import Asked, VectorCache
@@ -14,7 +15,7 @@ from recollect.store.sqlite.items import bare_items_at, encode_item, items_at, n
 from recollect.store.sqlite.keywords import best_by_words, catch_up, is_late, late_by_words
 from recollect.store.sqlite.vectors import embedded, find_model, find_thing, find_vectors, make_model, put_vector
 from recollect.store.values import ANY, MESSAGE, Filter, Item, Match
-from recollect.store.vectors import checked, positions, unit
+from recollect.store.vectors import checked, direction, positions
 from recollect.store.words import query_words
 from recollect.types import Scope, check_id
 
@@ -93,18 +94,19 @@ class SqliteIndex:
     def nearest(self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
         """See `Index.nearest`."""
         codec.check_count("k", k, 1)
-        asked = unit(checked(vector))
+        asked = direction(vector)
         with self._database.reading() as db:
-            return _matches(db, _ordered(*self._nearest(db, scope, asked, model, k, where)))
+            return _matches(db, _ordered(*self._near(db, scope, asked, model, k, where), k))
 
     def nearest_positions(
         self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY
     ) -> Positions:
         """See `Index.nearest_positions`."""
         codec.check_count("k", k, 1)
-        asked = unit(checked(vector))
+        asked = direction(vector)
         with self._database.reading() as db:
-            return self._nearest(db, scope, asked, model, k, where)
+            places, cosines = self._near(db, scope, asked, model, k, where)
+        return (places, cosines) if len(places) <= k else positions(_ordered(places, cosines, k))
 
     def get(self, scope: Scope, kind: str, ids: Sequence[str]) -> list[Item]:
         """See `Index.get`."""
@@ -160,9 +162,10 @@ class SqliteIndex:
         """See `Index.drop`."""
         return self._database.write(lambda change: _drop(change, scope, model))
 
-    def _nearest(
+    def _near(
         self, db: apsw.Connection, scope: Scope, asked: NDArray[np.float32], model: str, k: int, where: Filter
     ) -> Positions:
+        """The k nearest, and a few more, in any order."""
         known = find_vectors(db, scope, model, len(asked))
         if known is None:
             return positions([])
@@ -175,7 +178,8 @@ class SqliteIndex:
         cosines, places = _joined(scored)
         if where.metadata:
             return positions(itertools.islice(_passing(db, _ordered(places, cosines), where), k))
-        return _best(cosines, places, k)
+        best = largest(cosines, k)
+        return places[best], cosines[best].astype(float)
 
 
 def _embed(change: Change, scope: Scope, kind: str, model: str, rows: Mapping[str, Vector]) -> int:
@@ -263,23 +267,11 @@ def _joined(scored: list[Scored]) -> Scored:
     return np.concatenate(cosines), np.concatenate(places)
 
 
-def _best(cosines: NDArray[np.float32], places: NDArray[np.int64], k: int) -> Positions:
-    """The best k in any order; of equal ones the later."""
+def _ordered(places: NDArray[np.int64], cosines: NDArray[Any], k: int | None = None) -> list[tuple[int, float]]:
+    """The best k positions with their cosines, or all, best first; of equal ones the later first."""
     import numpy as np
 
-    if k < len(cosines):
-        best = np.flatnonzero(cosines >= np.partition(cosines, len(cosines) - k)[len(cosines) - k])
-        if len(best) > k:
-            best = best[np.lexsort((-places[best], -cosines[best]))[:k]]
-        places, cosines = places[best], cosines[best]
-    return places, cosines.astype(np.float64)
-
-
-def _ordered(places: NDArray[np.int64], cosines: NDArray[Any]) -> list[tuple[int, float]]:
-    """Positions with their cosines, best first; of equal ones the later first."""
-    import numpy as np
-
-    order = np.lexsort((-places, -cosines))
+    order = np.lexsort((-places, -cosines))[:k]
     return list(zip(places[order].tolist(), cosines[order].tolist(), strict=True))
 
 

@@ -24,18 +24,16 @@ _ROW: Final = (
     "SELECT kind, item.id, body, scope.id, user_id, tenant_id FROM item JOIN scope ON scope.id = item.scope"
     " WHERE position = ?"
 )
-_AT: Final = (
-    "SELECT position, 'message', message.id, body, tags, tenant, user, scope.session FROM message"
-    " JOIN scope ON scope.id = message.session WHERE position IN (SELECT value FROM json_each(?1))"
-    " UNION ALL SELECT position, kind, item.id, body, NULL, tenant, user, scope.session FROM item"
-    " JOIN scope ON scope.id = item.scope WHERE position IN (SELECT value FROM json_each(?1))"
+_MESSAGES: Final = (
+    "SELECT position, 'message', message.id, <fields>, tenant, user, scope.session FROM json_each(?) AS wanted"
+    " CROSS JOIN message ON position = wanted.value CROSS JOIN scope ON scope.id = message.session"
 )
-_FOUND: Final = (
-    "SELECT position, 'message', message.id, at, role, tenant, user, scope.session FROM message"
-    " JOIN scope ON scope.id = message.session WHERE position IN (SELECT value FROM json_each(?1))"
-    " UNION ALL SELECT position, kind, item.id, at, role, tenant, user, scope.session FROM item"
-    " JOIN scope ON scope.id = item.scope WHERE position IN (SELECT value FROM json_each(?1))"
+_ITEMS: Final = (
+    "SELECT position, kind, item.id, <fields>, tenant, user, scope.session FROM json_each(?) AS wanted"
+    " CROSS JOIN item ON position = wanted.value CROSS JOIN scope ON scope.id = item.scope"
 )
+_WHOLE: Final = (_MESSAGES.replace("<fields>", "body, tags"), _ITEMS.replace("<fields>", "body, NULL"))
+_BARE: Final = (_MESSAGES.replace("<fields>", "at, role"), _ITEMS.replace("<fields>", "at, role"))
 
 
 def put_item(change: Change, place: scopes.Place, item: Item, body: bytes) -> None:
@@ -76,22 +74,28 @@ def remove_items(change: Change, positions: set[int]) -> int:
 
 def items_at(db: apsw.Connection, positions: Sequence[int]) -> dict[int, Item]:
     """The items at these positions, messages included."""
-    rows = scopes.rows(db, _AT, (json.dumps(positions),))
-    return {row[0]: _item(row) for row in rows}
+    return {row[0]: _item(row) for row in _rows_at(db, positions, _WHOLE)}
 
 
 def names_at(db: apsw.Connection, positions: Sequence[int]) -> dict[int, tuple[Scope, str, str]]:
     """Scope, kind and id of what is at these positions."""
-    return {row[0]: (scopes.named(*row[5:]), row[1], row[2]) for row in _rows_at(db, positions)}
+    return {row[0]: (scopes.named(*row[5:]), row[1], row[2]) for row in _rows_at(db, positions, _BARE)}
 
 
 def bare_items_at(db: apsw.Connection, positions: Sequence[int]) -> dict[int, Item]:
     """The items at these positions without texts and metadata, which is faster."""
-    return {row[0]: _bare(row) for row in _rows_at(db, positions)}
+    return {row[0]: _bare(row) for row in _rows_at(db, positions, _BARE)}
 
 
-def _rows_at(db: apsw.Connection, positions: Sequence[int]) -> Iterator[Any]:
-    return scopes.rows(db, _FOUND, (json.dumps(positions),))
+def _rows_at(db: apsw.Connection, positions: Sequence[int], queries: Sequence[str]) -> Iterator[Any]:
+    """Rows of messages first, then of items, as far as there are positions left."""
+    wanted, found = (json.dumps(positions),), 0
+    for query in queries if positions else ():
+        for row in scopes.rows(db, query, wanted):
+            found += 1
+            yield row
+        if found == len(positions):
+            return
 
 
 def _bare(row: Sequence[Any]) -> Item:

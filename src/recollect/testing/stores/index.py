@@ -392,6 +392,13 @@ class VectorTests(StoreTests):
         with pytest.raises(ConfigError):
             store.index.embedded(USER, "m", limit=0)
 
+    def test_the_length_of_what_is_asked_does_not_matter(self, store: Store) -> None:
+        say(store, ADA, "east", "north")
+        store.index.embed(ADA, "message", "m", {"east": v(1, 0), "north": v(0, 1)})
+        for scale in (1e-12, 1.0, 1e12):
+            matches = store.index.nearest(ADA, v(3 * scale, 4 * scale), "m")
+            assert [(match.id, round(match.score, 4)) for match in matches] == [("north", 0.8), ("east", 0.6)]
+
     def test_exact_against_all_pairs(self, store: Store) -> None:
         rows = np.random.default_rng(7).standard_normal((400, 24)).astype(np.float32)
         store.index.put(ADA, [Item("chunk", str(n), "x") for n in range(400)])

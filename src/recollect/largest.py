@@ -1,0 +1,32 @@
+"""Which of many numbers are the largest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+SPREAD = 8
+"""Groups a wanted number: the more, the fewer numbers pass besides those wanted."""
+
+
+def largest(values: NDArray[Any], count: int) -> NDArray[np.intp]:
+    """Where the largest so many are, and a few more: every number left out is smaller than all of those wanted.
+
+    The numbers are put into groups; at least so many are as large as the last of the best so many of these.
+    """
+    import numpy as np
+
+    groups = SPREAD * count
+    if len(values) < 2 * groups:
+        return np.flatnonzero(values >= _nth(values, count)) if count < len(values) else np.arange(len(values))
+    best_of_each = values[: len(values) // groups * groups].reshape(-1, groups).max(axis=0)
+    return np.flatnonzero(values >= _nth(best_of_each, count))
+
+
+def _nth(values: NDArray[Any], count: int) -> Any:
+    import numpy as np
+
+    return np.partition(values, len(values) - count)[len(values) - count]
