@@ -19,8 +19,8 @@ Words: TypeAlias = Callable[[str], list[str]]
 Day: TypeAlias = Callable[[datetime], str]
 
 CUT: Final = "[…]"
-ALIKE: Final = 0.9
-"""Share of words in common from which on two turns count as the same."""
+DIFFERENT: Final = 0.1
+"""Share of words that may differ between two turns that count as the same."""
 MIN_WORDS: Final = 8
 """Words below which a piece of a sentence says nothing."""
 _MONTHS: Final = (
@@ -130,7 +130,7 @@ def _alike_in_size(one: set[str], other: set[str]) -> bool:
 def _alike(one: set[str], other: set[str]) -> bool:
     """Nearly the same words, and the very same numbers."""
     differ = one ^ other
-    return len(differ) <= (1 - ALIKE) * len(one | other) and not any(_NUMBER.search(word) for word in differ)
+    return len(differ) <= DIFFERENT * len(one | other) and not any(_NUMBER.search(word) for word in differ)
 
 
 def excerpts(moment: Moment, words: Words, asked: set[str]) -> Iterator[str]:
