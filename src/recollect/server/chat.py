@@ -103,7 +103,7 @@ class Answer:
     service: Service
     chat: Session
     context: Context
-    said: shapes.Said
+    said: given.Said
     text: str = ""
     reply: Reply | None = None
 
