@@ -180,6 +180,7 @@ def test_every_view_shows_the_sample(view: str, sample: Running, tab: Any) -> No
 
 def shot(page: Any, name: str) -> None:
     if SCREENSHOTS:
+        page.set_viewport_size({"width": 1200, "height": 720})
         page.screenshot(path=Path(SCREENSHOTS, f"{name}.png"))
 
 
@@ -208,6 +209,8 @@ def test_a_turn_shows_the_context_it_was_answered_from(tab: Any) -> None:
             panel.get_by_text("The prompt:").click()
             expect(panel.locator(".prompt .cached").first).to_be_visible()
             panel.get_by_text("The prompt:").click()
+            page.locator(".side").evaluate("e => { e.scrollTop = 0 }")
+            page.emulate_media(reduced_motion="reduce")
             shot(page, "turn")
             page.emulate_media(color_scheme="dark")
             shot(page, "turn-dark")
