@@ -85,7 +85,7 @@ def tab(browser: Any) -> Iterator[Callable[..., Any]]:
     @contextmanager
     def opened(url: str, expected: str = "^$", **more: Any) -> Iterator[Tab]:
         """A page of that address; afterwards there was no dialog, no error and no request to anywhere else."""
-        context = browser.new_context(**{"viewport": {"width": 1280, "height": 860}, "locale": "en-GB", **more})
+        context = browser.new_context(**{"viewport": {"width": 1200, "height": 720}, "locale": "en-GB", **more})
         context.set_default_timeout(60_000)
         page = context.new_page()
         found = Tab(page, url)
@@ -180,7 +180,6 @@ def test_every_view_shows_the_sample(view: str, sample: Running, tab: Any) -> No
 
 def shot(page: Any, name: str) -> None:
     if SCREENSHOTS:
-        page.set_viewport_size({"width": 1200, "height": 720})
         page.screenshot(path=Path(SCREENSHOTS, f"{name}.png"))
 
 
