@@ -85,7 +85,7 @@ def tab(browser: Any) -> Iterator[Callable[..., Any]]:
     @contextmanager
     def opened(url: str, expected: str = "^$", **more: Any) -> Iterator[Tab]:
         """A page of that address; afterwards there was no dialog, no error and no request to anywhere else."""
-        context = browser.new_context(**{"viewport": {"width": 1280, "height": 860}, "locale": "en-GB", **more})
+        context = browser.new_context(**{"viewport": {"width": 1200, "height": 720}, "locale": "en-GB", **more})
         context.set_default_timeout(60_000)
         page = context.new_page()
         found = Tab(page, url)
@@ -208,6 +208,8 @@ def test_a_turn_shows_the_context_it_was_answered_from(tab: Any) -> None:
             panel.get_by_text("The prompt:").click()
             expect(panel.locator(".prompt .cached").first).to_be_visible()
             panel.get_by_text("The prompt:").click()
+            page.locator(".side").evaluate("e => { e.scrollTop = 0 }")
+            page.emulate_media(reduced_motion="reduce")
             shot(page, "turn")
             page.emulate_media(color_scheme="dark")
             shot(page, "turn-dark")
