@@ -38,7 +38,7 @@ def arguments(doc: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer runs, sizes and transcripts: a rough look")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/benchmarks.md")
+    parser.add_argument("--write", action="store_true", help="put the tables into the docs")
     return parser.parse_args()
 
 
@@ -54,7 +54,9 @@ def table(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {line} |" for line in lines)
 
 
-def publish(name: str, text: str, figures: dict[str, Any], goals: Sequence[Goal], args: argparse.Namespace) -> int:
+def publish(
+    name: str, text: str, figures: dict[str, Any], goals: Sequence[Goal], args: argparse.Namespace, page: Path = DOCS
+) -> int:
     """Hand the report to whoever asked for it; returns the exit status: 1 where a goal was missed."""
     head = table([("", "measured", "goal", ""), *(goal.row for goal in goals)])
     print(f"{head}\n\n{text}")
@@ -62,15 +64,15 @@ def publish(name: str, text: str, figures: dict[str, Any], goals: Sequence[Goal]
         met = {goal.what: {"value": goal.value, "bound": goal.bound, "reached": goal.reached} for goal in goals}
         args.json.write_text(json.dumps({"goals": met, **figures}, indent=2, ensure_ascii=False) + "\n")
     if args.write:
-        write_between(name, f"{head}\n\n{text}")
+        write_between(name, f"{head}\n\n{text}", page)
     return int(not all(goal.reached for goal in goals))
 
 
-def write_between(name: str, text: str) -> None:
+def write_between(name: str, text: str, page: Path) -> None:
     start, end = f"<!-- {name}:start -->", f"<!-- {name}:end -->"
-    page, found = re.subn(
-        f"{start}.*?{end}", lambda _: f"{start}\n{text}\n{end}", DOCS.read_text("utf-8"), flags=re.DOTALL
+    written, found = re.subn(
+        f"{start}.*?{end}", lambda _: f"{start}\n{text}\n{end}", page.read_text("utf-8"), flags=re.DOTALL
     )
     if not found:
-        raise SystemExit(f"{DOCS.name} has no place for these figures: add the lines {start} and {end}")
-    DOCS.write_text(page, "utf-8")
+        raise SystemExit(f"{page.name} has no place for these figures: add the lines {start} and {end}")
+    page.write_text(written, "utf-8")

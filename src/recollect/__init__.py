@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from recollect.aio import AsyncMemory
     from recollect.conversation import Conversation, ConversationMemory
     from recollect.errors import (
         BudgetTooSmall,
@@ -19,21 +20,26 @@ if TYPE_CHECKING:
         RecollectError,
         StoreError,
     )
+    from recollect.flow.context import Context
     from recollect.flow.receipt import Entry, Receipt
     from recollect.flow.render import Rendered, parse, render
     from recollect.flow.turns import turns
     from recollect.flow.validate import Problem, validate
     from recollect.flow.window import Window
+    from recollect.layers.answer import complete_fitting, stream_fitting
     from recollect.layers.working import fit, reduce
     from recollect.memory import Memory, Session
+    from recollect.settings import Settings
     from recollect.store.values import Filter
     from recollect.tokens import Calibration, TokenCounter, count_messages, counter, estimate, recommended_budget
     from recollect.types import Hit, Image, Message, Opaque, Part, Recalled, Scope, Text, Thinking, ToolCall, ToolResult
 
 __all__ = [
+    "AsyncMemory",
     "BudgetTooSmall",
     "Calibration",
     "ConfigError",
+    "Context",
     "Conversation",
     "ConversationMemory",
     "Entry",
@@ -54,6 +60,7 @@ __all__ = [
     "Rendered",
     "Scope",
     "Session",
+    "Settings",
     "StoreError",
     "Text",
     "Thinking",
@@ -61,6 +68,7 @@ __all__ = [
     "ToolCall",
     "ToolResult",
     "Window",
+    "complete_fitting",
     "count_messages",
     "counter",
     "estimate",
@@ -69,11 +77,13 @@ __all__ = [
     "recommended_budget",
     "reduce",
     "render",
+    "stream_fitting",
     "turns",
     "validate",
 ]
 
 _HOMES = {
+    "aio": ("AsyncMemory",),
     "conversation": ("Conversation", "ConversationMemory"),
     "errors": (
         "BudgetTooSmall",
@@ -84,13 +94,16 @@ _HOMES = {
         "RecollectError",
         "StoreError",
     ),
+    "flow.context": ("Context",),
     "flow.receipt": ("Entry", "Receipt"),
     "flow.render": ("Rendered", "parse", "render"),
     "flow.turns": ("turns",),
     "flow.validate": ("Problem", "validate"),
     "flow.window": ("Window",),
+    "layers.answer": ("complete_fitting", "stream_fitting"),
     "layers.working": ("fit", "reduce"),
     "memory": ("Memory", "Session"),
+    "settings": ("Settings",),
     "store.values": ("Filter",),
     "tokens": ("Calibration", "TokenCounter", "count_messages", "counter", "estimate", "recommended_budget"),
     "types": (

@@ -12,15 +12,17 @@ RecollectError
 │   ├── NotFound (LookupError)          no such thing in this scope
 │   └── MigrationError (RuntimeError)   the store's schema can't be used by, or brought to, this version
 └── ModelError (RuntimeError)           a model's provider did not do what it was asked
-    ├── ModelUnavailable                it can't be reached, or fails; try again later
+    ├── ModelUnavailable                it can't be reached, or fails
+    │   └── Interrupted                 its answer broke off in the middle: partial
     ├── RateLimited                     it asks for fewer requests: retry_after
+    ├── ContextOverflow                 what was sent is too large for it: limit, tokens, reply
     └── BadReply                        its answer can't be understood
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 
 class RecollectError(Exception):
@@ -59,7 +61,7 @@ class BudgetTooSmall(RecollectError, ValueError):
 
     def _largest(self) -> str:
         """System messages, pinned turns, the newest messages and `min_turns` are what must stay; tools come on top."""
-        parts = [(e.shown, f"message {e.index} ({e.role}, {e.shown})") for e in self.ledger]
+        parts = [(entry.shown, entry.label) for entry in self.ledger]
         parts.append((self.overhead, f"tools and the reply ({self.overhead})"))
         return ", ".join(text for _, text in sorted(parts, key=lambda part: -part[0])[:3])
 
@@ -89,18 +91,56 @@ class MigrationError(StoreError, RuntimeError):
 
 
 class ModelError(RecollectError, RuntimeError):
-    """A provider did not do what it was asked; the message holds its own words."""
+    """A provider did not do what it was asked; the message holds its own words.
+
+    `passing` tells whether the same request may work at another time.
+    """
+
+    passing = True
+
+    def __init__(self, problem: str, *, passing: bool = True) -> None:
+        self.passing = self.passing and passing
+        super().__init__(problem)
+
+    def named(self, name: str) -> Self:
+        """The same error, with the model's name in front."""
+        self.args = (f"{name}: {self}",)
+        return self
 
 
 class ModelUnavailable(ModelError):
     """The provider can't be reached in time, or fails."""
 
 
+class Interrupted(ModelUnavailable):
+    """The answer broke off in the middle; `partial` is the text that came."""
+
+    def __init__(self, problem: str, partial: str = "") -> None:
+        self.partial = partial
+        super().__init__(problem)
+
+
 class RateLimited(ModelError):
     """The provider asks for fewer requests; `retry_after` is in seconds, None where it did not say."""
 
-    def __init__(self, problem: str, retry_after: float | None = None) -> None:
+    def __init__(self, problem: str, retry_after: float | None = None, *, passing: bool = True) -> None:
         self.retry_after = retry_after
+        super().__init__(problem, passing=passing)
+
+
+class ContextOverflow(ModelError):
+    """What was sent is larger than the model's context.
+
+    In tokens as the provider counts them, None where it did not say: `limit` is the context's size, `tokens` the
+    size of the request, and `reply` what of it was asked for as room to answer.
+    """
+
+    passing = False
+
+    def __init__(
+        self, problem: str, limit: int | None = None, tokens: int | None = None, reply: int | None = None
+    ) -> None:
+        self.limit, self.tokens, self.reply = limit, tokens, reply
         super().__init__(problem)
 
 

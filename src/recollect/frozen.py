@@ -41,10 +41,13 @@ class FrozenList(list[Any]):
 
 
 EMPTY: Final = FrozenDict()
+_PLAIN: Final = frozenset({str, int, bool, type(None)})
 
 
 def freeze(value: Any, where: str = "value") -> Any:
     """The same JSON value, frozen all the way down; anything that is not JSON is refused by its path."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, float) and not math.isfinite(value):
         raise InvalidTranscript(f"{value} is not JSON: use a finite number, or none", where)
     if value is None or isinstance(value, (str, bool, int, float, FrozenDict, FrozenList)):

@@ -8,28 +8,54 @@ with Memory.open("memory.db") as memory:
 
 from __future__ import annotations
 
-import logging
-import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
-from recollect import embed, store
+from recollect import embed, llm, store
+from recollect.controller import Controller, Wanted
 from recollect.embed import Embedder
 from recollect.embed.cached import CachedEmbedder
-from recollect.errors import ConfigError, RecollectError
-from recollect.layers.embedding import JOB, Embedding
-from recollect.layers.episodic import MAX_QUERY, Asked, Episodic
+from recollect.errors import ConfigError
+from recollect.flow.context import Context
+from recollect.flow.fence import without_memory
+from recollect.frozen import freeze_dict
+from recollect.layers import embedding, summary
+from recollect.layers.all import Layers
+from recollect.layers.background import Background
+from recollect.layers.documents import Documents, Listed, Passages
+from recollect.layers.embedding import Embedding
+from recollect.layers.episodic import MAX_QUERY, Asked
+from recollect.layers.ledger import Ledger
+from recollect.layers.taught import Taught
+from recollect.layers.tools import Search, Tools
+from recollect.layers.windows import always, stays
+from recollect.llm import ChatModel
+from recollect.settings import Settings
 from recollect.store import ANY, Erased, Filter, Store
+from recollect.telemetry import OnAlert, Telemetry
 from recollect.tokens import TokenCounter, count_message, estimate
-from recollect.types import Message, Part, Recalled, Role, Scope, as_message, messages_only, with_zone
+from recollect.tokens import counter as open_counter
+from recollect.types import (
+    Document,
+    Excerpt,
+    Fact,
+    FactType,
+    Message,
+    Part,
+    Patterns,
+    Recalled,
+    Role,
+    Scope,
+    as_message,
+    messages_only,
+    with_zone,
+)
 
-log = logging.getLogger("recollect")
-
-POLL_SECONDS: Final = 2.0
-"""How often the background looks for work that another process left."""
+DEFAULTS: Final = Settings()
 
 
 class Memory:
@@ -42,14 +68,32 @@ class Memory:
         embedder: Embedder | None = None,
         former: Embedder | None = None,
         counter: TokenCounter = estimate,
+        settings: Settings = DEFAULTS,
+        model: ChatModel | None = None,
+        search: Search | None = None,
+        on_alert: OnAlert | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self.store = kept_in
         self.counter = counter
+        self.settings = settings
         self.clock = clock
+        self.telemetry = Telemetry(on_alert)
         self.embedder = CachedEmbedder(embedder) if embedder else None
-        self.episodic = Episodic(kept_in, counter, self.embedder, former)
-        self._background = _Background(Embedding(kept_in, embedder)) if embedder else None
+        self.layers = Layers.of(kept_in, counter, settings, self.embedder, former, search)
+        self.controller = Controller(kept_in, counter, settings, self.layers, self.telemetry)
+        self.jobs = self.layers.jobs(settings)
+        learners = self.layers.learners
+        if embedder:
+            self.jobs = [embedding.JOB, *self.jobs]
+            learners[embedding.JOB.kind] = Embedding(kept_in, embedder).learn
+        self.ledger = Ledger(kept_in, clock, settings.model_calls_a_day, settings.model_tokens_a_day)
+        if model:
+            taught = Taught(kept_in, model, counter, self.layers.summary, self.ledger)
+            self.jobs += taught.jobs(settings.facts_every_turns)
+            learners |= taught.learners
+        self._background = Background(kept_in, learners, self.telemetry)
+        self._fresh: set[Scope] = set()
 
     @classmethod
     def open(
@@ -58,22 +102,38 @@ class Memory:
         *,
         embedder: str | Embedder | None = "auto",
         former: str | Embedder | None = None,
-        counter: TokenCounter = estimate,
+        counter: TokenCounter | str = estimate,
+        settings: Settings = DEFAULTS,
         index: str | None = None,
         durability: store.Durability = "full",
+        model: str | ChatModel | None = None,
+        search: Search | None = None,
+        on_alert: OnAlert | None = None,
     ) -> Memory:
         """The memory in a file (or at a `postgresql://` address); without one, `memory.db` in the data folder.
 
         `embedder` is one, its name as `embed.open` takes it, or None to go by keywords alone; `auto` is the local
         model where it was pulled. After a change of model, `former` is the one used before: its vectors serve until
         `reindex` has given every message one of the new model. `index` names Chroma as the place for vectors.
+        `model`, or its name as `llm.open` takes it, improves facts and summaries in the background, within the limits
+        of a day. `search` is a web search that is asked when a question is about what is new; `on_alert` gets alerts.
         """
         if url is None:
             url = embed.models.data_dir() / "memory.db"
             url.parent.mkdir(parents=True, exist_ok=True)
         new, old = (embed.open(which) if isinstance(which, str) else which for which in (embedder, former))
         kept_in = store.open(str(url), index=index, durability=durability)
-        return cls(kept_in, embedder=new, former=old, counter=counter)
+        count = counter if callable(counter) else open_counter(counter)
+        return cls(
+            kept_in,
+            embedder=new,
+            former=old,
+            counter=count,
+            settings=settings,
+            model=llm.open(model) if isinstance(model, str) else model,
+            search=search,
+            on_alert=on_alert,
+        )
 
     def session(self, id: str, *, user: str, tenant: str = "default") -> Session:
         """One conversation of a user; it is there as soon as something is added to it."""
@@ -85,19 +145,28 @@ class Memory:
         before: int | None = None
         while self.embedder and (page := self.store.log.sessions(Scope(tenant), before=before)):
             for session in page:
-                self.store.jobs.enqueue(session.scope, [JOB])
+                self.store.jobs.enqueue(session.scope, [embedding.JOB])
             before = page[-1].position
         self.wake()
         return items
 
     def drain(self) -> int:
-        """Do all waiting background work now; how many vectors were made."""
-        return self._background.embedding.work() if self._background else 0
+        """Do all background work now, also what would wait for more to be said; how many things were learned."""
+        learned = self._background.drain()
+        while self._fresh:
+            scope = self._fresh.pop()
+            learned += self.layers.semantic.catch_up(scope) + self.layers.summary.catch_up(scope)
+        return learned
+
+    def stats(self) -> dict[str, float]:
+        """Every metric of this process by its name, as `recollect.telemetry` lists them."""
+        semantic = self.layers.semantic
+        found = self.telemetry.snapshot()
+        return {**found, "recollect_cache_hits_total": semantic.hits, "recollect_cache_misses_total": semantic.misses}
 
     def close(self) -> None:
         """Stop the background and close the store; work that waits is done after the next opening."""
-        if self._background:
-            self._background.stop()
+        self._background.stop()
         self.store.close()
 
     def __enter__(self) -> Self:
@@ -108,8 +177,60 @@ class Memory:
 
     def wake(self) -> None:
         """Let the background see that there is work."""
-        if self._background:
-            self._background.wake()
+        self._background.wake()
+
+    def added(self, scope: Scope, messages: int) -> None:
+        """Take note that a session has new messages."""
+        self._fresh.add(scope)
+        self.wake()
+        self.telemetry.count("recollect_messages_total", messages)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentsOf:
+    """A user's documents."""
+
+    layer: Documents
+    scope: Scope
+    wake: Callable[[], None]
+
+    def add(
+        self,
+        source: Path | str,
+        *,
+        name: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        at: datetime | None = None,
+    ) -> Document:
+        """The document of a file (by its Path) or a text, now found; one of the same name is replaced."""
+        document = self.layer.add(self.scope, source, name=name, metadata=metadata, at=at)
+        self.wake()
+        return document
+
+    def list(self) -> Listed:
+        """The user's documents by name."""
+        return self.layer.list(self.scope)
+
+    def search(self, question: str, k: int | None = None) -> Passages:
+        """The `k` best passages that are near enough to the question, best first."""
+        return self.layer.search(self.scope, question, k)
+
+    def remove(self, name: str) -> Document:
+        """The document that is gone for good. Raises NotFound."""
+        return self.layer.remove(self.scope, name)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsOf:
+    """What tools and searches brought into a session."""
+
+    layer: Tools
+    scope: Scope
+    clock: Callable[[], datetime]
+
+    def add(self, excerpt: str, source: str, at: datetime | None = None) -> Excerpt:
+        """The excerpt as kept until it expires; `source` says where it is from."""
+        return self.layer.add(self.scope, excerpt, source, with_zone(at) if at else self.clock())
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,17 +240,73 @@ class Session:
     memory: Memory
     scope: Scope
 
-    def add(self, message: Message | Role, content: str | Sequence[Part] = "", **fields: Any) -> Message:
-        """Keep a message, given whole or by role and content; returns it with its id and times set."""
-        return self.add_many([as_message(message, content, fields)])[0]
+    def add(self, /, message: Message | Role, content: str | Sequence[Part] = "", **fields: Any) -> Message:
+        """Keep a message, given whole or by role and content; returns it with its id and times set.
+
+        Memory that stands in it, because it was sent to a model, is not kept again.
+        """
+        given = as_message(message, content, fields)
+        return next(iter(self.add_many([given])), given)
 
     def add_many(self, messages: Iterable[Message]) -> tuple[Message, ...]:
         """Keep a batch, whole or not at all. It is found by its words at once, by its meaning within seconds."""
-        memory, batch = self.memory, messages_only(messages)
+        memory = self.memory
+        batch = [said for message in messages_only(messages) if (said := without_memory(message))]
         tokens = [count_message(message, memory.counter) for message in batch]
-        entries = memory.store.log.append(self.scope, batch, tokens=tokens, jobs=[JOB] if memory.embedder else [])
-        memory.wake()
+        with memory.store.transaction() if any(map(stays, batch)) else nullcontext():
+            entries = memory.store.log.append(self.scope, batch, tokens=tokens, jobs=memory.jobs)
+            memory.store.records.put(self.scope, always(entries))
+        memory.added(self.scope, len(entries))
+        memory.controller.answered(self.scope, batch)
         return tuple(entry.message for entry in entries)
+
+    def add_turn(
+        self, user: str, assistant: str, *, score: float | None = None, metadata: Mapping[str, Any] | None = None
+    ) -> tuple[Message, ...]:
+        """Keep a question with its answer; `score` says how good the answer was, from 0 to 10."""
+        noted = {**(metadata or {}), **({} if score is None else {"score": score})}
+        return self.add_many(
+            [Message("user", user), Message("assistant", assistant, metadata=freeze_dict(noted, "metadata"))]
+        )
+
+    def context(
+        self,
+        question: str | Message | None = None,
+        budget: int | None = None,
+        *,
+        system: str | None = None,
+        at: datetime | None = None,
+        tools: Sequence[Mapping[str, Any]] = (),
+    ) -> Context:
+        """The best prompt for a question within `budget` tokens: the newest turns, what memory recalls, the question.
+
+        Nothing is kept by it: `add` the question and the answer. Without a question it is for the last user message
+        that was added, as in an agent's loop; tool calls and results after it stay after it. `system` comes first;
+        `tools` are the schemas that go along with the request. Raises BudgetTooSmall where what must stay does not
+        fit.
+        """
+        return self.memory.controller.context(self.scope, self._wanted(question, budget, system, at, tools))
+
+    def replay(self, at: int, budget: int | None = None, *, system: str | None = None) -> Context:
+        """The context as it was built for the user message with that number, from what was kept until then."""
+        return self.memory.controller.replay(self.scope, self._wanted(None, budget, system, None, ()), at)
+
+    def _wanted(
+        self,
+        question: str | Message | None,
+        budget: int | None,
+        system: str | None,
+        at: datetime | None,
+        tools: Sequence[Mapping[str, Any]],
+    ) -> Wanted:
+        memory = self.memory
+        tokens = memory.settings.budget if budget is None else budget
+        if not isinstance(tokens, int) or isinstance(tokens, bool) or tokens <= 0:
+            raise ConfigError(f"budget is {budget!r}; it must be a whole number of tokens above 0")
+        asked = Message("user", question) if isinstance(question, str) else question
+        if not (asked is None or (isinstance(asked, Message) and asked.role == "user")):
+            raise ConfigError("a question is text or a user's Message")
+        return Wanted(asked, with_zone(at) if at else memory.clock(), tokens, system, tools)
 
     def history(self, limit: int | None = None, before: int | None = None) -> tuple[Message, ...]:
         """The last `limit` messages (all without one) in order; `before` is the number of a message, from 1."""
@@ -155,7 +332,7 @@ class Session:
         narrows it by time, role and metadata. `recency` is what a turn of today gains over an old one.
         """
         _not_negative(budget=budget, k=k)
-        return self.memory.episodic.recall(self._asked(question, at, scope, where, recency), budget, k)
+        return self.memory.layers.episodic.recall(self._asked(question, at, scope, where, recency), budget, k)
 
     def search(
         self,
@@ -169,7 +346,7 @@ class Session:
     ) -> Recalled:
         """The `k` best turns, one a hit, best first: `recall` without a budget."""
         _not_negative(k=k)
-        return self.memory.episodic.search(self._asked(question, at, scope, where, recency), k)
+        return self.memory.layers.episodic.search(self._asked(question, at, scope, where, recency), k)
 
     def _asked(self, question: str, at: datetime | None, scope: str, where: Filter, recency: float) -> Asked:
         if not isinstance(question, str):
@@ -183,10 +360,49 @@ class Session:
             raise ConfigError(f"scope is {scope!r}; use 'user' for all sessions or 'session' for this one")
         return self.scope if scope == "session" else self.scope.owner
 
+    @property
+    def documents(self) -> DocumentsOf:
+        """The user's documents: `add` a path or a text, `list`, `search`, `remove`."""
+        return DocumentsOf(self.memory.layers.documents, self.scope.owner, self.memory.wake)
+
+    @property
+    def tools(self) -> ToolsOf:
+        """What tools said in this session: `add` an excerpt with its source."""
+        return ToolsOf(self.memory.layers.tools, self.scope, self.memory.clock)
+
+    def facts(self, as_of: datetime | None = None) -> list[Fact]:
+        """What the user said of himself, up to this moment or as it was known at an earlier one."""
+        self.memory.layers.semantic.catch_up(self.scope)
+        return self.memory.layers.semantic.facts(self.scope.owner, as_of)
+
+    def remember(self, key: str, value: str | None, type: FactType = "user_profile") -> Fact | None:
+        """The fact as known from now on, in place of what was known under that key; None ends it."""
+        return self.memory.layers.semantic.remember(
+            self.scope.owner, type, key, value, self.memory.clock(), self.scope.session or ""
+        )
+
+    def patterns(self) -> Patterns:
+        """How the user talks with the assistant, counted over everything said so far."""
+        return self.memory.layers.procedural.patterns(self.scope.owner)
+
+    def summary(self) -> str:
+        """What was said in this session, in a few hundred tokens of its own sentences."""
+        return self.memory.layers.summary.text(self.scope)
+
+    def stats(self) -> store.Session | None:
+        """The session at a glance; None where nothing was said yet."""
+        return next(iter(self.memory.store.log.sessions(self.scope, limit=1)), None)
+
     def forget(self, ids: Sequence[str] | None = None) -> Erased:
         """Erase these messages, or the whole session, for good: text, index and all that was learned from them."""
-        erased = self.memory.store.log.erase(self.scope, ids)
-        self.memory.episodic.forget(self.scope)
+        memory = self.memory
+        with memory.store.transaction() if ids is not None else nullcontext():
+            if ids is not None:
+                memory.layers.summary.forget(self.scope, ids)
+                memory.store.jobs.enqueue(self.scope, [summary.JOB])
+            erased = memory.store.log.erase(self.scope, ids)
+        memory.controller.forget(self.scope)
+        memory.wake()
         return erased
 
 
@@ -194,30 +410,3 @@ def _not_negative(**numbers: int | None) -> None:
     for name, number in numbers.items():
         if number is not None and number < 0:
             raise ConfigError(f"{name} is {number}; it can't be negative")
-
-
-class _Background:
-    """A thread that works off the queue whenever there is something in it."""
-
-    def __init__(self, embedding: Embedding) -> None:
-        self.embedding = embedding
-        self._work, self._stop = threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._run, name="recollect", daemon=True)
-        self._thread.start()
-
-    def wake(self) -> None:
-        self._work.set()
-
-    def stop(self) -> None:
-        self._stop.set()
-        self._work.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._stop.is_set():
-            try:
-                self.embedding.work(self._stop)
-            except RecollectError as error:
-                log.warning("background work stopped and will be tried again: %s", error)
-            self._work.wait(POLL_SECONDS)
-            self._work.clear()

@@ -1,45 +1,108 @@
-"""Settings, from arguments, the environment, `.env` and `providers.yaml`, in this order of precedence."""
+"""Every number with its default: `Settings`. `load` fills them in from the environment, `.env` and `providers.yaml`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+import hashlib
+import json
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args, get_type_hints
 
 from recollect.errors import ConfigError, MissingExtra
-
-try:
-    import yaml
-    from pydantic import Field, ValidationError, field_validator
-    from pydantic_settings import (
-        BaseSettings,
-        DotEnvSettingsSource,
-        EnvSettingsSource,
-        PydanticBaseSettingsSource,
-        SettingsConfigDict,
-    )
-except ImportError as error:
-    raise MissingExtra("pydantic-settings", "settings", "reading settings") from error
 
 FILE: Final = "providers.yaml"
 SECTION: Final = "agent"
 """The section of the file that is read; the others belong to other programs."""
 PREFIX: Final = "RECOLLECT_"
+BUDGET: Final = 8_000
+
+LAYOUTS: Final = ("tail-first", "memory-first")
 
 
-class Settings(BaseSettings):
-    """Every number with its default. `load()` fills it in from all places; made directly, it takes arguments only."""
+def _knob(default: Any, says: str, env: str | None = None, **bounds: float) -> Any:
+    return field(default=default, metadata={"says": says, "env": env, "bounds": bounds})
 
-    model_config = SettingsConfigDict(
-        env_prefix=PREFIX, env_file=".env", dotenv_filtering="only_existing", extra="forbid", frozen=True
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Every number with its default; one that can't be used raises ConfigError."""
+
+    context_budget: int | None = _knob(None, "tokens of a prompt; 8,000 unless a conversation_window is set", gt=0)
+    conversation_window: int | None = _knob(None, "messages in a prompt, not tokens", gt=0)
+    low_water: float = _knob(0.7, "the part of the budget a cut goes down to", gt=0, le=1)
+    min_turns: int = _knob(1, "newest turns that always stay in a window", ge=1)
+    min_messages: int = _knob(2, "newest messages that always stay in a window", ge=1)
+    counter: str = _knob("estimate", "the token counter, by name")
+
+    layout: Literal["tail-first", "memory-first"] = _knob(
+        "tail-first", "memory after the conversation (tail-first) or before it (memory-first)"
     )
+    reply_tokens: int = _knob(0, "tokens of the budget kept free for the reply", ge=0)
+    system_tokens: int | None = _knob(
+        None, "most tokens of the system text given to a context; a longer one is refused", ge=0
+    )
+    profile_tokens: int | None = _knob(2_000, "most tokens of what the user is", ge=0)
+    facts_tokens: int | None = _knob(200, "most tokens of facts", ge=0)
+    hints_tokens: int | None = _knob(100, "most tokens of habits", ge=0)
+    documents_tokens: int | None = _knob(800, "most tokens of document chunks", ge=0)
+    episodic_tokens: int | None = _knob(400, "most tokens of recalled turns", ge=0)
+    tools_tokens: int | None = _knob(200, "most tokens of tool excerpts", ge=0)
+    memory_tokens: int | None = _knob(
+        800,
+        "most tokens of memory and tools together, documents apart",
+        env="RAG_PER_TURN_MEMORY_BUDGET_TOKENS",
+        ge=0,
+    )
+    working_tokens: int | None = _knob(None, "most tokens of the conversation itself; 4,000 in memory-first", gt=0)
+    working_turns: int | None = _knob(None, "most turns of the conversation itself; 10 in memory-first", gt=0)
+    working_min_turns: int = _knob(5, "turns that other sections can't push out", ge=1)
 
-    context_budget: int = Field(default=8000, gt=0, description="tokens of conversation in a prompt")
-    conversation_window: int | None = Field(default=None, gt=0, description="messages in a prompt, not tokens")
-    low_water: float = Field(default=0.7, gt=0, le=1, description="the part of the budget a cut goes down to")
-    min_turns: int = Field(default=1, ge=1, description="newest turns that always stay")
-    min_messages: int = Field(default=2, ge=1, description="newest messages that always stay")
-    counter: str = Field(default="estimate", min_length=1, description="the token counter, by name")
+    episodic_top_k: int | None = _knob(2, "recalled conversations in a context", ge=0)
+    episodic_min_score: float = _knob(7.0, "turns scored lower are not recalled")
+    episodic_recency_weight: float = _knob(0.3, "how much newer turns are preferred", ge=0)
+    facts_top_k: int | None = _knob(None, "facts in a context beside the profile", ge=0)
+    facts_every_turns: int = _knob(5, "turns after which facts are extracted, in a batch", ge=1)
+    patterns_every_sessions: int = _knob(100, "conversations after which habits are analysed", ge=1)
+    summary_every_messages: int = _knob(
+        12, "messages folded into the summary at a time", env="CONVO_SUMMARY_EVERY_N_MESSAGES", ge=1
+    )
+    summary_tokens: int = _knob(400, "most tokens of the summary", env="CONVO_SUMMARY_MAX_TOKENS", ge=0)
+
+    chunk_tokens: int = _knob(300, "tokens of a document's chunk", env="RAG_CHUNK_SIZE", ge=20)
+    chunk_overlap: int = _knob(50, "tokens that two chunks share", env="RAG_CHUNK_OVERLAP", ge=0)
+    documents_search_k: int = _knob(5, "chunks looked at", env="RAG_TOP_K_MAX", ge=0)
+    documents_threshold: float = _knob(0.25, "similarity a chunk must have", env="RAG_SIMILARITY_THRESHOLD", ge=0, le=1)
+    documents_rerank_n: int = _knob(20, "chunks re-ranked where there is a re-ranker", env="RAG_RE_RANK_TOP_N", ge=0)
+    documents_top_k: int = _knob(3, "chunks in a context", env="RAG_FINAL_TOP_K", ge=0)
+    tools_top_k: int = _knob(2, "tool excerpts in a context", ge=0)
+    tools_days: float = _knob(7.0, "days after which a tool excerpt expires", gt=0)
+    embeddings_device: str = _knob("cpu", "where sentence-transformers runs", env="EMBEDDINGS_DEVICE")
+
+    model_calls_a_day: int = _knob(500, "calls of a tenant's background model a day", ge=0)
+    model_tokens_a_day: int = _knob(500_000, "tokens of a tenant's background model a day", ge=0)
+
+    alert_budget: float = _knob(0.9, "share of the budget from which a context raises an alert", gt=0)
+    alert_retrieval_ms: float = _knob(500.0, "milliseconds of retrieval from which there is an alert", gt=0)
+    alert_memory_bytes: int = _knob(10**9, "bytes of process memory from which there is an alert", gt=0)
+    alert_cache_hits: float = _knob(0.7, "cache hit rate below which there is an alert", ge=0, le=1)
+
+    def __post_init__(self) -> None:
+        if problems := [problem for knob in dataclasses.fields(self) if (problem := _problem(self, knob))]:
+            raise ConfigError("; ".join(problems))
+        if self.layout not in LAYOUTS:
+            raise ConfigError(f"layout is {self.layout!r}; use {' or '.join(LAYOUTS)}")
+        if self.chunk_overlap * 2 > self.chunk_tokens:
+            raise ConfigError(f"chunk_overlap is {self.chunk_overlap}; at most half of chunk_tokens can be shared")
+
+    @property
+    def budget(self) -> int:
+        """The tokens of a prompt."""
+        return self.context_budget or BUDGET
 
     @property
     def limit(self) -> tuple[Literal["tokens", "messages"], int]:
@@ -47,9 +110,9 @@ class Settings(BaseSettings):
 
         A window alone counts messages. A budget that was set wins over a window; with neither, the default budget.
         """
-        if self.conversation_window is not None and "context_budget" not in self.model_fields_set:
+        if self.conversation_window is not None and self.context_budget is None:
             return "messages", self.conversation_window
-        return "tokens", self.context_budget
+        return "tokens", self.budget
 
     @property
     def options(self) -> dict[str, Any]:
@@ -63,49 +126,115 @@ class Settings(BaseSettings):
             "min_messages": self.min_messages,
         }
 
-    @field_validator("*", mode="before")
-    @classmethod
-    def _no_yes_or_no(cls, value: Any) -> Any:
-        if isinstance(value, bool):
-            raise ValueError("yes or no is not a value here")
-        return value
+    @property
+    def hash(self) -> str:
+        """A name for these very settings: the same numbers, the same name."""
+        told = json.dumps(dataclasses.asdict(self), sort_keys=True)
+        return hashlib.sha256(told.encode()).hexdigest()[:16]
 
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Arguments only; `load` reads the other places."""
-        return (init_settings,)
+
+_HINTS: Final = get_type_hints(Settings)
+_WITHIN: Final[dict[str, tuple[Callable[[float, float], bool], str]]] = {
+    "gt": (operator.gt, "greater than"),
+    "ge": (operator.ge, "at least"),
+    "le": (operator.le, "at most"),
+}
+
+
+def _problem(settings: Settings, knob: dataclasses.Field[Any]) -> str | None:
+    value, allowed = getattr(settings, knob.name), get_args(_HINTS[knob.name]) or (_HINTS[knob.name],)
+    if value is None and type(None) in allowed:
+        return None
+    kind = float if float in allowed else int if int in allowed else str
+    if type(value) not in ((int, float) if kind is float else (kind,)):
+        return f"{knob.name} is {value!r}: expected {'text' if kind is str else 'a number'}"
+    if value == "" or (kind is float and not math.isfinite(value)):
+        return f"{knob.name} is {value!r}: that is no value"
+    for bound, number in knob.metadata["bounds"].items():
+        holds, says = _WITHIN[bound]
+        if not holds(value, number):
+            return f"{knob.name} is {value!r}: it must be {says} {number}"
+    return None
 
 
 def load(path: str | Path | None = None, **arguments: Any) -> Settings:
     """The settings in force here. A file that is named must exist; `providers.yaml` is read where there is one."""
-    places = {
-        f"{path or FILE}, section {SECTION}": _section(path),
-        ".env": _read_dotenv(),
-        "the environment": EnvSettingsSource(Settings)(),
-        "the arguments": arguments,
-    }
-    values = {key: value for place in places.values() for key, value in place.items()}
+    found = {**places(path), "the arguments": arguments}
+    values = {key: value for place in found.values() for key, value in place.items()}
+    from pydantic import ValidationError
+
     try:
-        return Settings(**values)
+        return Settings(**_reader()(**values).model_dump(include=set(values)))
     except ValidationError as error:
-        raise ConfigError(_explained(error, places)) from None
+        raise ConfigError(_explained(error.errors(), found)) from None
 
 
-def _read_dotenv() -> dict[str, Any]:
+def places(path: str | Path | None = None) -> dict[str, dict[str, Any]]:
+    """What is set in each place, as it stands there; a later place goes before an earlier one."""
     try:
-        return DotEnvSettingsSource(Settings)()
+        from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource
+    except ImportError as error:
+        raise MissingExtra("pydantic-settings", "settings", "reading settings") from error
+    reader = _reader()
+    try:
+        dotenv = _named(DotEnvSettingsSource(reader)())
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f".env can't be read: {error}") from error
+    return {
+        f"{path or FILE}, section {SECTION}": _section(path),
+        ".env": dotenv,
+        "the environment": _named(EnvSettingsSource(reader)()),
+    }
+
+
+@cache
+def _reader() -> Any:
+    """A pydantic-settings class with the same fields: it reads the environment and turns text into numbers."""
+    from pydantic import AliasChoices, Field, create_model, field_validator
+    from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+    class Reader(BaseSettings):
+        model_config = SettingsConfigDict(
+            env_file=".env",
+            dotenv_filtering="only_existing",
+            extra="forbid",
+            populate_by_name=True,
+            env_parse_none_str="none",
+        )
+
+        @field_validator("*", mode="before")
+        @classmethod
+        def _no_yes_or_no(cls, value: Any) -> Any:
+            if isinstance(value, bool):
+                raise ValueError("yes or no is not a value here")
+            return value
+
+        @classmethod
+        def settings_customise_sources(
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: PydanticBaseSettingsSource,
+            env_settings: PydanticBaseSettingsSource,
+            dotenv_settings: PydanticBaseSettingsSource,
+            file_secret_settings: PydanticBaseSettingsSource,
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            return (init_settings,)
+
+    fields: dict[str, Any] = {}
+    for knob in dataclasses.fields(Settings):
+        names = AliasChoices(*filter(None, [PREFIX + knob.name.upper(), knob.metadata["env"]]))
+        limits: dict[str, Any] = {"min_length": 1} if _HINTS[knob.name] is str else dict(knob.metadata["bounds"])
+        fields[knob.name] = (_HINTS[knob.name], Field(knob.default, validation_alias=names, **limits))
+    return create_model("Reader", __base__=Reader, **fields)
+
+
+def _named(read: Mapping[str, Any]) -> dict[str, Any]:
+    return {name.removeprefix(PREFIX).lower(): value for name, value in read.items()}
 
 
 def _section(path: str | Path | None) -> dict[str, Any]:
+    import yaml
+
     file = Path(path or FILE)
     if path is None and not file.exists():
         return {}
@@ -124,13 +253,13 @@ def _mapping(value: Any, where: str) -> dict[str, Any]:
     return value
 
 
-def _explained(error: ValidationError, places: Mapping[str, Mapping[str, Any]]) -> str:
+def _explained(problems: Sequence[Any], places: Mapping[str, Mapping[str, Any]]) -> str:
     lines = []
-    for problem in error.errors():
-        key = str(problem["loc"][0])
+    for problem in problems:
+        key = str(problem["loc"][0]).removeprefix(PREFIX).lower()
         where = [place for place, values in places.items() if key in values][-1]
         if problem["type"] == "extra_forbidden":
-            lines.append(f"{where}: no setting {key!r}; there are {', '.join(Settings.model_fields)}")
+            lines.append(f"{where}: no setting {key!r}; there are {', '.join(_HINTS)}")
         else:
             lines.append(f"{where}: {key} is {problem['input']!r}: {problem['msg'].removeprefix('Value error, ')}")
     return "; ".join(lines)

@@ -368,3 +368,132 @@ class Candidate:
     sources: tuple[str, ...] = ()
     at: datetime | None = None
     out: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document that can be quoted: its name, how many chunks and tokens it has, and when it was last added."""
+
+    name: str
+    chunks: int
+    tokens: int
+    at: datetime | None = None
+    hash: str = ""
+    metadata: FrozenDict = EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A part of a document that was found, the headings above it, and how near it is to the question, from 0 to 1."""
+
+    document: str
+    headings: tuple[str, ...]
+    text: str
+    score: float
+    id: str
+    at: datetime | None = None
+
+    @property
+    def origin(self) -> str:
+        """Where it stands, as a reader would say it."""
+        return " \u203a ".join((f"document {self.document}", *self.headings))
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """A few words of a tool or a web page, where they are from, and when they were found there."""
+
+    text: str
+    source: str
+    at: datetime | None = None
+
+    def __post_init__(self) -> None:
+        _text("an excerpt", text=self.text, source=self.source)
+        if self.at is not None:
+            object.__setattr__(self, "at", with_zone(self.at))
+
+
+FactType: TypeAlias = Literal["user_profile", "interest", "preference", "action_item", "sentiment"]
+FACT_TYPES: Final = ("user_profile", "interest", "preference", "action_item", "sentiment")
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something known of a user, and when it held: from `valid_from` until `valid_to`, where that is known.
+
+    `at` is when it was first said, `updated_at` when last; `sources` are the messages that say it, and
+    `message.text[span[0]:span[1]]` of the first one is where. Something due is valid until the end of that day.
+    """
+
+    type: FactType
+    key: str
+    value: str
+    confidence: float
+    at: datetime
+    updated_at: datetime
+    session: str = ""
+    sources: tuple[str, ...] = ()
+    span: tuple[int, int] = (0, 0)
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """Something the user keeps coming back to, in how many conversations, and the message that said it first."""
+
+    text: str
+    conversations: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Worked:
+    """A kind of answer that scored better than the others: the averages, and how many answers each is of."""
+
+    trait: str
+    score: float
+    answers: int
+    others: float
+    other_answers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Patterns:
+    """How a user talks with the assistant, counted over the log; a claim without enough evidence is empty.
+
+    `hours` has, for each hour of the day, in how many different hours the user said something; `active` is the part
+    of the day with most of them, from and to. `length` is short, medium or long, `depth` simple or detailed,
+    `rhythm` daily, weekly or occasional.
+    """
+
+    conversations: int = 0
+    turns: int = 0
+    turns_per_conversation: float = 0.0
+    answers: int = 0
+    answer_tokens: float = 0.0
+    questions: tuple[Mention, ...] = ()
+    topics: tuple[Mention, ...] = ()
+    hours: tuple[int, ...] = (0,) * 24
+    active: tuple[int, int] | None = None
+    rhythm: str = ""
+    follow_ups: FrozenDict = EMPTY
+    length: str = ""
+    depth: str = ""
+    worked: tuple[Worked, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON data that `from_dict` turns back into equal patterns."""
+        plain: dict[str, Any] = thaw(dataclasses.asdict(self))
+        return plain
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Patterns:
+        """The patterns that `to_dict` described."""
+        fields = dict(data)
+        for name, kind in (("questions", Mention), ("topics", Mention), ("worked", Worked)):
+            fields[name] = tuple(kind(**item) for item in fields[name])
+        fields["hours"] = tuple(fields["hours"])
+        fields["active"] = tuple(fields["active"]) if fields["active"] else None
+        fields["follow_ups"] = freeze_dict(fields["follow_ups"], "follow_ups")
+        return cls(**fields)

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 from recollect import Message
 from recollect.cli.app import app
 from recollect.store import open as open_store
 from recollect.types import Scope
-
-if TYPE_CHECKING:
-    import click
 
 ADA = Scope("default", "ada", "trip")
 
@@ -32,21 +26,6 @@ def file(tmp_path: Path) -> str:
 
 def run(*arguments: str) -> Result:
     return CliRunner().invoke(app, arguments)
-
-
-def commands(group: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    for name, command in getattr(group, "commands", {}).items():
-        if hasattr(command, "commands"):
-            yield from commands(command, (*path, name))
-        else:
-            yield (*path, name), command
-
-
-@pytest.mark.parametrize(
-    ("path", "command"), list(commands(get_command(app))), ids=lambda v: " ".join(v) if isinstance(v, tuple) else ""
-)
-def test_every_command_has_help_with_an_example(path: tuple[str, ...], command: click.Command) -> None:
-    assert f"recollect {' '.join(path)}" in (command.help or "")
 
 
 def test_doctor_finds_a_sound_store_well(file: str) -> None:

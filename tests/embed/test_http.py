@@ -8,12 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from stamina import instrumentation
 
 from recollect.embed.hashing import HashingEmbedder
-from recollect.embed.http import ATTEMPTS, BATCH_TEXTS, HttpEmbedder
+from recollect.embed.http import BATCH_TEXTS, HttpEmbedder
 from recollect.errors import BadReply, ConfigError, ModelUnavailable, RateLimited
+from recollect.http import Retries
 from tests.embed.server import DIMENSION, Misbehave, Reply, Server, serving
 
+QUICK = Retries(first=0.001, jitter=0)
+ATTEMPTS = QUICK.times + 1
 KEY = "sk-very-secret-0123456789"
 
 
@@ -26,13 +30,20 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 
 @pytest.fixture
-def waits() -> list[float]:
-    return []
+def waits() -> Iterator[list[float]]:
+    waited: list[float] = []
+
+    def note(details: instrumentation.RetryDetails) -> None:
+        waited.append(details.wait_for)
+
+    instrumentation.set_on_retry_hooks([note])
+    yield waited
+    instrumentation.set_on_retry_hooks(None)
 
 
 @pytest.fixture
 def embedder(server: Server, waits: list[float]) -> HttpEmbedder:
-    return HttpEmbedder("test-model", sleep=waits.append)
+    return HttpEmbedder("test-model", retries=QUICK)
 
 
 def status(code: int, message: str = "no", **headers: str) -> Misbehave:
@@ -96,7 +107,7 @@ def test_a_passing_fault_is_tried_again(
 ) -> None:
     server.trouble = [trouble, trouble]
     assert embedder.embed(["hello"]).shape == (1, DIMENSION)
-    assert waits == [1, 2]
+    assert waits == [0.001, 0.002]
 
 
 def test_a_lasting_fault_ends_after_a_few_tries(server: Server, embedder: HttpEmbedder, waits: list[float]) -> None:
@@ -108,9 +119,9 @@ def test_a_lasting_fault_ends_after_a_few_tries(server: Server, embedder: HttpEm
 
 
 def test_the_wait_is_what_the_server_asks_for(server: Server, embedder: HttpEmbedder, waits: list[float]) -> None:
-    server.trouble = [status(429, retry_after="7"), status(429, retry_after="0.5")]
+    server.trouble = [status(429, retry_after="0.03"), status(429, retry_after="0")]
     assert embedder.embed(["hello"]).shape == (1, DIMENSION)
-    assert waits == [7, 0.5]
+    assert waits == [0.03, 0]
 
 
 @pytest.mark.parametrize("header", ["Fri, 31 Dec 1999 23:59:59 GMT", "-3", "nan", "soon"])
@@ -119,7 +130,7 @@ def test_a_wait_that_is_no_number_of_seconds_is_passed_over(
 ) -> None:
     server.trouble = [status(429, retry_after=header)]
     embedder.embed(["hello"])
-    assert waits == [1]
+    assert waits == [0.001]
 
 
 def test_a_wait_too_long_is_left_to_the_caller(server: Server, embedder: HttpEmbedder, waits: list[float]) -> None:
@@ -192,9 +203,10 @@ def edit(**change: Any) -> Misbehave:
 def test_a_reply_that_is_not_what_was_asked_for_is_thrown_away(
     server: Server, embedder: HttpEmbedder, trouble: Misbehave
 ) -> None:
-    server.trouble = [trouble]
+    server.trouble = [trouble] * ATTEMPTS
     with pytest.raises(BadReply, match="openai:test-model"):
         embedder.embed(["one", "two"])
+    assert len(server.requests) == ATTEMPTS
     assert embedder.embed(["one", "two"]).shape == (2, DIMENSION)
 
 
@@ -209,7 +221,7 @@ def test_nobody_listening_is_said_so(waits: list[float]) -> None:
     with serving() as server:
         gone = server.url
     with pytest.raises(ModelUnavailable, match="reachable"):
-        HttpEmbedder("test-model", gone, sleep=waits.append).embed(["hello"])
+        HttpEmbedder("test-model", gone, retries=QUICK).embed(["hello"])
     assert len(waits) == ATTEMPTS - 1
 
 

@@ -414,6 +414,19 @@ def test_an_unknown_shape_is_told_the_five(use: Any) -> None:
         use()
 
 
+def test_bytes_in_a_block_of_bedrock_come_back_and_can_be_kept() -> None:
+    file = {"document": {"format": "pdf", "name": "x", "source": {"bytes": b"\x00\xffabc"}}}
+    result = {"toolResult": {"toolUseId": "a", "status": "success", "content": [file]}}
+    wire: list[dict[str, Any]] = [
+        {"role": "user", "content": [{"text": "Read."}, file, {"video": {"format": "mp4", "source": {"bytes": b""}}}]},
+        {"role": "assistant", "content": [{"toolUse": {"toolUseId": "a", "name": "scan", "input": {}}}]},
+        {"role": "user", "content": [result]},
+    ]
+    messages = parse(wire, "bedrock")
+    kept = [Message.from_dict(json.loads(json.dumps(message.to_dict()))) for message in messages]
+    assert list(render(messages, "bedrock")) == list(render(kept, "bedrock")) == wire
+
+
 def real_transcripts(name: str) -> list[dict[str, Any]]:
     text = shared_path("data", "transcripts", f"{name}.jsonl").read_text("utf-8")
     return [json.loads(line) for line in text.split("\n") if line]

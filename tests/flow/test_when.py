@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.flow.when import periods
+from recollect.flow.when import ahead, periods, written
 
 ASKED = date(2023, 10, 22)
 
@@ -57,3 +57,56 @@ def test_any_text_is_read_without_fail_and_ranges_are_ranges(text: str, asked: d
 @given(st.dates(min_value=date(1900, 1, 1)), st.dates(min_value=date(1950, 1, 1), max_value=date(2100, 1, 1)))
 def test_a_written_day_is_that_day(day: date, asked: date) -> None:
     assert periods(f"What happened on {day.day} {day:%B} {day.year:04}?", asked) == [(day.toordinal(), day.toordinal())]
+
+
+SAID = date(2025, 5, 14)  # a Wednesday
+
+
+@pytest.mark.parametrize(
+    ("words", "named", "day"),
+    [
+        ("pay tomorrow morning", "tomorrow morning", "2025-05-15"),
+        ("pay today", "today", "2025-05-14"),
+        ("leave the day after tomorrow evening", "the day after tomorrow evening", "2025-05-16"),
+        ("pay by Friday", "by Friday", "2025-05-16"),
+        ("pay on Wednesday", "on Wednesday", "2025-05-21"),
+        ("pay next Monday", "next Monday", "2025-05-19"),
+        ("pay on Friday, 6 June", "on Friday, 6 June", "2025-06-06"),
+        ("pay on June 1st", "on June 1st", "2025-06-01"),
+        ("pay on 2 May", "on 2 May", "2026-05-02"),
+        ("pay by 2027-01-02", "by 2027-01-02", "2027-01-02"),
+        ("pay in two weeks", "in two weeks", "2025-05-28"),
+        ("pay in a month", "in a month", "2025-06-14"),
+        ("pay this weekend", "this weekend", "2025-05-18"),
+        ("pay next week", "next week", "2025-05-25"),
+        ("pay by the end of the month", "by the end of the month", "2025-05-31"),
+        ("pay next month", "next month", "2025-06-30"),
+        ("pay in April", "in April", "2026-04-30"),
+        ("pay in December 2025", "in December 2025", "2025-12-31"),
+    ],
+)
+def test_a_day_to_come_is_read(words: str, named: str, day: str) -> None:
+    found = ahead(words, SAID)
+    assert found is not None
+    assert (words[found[0] : found[1]], found[2].isoformat()) == (named, day)
+
+
+def test_a_month_from_the_last_of_january_is_the_last_of_february() -> None:
+    found = ahead("in a month", date(2023, 1, 31))
+    assert found is not None
+    assert found[2] == date(2023, 2, 28)
+
+
+@pytest.mark.parametrize("words", ["", "May I?", "on 31 February", "in 99 years", "we march on", "some day"])
+def test_what_names_no_day_is_none(words: str) -> None:
+    assert ahead(words, SAID) is None
+
+
+@given(st.text(max_size=100) | st.sampled_from(["in 9 months", "next week", "tomorrow", "by December"]), st.dates())
+def test_any_words_are_read_without_fail(words: str, said: date) -> None:
+    found = ahead(words, said)
+    assert found is None or 0 <= found[0] < found[1] <= len(words)
+
+
+def test_a_day_is_written_in_english() -> None:
+    assert (written(SAID), written(SAID, year=False)) == ("14 May 2025", "14 May")

@@ -9,13 +9,17 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 
 import apsw
 import pytest
 
+from recollect import Memory
+from recollect.embed.hashing import HashingEmbedder
 from recollect.store.sqlite import SqliteStore, doctor, migrate
+from recollect.types import Scope
 
 from . import victim
 from .victim import BATCH, STEP, TRIP, messages
@@ -188,3 +192,28 @@ def test_a_killed_process_leaves_a_whole_store(
             shutil.rmtree(folder, ignore_errors=True)
             shutil.copytree(filled, folder)
         shot(shooter, folder, dice)
+
+
+def test_every_turn_is_embedded_learned_and_summarised_once_whenever_it_is_killed(
+    shooter: Shooter, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    dice, kept = Random(11), set[int]()
+    for _ in range(1_000 if request.config.getoption("--soak") else 100):
+        kept.update(shooter.shoot("remember", tmp_path, dice))
+    later = datetime.now(UTC) + timedelta(hours=2)
+    store = SqliteStore(tmp_path / "memory.db", clock=lambda: later)
+    scope = Scope("default", "ada", "trip")
+    with Memory(store, embedder=HashingEmbedder(32)) as memory:
+        memory.drain()
+        chat = memory.session("trip", user="ada")
+        said = [message.text for message in chat.history() if message.role == "user"]
+        turns = len(said)
+        assert said == [f"I like topic{n}x." for n in range(turns)]
+        assert kept <= set(range(turns))
+        assert store.index.missing(scope, HashingEmbedder(32).name) == []
+        facts = [record.value["value"] for record in store.records.find(scope.owner, kind="fact")]
+        assert sorted(facts) == sorted(f"topic{n}x" for n in range(turns))
+        blocks = [record.key for record in store.records.find(scope, kind="summary")]
+        assert len(blocks) == len(set(blocks)) == 2 * turns // 12
+        assert store.jobs.find(Scope("default"), state="dead") == []
+    assert turns > 50

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 
+from recollect import Memory
+from recollect.embed.hashing import HashingEmbedder
 from recollect.store.sqlite import SqliteStore, migrate
 from recollect.types import Message, Scope
 
@@ -74,12 +76,23 @@ def erase(folder: Path, dice: Random) -> Iterator[int]:
             yield call
 
 
+def remember(folder: Path, dice: Random) -> Iterator[int]:
+    """Turns through the front door, with its background at work; each states a fact of its own."""
+    with Memory.open(folder / "memory.db", embedder=HashingEmbedder(32)) as memory:
+        chat = memory.session("trip", user="ada")
+        start = len(chat.history()) // 2
+        for call in itertools.count(start):
+            chat.add_turn(f"I like topic{call}x.", "Noted.")
+            yield call
+
+
 WORK: dict[str, Callable[[Path, Random], Iterator[int]]] = {
     "append": append,
     "migrate": migrated,
     "backup": backup,
     "reindex": reindex,
     "erase": erase,
+    "remember": remember,
 }
 
 

@@ -3,28 +3,90 @@
 from __future__ import annotations
 
 import dataclasses
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from recollect import embed
-from recollect.cli.shell import Json, Where, address, bar, err, machine, opened, out, table, telling_errors
+from recollect.cli import exporting, importing, serving
+from recollect.cli.add import add
+from recollect.cli.bench import bench
+from recollect.cli.chat import chat
+from recollect.cli.config import config
+from recollect.cli.context import context
+from recollect.cli.documents import documents
+from recollect.cli.facts import facts
+from recollect.cli.forget import forget
+from recollect.cli.history import history
+from recollect.cli.mcp import mcp
+from recollect.cli.search import search
+from recollect.cli.shell import (
+    Json,
+    Where,
+    Yes,
+    address,
+    bar,
+    embedder,
+    err,
+    machine,
+    opened,
+    out,
+    say,
+    table,
+    telling_errors,
+)
+from recollect.cli.stats import stats
 from recollect.embed import models as weights
 from recollect.memory import Memory
 
 app = typer.Typer(help="The memory of LLM agents.", no_args_is_help=True, pretty_exceptions_enable=False)
 models = typer.Typer(help="Local models: weights on this machine, no key needed.", no_args_is_help=True)
+app.command()(chat)
+app.command()(add)
+app.command()(context)
+app.command()(search)
+app.command()(facts)
+app.command()(history)
+app.add_typer(documents, name="documents")
+app.command()(forget)
+app.command("import")(importing.bring)
+app.command()(exporting.export)
+app.command()(stats)
+app.command()(config)
+app.command()(serving.serve)
+app.command()(mcp)
+app.command()(bench)
 app.add_typer(models, name="models")
+app.add_typer(serving.keys, name="keys")
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        say(f"recollect {metadata.version('recollect')}")
+        raise typer.Exit
+
+
+@app.callback()
+def recollect(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """The memory of LLM agents: keeps what was said, finds it again, and fits it into a prompt."""
 
 
 @app.command()
-def doctor(store: Where = None, as_json: Json = False) -> None:
+def doctor(
+    file: Annotated[str | None, typer.Argument(help="The same as --store.", show_default=False)] = None,
+    store: Where = None,
+    as_json: Json = False,
+) -> None:
     """Check engine, file, schema, log and index of a store; exit with 1 if something is wrong.
 
-    Example: recollect doctor --store memory.db
+    Example: recollect doctor memory.db
     """
-    with opened(store) as opened_store:
+    with opened(file or store) as opened_store:
         findings = opened_store.check()
     if as_json:
         machine([dataclasses.asdict(finding) for finding in findings])
@@ -46,7 +108,7 @@ def reindex(store: Where = None, as_json: Json = False) -> None:
     Example: recollect reindex --store memory.db
     """
     with opened(store) as opened_store:
-        memory = Memory(opened_store, embedder=embed.open("auto"))
+        memory = Memory(opened_store, embedder=embedder())
         with bar("Indexing") as progress:
             items = memory.reindex(progress)
         with err.status("Embedding"):
@@ -74,7 +136,7 @@ def backup(path: Annotated[Path, typer.Argument(help="A file that is not there y
 def restore(
     path: Annotated[Path, typer.Argument(help="A file that `backup` made.", exists=True)],
     store: Where = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False,
+    yes: Yes = False,
 ) -> None:
     """Replace everything in a store by what a backup holds.
 

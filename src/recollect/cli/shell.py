@@ -1,27 +1,41 @@
-"""What every command shares: where the store is, how errors, tables and progress look."""
+"""What every command shares: where the store is, whose memory is meant, how errors, tables and progress look."""
 
 from __future__ import annotations
 
+import getpass
 import json
+import logging
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from recollect import embed, settings
 from recollect import store as stores
+from recollect.embed import Embedder
 from recollect.embed.models import data_dir
 from recollect.errors import ConfigError, RecollectError
+from recollect.memory import Memory, Session
 
-out = Console()
-err = Console(stderr=True)
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
 
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+Yes: TypeAlias = Annotated[bool, typer.Option("--yes", help="Don't ask.")]
+At: TypeAlias = Annotated[datetime | None, typer.Option("--at", help="When it is said or asked.", show_default="now")]
+Tokens: TypeAlias = Annotated[
+    int | None,
+    typer.Option("--budget", min=1, help="Tokens of the prompt.", show_default="context_budget of the settings"),
+]
 Where: TypeAlias = Annotated[
     str | None,
     typer.Option(
@@ -31,6 +45,16 @@ Where: TypeAlias = Annotated[
         show_default="memory.db in the data folder",
     ),
 ]
+User: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--user", envvar="RECOLLECT_USER", help="Whose memory.", show_default="your login name"),
+]
+Talk: TypeAlias = Annotated[
+    str, typer.Option("--session", envvar="RECOLLECT_SESSION", help="Which conversation of the user.")
+]
+DEFAULT: Final = "default"
+"""The conversation that is meant where none is named."""
+_SQLITE: Final = b"SQLite format 3\x00"
 
 
 def address(where: str | None) -> str:
@@ -38,14 +62,36 @@ def address(where: str | None) -> str:
     return where or str(data_dir() / "memory.db")
 
 
+def login() -> str:
+    """The name of whoever is logged in."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # no such user on this machine, as in some containers
+        return "me"
+
+
+def embedder() -> Embedder | None:
+    """The embedder that RECOLLECT_EMBEDDER names, else the local one where it is here."""
+    name = os.environ.get("RECOLLECT_EMBEDDER") or "auto"
+    return None if name == "none" else embed.open(name)
+
+
 @contextmanager
 def telling_errors() -> Iterator[None]:
     """Print an error of ours as one line with its next step, and end with 1."""
     try:
         yield
+    except BrokenPipeError:
+        raise
     except (RecollectError, OSError) as error:
-        err.print(f"{type(error).__name__}: {error}", style="red", markup=False, highlight=False)
+        tell(error)
         raise typer.Exit(1) from None
+
+
+def tell(error: Exception) -> None:
+    """Print an error as one line on stderr."""
+    line = " ".join(f"{type(error).__name__}: {printable(str(error))}".split())
+    err.print(line, style="red", markup=False, soft_wrap=True)
 
 
 @contextmanager
@@ -53,10 +99,61 @@ def opened(where: str | None, must_exist: bool = True) -> Iterator[stores.Store]
     """The store, open for the length of the block; errors are told as by `telling_errors`."""
     with telling_errors():
         url = address(where)
-        if must_exist and "://" not in url and not Path(url).exists():
-            raise ConfigError(f"there is no store at {url}: name one by --store or RECOLLECT_STORE")
+        if (file := _file(url)) is not None:
+            _check(file, must_exist)
+            if where is None:
+                file.parent.mkdir(parents=True, exist_ok=True)
         with stores.open(url) as store:
             yield store
+
+
+def _file(url: str) -> Path | None:
+    if url == ":memory:" or ("://" in url and not url.startswith("sqlite://")):
+        return None
+    return Path(url.removeprefix("sqlite://").removeprefix("/") if "://" in url else url)
+
+
+def _check(file: Path, must_exist: bool) -> None:
+    if not file.exists():
+        if must_exist:
+            raise ConfigError(f"there is no store at {file}: begin one with `recollect add`, or name one by --store")
+    elif file.is_dir():
+        raise ConfigError(f"{file} is a folder, not a Recollect store: name a file by --store or RECOLLECT_STORE")
+    elif not _SQLITE.startswith(_start(file)):
+        raise ConfigError(
+            f"{file} is not a Recollect store: name another file by --store; if it was one, it is damaged: "
+            "bring a backup back with `recollect restore`"
+        )
+
+
+def _start(file: Path) -> bytes:
+    with file.open("rb") as opened_file:
+        return opened_file.read(len(_SQLITE))
+
+
+@contextmanager
+def remembering(
+    where: str | None, user: str | None = None, session: str = DEFAULT, *, must_exist: bool = True
+) -> Iterator[Session]:
+    """A conversation of the user in the store, with the settings in force here."""
+    with opened(where, must_exist) as store, _quiet():
+        memory = Memory(store, embedder=embedder(), settings=settings.load())
+        try:
+            yield memory.session(session, user=user or login())
+        finally:
+            memory.close()
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No warnings while a command runs: that it starts cold is no news, and `config` tells that no model is here."""
+    log = logging.getLogger("recollect")
+    before = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
 
 
 @contextmanager
@@ -72,11 +169,35 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """Print rows for people."""
     shown = Table(*columns)
     for row in rows:
-        shown.add_row(*("" if cell is None else str(cell) for cell in row))
+        shown.add_row(*("" if cell is None else escape(printable(str(cell))) for cell in row))
     out.print(shown)
+
+
+def say(text: str, **style: Any) -> None:
+    """Print words for people as they are."""
+    out.print(printable(text), markup=False, soft_wrap=True, **style)
+
+
+def printable(text: str) -> str:
+    """The text without what would steer a terminal."""
+    shown = "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in text)
+    return shown.encode("utf-8", "replace").decode("utf-8")
+
+
+def day(when: datetime | None) -> str:
+    """A moment as people read it in a table."""
+    return f"{when:%Y-%m-%d %H:%M}" if when else ""
 
 
 def machine(value: Any) -> None:
     """Print a value as JSON."""
-    json.dump(value, sys.stdout, indent=2, ensure_ascii=False, default=str)
-    sys.stdout.write("\n")
+    told = json.dumps(value, indent=2, ensure_ascii=False, default=_plain)
+    try:
+        told.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        told = json.dumps(value, indent=2, default=_plain)
+    sys.stdout.write(f"{told}\n")
+
+
+def _plain(value: Any) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)

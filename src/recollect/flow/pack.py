@@ -16,6 +16,7 @@ from recollect.types import Hit
 
 Count: TypeAlias = Callable[[str], int]
 Words: TypeAlias = Callable[[str], list[str]]
+Day: TypeAlias = Callable[[datetime], str]
 
 CUT: Final = "[…]"
 ALIKE: Final = 0.9
@@ -28,6 +29,11 @@ _MONTHS: Final = (
 )  # fmt: skip
 _NUMBER: Final = re.compile(r"\d")
 _SENTENCE: Final = re.compile(r"[^\n.!?\u3002\uff01\uff1f]*(?:[.!?\u3002\uff01\uff1f]+|\n+|$)\s*")
+
+
+def day_line(at: datetime) -> str:
+    """A day as people write it, and as short as it gets: 8 May 2023."""
+    return f"{at.day} {_MONTHS[at.month - 1]} {at.year}"
 
 
 class Moment(NamedTuple):
@@ -48,6 +54,7 @@ class _Packed:
     """What is taken so far, by session, and what it costs."""
 
     count: Count
+    day: Day
     groups: dict[str, list[tuple[Moment, str]]] = field(default_factory=dict)
     days: set[tuple[str, str]] = field(default_factory=set)
     used: int = 0
@@ -58,7 +65,7 @@ class _Packed:
 
         A line may split those of another day, so each new day after a session's first is counted twice.
         """
-        day = day_line(moment.at)
+        day = self.day(moment.at)
         times = 0 if (moment.session, day) in self.days else 2 if moment.session in self.groups else 1
         if times and day not in self._day_tokens:
             self._day_tokens[day] = self.count(day) + 1
@@ -71,12 +78,14 @@ class _Packed:
         return True
 
     def hits(self) -> list[Hit]:
-        return [_hit(group) for group in self.groups.values()]
+        return [_hit(group, self.day) for group in self.groups.values()]
 
 
-def pack(moments: Iterable[Moment], budget: int, count: Count, words: Words, asked: set[str]) -> list[Hit]:
+def pack(
+    moments: Iterable[Moment], budget: int, count: Count, words: Words, asked: set[str], day: Day = day_line
+) -> list[Hit]:
     """The hits that fit `budget` tokens, best first; `asked` are the words that make a sentence matter."""
-    packed = _Packed(count)
+    packed = _Packed(count, day)
     for moment in moments:
         if not packed.take(moment, turn_line(moment), moment.tokens, budget):
             any(packed.take(moment, cut, count(cut), budget) for cut in excerpts(moment, words, asked))
@@ -86,7 +95,16 @@ def pack(moments: Iterable[Moment], budget: int, count: Count, words: Words, ask
 
 def one_by_one(moments: Iterable[Moment]) -> list[Hit]:
     """A hit for each turn."""
-    return [_hit([(moment, turn_line(moment))]) for moment in moments]
+    return [_hit([(moment, turn_line(moment))], day_line) for moment in moments]
+
+
+def of_sessions(moments: Iterable[Moment], most: int | None) -> Iterator[Moment]:
+    """The moments of the first `most` sessions among them."""
+    sessions: set[str] = set()
+    for moment in moments:
+        if moment.session in sessions or most is None or len(sessions) < most:
+            sessions.add(moment.session)
+            yield moment
 
 
 def distinct(moments: Iterable[Moment]) -> Iterator[Moment]:
@@ -141,18 +159,13 @@ def _joined(sentences: list[str], kept: set[int]) -> str:
     return " ".join(out)
 
 
-def _hit(group: list[tuple[Moment, str]]) -> Hit:
+def _hit(group: list[tuple[Moment, str]], day_of: Day) -> Hit:
     best = max(moment.score for moment, _ in group)
     timely = sorted(group, key=lambda pair: pair[0].order)
     first, lines, day = timely[0][0], list[str](), ""
     for moment, line in timely:
-        lines += [line] if day_line(moment.at) == day else [day := day_line(moment.at), line]
+        lines += [line] if day_of(moment.at) == day else [day := day_of(moment.at), line]
     return Hit(tuple(moment.id for moment, _ in timely), "\n".join(lines), best, first.at, first.session)
-
-
-def day_line(at: datetime) -> str:
-    """A day as people write it, and as short as it gets: 8 May 2023."""
-    return f"{at.day} {_MONTHS[at.month - 1]} {at.year}"
 
 
 def turn_line(moment: Moment) -> str:

@@ -22,6 +22,11 @@ class Entry:
     verdict: Verdict
     rule: str
 
+    @property
+    def label(self) -> str:
+        """The line in a few words, for an error."""
+        return f"message {self.index} ({self.role}, {self.shown})"
+
 
 @dataclass(frozen=True, slots=True)
 class Receipt:

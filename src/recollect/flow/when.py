@@ -1,11 +1,11 @@
-"""The periods a question names: "last May", "two weeks ago", "on 3 June 2023", as ranges of days."""
+"""The days a text names: "last May", "two weeks ago" as past periods; "by Friday", "in two weeks" as days to come."""
 
 from __future__ import annotations
 
 import re
 from calendar import monthrange
 from collections.abc import Callable, Iterator
-from datetime import date
+from datetime import date, timedelta
 from typing import Final, TypeAlias
 
 Period: TypeAlias = tuple[int, int]
@@ -45,6 +45,27 @@ _FORMS: Final[tuple[tuple[str, str], ...]] = (
     ("near", r"\b(yesterday|today)\b"),
 )
 _PATTERNS: Final = tuple((form, re.compile(pattern)) for form, pattern in _FORMS)
+_UNTIL: Final = r"(?:(?:by|on|before|until|till|for|at|due)(?: the)? )?"
+_AHEAD: Final[tuple[tuple[str, str], ...]] = (
+    ("iso", rf"\b{_UNTIL}(\d{{4}})-(\d\d)-(\d\d)\b"),
+    (
+        "day month",
+        rf"\b{_UNTIL}(?:{_one_of(_WEEKDAYS)},? )?(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {_MONTH}\b,?(?: (\d{{4}})\b)?",
+    ),
+    (
+        "month day",
+        rf"\b{_UNTIL}(?:{_one_of(_WEEKDAYS)},? )?{_MONTH}\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (\d{{4}})\b)?",
+    ),
+    ("after tomorrow", r"\b(?:the )?day after tomorrow(?: (?:morning|afternoon|evening|night))?\b"),
+    ("tomorrow", rf"\b{_UNTIL}tomorrow(?: (?:morning|afternoon|evening|night))?\b"),
+    ("today", rf"\b{_UNTIL}(?:today|tonight)\b"),
+    ("in", rf"\bin (?:about )?{_NUMBER} (day|week|month)s?(?: time)?\b"),
+    ("weekday", rf"\b{_UNTIL}(?:this |next |coming )?{_one_of(_WEEKDAYS)}(?: (?:morning|afternoon|evening|night))?\b"),
+    ("week", rf"\b{_UNTIL}(?:the end of |end of |later )?(this|next|the) (?:week|weekend)\b"),
+    ("this month", rf"\b{_UNTIL}(?:the end of |end of |later )?(this|next|the) month\b"),
+    ("month", rf"\b(?:in|by|until|before|this|next|(?:by )?(?:the )?end of) {_MONTH}\b(?:,? (\d{{4}})\b)?"),
+)
+_AHEAD_PATTERNS: Final = tuple((form, re.compile(pattern)) for form, pattern in _AHEAD)
 
 
 def periods(question: str, asked: date) -> list[Period]:
@@ -55,6 +76,28 @@ def periods(question: str, asked: date) -> list[Period]:
             found += [period for match in matches for period in _READ[form](match, asked)]
             text = pattern.sub(lambda match: " " * len(match[0]), text)
     return found
+
+
+def ahead(text: str, said: date) -> tuple[int, int, date] | None:
+    """Where a text names a day to come, and that day; of a week or month its last. It counts from the day it was said.
+
+    A weekday is the next one after that day, a date without a year the next such date.
+    """
+    lower = text.lower()
+    if len(lower) != len(text):
+        return None
+    for form, pattern in _AHEAD_PATTERNS:
+        for match in pattern.finditer(lower):
+            try:
+                return match.start(), match.end(), _AHEAD_READ[form](match, said)
+            except (ValueError, OverflowError):
+                continue
+    return None
+
+
+def written(day: date, year: bool = True) -> str:
+    """A day as it is written, in English wherever this runs: "12 May 2025"."""
+    return f"{day.day} {_NAMES[day.month - 1].capitalize()}" + (f" {day.year}" if year else "")
 
 
 def _count(word: str) -> int:
@@ -109,4 +152,61 @@ _READ: Final[dict[str, Callable[[re.Match[str], date], Iterator[Period]]]] = {
     "weekday": _weekday,
     "last": lambda m, asked: _back(asked, *_LAST[m[1]]),
     "near": _near,
+}
+
+
+_SPANS: Final = ((365, "year"), (30, "month"), (7, "week"), (1, "day"))
+
+
+def ago(day: date, today: date) -> str:
+    """How long ago a day was, as people say it: today, yesterday, 3 weeks ago, in 2 days."""
+    days = (today - day).days
+    if days in (0, 1, -1):
+        return {0: "today", 1: "yesterday", -1: "tomorrow"}[days]
+    size, name = next((size, name) for size, name in _SPANS if abs(days) >= size)
+    number = abs(days) // size
+    told = f"{number} {name}{'s' if number > 1 else ''}"
+    return f"{told} ago" if days > 0 else f"in {told}"
+
+
+def _next_date(year: str | None, month: int, day: int, said: date) -> date:
+    if year:
+        return date(int(year), month, day)
+    return date(said.year + ((month, day) < (said.month, said.day)), month, day)
+
+
+def _month_end(year: int, month: int) -> date:
+    """The last day of a month; months count on, the 13th is next January."""
+    year, month = year + (month - 1) // 12, (month - 1) % 12 + 1
+    return date(year, month, monthrange(year, month)[1])
+
+
+def _named_month(month: int, year: str | None, said: date) -> date:
+    return _month_end(int(year) if year else said.year + (month < said.month), month)
+
+
+def _later(match: re.Match[str], said: date) -> date:
+    count, unit = _count(match[1]), match[2]
+    if unit != "month":
+        return said + timedelta(days=count * round(_DAYS[unit]))
+    end = _month_end(said.year, said.month + count)
+    return end.replace(day=min(said.day, end.day))
+
+
+def _sunday(match: re.Match[str], said: date) -> date:
+    return said + timedelta(days=6 - said.weekday() + 7 * (match[1] == "next"))
+
+
+_AHEAD_READ: Final[dict[str, Callable[[re.Match[str], date], date]]] = {
+    "iso": lambda m, said: _next_date(m[1], int(m[2]), int(m[3]), said),
+    "day month": lambda m, said: _next_date(m[4], _MONTHS[m[3]], int(m[2]), said),
+    "month day": lambda m, said: _next_date(m[4], _MONTHS[m[2]], int(m[3]), said),
+    "after tomorrow": lambda _, said: said + timedelta(days=2),
+    "tomorrow": lambda _, said: said + timedelta(days=1),
+    "today": lambda _, said: said,
+    "in": _later,
+    "weekday": lambda m, said: said + timedelta(days=(_WEEKDAYS[m[1]] - said.weekday() - 1) % 7 + 1),
+    "week": _sunday,
+    "this month": lambda m, said: _month_end(said.year, said.month + (m[1] == "next")),
+    "month": lambda m, said: _named_month(_MONTHS[m[1]], m[2], said),
 }

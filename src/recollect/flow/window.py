@@ -96,6 +96,11 @@ class Window:
         return self._messages[index]
 
     @property
+    def start(self) -> int:
+        """The place of the first message after the last cut; those shown from before it always stay."""
+        return self._turns[self._first].start if self._first < len(self._turns) else len(self._messages)
+
+    @property
     def messages(self) -> tuple[Message, ...]:
         """The messages to send, in their order, within the budget."""
         self.check()

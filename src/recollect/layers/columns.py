@@ -70,10 +70,12 @@ class Columns:
     _positions: Places = field(default_factory=lambda: np.empty(ROOM, np.int64))
     _turns: Turns = field(default_factory=_room)
 
-    def refresh(self, store: Store, count: Callable[[str], int]) -> None:
-        """Take in what was added to the log since the last time."""
+    def refresh(self, store: Store, count: Callable[[str], int], until: int | None = None) -> None:
+        """Take in what was added to the log since the last time, but nothing after the position `until`."""
         while page := store.log.scan(self.scope, after=self.position, limit=PAGE):
             for entry in page:
+                if until is not None and entry.position > until:
+                    return
                 self._add(entry, count)
             self.position = page[-1].position
             if len(page) < PAGE:

@@ -7,7 +7,7 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Final
@@ -16,13 +16,13 @@ import numpy as np
 
 from recollect.embed import Embedder
 from recollect.errors import ModelError
-from recollect.flow.pack import Moment, distinct, one_by_one, pack
+from recollect.flow.pack import Moment, day_line, distinct, of_sessions, one_by_one, pack, turn_line
 from recollect.flow.rank import Nearness, Numbers, Places, Question, aligned, best_first, score
-from recollect.flow.when import periods
+from recollect.flow.when import ago, periods
 from recollect.layers.columns import Columns, day_of, speaker_of
 from recollect.store import ANY, MESSAGE, Entry, Filter, Item, Store
 from recollect.store.words import COMMON, query_words, words
-from recollect.types import Recalled, Scope
+from recollect.types import Candidate, Hit, Recalled, Scope
 
 if TYPE_CHECKING:
     from recollect.store.protocols import Vector
@@ -39,6 +39,10 @@ SPARE: Final = 4
 MANY: Final = 64
 """How many of the best turns are looked at to tell how many fit."""
 KEPT_SCOPES: Final = 64
+FIRST: Final = 12
+"""How many turns a context reads at first."""
+NEAR_MISSES: Final = 3
+"""How many turns that just missed a context are told on its receipt."""
 MIN_SCORE: Final = 7.0
 """An answer that was scored lower than this is not recalled; one without a score is."""
 
@@ -104,6 +108,8 @@ class Episodic:
     count: Callable[[str], int]
     embedder: Embedder | None = None
     former: Embedder | None = None
+    min_score: float = MIN_SCORE
+    floor: float = 0.0
     _kept: OrderedDict[Scope, Columns] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -120,6 +126,27 @@ class Episodic:
         ranking = self._rank(asked)
         return Recalled(one_by_one(islice(distinct(self._read(asked, ranking, k)), k)), ranking.relevance)
 
+    def offer(self, asked: Asked, without: frozenset[str], k: int | None) -> Callable[[int], list[Candidate]]:
+        """What a context gets of the turns that answer the question, but for those `without`, by the tokens there are.
+
+        They come as up to `k` conversations, each under its dates; those that are next in rank come marked as out.
+        """
+        ranking = self._rank(asked)
+        relevant = self._read(asked, ranking, FIRST) if ranking.relevance > self.floor else iter(())
+        moments = _Kept(moment for moment in distinct(relevant) if moment.id not in without)
+        matter, today = set(query_words(asked.text)), date.fromordinal(day_of(asked.at))
+
+        def day(at: datetime) -> str:
+            return f"{day_line(at)} ({ago(date.fromordinal(day_of(at)), today)})"
+
+        def within(tokens: int) -> list[Candidate]:
+            hits = pack(of_sessions(moments, k), tokens, self.count, words, matter, day)
+            taken = {id for hit in hits for id in hit.message_ids}
+            left = [moment for moment in moments.read if moment.id not in taken]
+            return [*map(_candidate, hits), *map(_missed, left[:NEAR_MISSES])]
+
+        return within
+
     def forget(self, scope: Scope) -> None:
         """Drop what is kept in memory of a scope whose messages were erased."""
         with self._lock:
@@ -135,9 +162,11 @@ class Episodic:
             return columns
 
     def _rank(self, asked: Asked) -> _Ranking:
-        columns = self._columns(asked.within.owner)
+        columns, until = self._columns(asked.within.owner), asked.where.as_of
+        if until is not None:
+            columns = Columns(asked.within.owner)
         with columns.lock:
-            columns.refresh(self.store, self.count)
+            columns.refresh(self.store, self.count, until)
         if not len(columns) or not asked.text.strip():
             return _NONE
         vectors = self._vectors(asked.text)
@@ -155,14 +184,14 @@ class Episodic:
             entries = self.store.log.get(asked.within, [ranking.ids[place][1] for place, _ in best])
             by_id = {(entry.scope.session, entry.message.id): entry for entry in entries}
             for place, points in best:
-                if (entry := by_id.get(ranking.ids[place])) and _passes(entry, asked.where):
+                if (entry := by_id.get(ranking.ids[place])) and _passes(entry, asked.where, self.min_score):
                     yield _moment(entry, points, ranking.tokens[place])
 
     def _question(self, columns: Columns, asked: Asked, vectors: Sequence[tuple[str, Vector]]) -> Question:
         today = date.fromordinal(day_of(asked.at))
         named = [] if columns.with_assistant else _named(asked.text, columns.speakers)
         return Question(
-            self._meaning(columns, vectors) if vectors else None,
+            self._meaning(columns, vectors, asked.where.as_of) if vectors else None,
             columns.postings([word for word in query_words(asked.text) if word not in columns.names]),
             periods(asked.text, today),
             today.toordinal(),
@@ -180,10 +209,13 @@ class Episodic:
             log.warning("recall goes by keywords alone this time: %s", error)
             return []
 
-    def _meaning(self, columns: Columns, vectors: Sequence[tuple[str, Vector]]) -> Nearness:
-        nearest = self.store.index.nearest_positions
+    def _meaning(self, columns: Columns, vectors: Sequence[tuple[str, Vector]], as_of: int | None) -> Nearness:
+        nearest, where = (
+            self.store.index.nearest_positions,
+            MESSAGES if as_of is None else replace(MESSAGES, as_of=as_of),
+        )
         near, *former = (
-            columns.known(*nearest(columns.scope, vector, model, NEAREST, where=MESSAGES)) for model, vector in vectors
+            columns.known(*nearest(columns.scope, vector, model, NEAREST, where=where)) for model, vector in vectors
         )
         for old in former:
             places, cosines = aligned(old, near)
@@ -201,10 +233,10 @@ def _relevance(question: Question, turns: int) -> float:
     return int(held.max()) / len(question.postings)
 
 
-def _passes(entry: Entry, where: Filter) -> bool:
+def _passes(entry: Entry, where: Filter, min_score: float) -> bool:
     message = entry.message
     given = message.metadata.get("score")
-    if isinstance(given, (int, float)) and given < MIN_SCORE:
+    if isinstance(given, (int, float)) and given < min_score:
         return False
     return where is ANY or where.passes(
         Item(MESSAGE, message.id, at=message.at, role=message.role, metadata=message.metadata, position=entry.position)
@@ -215,6 +247,29 @@ def _moment(entry: Entry, points: float, tokens: int) -> Moment:
     message, session = entry.message, entry.scope.session or ""
     at = message.at or datetime.fromtimestamp(0, UTC)
     return Moment(message.id, session, entry.seq, at, speaker_of(message), message.text, points, tokens)
+
+
+@dataclass(slots=True)
+class _Kept:
+    """Moments that can be gone through again; `read` are those that were reached so far."""
+
+    source: Iterator[Moment]
+    read: list[Moment] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[Moment]:
+        yield from self.read
+        for moment in self.source:
+            self.read.append(moment)
+            yield moment
+
+
+def _candidate(hit: Hit) -> Candidate:
+    return Candidate("episodic", hit.text, hit.score, f"conversation {hit.session}", hit.message_ids, hit.at)
+
+
+def _missed(moment: Moment) -> Candidate:
+    origin = f"conversation {moment.session}"
+    return Candidate("episodic", turn_line(moment), moment.score, origin, (moment.id,), moment.at, "lower in rank")
 
 
 def _named(question: str, speakers: dict[str, int]) -> list[str]:

@@ -19,5 +19,7 @@ def read_to(store: Store, scope: Scope, layer: str) -> int:
 def set_read_to(store: Store, scope: Scope, layer: str, seq: int) -> None:
     """Move the mark; call it inside the transaction that keeps what was learned."""
     old = store.records.find(scope, kind=KIND, key=layer, exact=True)
-    store.records.delete(scope, [mark.id for mark in old])
-    store.records.put(scope, [Record(KIND, layer, seq)])
+    if old:
+        store.records.supersede(scope, old[-1].id, Record(KIND, layer, seq))
+    else:
+        store.records.put(scope, [Record(KIND, layer, seq)])

@@ -204,13 +204,15 @@ class Match:
 class Job:
     """Work to be done later. While one with the same scope, kind and `key` waits, another is not added.
 
-    `delay` is in seconds. A store sets the fields from `id` on; `attempts` counts the claims so far.
+    `delay` is in seconds. `Log.append` adds one with `every` only when a session reaches a multiple of so many
+    messages. A store sets the fields from `id` on; `attempts` counts the claims so far.
     """
 
     kind: str
     payload: FrozenDict = EMPTY
     key: str | None = None
     delay: float = 0.0
+    every: int = 1
     id: str = ""
     scope: Scope | None = None
     state: JobState = "waiting"
@@ -225,7 +227,13 @@ class Job:
             check_id(self.key, "a job's key")
         if not (math.isfinite(self.delay) and 0 <= self.delay <= 10**9):
             raise ConfigError(f"delay {self.delay!r} is not a number of seconds from 0 to a billion")
+        if self.every < 1:
+            raise ConfigError(f"every is {self.every}; it must be at least 1")
         _set(self, payload=freeze_dict(self.payload, "payload"))
+
+    def reached(self, before: int, now: int) -> bool:
+        """Whether a session that grew from `before` to `now` messages makes this job due."""
+        return now // self.every > before // self.every
 
 
 @dataclass(frozen=True, slots=True)

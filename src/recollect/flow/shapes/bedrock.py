@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from recollect.errors import InvalidTranscript
@@ -32,12 +33,13 @@ from recollect.flow.shapes.wire import (
     to_json,
     unanswered,
 )
-from recollect.frozen import FrozenDict, thaw
+from recollect.frozen import FrozenDict
 from recollect.types import Image, Message, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult
 
 NAME: Final = "bedrock"
 _ROLES: Final[dict[Any, Role]] = {"user": "user", "assistant": "assistant"}
 _BYTES: Final = "bytes"
+_BASE64: Final = "$bytes"
 
 
 def read(wire: Mapping[str, Any], where: str, calls: OpenCalls) -> Message:
@@ -108,7 +110,7 @@ def _read_thinking(wire: Mapping[str, Any], content: Mapping[str, Any], where: s
         return Thinking(field(text, "text", str, where), signature, extra=extra)
     data, how = _read_bytes(content.get("redactedContent"))
     if data is None:
-        return opaque(NAME, wire, where)
+        return _read_other(wire, where)
     inside = leftover(content, {"redactedContent": True}, where, {"redactedContent": how})
     return Thinking(
         redacted=data, extra=leftover(wire, {"reasoningContent": True}, where, {"reasoningContent": inside})
@@ -119,7 +121,7 @@ def _read_picture(wire: Mapping[str, Any], where: str) -> Image | Opaque:
     image = wire.get("image")
     source = image.get("source") if isinstance(image, dict) else None
     if not isinstance(image, dict) or not isinstance(source, dict) or not isinstance(image.get("format"), str):
-        return opaque(NAME, wire, where)
+        return _read_other(wire, where)
     place = source.get("s3Location")
     data, how = _read_bytes(source.get("bytes"))
     if isinstance(place, dict) and isinstance(place.get("uri"), str):
@@ -127,7 +129,7 @@ def _read_picture(wire: Mapping[str, Any], where: str) -> Image | Opaque:
     elif data is not None:
         deep = leftover(source, {"bytes": True}, where, {"bytes": how})
     else:
-        return opaque(NAME, wire, where)
+        return _read_other(wire, where)
     inside = leftover(image, {"format": True, "source": True}, where, {"source": deep})
     extra = leftover(wire, {"image": True}, where, {"image": inside})
     kind = f"image/{image['format']}"
@@ -143,6 +145,28 @@ def _read_bytes(raw: Any) -> tuple[str | None, str | None]:
     if isinstance(raw, bytes):
         return base64.b64encode(raw).decode(), _BYTES
     return (raw, None) if isinstance(raw, str) else (None, None)
+
+
+def _read_other(wire: Mapping[str, Any], where: str) -> Opaque:
+    """A block kept as it is; a document, a video or a sound holds bytes, which JSON does not know."""
+    return opaque(NAME, _packed(wire), where)
+
+
+def _packed(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return {_BASE64: base64.b64encode(value).decode()}
+    if isinstance(value, Mapping):
+        return {key: _packed(item) for key, item in value.items()}
+    return [_packed(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def _unpacked(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        if list(value) == [_BASE64] and isinstance(value[_BASE64], str):
+            with suppress(ValueError):
+                return base64.b64decode(value[_BASE64], validate=True)
+        return {key: _unpacked(item) for key, item in value.items()}
+    return [_unpacked(item) for item in value] if isinstance(value, list) else value
 
 
 def write(message: Message) -> list[Wire]:
@@ -171,7 +195,7 @@ def _write_block(part: Part) -> Wire:
         case Image():
             return _write_picture(part)
         case Opaque():
-            return dict(thaw(part.data))
+            return dict(_unpacked(part.data))
 
 
 def _write_text(part: Text) -> Wire:

@@ -83,7 +83,7 @@ def append(db: Connection, scope: Scope, batch: Sequence[Ready], jobs: Waiting) 
         out.append(entry)
     if new:
         _insert(db, scope, new)
-        enqueue(db, scope, jobs)
+        enqueue(db, scope, jobs.reached(new[0].entry.seq - 1, seq))
     return out
 
 

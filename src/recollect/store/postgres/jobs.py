@@ -51,6 +51,10 @@ class Waiting:
     def __post_init__(self) -> None:
         object.__setattr__(self, "payloads", tuple(codec.to_bytes(job.payload) for job in self.jobs))
 
+    def reached(self, before: int, now: int) -> Waiting:
+        """Those that a session growing to that many messages makes due."""
+        return Waiting([job for job in self.jobs if job.reached(before, now)], self.now)
+
 
 class PostgresJobs:
     """Jobs in a table, claimed past each other's locks."""

@@ -32,17 +32,18 @@ class ReferenceLog:
         ready = codec.arrived(messages, now)
         with self._state.changing() as tables:
             out: list[Entry] = []
-            fresh = False
+            before = len(tables.sessions.get(scope, ()))
             for given, message, count in zip(messages, ready, counts, strict=True):
                 known = _by_id(tables, scope).get(message.id) if given.id else None
                 if known is not None:
                     kept = tables.sessions[scope][known - 1]
                     codec.check_same(given, _original(kept))
                 else:
-                    known, fresh = _add(tables, scope, message, count), True
+                    known = _add(tables, scope, message, count)
                 out.append(_entry(scope, known, tables.sessions[scope][known - 1]))
-            if fresh:
-                enqueue(tables, scope, jobs, now)
+            seq = len(tables.sessions.get(scope, ()))
+            if seq > before:
+                enqueue(tables, scope, [job for job in jobs if job.reached(before, seq)], now)
             return out
 
     def read(

@@ -54,11 +54,11 @@ class SqliteJobs:
 
     def enqueue(self, scope: Scope, jobs: Sequence[Job]) -> list[Job]:
         """See `Jobs.enqueue`."""
-        payloads = [codec.to_bytes(job.payload) for job in jobs]
+        ready = [(job, codec.to_bytes(job.payload)) for job in jobs]
 
         def work(change: Change) -> list[Job]:
             place = change.place(scope)
-            return [_get(change.db, position) for position in enqueue(change, place, jobs, payloads)]
+            return [_get(change.db, position) for position in enqueue(change, place, ready)]
 
         return self._database.write(work) if jobs else []
 
@@ -106,9 +106,9 @@ class SqliteJobs:
         return self._database.write(lambda change: _revive(change, scope))
 
 
-def enqueue(change: Change, place: scopes.Place, jobs: Sequence[Job], payloads: Sequence[bytes]) -> list[int]:
-    """The positions of the jobs as they wait."""
-    return [_enqueue(change, place, job, payload) for job, payload in zip(jobs, payloads, strict=True)]
+def enqueue(change: Change, place: scopes.Place, jobs: Sequence[tuple[Job, bytes]]) -> list[int]:
+    """The positions of the jobs, each given with its payload, as they wait."""
+    return [_enqueue(change, place, job, payload) for job, payload in jobs]
 
 
 def _enqueue(change: Change, place: scopes.Place, job: Job, payload: bytes) -> int:

@@ -178,7 +178,8 @@ def _append(
         out.append(Entry(scope, seq, position, message, tokens, link))
     if seq > started:
         db.execute(_PUT_HEAD, (session, seq, link, position, count + seq - started, total, first, last))
-        enqueue(change, place, jobs, payloads)
+        due = [(job, payload) for job, payload in zip(jobs, payloads, strict=True) if job.reached(started, seq)]
+        enqueue(change, place, due)
     return out
 
 

@@ -68,7 +68,9 @@ def _check_ours(db: apsw.Connection, path: str) -> None:
     if db.pragma("application_id") == APPLICATION:
         return
     if db.execute("SELECT count(*) FROM sqlite_schema").get and not _has_records(db):
-        raise MigrationError(f"{path} is a SQLite database of something else; choose another file")
+        raise MigrationError(
+            f"{path} is not a Recollect store but a SQLite database of something else; choose another file"
+        )
 
 
 def _has_records(db: apsw.Connection) -> bool:

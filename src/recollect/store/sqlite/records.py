@@ -29,10 +29,17 @@ def _query(condition: str, order: str = "") -> Mapping[str, str]:
     return scopes.by_scope(_FIELDS.replace("<more>", condition).replace("<order>", order))
 
 
-_FIND: Final = _query(
-    "(?2 IS NULL OR kind = ?2) AND (?3 IS NULL OR key = ?3) AND position > ?4"
-    " AND (CASE WHEN ?5 IS NULL THEN ended IS NULL ELSE position <= ?5 AND (ended IS NULL OR ended > ?5) END)"
+_STANDING: Final = (
+    "position > ?4 AND (CASE WHEN ?5 IS NULL THEN ended IS NULL"
+    " ELSE position <= ?5 AND (ended IS NULL OR ended > ?5) END)"
 )
+# One query a way to ask, so that each finds its rows by the index of kinds and keys.
+_FIND: Final = {
+    (False, False): _query(f"{_STANDING} AND ?2 IS NULL AND ?3 IS NULL"),
+    (True, False): _query(f"{_STANDING} AND kind = ?2 AND ?3 IS NULL"),
+    (False, True): _query(f"{_STANDING} AND ?2 IS NULL AND key = ?3"),
+    (True, True): _query(f"{_STANDING} AND kind = ?2 AND key = ?3"),
+}
 _HISTORY: Final = _query("kind = ?2 AND key = ?3")
 _GET: Final = _query(
     "record.id IN (SELECT value FROM json_each(?2))",
@@ -79,7 +86,8 @@ class SqliteRecords:
         out: list[Record] = []
         with self._database.reading() as db:
             place = scopes.find(db, scope)
-            query, bounds = _FIND[scopes.level(scope, exact)], (kind, key, after, as_of)
+            query = _FIND[kind is not None, key is not None][scopes.level(scope, exact)]
+            bounds = (kind, key, after, as_of)
             for row in db.execute(query, (place.id, *bounds)) if place is not None else ():
                 record = _record(row)
                 if codec.holds(record, when):

@@ -8,7 +8,7 @@ from recollect.errors import ConfigError, Conflict
 from recollect.frozen import freeze
 from recollect.store import Job, Store
 from recollect.store.queue import MAX_ATTEMPTS
-from recollect.testing.stores.base import ADA, ADA_TOO, BOB, NOON, RIVAL, ManualClock, StoreTests
+from recollect.testing.stores.base import ADA, ADA_TOO, BOB, NOON, RIVAL, ManualClock, StoreTests, said
 from recollect.types import Scope
 
 ACME = Scope("acme")
@@ -60,6 +60,16 @@ class JobTests(StoreTests):
         assert store.jobs.claim(worker="w") == []
         clock.forward(seconds=30)
         assert kinds(store.jobs.claim(worker="w")) == ["later"]
+
+    def test_a_job_for_every_few_messages_comes_when_so_many_are_reached(self, store: Store) -> None:
+        sums = Job("sum", every=3)
+        came = []
+        for size in (1, 1, 2, 1, 6):
+            store.log.append(ADA, [said("zebra") for _ in range(size)], jobs=[sums])
+            came.append(len(store.jobs.claim(worker="w", limit=9)))
+        assert came == [0, 0, 1, 0, 1]
+        with pytest.raises(ConfigError, match="every is 0"):
+            Job("sum", every=0)
 
     def test_equal_keys_wait_once(self, store: Store) -> None:
         (first,) = store.jobs.enqueue(ADA, [Job("sum", key="k")])

@@ -1,0 +1,314 @@
+"""A whole turn, add it and build the next context, beside mem0, LangGraph's store and Chroma with the same embedder.
+
+CPU time of the process, its background included: ten turns are done when their vectors are made and their facts are
+learned. The turns before belong to one user, or to many where the store is larger than the user's share.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+from typing import Any, Protocol
+
+from _report import Goal, arguments, publish, table
+from _timing import say, scratch, sentences
+
+from recollect import Memory, Message, embed
+from recollect.embed import Embedder
+from recollect.embed.hashing import HashingEmbedder
+
+os.environ["MEM0_TELEMETRY"] = "False"
+os.environ["ANONYMIZED_TELEMETRY"] = "False"
+
+BUDGET = 2_000
+ME = "ada"
+BLOCK = 10
+MOST = {"Mem0": 5_000}
+"""Turns above which a system would take hours to fill."""
+
+
+def pairs(seed: int) -> Iterator[tuple[str, str]]:
+    """A question and an answer, without end."""
+    texts = sentences(seed)
+    for question in texts:
+        yield f"{question}?", next(texts)
+
+
+class System(Protocol):
+    """A memory that is filled with turns, then measured."""
+
+    clock: Callable[[], float]
+
+    def fill(self, user: str, turns: Sequence[tuple[str, str]]) -> None: ...
+    def turn(self, question: str, answer: str) -> int: ...
+    def settle(self) -> None: ...
+    def close(self) -> None: ...
+
+
+class Recollect:
+    """All layers, one context under a budget; durable appends at `normal`."""
+
+    name = "recollect, background included"
+    clock = staticmethod(time.process_time)
+
+    def __init__(self, folder: Path, embedder: Embedder) -> None:
+        self.memory = Memory.open(folder / "memory.db", embedder=embedder, durability="normal")
+        self.chat = self.memory.session("now", user=ME)
+
+    def fill(self, user: str, turns: Sequence[tuple[str, str]]) -> None:
+        for start in range(0, len(turns), 100):
+            chat = self.memory.session(f"before {start}", user=user)
+            some = turns[start : start + 100]
+            chat.add_many([m for q, a in some for m in (Message("user", q), Message("assistant", a))])
+        self.memory.drain()
+
+    def turn(self, question: str, answer: str) -> int:
+        context = self.chat.context(question, BUDGET)
+        self.chat.add_turn(question, answer)
+        return len(context.prompt)
+
+    def settle(self) -> None:
+        self.memory.drain()
+
+    def close(self) -> None:
+        self.memory.close()
+
+
+class Caller(Recollect):
+    """The same, but only what the caller waits for: the background's thread is not counted."""
+
+    name = "recollect, the caller's thread"
+    clock = staticmethod(time.thread_time)
+
+    def settle(self) -> None: ...
+
+
+class LangGraph:
+    """SqliteStore: vectors alone; search for five, put two."""
+
+    name = "LangGraph SqliteStore"
+    clock = staticmethod(time.process_time)
+
+    def __init__(self, folder: Path, embedder: Embedder) -> None:
+        from langgraph.store.sqlite import SqliteStore
+
+        def vectors(texts: Sequence[str]) -> list[list[float]]:
+            return [row.tolist() for row in embedder.embed(list(texts), kind="passage")]
+
+        index: Any = {"dims": embedder.dimension, "embed": vectors, "fields": ["text"]}
+        self._open = SqliteStore.from_conn_string(str(folder / "store.db"), index=index)
+        self.store, self.n = self._open.__enter__(), 0
+        self.store.setup()
+
+    def fill(self, user: str, turns: Sequence[tuple[str, str]]) -> None:
+        from langgraph.store.base import PutOp
+
+        for start in range(0, len(turns), 100):
+            texts = [text for pair in turns[start : start + 100] for text in pair]
+            self.store.batch([PutOp((user,), f"{user} {start} {n}", {"text": text}) for n, text in enumerate(texts)])
+
+    def turn(self, question: str, answer: str) -> int:
+        found = self.store.search((ME,), query=question, limit=5)
+        for text in (question, answer):
+            self.n += 1
+            self.store.put((ME,), f"now {self.n}", {"text": text})
+        return len(found)
+
+    def settle(self) -> None: ...
+
+    def close(self) -> None:
+        self._open.__exit__(None, None, None)
+
+
+class Chroma:
+    """A persistent collection; query for five of the user's, add two."""
+
+    name = "Chroma"
+    clock = staticmethod(time.process_time)
+
+    def __init__(self, folder: Path, embedder: Embedder) -> None:
+        import chromadb
+
+        self.client = chromadb.PersistentClient(str(folder))
+        self.collection: Any = self.client.create_collection("turns", embedding_function=None)
+        self.embedder, self.n = embedder, 0
+
+    def _add(self, user: str, texts: list[str]) -> None:
+        rows = [row.tolist() for row in self.embedder.embed(texts, kind="passage")]
+        ids = [f"{self.n + n}" for n in range(len(texts))]
+        self.n += len(texts)
+        self.collection.add(ids=ids, embeddings=rows, documents=texts, metadatas=[{"user": user}] * len(texts))
+
+    def fill(self, user: str, turns: Sequence[tuple[str, str]]) -> None:
+        for start in range(0, len(turns), 100):
+            self._add(user, [text for pair in turns[start : start + 100] for text in pair])
+
+    def turn(self, question: str, answer: str) -> int:
+        vector = self.embedder.embed([question], kind="query")[0].tolist()
+        found = self.collection.query(query_embeddings=[vector], n_results=5, where={"user": ME})
+        self._add(ME, [question])
+        self._add(ME, [answer])
+        return len(found["ids"][0])
+
+    def settle(self) -> None: ...
+
+    def close(self) -> None:
+        self.client.clear_system_cache()
+
+
+class Mem0:
+    """mem0 with `infer=False`, so that no model is called; Qdrant on disk, as it comes."""
+
+    name = "mem0 (infer=False)"
+    clock = staticmethod(time.process_time)
+
+    def __init__(self, folder: Path, embedder: Embedder) -> None:
+        from langchain_core.embeddings import Embeddings
+        from mem0 import Memory as Theirs
+
+        class Same(Embeddings):
+            def embed_documents(self, texts: list[str]) -> list[list[float]]:
+                return [row.tolist() for row in embedder.embed(texts, kind="passage")]
+
+            def embed_query(self, text: str) -> list[float]:
+                return self.embed_documents([text])[0]
+
+        os.environ.setdefault("OPENAI_API_KEY", "none: no model is called")
+        os.environ["MEM0_DIR"] = str(folder)
+        self.memory = Theirs.from_config(
+            {
+                "vector_store": {
+                    "provider": "qdrant",
+                    "config": {
+                        "path": str(folder / "qdrant"),
+                        "on_disk": True,
+                        "embedding_model_dims": embedder.dimension,
+                        "collection_name": "turns",
+                    },
+                },
+                "embedder": {"provider": "langchain", "config": {"model": Same()}},
+                "history_db_path": str(folder / "history.db"),
+            }
+        )
+
+    def fill(self, user: str, turns: Sequence[tuple[str, str]]) -> None:
+        for question, answer in turns:
+            self._add(user, question, answer)
+
+    def _add(self, user: str, question: str, answer: str) -> None:
+        messages = [{"role": "user", "content": question}, {"role": "assistant", "content": answer}]
+        self.memory.add(messages, user_id=user, infer=False)
+
+    def turn(self, question: str, answer: str) -> int:
+        found = self.memory.search(question, filters={"user_id": ME}, top_k=5)
+        self._add(ME, question, answer)
+        return len(found["results"])
+
+    def settle(self) -> None: ...
+
+    def close(self) -> None:
+        self.memory.vector_store.client.close()
+
+
+SYSTEMS: tuple[Callable[[Path, Embedder], System], ...] = (Caller, Recollect, LangGraph, Chroma, Mem0)
+
+
+NAMES = {
+    "Caller": Caller.name,
+    "Recollect": Recollect.name,
+    "LangGraph": LangGraph.name,
+    "Chroma": Chroma.name,
+    "Mem0": Mem0.name,
+}
+
+
+def measured(
+    system: Callable[[Path, Embedder], System], embedder: Embedder, own: int, others: int, steps: int
+) -> list[float]:
+    """CPU ms a turn, by blocks after the first, with so many turns of the user's own stored, and of others."""
+    told = pairs(7)
+    with scratch() as folder:
+        made = system(folder, embedder)
+        try:
+            made.fill(ME, list(islice(told, own)))
+            for start in range(0, others, own):
+                made.fill(f"user {start}", list(islice(told, min(own, others - start))))
+            return [block(made, islice(told, BLOCK)) for _ in range(1 + steps // BLOCK)][1:]
+        finally:
+            made.close()
+
+
+def block(made: System, turns: Iterator[tuple[str, str]]) -> float:
+    """CPU ms a turn of some turns in a row, what they left to the background included."""
+    started = made.clock()
+    for question, answer in turns:
+        if not made.turn(question, answer):
+            raise SystemExit(f"{type(made).__name__} found nothing")
+    made.settle()
+    return 1_000 * (made.clock() - started) / BLOCK
+
+
+def p(values: Sequence[float], share: float) -> float:
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
+
+
+def exponent(small: float, large: float, times: float) -> float:
+    return math.log(large / small) / math.log(times)
+
+
+def main() -> int:
+    args = arguments(__doc__ or "")
+    sizes = (1_000, 5_000) if args.quick else (1_000, 50_000)
+    stored = (1_000, 10_000) if args.quick else (1_000, 50_000, 1_000_000)
+    steps = 60 if args.quick else 200
+    stub = HashingEmbedder(384)
+    rows: list[tuple[str, ...]] = [("", *(f"{size:,} turns" for size in sizes), "exponent")]
+    costs: dict[str, list[float]] = {}
+    for system in SYSTEMS:
+        name = system.__name__
+        say(f"{name} …")
+        limits = [size for size in sizes if size <= MOST.get(name, size)]
+        costs[name] = [statistics.median(measured(system, stub, size, 0, steps)) for size in limits]
+        told = [f"{cost:,.1f}" for cost in costs[name]] + ["not run"] * (len(sizes) - len(limits))
+        grown = f"{exponent(*costs[name], sizes[1] / sizes[0]):.2f}" if len(limits) == 2 else "-"
+        rows.append((NAMES[name], *told, grown))
+    flat = []
+    for size in stored:
+        say(f"Recollect, {size:,} turns in the store …")
+        flat.append(measured(Caller, stub, 1_000, size - 1_000, steps))
+    store_rows = [("turns in the store", "p50", "p95")]
+    store_rows += [(f"{n:,}", f"{p(c, 0.5):.1f}", f"{p(c, 0.95):.1f}") for n, c in zip(stored, flat, strict=True)]
+    real_rows, ratio = real(steps) if (local := embed.open("auto")) else ([], math.nan)
+    ours = costs["Caller"]
+    goals = [
+        Goal("ms CPU of the caller, add + context at 1k turns", ours[0], 2.0),
+        Goal(f"ms CPU of the caller, add + context at {sizes[-1] // 1000}k turns", ours[-1], 4.0),
+        Goal("growth exponent", exponent(*ours, sizes[1] / sizes[0]), 0.25),
+        Goal("p95 with the largest store / with the smallest", p(flat[-1], 0.95) / p(flat[0], 0.95), 1.2),
+    ]
+    text = f"CPU ms of a turn, by the user's stored turns, with a stub embedder:\n\n{table(rows)}\n\n"
+    text += f"The user has 1,000 turns, the others of the store belong to others:\n\n{table(store_rows)}"
+    if local:
+        goals.append(Goal("with the real embedder, ours / the fastest peer's", ratio, 0.5))
+        text += f"\n\nWith {local.name}, 200 turns:\n\n{table(real_rows)}"
+    peers = ", ".join(f"{name} {version(name)}" for name in ("langgraph-checkpoint-sqlite", "chromadb", "mem0ai"))
+    return publish("turn", f"{text}\n\n{peers}.", {"costs": costs}, goals, args)
+
+
+def real(steps: int) -> tuple[list[tuple[str, ...]], float]:
+    local = embed.open("auto")
+    assert local is not None
+    costs = {system.__name__: measured(system, local, 200, 0, steps // 2) for system in (Recollect, LangGraph, Chroma)}
+    rows = [("", "p50"), *((name, f"{p(cost, 0.5):,.1f}") for name, cost in costs.items())]
+    ours, *others = (p(cost, 0.5) for cost in costs.values())
+    return rows, ours / min(others)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,152 @@
+"""Memory for an OpenAI or Anthropic client, in one line: `client = remember(client, memory, user=…, session=…)`.
+
+Every way to ask goes through the client's `post`: create, stream, parse, and the raw forms of each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping
+from functools import wraps
+from typing import Any, Final, TypeVar
+
+from recollect.adapters.answers import ANSWERS, Answer
+from recollect.adapters.history import History
+from recollect.errors import ConfigError
+from recollect.flow.render import parse, render
+from recollect.memory import Memory
+
+C = TypeVar("C")
+
+SHAPES: Final = {"/chat/completions": "openai", "/responses": "openai-responses", "/v1/messages": "anthropic"}
+"""The shape of what is posted, by the address it is posted to."""
+ELSEWHERE: Final = ("previous_response_id", "conversation")
+"""Fields of a request whose conversation the provider itself keeps."""
+
+NOT_GIVEN: Final = ("NotGiven", "Omit")
+"""The types that stand in a request for what the caller left out."""
+
+
+def remember(
+    client: C, memory: Memory, *, user: str, session: str, tenant: str = "default", budget: int | None = None
+) -> C:
+    """The client with a memory; the one that was given stays as it is, and both share their connections.
+
+    What the caller sends is kept once, however often it is sent, and the answer when it is complete, streamed or not.
+    Each request has at most `budget` tokens: the newest turns, whole, with what memory knows about the question in
+    front of it. Send the whole history each time, or only what is new: the session has the past.
+    """
+    if not (hasattr(client, "copy") and hasattr(client, "post")):
+        raise ConfigError(f"a {type(client).__name__} is no client of openai or anthropic; pass OpenAI() or such")
+    ours: Any = client.copy()
+    history = History(memory.session(session, user=user, tenant=tenant), budget)
+    vars(ours)["post"] = (_awaited if inspect.iscoroutinefunction(ours.post) else _plain)(ours.post, history)
+    kept: C = ours
+    return kept
+
+
+def _plain(post: Callable[..., Any], history: History) -> Callable[..., Any]:
+    @wraps(post)
+    def posted(path: str, **request: Any) -> Any:
+        shape = _shape(path, request)
+        if shape is None:
+            return post(path, **request)
+        response = post(path, **{**request, "body": _fitted(history, request["body"], shape)})
+        answer, result = ANSWERS[shape](), _read(response)
+        if hasattr(result, "_iterator"):
+            _watch(result, _watched(result._iterator, answer, history))
+        elif result is not None:
+            history.keep(*answer.whole(result))
+        return response
+
+    return posted
+
+
+def _awaited(post: Callable[..., Any], history: History) -> Callable[..., Any]:
+    @wraps(post)
+    async def posted(path: str, **request: Any) -> Any:
+        shape = _shape(path, request)
+        if shape is None:
+            return await post(path, **request)
+        body = await asyncio.to_thread(_fitted, history, request["body"], shape)
+        response = await post(path, **{**request, "body": body})
+        answer, result = ANSWERS[shape](), _read(response)
+        if hasattr(result, "_iterator"):
+            _watch_async(result, _watched_async(result._iterator, answer, history))
+        elif result is not None:
+            await asyncio.to_thread(history.keep, *answer.whole(result))
+        return response
+
+    return posted
+
+
+def _shape(path: str, request: Mapping[str, Any]) -> str | None:
+    """The shape of a request that is a conversation of ours to fit."""
+    body = request.get("body")
+    if not isinstance(body, Mapping) or any(body.get(name) for name in ELSEWHERE):
+        return None
+    return SHAPES.get(path.partition("?")[0])
+
+
+def _fitted(history: History, body: Mapping[str, Any], shape: str) -> dict[str, Any]:
+    plain = _plain_json(body)
+    sent = history.prompt(parse(plain, shape), plain.get("tools") or ())
+    return {**body, **render([line.message for line in sent], shape).request()}
+
+
+def _plain_json(value: Any) -> Any:
+    """The value with the SDK's own objects, which callers hand back as they got them, as the JSON they stand for."""
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json", exclude_unset=True, by_alias=True)
+    if isinstance(value, Mapping):
+        given = {name: inner for name, inner in value.items() if type(inner).__name__ not in NOT_GIVEN}
+        return {name: _plain_json(inner) for name, inner in given.items()}
+    return [_plain_json(inner) for inner in value] if isinstance(value, (list, tuple)) else value
+
+
+def _read(response: Any) -> Any:
+    """The answer in a response; None where the caller reads the bytes, and hands the answer back with what follows."""
+    if type(response).__name__ == "LegacyAPIResponse":
+        return response.parse()
+    return response if hasattr(response, "model_dump") or hasattr(response, "_iterator") else None
+
+
+def _watch(stream: Any, events: Generator[Any, None, None]) -> None:
+    """Let the stream go on by these events; a stream that is closed ends them."""
+    close = stream.close
+
+    def closed() -> None:
+        close()
+        events.close()
+
+    stream._iterator, stream.close = events, closed
+
+
+def _watch_async(stream: Any, events: AsyncGenerator[Any, None]) -> None:
+    close = stream.close
+
+    async def closed() -> None:
+        await close()
+        await events.aclose()
+
+    stream._iterator, stream.close = events, closed
+
+
+def _watched(events: Iterator[Any], answer: Answer, history: History) -> Generator[Any, None, None]:
+    """The events as they come; what they say is kept at their end, or as far as they came."""
+    try:
+        for event in events:
+            answer.add(event)
+            yield event
+    finally:
+        history.keep(*answer.said())
+
+
+async def _watched_async(events: AsyncIterator[Any], answer: Answer, history: History) -> AsyncGenerator[Any, None]:
+    try:
+        async for event in events:
+            answer.add(event)
+            yield event
+    finally:
+        history.keep(*answer.said())

@@ -1,0 +1,182 @@
+"""A framework's own history beside a session: kept once, and fitted into a budget with memory before each model call.
+
+Frameworks and callers hand over their whole history again and again, or only what is new. Either way each message is
+kept once, in order. What goes to the model is the session's context; a history that was changed on the caller's side
+(something taken out, edited, summed up) is fitted as it is, so that what was taken out stays out.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+from recollect.errors import BudgetTooSmall
+from recollect.flow.align import align, fingerprint
+from recollect.flow.fence import with_memory
+from recollect.flow.window import Limits, Window
+from recollect.memory import Memory, Session
+from recollect.store import Entry
+from recollect.tokens import REPLY_TOKENS, count_message, count_tools
+from recollect.types import Message
+
+KNOWN: Final = 2_000
+"""How many of a session's newest messages are compared with what is given; more where more is given."""
+MEMORY_SHARE: Final = 0.25
+"""What memory may take of the budget where a changed history is fitted."""
+
+KEPT_HISTORIES: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A message as it goes to the model, and its place in what was given; None for one that only memory had.
+
+    `changed` says that it is not as it was given: shortened, or with memory in front of it.
+    """
+
+    message: Message
+    place: int | None
+    changed: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class History:
+    """The history of one session. `whole` says that what is given is always all of it; else the session has the past.
+
+    `budget` is that of the memory's settings where none is given.
+    """
+
+    session: Session
+    budget: int | None = None
+    whole: bool = False
+    _log: list[Entry] = field(default_factory=list)
+    _count: int = 0
+    _window: Window | None = None
+    _taken: list[Message] = field(default_factory=list)
+    _memory: tuple[str, str] = ("", "")
+    _again: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def prompt(self, given: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()) -> list[Sent]:
+        """What to send: system texts as given, then what fits of the conversation, which is now kept, with memory."""
+        with self._lock:
+            system = [Sent(message, place) for place, message in enumerate(given) if message.role == "system"]
+            lines = self._lines(given)
+            budget = self.budget or self.session.memory.settings.budget
+            room = budget - sum(self._tokens(line.message) for line in system)
+            if room <= 0:
+                raise BudgetTooSmall(budget - room, budget)
+            if [line.message.id for line in lines] == [entry.message.id for entry in self._log]:
+                shown = list(self.session.context(None, room, tools=tools).prompt)
+            else:
+                shown = self._fitted(lines, room, REPLY_TOKENS + count_tools(tools, self.session.memory.counter))
+            known = {line.message.id: line for line in lines}
+            return [*system, *(_sent(message, known.get(message.id)) for message in shown)]
+
+    def keep(self, *answers: Message) -> None:
+        """Keep what the model said; not if it was asked the same before, unless the caller goes on with it."""
+        with self._lock:
+            if not self._again:
+                self.session.add_many(answers)
+
+    def _lines(self, given: Sequence[Message]) -> list[Sent]:
+        """The conversation with the ids of the log, system texts left out; what is new in it is kept."""
+        said = [(place, message) for place, message in enumerate(given) if message.role != "system"]
+        self._refresh(len(said))
+        known = [entry.message for entry in self._log]
+        places = align([fingerprint(message) for message in known], [fingerprint(message) for _, message in said])
+        new = iter(self.session.add_many([m for (_, m), at in zip(said, places, strict=True) if at is None]))
+        ids = [next(new).id if at is None else known[at].id for at in places]
+        self._again = bool(places) and None not in places and places[-1] != len(known) - 1
+        self._refresh(len(said))
+        past = [Sent(message, None) for message in self._past(known, places)]
+        return [*past, *(Sent(m.replace(id=id), place) for (place, m), id in zip(said, ids, strict=True))]
+
+    def _past(self, known: Sequence[Message], places: Sequence[int | None]) -> Sequence[Message]:
+        """What was said before the first of the given messages; nothing where that is a changed history."""
+        changed = places and places[0] is None and any(place is not None for place in places)
+        return () if self.whole or changed else known[: places[0] if places else None]
+
+    def _refresh(self, given: int) -> None:
+        """Read what the log has gained; all anew where something was erased, or more is needed."""
+        log, scope = self.session.memory.store.log, self.session.scope
+        new = log.read(scope, after=self._log[-1].seq if self._log else 0)
+        self._log, self._count = [*self._log, *new], self._count + len(new)
+        there = sum(session.messages for session in log.sessions(scope, limit=1))
+        wanted = max(KNOWN, 2 * given)
+        if there != self._count or len(self._log) < min(wanted, there):
+            self._log, self._count = log.read(scope, limit=wanted, reverse=True)[::-1], there
+
+    def _tokens(self, message: Message) -> int:
+        return count_message(message, self.session.memory.counter)
+
+    def _fitted(self, lines: Sequence[Sent], room: int, overhead: int) -> list[Message]:
+        """A changed history in a window of its own, with memory in front of its question where there is room."""
+        asked = max((n for n, line in enumerate(lines) if line.message.role == "user"), default=None)
+        share = int(room * MEMORY_SHARE)
+        memory = "" if asked is None else self._remembered(lines[asked].message, room, share)
+        try:
+            shown = self._running(lines, Limits(room - share), overhead)
+        except BudgetTooSmall:
+            return self._running(lines, Limits(room), overhead)
+        if memory and asked is not None:
+            return [with_memory(m, memory) if m.id == lines[asked].message.id else m for m in shown]
+        return shown
+
+    def _running(self, lines: Sequence[Sent], limits: Limits, overhead: int) -> list[Message]:
+        """What the window shows; it is begun anew where it has taken something else."""
+        messages = [line.message for line in lines]
+        window, taken = self._window, self._taken
+        if window is None or (window.limits, window.overhead) != (limits, overhead) or messages[: len(taken)] != taken:
+            count = partial(count_message, count=self.session.memory.counter)
+            self._window, self._taken = window, taken = Window(count, limits, overhead), []
+        for message in messages[len(taken) :]:
+            window.append(message)
+            taken.append(message)
+        return list(window.messages)
+
+    def _remembered(self, question: Message, room: int, most: int) -> str:
+        """What memory knows about a question, the same as long as that is the question; nothing if it is too much."""
+        if self._memory[0] != question.id:
+            try:
+                memory = self.session.context(question.replace(id=""), room).memory
+            except BudgetTooSmall:
+                memory = ""
+            extra = self._tokens(with_memory(question, memory)) - self._tokens(question)
+            self._memory = question.id, memory if extra <= most else ""
+        return self._memory[1]
+
+
+@dataclass(slots=True, eq=False)
+class Histories:
+    """The histories of a user's sessions, those used last kept at hand."""
+
+    memory: Memory
+    user: str
+    tenant: str = "default"
+    budget: int | None = None
+    _kept: OrderedDict[str, History] = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def of(self, session: str, *, whole: bool = False) -> History:
+        """The history of a session."""
+        new = History(self.memory.session(session, user=self.user, tenant=self.tenant), self.budget, whole)
+        with self._lock:
+            history = self._kept.setdefault(session, new)
+            self._kept.move_to_end(session)
+            while len(self._kept) > KEPT_HISTORIES:
+                self._kept.popitem(last=False)
+        return history
+
+
+def _sent(message: Message, line: Sent | None) -> Sent:
+    """The message as it is sent: as it was given, where it is not changed."""
+    if line is None or line.place is None:
+        return Sent(message, None)
+    if (message.role, message.text) == (line.message.role, line.message.text):
+        return line
+    return Sent(message, line.place, changed=True)

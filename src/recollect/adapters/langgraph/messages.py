@@ -1,0 +1,124 @@
+"""LangChain's messages to ours and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from langchain_core.messages import (
+    AIMessage,
+    AnyMessage,
+    BaseMessage,
+    HumanMessage,
+    InvalidToolCall,
+    SystemMessage,
+    ToolMessage,
+)
+from langchain_core.messages import ToolCall as LangChainCall
+
+from recollect.frozen import freeze_dict, thaw
+from recollect.types import Image, Message, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult
+
+SHAPE: Final = "langchain"
+ROLES: Final[Mapping[str, Role]] = {"ai": "assistant", "AIMessageChunk": "assistant", "system": "system"}
+
+
+def from_langchain(message: BaseMessage) -> Message:
+    """The message as ours; blocks that only its provider understands are carried along."""
+    if isinstance(message, ToolMessage):
+        answer = message.content if isinstance(message.content, str) else tuple(_quoted(message))
+        return Message("tool", (ToolResult(message.tool_call_id, answer, message.status == "error", message.name),))
+    calls = tuple(_calls(message)) if isinstance(message, AIMessage) else ()
+    content = message.content if isinstance(message.content, str) and not calls else (*_parts(message), *calls)
+    return Message(ROLES.get(message.type, "user"), content)
+
+
+def to_langchain(message: Message) -> list[AnyMessage]:
+    """The message as LangChain's: one, or as many as there are tool results in it."""
+    if message.role == "tool":
+        return [_tool_message(result) for result in message.tool_results]
+    content = message.content if isinstance(message.content, str) else _blocks(message.content)
+    if message.role == "assistant":
+        good, bad = _read_calls(message)
+        return [AIMessage(content, tool_calls=good, invalid_tool_calls=bad)]
+    return [SystemMessage(content) if message.role == "system" else HumanMessage(content)]
+
+
+def changed(given: AnyMessage, message: Message) -> AnyMessage:
+    """The given message with the content of ours, all else as it was."""
+    return given.model_copy(update={"content": to_langchain(message)[0].content})
+
+
+def _parts(message: BaseMessage) -> Iterator[Part]:
+    for block in message.content_blocks:
+        part = _part(dict(block))
+        if part is not None:
+            yield part
+
+
+def _part(block: dict[str, Any]) -> Part | None:
+    match block.get("type"):
+        case "text":
+            return Text(block["text"])
+        case "image":
+            return Image(url=block.get("url"), data=block.get("base64"), media_type=block.get("mime_type"))
+        case "reasoning":
+            return Thinking(block.get("reasoning", ""))
+        case "tool_call" | "invalid_tool_call":
+            return None
+    return Opaque(SHAPE, freeze_dict(json.loads(json.dumps(block, default=str)), "content"))
+
+
+def _quoted(message: ToolMessage) -> Iterator[Text | Image | Opaque]:
+    for part in _parts(message):
+        if isinstance(part, (Text, Image, Opaque)):
+            yield part
+
+
+def _calls(message: AIMessage) -> Iterator[ToolCall]:
+    for call in message.tool_calls:
+        yield ToolCall(call["id"] or "", call["name"], json.dumps(call["args"], ensure_ascii=False))
+    for broken in message.invalid_tool_calls:
+        yield ToolCall(broken.get("id") or "", broken.get("name") or "", broken.get("args") or "")
+
+
+def _read_calls(message: Message) -> tuple[list[LangChainCall], list[InvalidToolCall]]:
+    good: list[LangChainCall] = []
+    bad: list[InvalidToolCall] = []
+    for call in message.tool_calls:
+        try:
+            good.append(LangChainCall(name=call.name, args=dict(call.input), id=call.id))
+        except (ValueError, TypeError):
+            bad.append(
+                InvalidToolCall(
+                    type="invalid_tool_call", name=call.name, args=call.arguments, id=call.id, error="not a JSON object"
+                )
+            )
+    return good, bad
+
+
+def _tool_message(result: ToolResult) -> ToolMessage:
+    content = result.content if isinstance(result.content, str) else _blocks(result.content)
+    status = "error" if result.is_error else "success"
+    return ToolMessage(content, tool_call_id=result.call_id, name=result.name, status=status)
+
+
+def _blocks(parts: tuple[Part, ...]) -> str | list[str | dict[Any, Any]]:
+    """The content; what the model thought is left out, for it can't be sent without its provider's signature."""
+    shown = [block for part in parts if (block := _block(part)) is not None]
+    if all(block["type"] == "text" for block in shown):
+        return "\n".join(block["text"] for block in shown)
+    return list(shown)
+
+
+def _block(part: Part) -> dict[str, Any] | None:
+    if isinstance(part, Text):
+        return {"type": "text", "text": part.text}
+    if isinstance(part, Image):
+        known = {"url": part.url, "base64": part.data, "mime_type": part.media_type}
+        return {"type": "image", **{name: value for name, value in known.items() if value}}
+    if isinstance(part, Opaque) and part.shape == SHAPE:
+        block: dict[str, Any] = thaw(part.data)
+        return block
+    return None

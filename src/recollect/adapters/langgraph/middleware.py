@@ -1,0 +1,82 @@
+"""Middleware for LangChain's agents: keeps what is said, fits each request into a budget, adds what memory knows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from langchain.agents.middleware.types import AgentMiddleware, ModelRequest, ModelResponse
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from langgraph.config import get_config
+
+from recollect.adapters.history import Histories, History, Sent
+from recollect.adapters.langgraph.messages import changed, from_langchain, to_langchain
+from recollect.errors import ConfigError
+from recollect.memory import Memory
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AnyMessage
+
+
+class RecollectMiddleware(AgentMiddleware[Any, Any, Any]):
+    """Gives an agent a memory: `create_agent(model, tools, middleware=[RecollectMiddleware(memory, user="ada")])`.
+
+    Every message is kept in the session of the run's thread, or in the one that is named here. Each model call gets
+    at most `budget` tokens: the newest turns, whole, with what memory knows about the question in front of it. The
+    agent's own state is not changed. With a thread, what the model sees is that state; without one, the session.
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        *,
+        user: str,
+        session: str | None = None,
+        tenant: str = "default",
+        budget: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.session = session
+        self._histories = Histories(memory, user, tenant, budget)
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelResponse[Any]:
+        """Fit the request, call the model, keep its answer."""
+        history = self._history()
+        response = handler(_fitted(history, request))
+        history.keep(*map(from_langchain, response.result))
+        return response
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> ModelResponse[Any]:
+        """`wrap_model_call`, awaited."""
+        history = self._history()
+        response = await handler(await asyncio.to_thread(_fitted, history, request))
+        await asyncio.to_thread(history.keep, *map(from_langchain, response.result))
+        return response
+
+    def _history(self) -> History:
+        name = self.session or get_config().get("configurable", {}).get("thread_id")
+        if name is None:
+            raise ConfigError(
+                "the run has no thread, and the middleware no session: pass "
+                "config={'configurable': {'thread_id': 'a name'}}, or RecollectMiddleware(…, session='a name')"
+            )
+        return self._histories.of(str(name), whole=self.session is None)
+
+
+def _fitted(history: History, request: ModelRequest[Any]) -> ModelRequest[Any]:
+    system = [request.system_message] if request.system_message else []
+    given = [*system, *request.messages]
+    tools = [convert_to_openai_tool(tool) for tool in request.tools]
+    sent = history.prompt([from_langchain(message) for message in given], tools)
+    return request.override(messages=[message for line in sent[len(system) :] for message in _native(line, given)])
+
+
+def _native(line: Sent, given: Sequence[AnyMessage]) -> list[AnyMessage]:
+    if line.place is None:
+        return to_langchain(line.message)
+    return [changed(given[line.place], line.message) if line.changed else given[line.place]]

@@ -1,0 +1,173 @@
+"""The OpenAI Agents SDK with Recollect: a Session on our log, and a prompt that keeps its budget and remembers.
+
+session = RecollectSession(memory.session("trip", user="ada"), budget=8_000)
+config = RunConfig(call_model_input_filter=session.fit_input)
+result = await Runner.run(agent, "Where does my sister live?", session=session, run_config=config)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar, cast
+
+from recollect.errors import ConfigError, MissingExtra
+from recollect.flow.fence import with_memory
+from recollect.flow.render import parse, render
+from recollect.flow.turns import steps
+from recollect.layers.working import fit
+from recollect.memory import Session
+from recollect.tokens import count_message
+from recollect.types import Message
+
+try:
+    from agents import SessionABC, TResponseInputItem
+    from agents.memory import SessionSettings
+    from agents.models.fake_id import FAKE_RESPONSES_ID
+    from agents.run import CallModelData, ModelInputData
+except ImportError as error:
+    raise MissingExtra("openai-agents", "openai-agents", "the adapter for the OpenAI Agents SDK") from error
+
+T = TypeVar("T")
+SHAPE: Final = "openai-responses"
+
+
+class RecollectSession(SessionABC):
+    """A session of a memory as the SDK takes one: `Runner.run(agent, text, session=RecollectSession(…))`.
+
+    `get_items` gives the newest whole turns within `budget` tokens (all without one), or the newest `limit` items,
+    never a call without its result or its reasoning. With `fit_input` as the run's `call_model_input_filter` each
+    request of the run keeps the budget, and holds what memory recalls for the question. `pop_item` and
+    `clear_session` erase: what they take is gone for good, here and in all that was learned from it.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        budget: int | None = None,
+        *,
+        session_settings: SessionSettings | dict[str, Any] | None = None,
+    ) -> None:
+        if budget is not None and budget <= 0:
+            raise ConfigError(f"budget is {budget}; it must be a whole number of tokens above 0")
+        self.session, self.budget = session, budget
+        self.session_id = session.scope.session or ""
+        self.session_settings = SessionSettings().resolve(session_settings)
+        self._expected: list[TResponseInputItem] = []
+
+    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
+        """The conversation so far, in order."""
+        most = limit if limit is not None else self.session_settings.limit if self.session_settings else None
+        self._expected = _items(await asyncio.to_thread(self._newest, most))
+        return list(self._expected)
+
+    async def add_items(self, items: list[TResponseInputItem]) -> None:
+        """Keep these items; what was delivered before is kept once."""
+        await _done(self._add, items)
+        self._expected += items
+
+    async def pop_item(self) -> TResponseInputItem | None:
+        """The newest item, erased; None where there is none."""
+        del self._expected[-1:]
+        return await _done(self._pop)
+
+    async def clear_session(self) -> None:
+        """Erase the session."""
+        self._expected = []
+        await _done(self.session.forget)
+
+    async def fit_input(self, data: CallModelData[Any]) -> ModelInputData:
+        """What the model is sent: the instructions, the conversation and memory, together within the budget.
+
+        Where a handoff or a callback changed the items of the run, it is those that are fitted.
+        """
+        given = data.model_data
+        items = await asyncio.to_thread(self._fit, given)
+        return ModelInputData(input=items, instructions=given.instructions)
+
+    def _newest(self, limit: int | None) -> Sequence[Message]:
+        if limit is None:
+            return self._window() if self.budget else self.session.history()
+        messages = _whole(self.session, limit) if limit > 0 else ()
+        return fit(messages, self.budget, counter=self.session.memory.counter).messages
+
+    def _window(self) -> Sequence[Message]:
+        return self.session.context(None, self.budget).conversation
+
+    def _add(self, items: Sequence[TResponseInputItem]) -> None:
+        if messages := parse(items, SHAPE):
+            self.session.add_many(messages[self._delivered(items, messages) :])
+
+    def _delivered(self, items: Sequence[TResponseInputItem], messages: Sequence[Message]) -> int:
+        """How many of these the log ends with already: known by an id, or a question that is still unanswered."""
+        kept = self.session.history(len(messages))
+        for size in range(min(len(kept), len(messages)), 0, -1):
+            same = all(_said(one) == _said(other) for one, other in zip(kept[-size:], messages[:size], strict=True))
+            if same and (any(map(_has_id, items[:size])) or all(m.role == "user" for m in messages[:size])):
+                return size
+        return 0
+
+    def _pop(self) -> TResponseInputItem | None:
+        newest = self.session.history(1)
+        if not newest:
+            return None
+        self.session.forget([newest[0].id])
+        return _items(newest)[-1]
+
+    def _fit(self, given: ModelInputData) -> list[TResponseInputItem]:
+        if self.budget is None:
+            return given.input
+        room = max(1, self.budget - self._tokens(Message("system", given.instructions or "")))
+        context = self.session.context(None, room)
+        if given.input == self._expected:
+            return _items(context.prompt)
+        counter, memory = self.session.memory.counter, context.memory
+        messages = list(fit(parse(given.input, SHAPE), room - counter(f"{memory}\n\n"), counter=counter).messages)
+        asked = max((n for n, message in enumerate(messages) if message.role == "user"), default=None)
+        if memory and asked is not None:
+            messages[asked] = with_memory(messages[asked], memory)
+        return _items(messages)
+
+    def _tokens(self, message: Message) -> int:
+        return count_message(message, self.session.memory.counter)
+
+
+async def _done(write: Callable[..., T], *given: Any) -> T:
+    """What the write gives; it is over when this returns, also where the caller was cancelled meanwhile."""
+    task = asyncio.ensure_future(asyncio.to_thread(write, *given))
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled:
+        raise cancelled from task.exception()
+    return task.result()
+
+
+def _items(messages: Sequence[Message]) -> list[TResponseInputItem]:
+    return cast("list[TResponseInputItem]", list(render(messages, SHAPE)))
+
+
+def _said(message: Message) -> tuple[Any, ...]:
+    return message.role, message.content, message.name, message.extra
+
+
+def _has_id(item: TResponseInputItem) -> bool:
+    return item.get("id") not in (None, FAKE_RESPONSES_ID)
+
+
+def _whole(session: Session, limit: int) -> Sequence[Message]:
+    """The newest `limit` messages; a step that this would tear apart is left out."""
+    size = limit + 1
+    while len(messages := session.history(size)) == size and messages[0].role != "user":
+        size *= 2
+    start = max(0, len(messages) - limit)
+    users = [n for n, message in enumerate(messages) if message.role == "user"]
+    begin = max((n for n in users if n <= start), default=0)
+    end = min((n for n in users if n > begin), default=len(messages))
+    for step in steps(messages, range(begin, end)):
+        if step[0] < start <= step[-1]:
+            start = step[-1] + 1
+    return messages[start:]

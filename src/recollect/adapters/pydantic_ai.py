@@ -1,0 +1,254 @@
+"""Pydantic AI: `Remember`, a capability that gives an agent a memory.
+
+agent = Agent(model, capabilities=[Remember(memory, user="ada", session="trip")])
+"""
+
+from __future__ import annotations
+
+import asyncio
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import InitVar, dataclass, field, replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final
+
+from recollect.adapters.history import Histories, History, Sent
+from recollect.errors import ConfigError, MissingExtra
+from recollect.frozen import FrozenDict
+from recollect.memory import Memory
+from recollect.types import Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
+
+try:
+    from pydantic_ai.capabilities import AbstractCapability
+    from pydantic_ai.messages import (
+        BinaryContent,
+        ImageUrl,
+        ModelMessage,
+        ModelRequest,
+        ModelRequestPart,
+        ModelResponse,
+        ModelResponsePart,
+        RetryFeedbackPart,
+        SystemPromptPart,
+        TextContent,
+        TextPart,
+        ThinkingPart,
+        ToolCallPart,
+        ToolReturnPart,
+        UserContent,
+        UserPromptPart,
+    )
+except ImportError as error:
+    raise MissingExtra(error.name or "pydantic-ai-slim", "pydantic-ai", "memory for Pydantic AI") from error
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
+    from pydantic_ai.tools import RunContext
+
+SHAPE: Final = "pydantic-ai"
+
+
+@dataclass
+class Remember(AbstractCapability[Any]):
+    """Keeps what is said, fits each request into a budget, and puts what memory knows in front of the question.
+
+    The session is the one named here, else the run's `conversation_id`. Pass `message_history`, or only the new
+    prompt: the session has the past. The run's own messages are not changed. Each model request has at most `budget`
+    tokens; one that can't be met raises BudgetTooSmall.
+    """
+
+    memory: InitVar[Memory]
+    user: InitVar[str]
+    session: str | None = None
+    tenant: InitVar[str] = "default"
+    budget: InitVar[int | None] = None
+    histories: Histories = field(init=False, repr=False)
+
+    def __post_init__(self, memory: Memory, user: str, tenant: str, budget: int | None) -> None:
+        self.histories = Histories(memory, user, tenant, budget)
+
+    async def prepare_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """The request with what fits, and with memory."""
+        asked = request_context.messages
+        messages = await asyncio.to_thread(_fitted, self._history(ctx), asked, request_context.model_request_parameters)
+        return replace(request_context, messages=messages)
+
+    async def after_model_request(
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
+    ) -> ModelResponse:
+        """The response, now kept."""
+        await asyncio.to_thread(self._history(ctx).keep, _answer(response))
+        return response
+
+    def _history(self, ctx: RunContext[Any]) -> History:
+        name = self.session or ctx.conversation_id
+        if name is None:
+            raise ConfigError("the run has no conversation: pass Remember(…, session='a name'), or conversation_id")
+        return self.histories.of(name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A part or some of a message, as one of ours: the place of the message, its parts, and what they say."""
+
+    place: int
+    native: ModelMessage
+    parts: Sequence[Any]
+    message: Message
+
+
+def _fitted(history: History, asked: Sequence[ModelMessage], parameters: ModelRequestParameters) -> list[ModelMessage]:
+    pieces = [piece for place, message in enumerate(asked) for piece in _pieces(place, message)]
+    instructions = "\n\n".join(part.content for part in parameters.instruction_parts or ())
+    given = [Message("system", instructions)] if instructions else []
+    sent = history.prompt([*given, *(piece.message for piece in pieces)], _tools(parameters))
+    return list(_natives(sent[len(given) :], pieces, len(given)))
+
+
+def _natives(sent: Sequence[Sent], pieces: Sequence[_Piece], skipped: int) -> Iterator[ModelMessage]:
+    """What is sent as Pydantic AI's messages: pieces of one message together, those from memory alone new."""
+
+    def home(line: Sent) -> int:
+        return -1 if line.place is None else pieces[line.place - skipped].place
+
+    for place, lines in groupby(sent, home):
+        if place < 0:
+            for line in lines:
+                yield to_pydantic(line.message)
+            continue
+        found = [(line, pieces[(line.place or 0) - skipped]) for line in lines]
+        parts = [part for line, piece in found for part in _parts(line, piece)]
+        yield _with_parts(found[0][1].native, parts)
+
+
+def _with_parts(message: ModelMessage, parts: list[Any]) -> ModelMessage:
+    if list(message.parts) == parts:
+        return message
+    fields: dict[str, Any] = {"parts": parts}
+    return replace(message, **fields)
+
+
+def _parts(line: Sent, piece: _Piece) -> Sequence[Any]:
+    """The parts of a piece, with the content that they now have."""
+    if not line.changed:
+        return piece.parts
+    results = {result.call_id: result.text for result in line.message.tool_results}
+    changed: list[Any] = []
+    for part in piece.parts:
+        if isinstance(part, ToolReturnPart) and part.tool_call_id in results:
+            changed.append(replace(part, content=results[part.tool_call_id]))
+        elif isinstance(part, UserPromptPart) and isinstance(part.content, str):
+            changed.append(replace(part, content=line.message.text))
+        elif isinstance(part, UserPromptPart):
+            more = len(line.message.parts) - len(piece.message.parts)
+            front = [text.text for text in line.message.parts[:more] if isinstance(text, Text)]
+            changed.append(replace(part, content=[*front, *part.content]))
+        elif isinstance(part, TextPart):
+            changed.append(replace(part, content=line.message.text))
+        else:
+            changed.append(part)
+    return changed
+
+
+def _pieces(place: int, message: ModelMessage) -> Iterator[_Piece]:
+    """The message in pieces of one speaker each."""
+    if isinstance(message, ModelResponse):
+        yield _Piece(place, message, message.parts, _answer(message))
+        return
+    group: list[Any] = []
+    for part in message.parts:
+        if group and not (isinstance(part, ToolReturnPart) and isinstance(group[-1], ToolReturnPart)) and _spoken(part):
+            yield _Piece(place, message, group, _request(group))
+            group = []
+        group.append(part)
+    if group:
+        yield _Piece(place, message, group, _request(group))
+
+
+def _spoken(part: ModelRequestPart) -> bool:
+    return isinstance(part, (SystemPromptPart, UserPromptPart, ToolReturnPart, RetryFeedbackPart))
+
+
+def _request(parts: Sequence[Any]) -> Message:
+    first = parts[0]
+    if isinstance(first, ToolReturnPart):
+        results = [part for part in parts if isinstance(part, ToolReturnPart)]
+        return Message("tool", tuple(_result(part) for part in results))
+    if isinstance(first, SystemPromptPart):
+        return Message("system", first.content)
+    if isinstance(first, UserPromptPart):
+        content = first.content
+        return Message("user", content if isinstance(content, str) else tuple(_content(item) for item in content))
+    if isinstance(first, RetryFeedbackPart):
+        return Message("user", first.model_response(), name="validation")
+    return Message("system", "")
+
+
+def _result(part: ToolReturnPart[Any]) -> ToolResult:
+    return ToolResult(part.tool_call_id, part.model_response_str(), part.outcome != "success", part.tool_name)
+
+
+def _content(item: UserContent) -> Part:
+    if isinstance(item, str):
+        return Text(item)
+    if isinstance(item, TextContent):
+        return Text(item.content)
+    if isinstance(item, ImageUrl):
+        return Image(url=item.url)
+    if isinstance(item, BinaryContent) and item.is_image:
+        return Image(data=b64encode(item.data).decode(), media_type=item.media_type)
+    return _opaque(item)
+
+
+def _answer(response: ModelResponse) -> Message:
+    """What the model said, thought and called."""
+    return Message("assistant", tuple(_said(part) for part in response.parts))
+
+
+def _said(part: ModelResponsePart) -> Part:
+    if isinstance(part, TextPart):
+        return Text(part.content)
+    if isinstance(part, ThinkingPart):
+        return Thinking(part.content, part.signature)
+    if isinstance(part, ToolCallPart):
+        return ToolCall(part.tool_call_id, part.tool_name, part.args_as_json_str())
+    return _opaque(part)
+
+
+def _opaque(value: Any) -> Opaque:
+    """A part that is counted by its kind alone, and sent as it was given."""
+    return Opaque(SHAPE, FrozenDict({"kind": getattr(value, "part_kind", None) or getattr(value, "kind", "unknown")}))
+
+
+def to_pydantic(message: Message) -> ModelMessage:
+    """A kept message as Pydantic AI's; what was thought is left out, for it can't be sent to another provider."""
+    if message.role == "assistant":
+        calls = [ToolCallPart(call.name, call.arguments, call.id) for call in message.tool_calls]
+        return ModelResponse([*([TextPart(message.text)] if message.text else []), *calls])
+    if message.role == "tool":
+        return ModelRequest([ToolReturnPart(r.name or "tool", r.text, r.call_id) for r in message.tool_results])
+    if message.role == "system":
+        return ModelRequest([SystemPromptPart(message.text)])
+    if isinstance(message.content, str):
+        return ModelRequest([UserPromptPart(message.content)])
+    return ModelRequest([UserPromptPart([item for part in message.content if (item := _item(part)) is not None])])
+
+
+def _item(part: Part) -> UserContent | None:
+    if isinstance(part, Text):
+        return part.text
+    if isinstance(part, Image) and part.url:
+        return ImageUrl(part.url)
+    if isinstance(part, Image) and part.data:
+        return BinaryContent(b64decode(part.data), media_type=part.media_type or "image/png")
+    return None
+
+
+def _tools(parameters: ModelRequestParameters) -> list[Mapping[str, Any]]:
+    """The schemas that go along with a request."""
+    return [
+        {"name": tool.name, "description": tool.description or "", "parameters": tool.parameters_json_schema}
+        for tool in (*parameters.function_tools, *parameters.output_tools)
+    ]

@@ -1,0 +1,215 @@
+"""A conversation manager that holds an agent's messages to a token budget, before every call of the model."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, cast
+
+from recollect.adapters.strands.sdk import (
+    Agent,
+    BeforeModelCallEvent,
+    ContextWindowOverflowException,
+    ConversationManager,
+    HookRegistry,
+    ProactiveCompressionConfig,
+    Wire,
+    apply_pin_first,
+)
+from recollect.errors import BudgetTooSmall, ConfigError
+from recollect.flow.render import parse, render
+from recollect.flow.window import Limits, Window
+from recollect.layers.working import reduce
+from recollect.llm.overflow import detect
+from recollect.settings import BUDGET
+from recollect.tokens import REPLY_TOKENS, TokenCounter, count_message, estimate
+from recollect.tokens import counter as open_counter
+from recollect.types import Message
+
+log = logging.getLogger("recollect")
+
+SHAPE: Final = "bedrock"
+KEPT: Final = "kept"
+
+
+@dataclass(slots=True, eq=False)
+class _Followed:
+    """An agent's messages as they were last seen and read, and the window over them."""
+
+    window: Window
+    wires: list[Wire] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
+
+    def still(self, wires: Sequence[Wire]) -> bool:
+        """Whether the list goes on from what was seen, with the same pins."""
+        return _begins(wires, self.wires) and all(
+            _pinned(wire) == message.pinned for wire, message in zip(self.wires, self.messages, strict=True)
+        )
+
+
+@dataclass(slots=True, eq=False)
+class _Overflow:
+    """The messages that a provider refused, the state before, how often they were reduced, and what is left."""
+
+    wires: list[Wire]
+    messages: list[Message]
+    before: dict[str, Any]
+    attempts: int = 0
+    left: list[Wire] = field(default_factory=list)
+
+
+class TokenBudgetConversationManager(ConversationManager):
+    """Holds the system prompt and the messages to `budget` tokens: whole turns, cut rarely and deep; pins stay.
+
+    Use it as `Agent(conversation_manager=…)`. `last_messages` holds to a number of messages instead or as well;
+    `reserve` are tokens left free for what is injected later; `pin_first` pins that many messages at the start. Where
+    what must stay is over the budget, the agent gets BudgetTooSmall before the model is called, and its messages stay
+    as they are.
+    """
+
+    def __init__(
+        self,
+        budget: int | None = None,
+        *,
+        counter: TokenCounter | str = estimate,
+        last_messages: int | None = None,
+        low_water: float = 0.7,
+        min_turns: int = 1,
+        min_messages: int = 2,
+        reserve: int = 0,
+        pin_first: int = 0,
+        proactive_compression: bool | ProactiveCompressionConfig | None = None,
+    ) -> None:
+        super().__init__(proactive_compression=proactive_compression)
+        if budget is None and last_messages is None:
+            budget = BUDGET
+        if budget is not None and budget <= reserve:
+            raise ConfigError(f"budget is {budget}; it must be more than the {reserve} tokens in reserve")
+        self.counter = open_counter(counter)
+        self.limits = Limits(budget, last_messages, None, low_water, min_turns, min_messages)
+        self.reserve, self.pin_first = reserve, pin_first
+        self._followed: _Followed | None = None
+        self._overflow: _Overflow | None = None
+        self._kept: list[Wire] = []
+
+    def register_hooks(self, registry: HookRegistry, **kwargs: Any) -> None:
+        """Have the messages fitted before every call of the model."""
+        super().register_hooks(registry, **kwargs)
+        registry.add_callback(BeforeModelCallEvent, lambda event: self._fit(event.agent))
+
+    def apply_management(self, agent: Agent, **kwargs: Any) -> None:
+        """Fit the agent's messages now; where that can't be done they stay, and the next call of the model says so."""
+        try:
+            self._fit(agent)
+        except BudgetTooSmall as error:
+            log.warning("the agent's messages are over their budget: %s", error)
+
+    def reduce_context(self, agent: Agent, e: Exception | None = None, **kwargs: Any) -> None:
+        """Make the messages strictly smaller after an overflow, up to three times for the same messages.
+
+        Where the provider's words name its limit, they get below that. Raises ContextWindowOverflowException where
+        nothing smaller is a valid request; without `e` they stay then.
+        """
+        self._pin(agent)
+        over = self._overflow
+        if over is None or not _same(agent.messages, over.left):
+            read = [self._read(wire, n) for n, wire in enumerate(agent.messages)]
+            over = _Overflow(list(agent.messages), read, self.get_state())
+        over.attempts += 1
+        try:
+            window = reduce(over.messages, over.attempts, self._reported(agent, e), counter=self.counter)
+        except (BudgetTooSmall, ConfigError) as error:
+            if e is None:
+                log.warning("the agent's messages can't be made smaller: %s", error)
+                return
+            raise ContextWindowOverflowException(f"Nothing smaller can be sent: {error}") from e
+        self.restore_from_session(over.before)
+        self._show(agent, over.wires, over.messages, window.messages)
+        over.left, self._overflow = list(agent.messages), over
+
+    def get_state(self) -> dict[str, Any]:
+        """What a session keeps: how many messages are out, and which of those stay all the same, as pinned ones do."""
+        return {**super().get_state(), KEPT: list(self._kept)}
+
+    def restore_from_session(self, state: dict[str, Any]) -> list[Wire] | None:
+        """The messages to put in front of those that the session has after the ones that are out."""
+        super().restore_from_session(state)
+        self._kept = list(state.get(KEPT) or [])
+        self._followed = self._overflow = None
+        return list(self._kept) or None
+
+    def _fit(self, agent: Agent) -> None:
+        self._pin(agent)
+        wires, overhead, known = agent.messages, self._overhead(agent), self._followed
+        if known is None or known.window.overhead != overhead or not known.still(wires):
+            known = _Followed(Window(partial(count_message, count=self.counter), self.limits, overhead))
+        new = [self._read(wires[n], n) for n in range(len(known.wires), len(wires))]
+        known.wires, known.messages = list(wires), known.messages + new
+        known.window.extend(new)
+        self._followed = known
+        self._show(agent, known.wires, known.messages, known.window.messages)
+
+    def _pin(self, agent: Agent) -> None:
+        """Pin the first messages; once some are out, the list begins with others."""
+        if self.pin_first and not self.removed_message_count:
+            apply_pin_first(agent.messages, self.pin_first)
+
+    def _overhead(self, agent: Agent) -> int:
+        prompt = agent.system_prompt
+        said = count_message(Message("system", prompt), self.counter) if isinstance(prompt, str) else 0
+        return REPLY_TOKENS + self.reserve + said
+
+    def _reported(self, agent: Agent, e: Exception | None) -> int | None:
+        """What the limit that a provider named leaves for the messages."""
+        told = detect(None, str(e)) if e else None
+        return None if told is None or told.room is None else told.room - self._overhead(agent)
+
+    def _show(self, agent: Agent, wires: list[Wire], read: list[Message], shown: Sequence[Message]) -> None:
+        """Leave only what is shown in the agent's list; the window starts anew over that, so that nothing piles up."""
+        places = [int(message.id) for message in shown]
+        left = [wires[n] if message is read[n] else _write(message) for n, message in zip(places, shown, strict=True)]
+        gone = set(range(len(read))).difference(places)
+        left = self._opened(left, [read[n] for n in sorted(gone)])
+        if _same(agent.messages, left):
+            return
+        before = len(self._kept) if _begins(wires, self._kept) else 0
+        start = max(_last_run(places), before)
+        self.removed_message_count += start - before
+        self._kept = [wire for wire, n in zip(left, places, strict=True) if n < start]
+        agent.messages[:] = left
+        self._followed = None
+
+    def _opened(self, left: list[Wire], gone: list[Message]) -> list[Wire]:
+        """The messages that are left, as the list is to begin after those that are gone."""
+        return left
+
+    def _read(self, wire: Wire, number: int) -> Message:
+        """A message of the SDK under its place in the list; its pin is the window's."""
+        (message,) = parse([wire], SHAPE)
+        return message.replace(id=str(number), metadata={"pinned": True} if _pinned(wire) else {})
+
+
+def _pinned(wire: Wire) -> bool:
+    return ((wire.get("metadata") or {}).get("custom") or {}).get("pinned") is True
+
+
+def _write(message: Message) -> Wire:
+    return cast("Wire", render([message], SHAPE)[0])
+
+
+def _same(some: Sequence[Wire], others: Sequence[Wire]) -> bool:
+    return len(some) == len(others) and _begins(some, others)
+
+
+def _begins(wires: Sequence[Wire], start: Sequence[Wire]) -> bool:
+    return len(start) <= len(wires) and all(one is other for one, other in zip(wires, start, strict=False))
+
+
+def _last_run(places: Sequence[int]) -> int:
+    """Where the last run of neighbours begins."""
+    n = len(places) - 1
+    while n > 0 and places[n - 1] == places[n] - 1:
+        n -= 1
+    return places[n] if places else 0

@@ -1,0 +1,161 @@
+"""A session manager on the log: an agent's messages are the messages of a session, and its state a record of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, cast
+
+from recollect.adapters.strands.budget import SHAPE
+from recollect.adapters.strands.sdk import (
+    LocalAgent,
+    MultiAgentBase,
+    RepositorySessionManager,
+    SdkSession,
+    SessionAgent,
+    SessionException,
+    SessionMessage,
+    SessionRepository,
+    Wire,
+)
+from recollect.flow.render import parse, render
+from recollect.frozen import thaw
+from recollect.memory import Memory, Session
+from recollect.store import Entry, Record
+from recollect.types import Message
+
+KIND: Final = "strands"
+DEFAULT_AGENT: Final = "default"
+
+
+class SessionLog(RepositorySessionManager):
+    """Keeps an agent in a session and restores it: `Agent(session_manager=SessionLog(session))`.
+
+    Everything the agent hears and says is in the session's log, whatever its conversation manager takes out of its
+    list. A conversation that began elsewhere goes on here. A second agent in the same session has a session of its
+    own, named `session/agent`.
+    """
+
+    def __init__(self, session: Session) -> None:
+        scope = session.scope
+        self._log = LogRepository(session.memory, user=scope.user or "", tenant=scope.tenant)
+        super().__init__(scope.session or "", self._log)
+
+    def initialize(self, agent: LocalAgent, **kwargs: Any) -> None:
+        """Restore the agent from what the log holds."""
+        session, name = self.session_id, agent.agent_id
+        began_elsewhere = self._log.read_agent(session, name) is None and self._log.list_messages(session, name, 1)
+        if began_elsewhere:
+            self._log.create_agent(session, SessionAgent.from_agent(agent))
+            self._is_new_session = False
+        super().initialize(agent, **kwargs)
+
+
+class LogRepository(SessionRepository):
+    """The sessions of one user, as the SDK reads and writes them."""
+
+    def __init__(self, memory: Memory, *, user: str, tenant: str = "default") -> None:
+        self.memory, self.user, self.tenant = memory, user, tenant
+
+    def create_session(self, session: SdkSession, **kwargs: Any) -> SdkSession:
+        """The session, now on record."""
+        if self.read_session(session.session_id) is not None:
+            raise SessionException(f"Session {session.session_id} already exists")
+        self._put(session.session_id, "session", session.to_dict())
+        return session
+
+    def read_session(self, session_id: str, **kwargs: Any) -> SdkSession | None:
+        """The session, or None where it is not on record."""
+        found = self._get(session_id, "session")
+        return None if found is None else SdkSession.from_dict(found)
+
+    def create_agent(self, session_id: str, session_agent: SessionAgent, **kwargs: Any) -> None:
+        """Keep the state of an agent."""
+        self._put(session_id, f"agent {session_agent.agent_id}", session_agent.to_dict())
+
+    def read_agent(self, session_id: str, agent_id: str, **kwargs: Any) -> SessionAgent | None:
+        """The state of an agent, or None."""
+        found = self._get(session_id, f"agent {agent_id}")
+        return None if found is None else SessionAgent.from_dict(found)
+
+    def update_agent(self, session_id: str, session_agent: SessionAgent, **kwargs: Any) -> None:
+        """Keep the state of an agent in the place of the one before."""
+        before = self.read_agent(session_id, session_agent.agent_id)
+        if before is None:
+            raise SessionException(f"Agent {session_agent.agent_id} in session {session_id} does not exist")
+        session_agent.created_at = before.created_at
+        self.create_agent(session_id, session_agent)
+
+    def create_message(self, session_id: str, agent_id: str, session_message: SessionMessage, **kwargs: Any) -> None:
+        """Keep a message; one that was delivered before is kept once."""
+        self._session(session_id, agent_id).add(_read(session_message))
+
+    def read_message(self, session_id: str, agent_id: str, message_id: int, **kwargs: Any) -> SessionMessage | None:
+        """The message of that number, counted from 0, or None."""
+        found = self.list_messages(session_id, agent_id, 1, message_id)
+        return found[0] if found and found[0].message_id == message_id else None
+
+    def update_message(self, session_id: str, agent_id: str, session_message: SessionMessage, **kwargs: Any) -> None:
+        """Erase a message that was redacted, for good, and keep what stands in its place."""
+        session, message = self._session(session_id, agent_id), _read(session_message)
+        if not message.id or not self.memory.store.log.get(session.scope, [message.id]):
+            raise SessionException(f"Message {session_message.message_id} in session {session_id} does not exist")
+        session.forget([message.id])
+        session.add(message)
+
+    def list_messages(
+        self, session_id: str, agent_id: str, limit: int | None = None, offset: int = 0, **kwargs: Any
+    ) -> list[SessionMessage]:
+        """The messages of an agent from number `offset` on."""
+        scope = self._session(session_id, agent_id).scope
+        return _written(self.memory.store.log.read(scope, after=offset, limit=limit))
+
+    def create_multi_agent(self, session_id: str, multi_agent: MultiAgentBase, **kwargs: Any) -> None:
+        """Keep the state of several agents that work together."""
+        self._put(session_id, f"agents {multi_agent.id}", multi_agent.serialize_state())
+
+    def read_multi_agent(self, session_id: str, multi_agent_id: str, **kwargs: Any) -> dict[str, Any] | None:
+        """The state of several agents that work together, or None."""
+        return self._get(session_id, f"agents {multi_agent_id}")
+
+    def update_multi_agent(self, session_id: str, multi_agent: MultiAgentBase, **kwargs: Any) -> None:
+        """Keep their state in the place of the one before."""
+        if self.read_multi_agent(session_id, multi_agent.id) is None:
+            raise SessionException(f"MultiAgent {multi_agent.id} in session {session_id} does not exist")
+        self.create_multi_agent(session_id, multi_agent)
+
+    def _session(self, session_id: str, agent_id: str = DEFAULT_AGENT) -> Session:
+        own = session_id if agent_id == DEFAULT_AGENT else f"{session_id}/{agent_id}"
+        return self.memory.session(own, user=self.user, tenant=self.tenant)
+
+    def _records(self, session_id: str, key: str) -> list[Record]:
+        scope = self._session(session_id).scope
+        return self.memory.store.records.find(scope, kind=KIND, key=key, exact=True)
+
+    def _get(self, session_id: str, key: str) -> dict[str, Any] | None:
+        found = self._records(session_id, key)
+        return dict(thaw(found[-1].value)) if found else None
+
+    def _put(self, session_id: str, key: str, value: dict[str, Any]) -> None:
+        store, scope = self.memory.store, self._session(session_id).scope
+        with store.transaction():
+            store.records.delete(scope, [record.id for record in self._records(session_id, key)])
+            store.records.put(scope, [Record(KIND, key, value)])
+
+
+def _read(session_message: SessionMessage) -> Message:
+    """The message as the log keeps it, under the id that the SDK knows it by."""
+    wire = session_message.to_message()
+    (message,) = parse([wire], SHAPE)
+    return message.replace(id=wire.get("tracking_id") or "")
+
+
+def _written(entries: Sequence[Entry]) -> list[SessionMessage]:
+    wires = render([entry.message for entry in entries], SHAPE)
+    return [_message(wire, entries[n]) for wire, n in zip(wires, wires.sources, strict=True)]
+
+
+def _message(wire: dict[str, Any], entry: Entry) -> SessionMessage:
+    wire.setdefault("tracking_id", entry.message.id)
+    at = (entry.message.received or datetime.now(UTC)).isoformat()
+    return SessionMessage(cast("Wire", wire), entry.seq - 1, created_at=at, updated_at=at)

@@ -1,0 +1,95 @@
+"""A store for the SDK's MemoryManager: what a user said in any session, found for the question that is asked now."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Iterable
+from html import escape
+from typing import Any, Final
+
+from recollect.adapters.strands.budget import SHAPE
+from recollect.adapters.strands.sdk import AddMessagesContext, ExtractionConfig, MemoryEntry, SearchOptions, Wire
+from recollect.flow.context import Line
+from recollect.flow.fence import quoted
+from recollect.flow.render import parse
+from recollect.frozen import freeze_dict
+from recollect.memory import Session
+from recollect.store import Entry
+from recollect.types import Candidate, Message
+
+BUDGET: Final = 800
+NOTES: Final = "notes"
+"""The session that holds what the model itself asked to be kept."""
+
+
+class SessionMemory:
+    """Memory of a session's user: `Agent(memory_manager={"stores": [SessionMemory(session)]})`.
+
+    A search finds what `Session.context` would offer for the query in a prompt of `prompt` tokens, beside what its
+    conversation shows anyway. All of it takes at most `budget` tokens as the SDK writes it into a prompt. With
+    `extraction` the SDK hands the conversation over by itself; where a SessionLog keeps it there is no need.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        budget: int = BUDGET,
+        *,
+        prompt: int | None = None,
+        name: str = "recollect",
+        writable: bool = True,
+        extraction: ExtractionConfig | bool = False,
+    ) -> None:
+        self.session, self.budget, self.prompt = session, budget, prompt
+        self.name, self.writable, self.extraction = name, writable, extraction
+        self.description: str | None = "What was said in this and earlier conversations with the user."
+        self.max_search_results: int | None = None
+
+    async def search(self, query: str, options: SearchOptions | None = None) -> list[MemoryEntry]:
+        """The moments that answer the query, best first, within the budget."""
+        k = (options or {}).get("max_search_results", self.max_search_results)
+        return await asyncio.to_thread(self._search, query, k)
+
+    async def add(self, content: str, metadata: dict[str, Any] | None = None) -> str:
+        """The id of a note, now kept; the same words are kept once. It is the model's, so it never becomes a fact."""
+        scope = self.session.scope
+        notes = self.session.memory.session(NOTES, user=scope.user or "", tenant=scope.tenant)
+        id = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+        message = Message("assistant", content, id, metadata=freeze_dict(metadata, "metadata"))
+        known = self.session.memory.store.log.get
+        if not await asyncio.to_thread(known, notes.scope, [id]):
+            await asyncio.to_thread(notes.add, message)
+        return id
+
+    async def add_messages(self, messages: list[Wire], context: AddMessagesContext | None = None) -> int:
+        """How many of these messages were new, and are now kept."""
+        return await asyncio.to_thread(self._add_messages, messages)
+
+    def _search(self, query: str, k: int | None) -> list[MemoryEntry]:
+        lines = [line for line in self.session.context(query, self.prompt).offered if line.kept]
+        entries = [_entry(line) for line in lines[:k]]
+        while entries and self.session.memory.counter(self._as_written(entries)) > self.budget:
+            entries.pop()
+        return entries
+
+    def _as_written(self, entries: list[MemoryEntry]) -> str:
+        lines = [f'<entry source="{escape(self.name)}">{escape(entry.content)}</entry>' for entry in entries]
+        return "\n".join(["\n\n<memory>", *lines, "</memory>"])
+
+    def _add_messages(self, messages: list[Wire]) -> int:
+        given = [message.replace(id=wire.get("tracking_id") or "") for message, wire in _read(messages)]
+        known = {entry.message.id for entry in self._known([message.id for message in given if message.id])}
+        return len(self.session.add_many(message for message in given if message.id not in known))
+
+    def _known(self, ids: list[str]) -> list[Entry]:
+        return self.session.memory.store.log.get(self.session.scope, ids)
+
+
+def _read(wires: list[Wire]) -> Iterable[tuple[Message, Wire]]:
+    return zip(parse(wires, SHAPE), wires, strict=True)
+
+
+def _entry(line: Line) -> MemoryEntry:
+    about = {key: value for key, value in line.to_dict().items() if key in ("section", "origin", "at", "score")}
+    return MemoryEntry(quoted(Candidate(line.section, line.text, origin=line.origin)), metadata=about)

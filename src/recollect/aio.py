@@ -1,0 +1,110 @@
+"""AsyncMemory: the verbs of Memory, awaited. Each runs the same code on a thread, so that the event loop never waits.
+
+async with AsyncMemory.open("memory.db") as memory:
+    chat = memory.session("trip", user="ada")
+    await chat.add("user", "My sister Nadia moved to Oslo in May.")
+    context = await chat.context("Where does my sister live?")
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from functools import update_wrapper, wraps
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
+
+from recollect.memory import DocumentsOf, Memory, Session, ToolsOf
+
+S = TypeVar("S")
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class _Awaited(Generic[S]):
+    """Something whose verbs are awaited; `sync` is the same with plain ones."""
+
+    sync: S
+
+
+def awaited(
+    verb: Callable[Concatenate[S, P], R],
+) -> Callable[Concatenate[_Awaited[S], P], Coroutine[Any, Any, R]]:
+    """The verb, to be awaited. A call that is cancelled still happens wholly or not at all."""
+
+    async def call(self: _Awaited[S], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return await asyncio.to_thread(verb, self.sync, *args, **kwargs)
+
+    update_wrapper(call, verb)
+    return call
+
+
+class AsyncDocuments(_Awaited[DocumentsOf]):
+    """A user's documents."""
+
+    add = awaited(DocumentsOf.add)
+    list = awaited(DocumentsOf.list)
+    search = awaited(DocumentsOf.search)
+    remove = awaited(DocumentsOf.remove)
+
+
+class AsyncTools(_Awaited[ToolsOf]):
+    """A session's tool excerpts."""
+
+    add = awaited(ToolsOf.add)
+
+
+class AsyncSession(_Awaited[Session]):
+    """One conversation: what is added here is remembered for its user."""
+
+    add = awaited(Session.add)
+    add_many = awaited(Session.add_many)
+    add_turn = awaited(Session.add_turn)
+    context = awaited(Session.context)
+    replay = awaited(Session.replay)
+    recall = awaited(Session.recall)
+    search = awaited(Session.search)
+    facts = awaited(Session.facts)
+    remember = awaited(Session.remember)
+    patterns = awaited(Session.patterns)
+    summary = awaited(Session.summary)
+    history = awaited(Session.history)
+    stats = awaited(Session.stats)
+    forget = awaited(Session.forget)
+
+    @property
+    def documents(self) -> AsyncDocuments:
+        """The user's documents."""
+        return AsyncDocuments(self.sync.documents)
+
+    @property
+    def tools(self) -> AsyncTools:
+        """What tools and searches brought into the session."""
+        return AsyncTools(self.sync.tools)
+
+
+class AsyncMemory(_Awaited[Memory]):
+    """A store with its background work, for asyncio."""
+
+    reindex = awaited(Memory.reindex)
+    drain = awaited(Memory.drain)
+    stats = awaited(Memory.stats)
+    close = awaited(Memory.close)
+
+    @classmethod
+    @wraps(Memory.open)
+    def open(cls, *args: Any, **kwargs: Any) -> Self:
+        """The memory in a file or at an address: see `Memory.open`."""
+        return cls(Memory.open(*args, **kwargs))
+
+    @wraps(Memory.session)
+    def session(self, *args: Any, **kwargs: Any) -> AsyncSession:
+        """One conversation of a user."""
+        return AsyncSession(self.sync.session(*args, **kwargs))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()

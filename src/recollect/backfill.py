@@ -1,0 +1,111 @@
+"""Existing conversations into a memory: `backfill(memory, read(path), user="ada")`, as often as you like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from recollect.errors import ConfigError, Conflict
+from recollect.imports import Imported, Note, Read, Skipped
+from recollect.imports.values import stable
+from recollect.memory import Memory
+from recollect.store import Record
+from recollect.types import Scope
+
+BATCH: Final = 500
+"""Messages that are kept in one go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backfilled:
+    """How much was added: sessions with something new, messages, facts; `known` was there before; what was skipped."""
+
+    sessions: int = 0
+    messages: int = 0
+    facts: int = 0
+    known: int = 0
+    skipped: tuple[Skipped, ...] = ()
+
+
+def backfill(
+    memory: Memory,
+    transcripts: Iterable[Read],
+    *,
+    user: str | None = None,
+    tenant: str = "default",
+    progress: Callable[[Backfilled], None] | None = None,
+) -> Backfilled:
+    """Keep conversations with their ids and times; what was added, and what was skipped and why.
+
+    `user` is whose conversations they are; without it each goes to the user that its export names. What is there is
+    left as it is, so a backfill that was interrupted is just run again. `progress` is called after each conversation
+    with what was done so far. Vectors, facts and summaries follow in the background.
+    """
+    done, touched = Backfilled(), set[Scope]()
+    for item in transcripts:
+        if isinstance(item, Skipped):
+            done = replace(done, skipped=(*done.skipped, item))
+        else:
+            done = _kept(memory, item, _scope(item, user, tenant), done, touched)
+        if progress:
+            progress(done)
+    return done
+
+
+def _scope(item: Imported, user: str | None, tenant: str) -> Scope:
+    if (owner := user or item.user) is None:
+        raise ConfigError(f"whose conversation is {item.session!r}? The export names no user: give user=…")
+    return Scope(tenant, owner, item.session)
+
+
+def _kept(memory: Memory, item: Imported, scope: Scope, done: Backfilled, touched: set[Scope]) -> Backfilled:
+    messages, skipped = _messages(memory, item, scope)
+    facts = _facts(memory, item.notes, scope)
+    new = messages > 0 and scope not in touched
+    if new:
+        touched.add(scope)
+    return Backfilled(
+        done.sessions + new,
+        done.messages + messages,
+        done.facts + facts,
+        done.known + len(item.messages) + len(item.notes) - messages - facts,
+        (*done.skipped, *skipped),
+    )
+
+
+def _messages(memory: Memory, item: Imported, scope: Scope) -> tuple[int, list[Skipped]]:
+    """How many messages are new, and the batches that were not kept because what is there says otherwise."""
+    chat = memory.session(item.session, user=scope.user or "", tenant=scope.tenant)
+    new, skipped = 0, []
+    for start in range(0, len(item.messages), BATCH):
+        batch = item.messages[start : start + BATCH]
+        known = {entry.message.id for entry in memory.store.log.get(scope, [message.id for message in batch])}
+        try:
+            new += sum(message.id not in known for message in chat.add_many(batch))
+        except Conflict as error:
+            skipped.append(Skipped(f"session {item.session}, messages from {start}", str(error)))
+    return new, skipped
+
+
+def _facts(memory: Memory, notes: Iterable[Note], scope: Scope) -> int:
+    """How many notes are now facts of the user; each keeps its words, and says that it was imported."""
+    records = {record.id: record for record in (_fact(note, memory, scope) for note in notes)}
+    known = {record.id for record in memory.store.records.get(scope.owner, list(records))}
+    new = [record for id, record in records.items() if id not in known]
+    memory.store.records.put(scope.owner, new)
+    return len(new)
+
+
+def _fact(note: Note, memory: Memory, scope: Scope) -> Record:
+    said = (note.at or memory.clock()).isoformat()
+    value = {
+        "type": "interest",
+        "value": note.text,
+        "at": said,
+        "order": said,
+        "session": scope.session,
+        "ended": False,
+        "imported": note.metadata,
+    }
+    return Record("fact", f"note:{note.id[:900]}", value, 0.8, "import", "import", id=stable("note", note.id))

@@ -1,0 +1,36 @@
+"""`recollect add`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, cast
+
+import typer
+
+from recollect.cli.shell import DEFAULT, At, Json, Talk, User, Where, machine, remembering, say
+from recollect.types import Message, Role
+
+
+def add(
+    text: Annotated[str, typer.Argument(help="What was said; - reads it from stdin.")],
+    *,
+    role: Annotated[str, typer.Option(help="Who said it: user, assistant, system or tool.")] = "user",
+    at: At = None,
+    store: Where = None,
+    user: User = None,
+    session: Talk = DEFAULT,
+    as_json: Json = False,
+) -> None:
+    """Keep a message.
+
+    Example: recollect add "My sister Nadia moved to Oslo in May."
+
+    Example: recollect add "Noted!" --role assistant --session trip
+    """
+    with remembering(store, user, session, must_exist=False) as chat:
+        kept = chat.add(Message(cast("Role", role), sys.stdin.read() if text == "-" else text, at=at))
+        chat.memory.drain()
+    if as_json:
+        machine(kept.to_dict())
+    else:
+        say(f"Kept in the session {session} of {chat.scope.user}. Ask for it with: recollect search WORDS")

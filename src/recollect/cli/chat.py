@@ -1,0 +1,117 @@
+"""`recollect chat`: talk with a model that remembers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Annotated, TypeAlias
+
+import typer
+
+from recollect import llm
+from recollect.cli.shell import (
+    DEFAULT,
+    Json,
+    Talk,
+    Tokens,
+    User,
+    Where,
+    err,
+    machine,
+    out,
+    printable,
+    remembering,
+    tell,
+)
+from recollect.errors import ModelError
+from recollect.layers.answer import stream_fitting
+from recollect.llm import ChatModel, Reply
+from recollect.memory import Session
+
+ModelName: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        envvar="RECOLLECT_MODEL",
+        help="Who answers, like openai:gpt-4o-mini; recall: quotes from memory and needs no key.",
+    ),
+]
+
+
+def chat(
+    message: Annotated[
+        str | None, typer.Argument(help="What to say.", show_default="a conversation, line by line")
+    ] = None,
+    *,
+    model: ModelName = "recall:",
+    budget: Tokens = None,
+    system: Annotated[str | None, typer.Option(help="The system text.")] = None,
+    store: Where = None,
+    user: User = None,
+    session: Talk = DEFAULT,
+    as_json: Json = False,
+) -> None:
+    """Talk with a model; what both say is remembered, and what was said before is recalled. Ctrl-D ends it.
+
+    Example: recollect chat
+
+    Example: recollect chat "Where does my sister live?" --model recall: --budget 2000
+    """
+    with remembering(store, user, session, must_exist=False) as talk:
+        answerer = llm.open(model)
+        if message is not None:
+            _turn(talk, answerer, message, budget, system, as_json)
+            return
+        if sys.stdin.isatty():
+            err.print(f"Talking with {answerer.name} as {talk.scope.user}, session {session}. Ctrl-D ends it.")
+        for line in _lines():
+            try:
+                _turn(talk, answerer, line, budget, system, as_json)
+            except ModelError as error:
+                tell(error)
+            except KeyboardInterrupt:
+                err.print("Stopped. What you said is kept, the answer is not.")
+
+
+def _lines() -> Iterator[str]:
+    """What is said until the end of input, empty lines left out."""
+    asking = sys.stdin.isatty()
+    while True:
+        if asking:
+            err.print("[bold]you[/] ", end="")
+        try:
+            line = sys.stdin.readline()
+        except KeyboardInterrupt:
+            return
+        if not line:
+            return
+        if line.strip():
+            yield line.strip()
+
+
+def _turn(talk: Session, answerer: ChatModel, said: str, budget: int | None, system: str | None, as_json: bool) -> None:
+    """Keep what was said, answer it as it comes, keep the answer."""
+    talk.add("user", said)
+    context = talk.context(None, budget, system=system)
+    reply: Reply | None = None
+    for piece in stream_fitting(answerer, context.prompt, counter=talk.memory.counter):
+        if piece.text and not as_json:
+            out.file.write(printable(piece.text))
+            out.file.flush()
+        reply = piece.reply or reply
+    if reply is None:
+        raise ModelError(f"{answerer.name} gave no answer; what you said is kept, ask again")
+    talk.add(reply.message)
+    if not as_json:
+        out.print()
+        return
+    usage = {"prompt": reply.usage.prompt, "completion": reply.usage.completion, "cached": reply.usage.cached}
+    machine(
+        {
+            "answer": reply.text,
+            "model": answerer.name,
+            "tokens": context.tokens,
+            "budget": context.budget,
+            "usage": usage,
+        }
+    )

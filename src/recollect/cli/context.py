@@ -1,0 +1,116 @@
+"""`recollect context`: the prompt for a question, and the receipt as a table with a bar of the budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Final
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from recollect.cli.shell import DEFAULT, At, Json, Talk, Tokens, User, Where, machine, out, printable, remembering, say
+from recollect.flow.context import CONVERSATION, Context, ContextReceipt, Line
+
+COLOURS: Final = {
+    "overhead": "bright_black",
+    "system": "magenta",
+    "summary": "blue",
+    "profile": "green",
+    "facts": "bright_green",
+    "hints": "yellow",
+    "episodic": "cyan",
+    "tools": "bright_yellow",
+    "documents": "bright_blue",
+    "working": "white",
+    "question": "red",
+    "free": "bright_black",
+}
+FILLS: Final = "\u2588\u2593\u2592"
+"""What neighbours in a bar are drawn with, in turn, so that they differ without colour too."""
+FREE: Final = "\u00b7"
+
+
+def context(
+    question: Annotated[
+        str | None, typer.Argument(help="What is asked.", show_default="the last user message of the session")
+    ] = None,
+    *,
+    budget: Tokens = None,
+    system: Annotated[str | None, typer.Option(help="The system text.")] = None,
+    prompt: Annotated[bool, typer.Option("--prompt", help="Print the prompt itself too.")] = False,
+    at: At = None,
+    store: Where = None,
+    user: User = None,
+    session: Talk = DEFAULT,
+    as_json: Json = False,
+) -> None:
+    """Show the prompt that fits a budget best: what is in it, what is not, and why. Nothing is kept by it.
+
+    Example: recollect context "Where does my sister live?" --budget 2000
+
+    Example: recollect context "Where does my sister live?" --prompt
+    """
+    with remembering(store, user, session) as chat:
+        made = chat.context(question, budget, system=system, at=at)
+    if as_json:
+        machine(made.to_dict())
+        return
+    if prompt:
+        _show_prompt(made)
+    show(made.receipt)
+
+
+def _show_prompt(made: Context) -> None:
+    for message in made.prompt:
+        say(f"{message.role}:", style="bold")
+        say(f"{message.text}\n")
+
+
+def show(receipt: ContextReceipt) -> None:
+    """Print a receipt: a line for each thing that was considered, and a bar of where the tokens go."""
+    shown = Table(expand=True)
+    shown.add_column("section", no_wrap=True)
+    shown.add_column("tokens", no_wrap=True, justify="right")
+    shown.add_column("score", no_wrap=True, justify="right")
+    shown.add_column("why")
+    shown.add_column("what", ratio=1, no_wrap=True)
+    for line in receipt.lines:
+        shown.add_row(*_row(line), style="" if line.kept else "dim")
+    out.print(shown)
+    out.print(budget_bar(receipt.sections, out.width))
+    out.print(_legend(receipt.sections, receipt.budget))
+    out.print(f"{receipt.tokens:,} of {receipt.budget:,} tokens are used.")
+
+
+def _row(line: Line) -> tuple[Text, ...]:
+    score = "" if line.section in CONVERSATION else f"{line.score:.2f}"
+    tokens = f"{line.shown:,}" if line.kept else f"({line.tokens:,})"
+    what = printable(" ".join(line.text.split()))
+    return (Text(line.section, COLOURS[line.section]), *map(Text, (tokens, score, line.rule, what)))
+
+
+def budget_bar(sections: Mapping[str, int], width: int) -> Text:
+    """A line of that width in which each section has its share, and at least one place if it has a token."""
+    drawn = Text()
+    for n, (name, places) in enumerate(places_of(sections, width).items()):
+        drawn.append((FREE if name == "free" else FILLS[n % len(FILLS)]) * places, COLOURS[name])
+    return drawn
+
+
+def places_of(sections: Mapping[str, int], width: int) -> dict[str, int]:
+    """How many of `width` places each section gets; those without a token get none."""
+    there = {name: tokens for name, tokens in sections.items() if tokens > 0}
+    room, total = max(width - len(there), 0), sum(there.values()) or 1
+    places = {name: 1 + room * tokens // total for name, tokens in there.items()}
+    if there:
+        places[max(there, key=lambda name: there[name])] += max(width - sum(places.values()), 0)
+    return places
+
+
+def _legend(sections: Mapping[str, int], budget: int) -> Text:
+    parts = Text()
+    for n, (name, tokens) in enumerate((name, tokens) for name, tokens in sections.items() if tokens > 0):
+        mark = FREE if name == "free" else FILLS[n % len(FILLS)]
+        parts.append(f"{mark} {name} ", COLOURS[name]).append(f"{tokens:,} ({tokens / budget:.0%})   ")
+    return parts

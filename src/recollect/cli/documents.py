@@ -1,0 +1,106 @@
+"""`recollect documents`: add, list, search, remove."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from recollect.cli.shell import Json, User, Where, bar, day, machine, remembering, say, table
+from recollect.frozen import thaw
+from recollect.types import Document
+
+documents = typer.Typer(help="Documents that can be quoted: Markdown, text, HTML, PDF.", no_args_is_help=True)
+
+
+def _told(document: Document) -> dict[str, object]:
+    return {field.name: thaw(getattr(document, field.name)) for field in dataclasses.fields(document)}
+
+
+@documents.command("add")
+def add(
+    files: Annotated[list[str], typer.Argument(help="Files; - reads a text from stdin.")],
+    name: Annotated[str | None, typer.Option(help="A name, where there is one document.")] = None,
+    store: Where = None,
+    user: User = None,
+    as_json: Json = False,
+) -> None:
+    """Keep documents so that they are found and quoted; one of the same name is replaced.
+
+    Example: recollect documents add guide.md
+    """
+    if name and len(files) > 1:
+        raise typer.BadParameter("--name is for one document; leave it out, files are named by their paths")
+    with remembering(store, user, must_exist=False) as chat, bar("Reading") as progress:
+        kept = []
+        for n, file in enumerate(files, 1):
+            kept.append(chat.documents.add(sys.stdin.read() if file == "-" else Path(file), name=name))
+            progress(n, len(files))
+        chat.memory.drain()
+    if as_json:
+        machine([_told(document) for document in kept])
+    else:
+        for document in kept:
+            say(f"{document.name}: {document.chunks:,} chunks, {document.tokens:,} tokens")
+
+
+@documents.command("list")
+def list_them(store: Where = None, user: User = None, as_json: Json = False) -> None:
+    """Show the user's documents by name.
+
+    Example: recollect documents list
+    """
+    with remembering(store, user) as chat:
+        there = chat.documents.list()
+    if as_json:
+        machine([_told(document) for document in there])
+    elif there:
+        table(("document", "chunks", "tokens", "at"), [(d.name, d.chunks, d.tokens, day(d.at)) for d in there])
+    else:
+        say("There are no documents yet. Add one with: recollect documents add FILE")
+
+
+@documents.command("search")
+def search(
+    question: Annotated[str, typer.Argument(help="What is asked.")],
+    k: Annotated[int | None, typer.Option("-k", min=1, help="How many passages at most.")] = None,
+    store: Where = None,
+    user: User = None,
+    as_json: Json = False,
+) -> None:
+    """Find the passages that answer a question, best first.
+
+    Example: recollect documents search "How do I water tomatoes?"
+    """
+    with remembering(store, user) as chat:
+        found = chat.documents.search(question, k)
+    if as_json:
+        machine([dataclasses.asdict(passage) for passage in found])
+        return
+    for passage in found:
+        say(f"{passage.score:.2f}  {passage.origin}", style="bold")
+        say(f"{passage.text}\n")
+    if not found:
+        say("No document says anything near that. See them with: recollect documents list")
+
+
+@documents.command("remove")
+def remove(
+    name: Annotated[str, typer.Argument(help="A name as `documents list` shows it.")],
+    store: Where = None,
+    user: User = None,
+    as_json: Json = False,
+) -> None:
+    """Remove a document for good.
+
+    Example: recollect documents remove guide.md
+    """
+    with remembering(store, user) as chat:
+        gone = chat.documents.remove(name)
+    if as_json:
+        machine(_told(gone))
+    else:
+        say(f"{gone.name} is gone.")

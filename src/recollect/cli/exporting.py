@@ -1,0 +1,42 @@
+"""`recollect export`: every message as a line of JSON that `recollect import` reads back."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from recollect.cli.shell import User, Where, err, remembering
+from recollect.errors import ConfigError
+from recollect.transfer import export_lines
+from recollect.types import Scope
+
+
+def export(
+    file: Annotated[Path, typer.Argument(help="A file that is not there yet; - writes to stdout.")] = Path("-"),
+    session: Annotated[
+        str | None, typer.Option("--session", help="Only this conversation.", show_default="all of the user's")
+    ] = None,
+    store: Where = None,
+    user: User = None,
+) -> None:
+    """Write the user's messages as JSON lines, with their ids and times.
+
+    Facts and summaries are made of them again on import; documents are not among them: `recollect backup` has it all.
+
+    Example: recollect export ada.jsonl --user ada
+
+    Example: recollect export - --session trip
+    """
+    with remembering(store, user) as chat:
+        scope = Scope(chat.scope.tenant, chat.scope.user, session)
+        if str(file) == "-":
+            sys.stdout.writelines(export_lines(chat.memory, scope))
+            return
+        if file.exists():
+            raise ConfigError(f"{file} is there already: name another file, or remove it first")
+        with file.open("w", encoding="utf-8") as target:
+            number = sum(1 for line in export_lines(chat.memory, scope) if target.write(line))
+    err.print(f"{file} has {number:,} messages. Bring them in elsewhere with: recollect import {file}", markup=False)

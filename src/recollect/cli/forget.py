@@ -1,0 +1,94 @@
+"""`recollect forget`: shows what would go, asks, and erases it for good."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Annotated, Final
+
+import typer
+
+from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, Yes, err, machine, printable, remembering, say
+from recollect.errors import ConfigError, NotFound
+from recollect.memory import Session
+from recollect.store import Entry, Erased
+from recollect.types import Scope
+
+SAMPLE: Final = 5
+
+
+def forget(
+    ids: Annotated[
+        list[str] | None, typer.Argument(help="Ids of messages, as `history` shows them.", show_default="the session")
+    ] = None,
+    *,
+    everything: Annotated[
+        bool, typer.Option("--everything", help="All of the user: sessions, facts, documents.")
+    ] = False,
+    yes: Yes = False,
+    store: Where = None,
+    user: User = None,
+    session: Talk = DEFAULT,
+    as_json: Json = False,
+) -> None:
+    """Erase messages, a session, or all of a user, with everything learned from them. It shows them and asks first.
+
+    Example: recollect forget --session trip --yes
+
+    Example: recollect forget --everything --user ada --yes
+    """
+    with remembering(store, user, session) as chat:
+        if ids and everything:
+            raise ConfigError("give ids of messages, or --everything, not both")
+        messages = _going(chat, ids, everything)
+        if not yes:
+            _show(chat, messages, ids, everything)
+            typer.confirm("Erase this for good?", abort=True, err=True)
+        erased = _erase(chat, ids, everything)
+    if as_json:
+        machine(dataclasses.asdict(erased))
+    else:
+        say(f"Gone for good: {erased.messages:,} messages, and {erased.records:,} things learned from them.")
+
+
+def _going(chat: Session, ids: list[str] | None, everything: bool) -> list[Entry]:
+    """The messages that would go, the first few of many."""
+    log = chat.memory.store.log
+    if everything:
+        return log.scan(chat.scope.owner, limit=SAMPLE)
+    if not ids:
+        found = log.read(chat.scope, limit=SAMPLE)
+        if not found:
+            raise NotFound(f"nothing was said in the session {chat.scope.session}: see the others by `recollect stats`")
+        return found
+    found = log.get(chat.scope, ids)
+    if unknown := set(ids).difference(entry.message.id for entry in found):
+        raise NotFound(
+            f"no message {min(unknown)!r} in the session {chat.scope.session}: see the ids by `recollect history`"
+        )
+    return found
+
+
+def _show(chat: Session, messages: list[Entry], ids: list[str] | None, everything: bool) -> None:
+    scope = chat.scope.owner if everything else chat.scope
+    total = len(messages) if ids else _count(chat, scope)
+    what = "all that is kept of" if everything else f"session {scope.session} of"
+    err.print(f"{total:,} messages of {what} {scope.user}:", markup=False)
+    for entry in messages[:SAMPLE]:
+        words = printable(" ".join(entry.message.text.split()))[:70]
+        err.print(f"  {entry.message.role}: {words}", markup=False)
+    if total > SAMPLE:
+        err.print(f"  \u2026 and {total - SAMPLE:,} more")
+
+
+def _count(chat: Session, scope: Scope) -> int:
+    log, before, total = chat.memory.store.log, None, 0
+    while page := log.sessions(scope, before=before):
+        total += sum(session.messages for session in page)
+        before = page[-1].position
+    return total
+
+
+def _erase(chat: Session, ids: list[str] | None, everything: bool) -> Erased:
+    if everything:
+        return chat.memory.store.log.erase(chat.scope.owner)
+    return chat.forget(ids or None)

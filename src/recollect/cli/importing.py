@@ -1,0 +1,81 @@
+"""`recollect import`: conversations from elsewhere."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from recollect.backfill import Backfilled, backfill
+from recollect.cli.shell import Json, User, Where, bar, err, login, machine, printable, remembering, say
+from recollect.imports import FORMATS, Imported, Read, read
+from recollect.memory import Memory
+
+SHOWN: Final = 10
+"""Skipped things that are told one by one."""
+
+
+def bring(
+    file: Annotated[Path, typer.Argument(help="An export file or archive.")],
+    format: Annotated[
+        str | None, typer.Option(help=f"One of {', '.join(FORMATS)}.", show_default="told by the file")
+    ] = None,
+    store: Where = None,
+    user: User = None,
+    as_json: Json = False,
+) -> None:
+    """Keep the conversations of an export: ChatGPT, Claude, OpenAI JSONL, LangChain, mem0, or `recollect export`.
+
+    Run it again after an interruption or with a newer export: nothing is kept twice. Without --user, each conversation
+    goes to the user that the export names, else to you.
+
+    Example: recollect import chats.jsonl
+
+    Example: recollect import chats.jsonl --format openai --user ada
+    """
+    with remembering(store, user, must_exist=False) as chat:
+        done = _kept(chat.memory, file, format, user)
+        _learn(chat.memory)
+    if as_json:
+        machine(dataclasses.asdict(done))
+        return
+    say(
+        f"{done.messages:,} messages of {done.sessions:,} conversations and {done.facts:,} facts are new; "
+        f"{done.known:,} were here already."
+    )
+    for skipped in done.skipped[:SHOWN]:
+        err.print(f"skipped {printable(skipped.where)}: {printable(skipped.why)}", markup=False, soft_wrap=True)
+    if len(done.skipped) > SHOWN:
+        err.print(f"skipped {len(done.skipped) - SHOWN:,} more; --json lists all of them")
+
+
+def _kept(memory: Memory, file: Path, format: str | None, user: str | None) -> Backfilled:
+    with err.status("Reading"):
+        total = sum(1 for _ in read(file, format))
+    with bar("Importing") as progress:
+        found = _owned(read(file, format), user or login())
+        return backfill(memory, _watched(found, progress, total), user=user)
+
+
+def _owned(found: Iterator[Read], owner: str) -> Iterator[Read]:
+    """The same, with an owner where the export names none."""
+    for item in found:
+        yield dataclasses.replace(item, user=item.user or owner) if isinstance(item, Imported) else item
+
+
+def _watched(found: Iterator[Read], progress: Callable[[int, int], None], total: int) -> Iterator[Read]:
+    """The same; the bar moves with it."""
+    for n, item in enumerate(found):
+        progress(n, total)
+        yield item
+
+
+def _learn(memory: Memory) -> None:
+    try:
+        with err.status("Learning from it; Ctrl-C leaves the rest for later"):
+            memory.drain()
+    except KeyboardInterrupt:
+        err.print("The rest is learned while the memory is in use.")

@@ -1,0 +1,39 @@
+"""`recollect search`."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Annotated
+
+import typer
+
+from recollect.cli.shell import DEFAULT, At, Json, Talk, User, Where, machine, remembering, say
+
+
+def search(
+    words: Annotated[str, typer.Argument(help="Words or a question.")],
+    *,
+    k: Annotated[int, typer.Option("-k", min=1, help="How many turns at most.")] = 10,
+    here: Annotated[bool, typer.Option("--here", help="Only in this session, not in all of the user's.")] = False,
+    at: At = None,
+    store: Where = None,
+    user: User = None,
+    session: Talk = DEFAULT,
+    as_json: Json = False,
+) -> None:
+    """Find what was said, by its words and its meaning, best first.
+
+    Example: recollect search "sister Oslo"
+
+    Example: recollect search "what did I say last May?" -k 3 --session trip --here
+    """
+    with remembering(store, user, session) as chat:
+        found = chat.search(words, k, at, "session" if here else "user")
+    if as_json:
+        machine({"relevance": found.relevance, "hits": [dataclasses.asdict(hit) for hit in found]})
+        return
+    for hit in found:
+        say(f"{hit.score:.2f}  {hit.session}", style="bold")
+        say(hit.text)
+    if not found:
+        say("Nothing like that was said. See what is there with: recollect stats")

@@ -1,0 +1,97 @@
+"""`recollect serve` and `recollect keys`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from recollect.cli.shell import Json, Where, machine, opened, out, table, telling_errors
+from recollect.errors import MissingExtra
+
+keys = typer.Typer(help="Keys of the service: who may read, write, erase and administer.", no_args_is_help=True)
+
+
+def serve(
+    store: Where = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            envvar="RECOLLECT_MODEL", help="The model that answers.", show_default="recall:, which needs no key"
+        ),
+    ] = None,
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; others than this machine's need keys.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port to listen on.")] = 8642,
+    workers: Annotated[int, typer.Option(min=1, help="Processes that answer.")] = 1,
+) -> None:
+    """Serve memory over HTTP: REST, a streaming chat and an OpenAI-compatible proxy.
+
+    Example: recollect serve --store memory.db --model openai:gpt-4o-mini
+    """
+    with telling_errors():
+        try:
+            from recollect.server.app import serve as run
+            from recollect.server.options import Options
+        except ModuleNotFoundError as error:
+            raise MissingExtra(error.name or "fastapi", "server", "the service") from error
+        run(Options.read(store=store, model=model), host, port, workers)
+
+
+@keys.command("add")
+def add(
+    may: Annotated[
+        list[str] | None, typer.Option(help="read, write, erase or admin; more than once.", show_default="read, write")
+    ] = None,
+    tenant: Annotated[str, typer.Option(help="Whose memory the key opens.")] = "default",
+    name: Annotated[str, typer.Option(help="A name to know it by.")] = "",
+    store: Where = None,
+    as_json: Json = False,
+) -> None:
+    """Make a key and show its secret, this once.
+
+    Example: recollect keys add --may read --may write --name app
+    """
+    from recollect.server.auth import add_key
+
+    with opened(store, must_exist=False) as opened_store:
+        key, secret = add_key(opened_store, tenant=tenant, may=may or ("read", "write"), name=name)
+    if as_json:
+        machine({"id": key.id, "secret": secret, "tenant": key.tenant, "may": sorted(key.may), "name": key.name})
+    else:
+        out.print(secret, highlight=False, soft_wrap=True)
+
+
+@keys.command("list")
+def list_them(store: Where = None, as_json: Json = False) -> None:
+    """Show the keys there are; their secrets are nowhere.
+
+    Example: recollect keys list
+    """
+    from recollect.server.auth import list_keys
+
+    with opened(store) as opened_store:
+        found = list_keys(opened_store)
+    if as_json:
+        machine([{"id": k.id, "tenant": k.tenant, "may": sorted(k.may), "name": k.name, "made": k.made} for k in found])
+    else:
+        table(
+            ("id", "tenant", "may", "name", "made"),
+            [(k.id, k.tenant, ", ".join(sorted(k.may)), k.name, k.made) for k in found],
+        )
+
+
+@keys.command("revoke")
+def revoke(
+    id: Annotated[str, typer.Argument(help="The id of a key: recollect keys list")], store: Where = None
+) -> None:
+    """Let a key open nothing any more; services that run notice within seconds.
+
+    Example: recollect keys revoke 1f2e3d4c
+    """
+    from recollect.server.auth import revoke_key
+
+    with opened(store) as opened_store:
+        revoke_key(opened_store, id)
+    out.print(f"Key {id} is revoked.", highlight=False)

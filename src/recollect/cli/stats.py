@@ -1,0 +1,134 @@
+"""`recollect stats`: what is kept, and how the last contexts came out, as small plots."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from statistics import fmean
+from typing import Any, Final
+
+from rich.text import Text
+
+from recollect.cli.context import COLOURS
+from recollect.cli.shell import (
+    DEFAULT,
+    Json,
+    Talk,
+    Tokens,
+    User,
+    Where,
+    day,
+    err,
+    machine,
+    out,
+    remembering,
+    say,
+    table,
+)
+from recollect.errors import BudgetTooSmall
+from recollect.flow.context import Context
+from recollect.memory import Session
+from recollect.store import Session as Kept
+
+DAYS: Final = 14
+QUESTIONS: Final = 10
+SESSIONS: Final = 20
+WIDTH: Final = 40
+PAGE: Final = 1_000
+LOOKED_AT: Final = 20
+"""Messages that are looked at for each question, at most."""
+
+
+def stats(
+    budget: Tokens = None, store: Where = None, user: User = None, session: Talk = DEFAULT, as_json: Json = False
+) -> None:
+    """Show the user's sessions, messages a day, where a session's tokens go, and what a prompt cache knows of them.
+
+    Tokens are those of the contexts of the session's last questions, built again as they were.
+
+    Example: recollect stats --session trip --budget 2000
+    """
+    with remembering(store, user, session) as chat, err.status("Counting"):
+        found = _counted(chat, budget)
+    if as_json:
+        machine(found)
+        return
+    sessions = found["sessions"]
+    say(f"{found['messages']:,} messages of {found['user']}, {found['tokens']:,} tokens, {len(sessions):,} sessions")
+    rows = [(s["session"], s["messages"], s["tokens"], day(s["first"]), day(s["last"])) for s in sessions[:SESSIONS]]
+    table(("session", "messages", "tokens", "first", "last"), rows)
+    _plot(f"Messages a day, the last {DAYS} days with any", dict(list(found["days"].items())[-DAYS:]))
+    made = len(found["cached_prefix"])
+    _plot(f"Tokens by section, the mean of the last {made} contexts of {session}", found["sections"])
+    cached = {f"message {number}": round(100 * share) for number, share in found["cached_prefix"].items()}
+    _plot("Per cent of a context that the one before it began with", cached, 100)
+
+
+def _counted(chat: Session, budget: int | None) -> dict[str, Any]:
+    sessions, contexts = list(_sessions(chat)), _contexts(chat, budget)
+    return {
+        "user": chat.scope.user,
+        "messages": sum(session.messages for session in sessions),
+        "tokens": sum(session.tokens for session in sessions),
+        "sessions": [
+            {"session": s.scope.session, "messages": s.messages, "tokens": s.tokens, "first": s.first, "last": s.last}
+            for s in sessions
+        ],
+        "days": dict(sorted(Counter(_days(chat)).items())),
+        "sections": _sections(list(contexts.values())),
+        "cached_prefix": _cached(contexts),
+    }
+
+
+def _sessions(chat: Session) -> Iterator[Kept]:
+    before = None
+    while page := chat.memory.store.log.sessions(chat.scope.owner, before=before):
+        yield from page
+        before = page[-1].position
+
+
+def _days(chat: Session) -> Iterator[str]:
+    after = 0
+    while page := chat.memory.store.log.scan(chat.scope.owner, after=after, limit=PAGE):
+        yield from (f"{entry.message.at:%Y-%m-%d}" for entry in page if entry.message.at)
+        after = page[-1].position
+
+
+def _contexts(chat: Session, budget: int | None) -> dict[int, Context]:
+    """The contexts of the session's last questions, by the number of the question, built again as they were."""
+    entries = chat.memory.store.log.read(chat.scope, limit=QUESTIONS * LOOKED_AT, reverse=True)
+    asked = [entry.seq for entry in entries if entry.message.role == "user"][:QUESTIONS]
+    made = {}
+    for number in reversed(asked):
+        with suppress(BudgetTooSmall):
+            made[number] = chat.replay(number, budget)
+    return made
+
+
+def _sections(contexts: Sequence[Context]) -> dict[str, int]:
+    """The mean of each section's tokens."""
+    spent = [context.receipt.sections for context in contexts]
+    there = {name for sections in spent for name in sections}.difference(["free"])
+    return {name: round(fmean(s.get(name, 0) for s in spent)) for name in COLOURS if name in there}
+
+
+def _cached(contexts: Mapping[int, Context]) -> dict[str, float]:
+    """The share of each context that the one before it began with; 0 for the first."""
+    before: Context | None = None
+    shares = {}
+    for number, context in contexts.items():
+        shares[str(number)] = round(context.same_start(before.prompt), 3) if before else 0.0
+        before = context
+    return shares
+
+
+def _plot(title: str, values: Mapping[str, int], most: int | None = None) -> None:
+    """A bar for each value, in proportion to the largest or to `most`."""
+    if not any(values.values()):
+        return
+    out.print(f"\n{title}", style="bold")
+    top, wide = most or max(values.values()), max(map(len, values))
+    for name, value in values.items():
+        bar = Text("\u2588" * round(WIDTH * value / top), COLOURS.get(name, "cyan"))
+        out.print(Text(f"{name:<{wide}} ").append(bar).append(f" {value:,}"))

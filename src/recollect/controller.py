@@ -1,0 +1,202 @@
+"""The controller: asks every layer what it offers for a question, and makes one context of it under one budget."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+from threading import Lock
+from time import perf_counter
+from typing import Any, Final
+
+from recollect.errors import BudgetTooSmall, ConfigError, NotFound
+from recollect.flow.assemble import Counts, Offer, assemble
+from recollect.flow.context import Context, Line
+from recollect.flow.window import Limits
+from recollect.layers.all import Layers
+from recollect.layers.episodic import MAX_QUERY, Asked
+from recollect.layers.watch import Watch
+from recollect.layers.windows import View, Windows
+from recollect.settings import Settings
+from recollect.store import Filter, Store
+from recollect.telemetry import Telemetry
+from recollect.tokens import REPLY_TOKENS, TokenCounter, count_message, count_tools
+from recollect.types import Candidate, Message, Scope
+
+KEPT_QUESTIONS: Final = 256
+MEMORY_FIRST: Final = (4_000, 10)
+"""Tokens and turns of the conversation where the layout is memory-first and nothing else is set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a context is asked for: the question (None: the last user message), when, and what goes along with it."""
+
+    question: Message | None
+    at: datetime
+    budget: int
+    system: str | None = None
+    tools: Sequence[Mapping[str, Any]] = ()
+
+
+@dataclass(slots=True, eq=False)
+class Controller:
+    """Builds contexts from the layers."""
+
+    store: Store
+    count: TokenCounter
+    settings: Settings
+    layers: Layers
+    telemetry: Telemetry
+    windows: Windows = field(init=False)
+    _watch: Watch = field(init=False)
+    _settled: OrderedDict[tuple[Scope, int, str, int], Mapping[str, Offer]] = field(default_factory=OrderedDict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def __post_init__(self) -> None:
+        self.windows = Windows(self.store, partial(count_message, count=self.count))
+        facts = self.layers.semantic
+        self._watch = Watch(self.telemetry, self.settings, lambda: (facts.hits, facts.misses))
+
+    def context(self, scope: Scope, wanted: Wanted) -> Context:
+        """The context for a session as it is now."""
+        started = perf_counter()
+        view = self._view(scope, wanted, None)
+        question = wanted.question or _last_asked(view)
+        key = (
+            scope,
+            view.last + 1 if wanted.question else view.asked,
+            question.text if question else "",
+            wanted.budget,
+        )
+        with self._lock:
+            known = self._settled.get(key)
+        offers = known or self._ask(scope, view, question, wanted.at, None)
+        context = self._assembled(view, offers, wanted)
+        with self._lock:
+            self._settled[key] = known or _settled(context.offered)
+            self._settled.move_to_end(key)
+            while len(self._settled) > KEPT_QUESTIONS:
+                self._settled.popitem(last=False)
+        self._watch.built(scope, context, perf_counter() - started)
+        return context
+
+    def answered(self, scope: Scope, messages: Sequence[Message]) -> None:
+        """Count what the answer made use of, of the things recalled for it."""
+        self._watch.answered(scope, messages)
+
+    def replay(self, scope: Scope, wanted: Wanted, seq: int) -> Context:
+        """The context as it was when the message with that number, a user's, was about to be added."""
+        entries = self.store.log.read(scope, after=seq - 1, until=seq) if seq > 0 else []
+        if not entries or entries[0].message.role != "user":
+            raise NotFound(f"message {seq} of this session is no question of a user: there was no context for it")
+        message = entries[0].message
+        asked = replace(
+            wanted, question=Message("user", message.content, name=message.name), at=message.at or wanted.at
+        )
+        view = self._view(scope, asked, seq - 1)
+        return self._assembled(view, self._ask(scope, view, asked.question, asked.at, entries[0].position - 1), asked)
+
+    def forget(self, scope: Scope) -> None:
+        """Drop what is kept in memory of a scope whose messages were erased or changed."""
+        self.layers.forget(scope)
+        self.windows.forget(scope)
+        with self._lock:
+            self._settled.clear()
+
+    def _assembled(self, view: View, offers: Mapping[str, Offer], wanted: Wanted) -> Context:
+        shown = view.shown
+        if wanted.system:
+            system = Message("system", wanted.system)
+            overhead = shown.overhead - self.windows.count(system)
+            shown = replace(shown, messages=(system, *shown.messages), overhead=overhead)
+        budget = wanted.budget - self.settings.reply_tokens
+        return assemble(shown, wanted.question, offers, budget, self.settings, Counts(self.count, self.windows.count))
+
+    def _view(self, scope: Scope, wanted: Wanted, until: int | None) -> View:
+        overhead = REPLY_TOKENS + count_tools(wanted.tools, self.count)
+        if wanted.system:
+            overhead += self._system(wanted.system)
+        room = wanted.budget - self.settings.reply_tokens - overhead
+        if room <= 0:
+            raise BudgetTooSmall(wanted.budget - room, wanted.budget, (), overhead)
+        asked = self.windows.count(wanted.question) if wanted.question else 0
+        roomy = self._limits(overhead + room - self._share(room))
+        widest = replace(roomy, budget=max(overhead + room - asked, 0))
+        try:
+            return self._shown(scope, roomy, overhead, until)
+        except BudgetTooSmall:
+            return self._shown(scope, widest, overhead, until)
+
+    def _shown(self, scope: Scope, limits: Limits, overhead: int, until: int | None) -> View:
+        if until is None:
+            return self.windows.view(scope, limits, overhead)
+        return self.windows.view_at(scope, limits, overhead, until)
+
+    def _system(self, text: str) -> int:
+        tokens = self.windows.count(Message("system", text))
+        most = self.settings.system_tokens
+        if most is not None and tokens > most:
+            raise ConfigError(
+                f"the system text has {tokens} tokens; system_tokens allows {most}: shorten it or raise that"
+            )
+        return tokens
+
+    def _share(self, room: int) -> int:
+        """What is kept free for memory and documents: their caps, but at most half of the room."""
+        caps = (self.settings.memory_tokens, self.settings.documents_tokens)
+        return min(sum(room if cap is None else cap for cap in caps), room // 2)
+
+    def _limits(self, budget: int) -> Limits:
+        settings = self.settings
+        tokens, turns = settings.working_tokens, settings.working_turns
+        if settings.layout == "memory-first":
+            tokens, turns = tokens or MEMORY_FIRST[0], turns or MEMORY_FIRST[1]
+        return Limits(
+            budget if tokens is None else min(budget, tokens),
+            settings.conversation_window if settings.context_budget is None else None,
+            turns,
+            settings.low_water,
+            settings.min_turns,
+            settings.min_messages,
+        )
+
+    def _ask(
+        self, scope: Scope, view: View, question: Message | None, at: datetime, as_of: int | None
+    ) -> Mapping[str, Offer]:
+        """What every layer offers for the question, as of a position of the store where one is given."""
+        if question is None or not question.text.strip():
+            return {}
+        settings, layers, text = self.settings, self.layers, question.text[:MAX_QUERY]
+        asked = Asked(text, at, scope.owner, Filter(as_of=as_of), settings.episodic_recency_weight)
+        without = frozenset(message.id for message in view.shown.messages if message.id)
+        known = [_unless_shown(fact, without) for fact in layers.semantic.offer(scope, text, at, as_of)]
+        return {
+            "profile": [fact for fact in known if fact.section == "profile"],
+            "facts": [fact for fact in known if fact.section == "facts"],
+            "hints": layers.procedural.offer(scope.owner, as_of),
+            "summary": layers.summary.offer(scope, view.first, as_of),
+            "documents": layers.documents.offer(scope, text, as_of=as_of),
+            "episodic": layers.episodic.offer(asked, without, settings.episodic_top_k),
+            "tools": layers.tools.offer(scope, text, at, as_of=as_of),
+        }
+
+
+def _unless_shown(fact: Candidate, shown: frozenset[str]) -> Candidate:
+    return replace(fact, out="in the conversation") if not fact.out and shown.intersection(fact.sources) else fact
+
+
+def _last_asked(view: View) -> Message | None:
+    return next((message for message in reversed(view.shown.messages) if message.role == "user"), None)
+
+
+def _settled(lines: Sequence[Line]) -> dict[str, Offer]:
+    """The offers as they were decided: asked again for the same question, as an agent's loop does, they stay so."""
+    offers: dict[str, list[Candidate]] = {}
+    for line in lines:
+        out = "" if line.kept else line.rule
+        candidate = Candidate(line.section, line.text, line.score, line.origin, line.sources, line.at, out)
+        offers.setdefault(line.section, []).append(candidate)
+    return dict(offers)

@@ -1,0 +1,43 @@
+"""Cosines as a share of the way from unrelated to identical, so that one threshold serves every model.
+
+Models differ in where their cosines lie: e5's begin near 0.7, others' near 0. Where they lie for texts that have
+nothing to do with each other is measured once for a model: one standard deviation above their mean is 0 here.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from recollect.embed.embedder import Embedder
+
+UNRELATED: Final = (
+    ("How do I reset my password?", "Oslo is the largest city of Norway, at the head of a long fjord."),
+    ("Which vaccines does a puppy need?", "Invoices are due within thirty days by bank transfer."),
+    ("How long do I boil an egg?", "The firm was started in 1987 by two engineers in a rented garage."),
+    ("What causes the tides?", "Open the settings page, choose Account, then Security."),
+    ("Who wrote the play about the Danish prince?", "Leave the dough to rise for an hour in a warm place."),
+    ("When does the last train leave?", "The patient was given antibiotics and sent home after a week."),
+    ("How tall is the tower?", "Cut the stems at an angle and change the water every second day."),
+    ("Is the function thread-safe?", "The painter moved to the coast and lived there until his death."),
+)
+
+
+class Nearness:
+    """How near a cosine of one embedder is: 0 where texts are unrelated, 1 where they are the same."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._unrelated: float | None = None
+
+    def of(self, cosine: float) -> float:
+        """The share of the way from unrelated to identical; raises ModelError where the model fails."""
+        base = self._base()
+        return min(1.0, max(0.0, (cosine - base) / (1 - base)))
+
+    def _base(self) -> float:
+        if self._unrelated is None:
+            asked = self._embedder.embed([question for question, _ in UNRELATED], kind="query")
+            said = self._embedder.embed([passage for _, passage in UNRELATED], kind="passage")
+            cosines = asked @ said.T
+            self._unrelated = min(0.99, float(cosines.mean() + cosines.std()))
+        return self._unrelated

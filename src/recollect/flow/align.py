@@ -1,0 +1,36 @@
+"""Which messages of a history are known: callers hand over what they have, again and again, and each counts once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from difflib import SequenceMatcher
+
+from recollect.types import Image, Message
+
+
+def fingerprint(message: Message) -> Hashable:
+    """What makes a message the same one when a framework hands it back: who says what, calling and answering which."""
+    images = tuple((part.url, part.data) for part in message.parts if isinstance(part, Image))
+    calls = tuple(call.id for call in message.tool_calls)
+    return message.role, message.text.strip(), calls, tuple(result.call_id for result in message.tool_results), images
+
+
+def align(known: Sequence[Hashable], given: Sequence[Hashable]) -> list[int | None]:
+    """The place of each given message among the known ones, in their order; None where it is new.
+
+    A history that goes on where the known one ends is told by that. Else it was changed, or is handed over once more,
+    and is compared as a whole. A message that comes alone was said now, even if the same was said before.
+    """
+    if overlap := _overlap(known, given):
+        return [*range(len(known) - overlap, len(known)), *[None] * (len(given) - overlap)]
+    places: list[int | None] = [None] * len(given)
+    if len(given) > 1:
+        for block in SequenceMatcher(None, known, given, autojunk=False).get_matching_blocks():
+            places[block.b : block.b + block.size] = range(block.a, block.a + block.size)
+    return places
+
+
+def _overlap(known: Sequence[Hashable], given: Sequence[Hashable]) -> int:
+    """How many of the given messages the known ones end with, as many as can be."""
+    most = min(len(known), len(given))
+    return next((n for n in range(most, 0, -1) if list(known[len(known) - n :]) == list(given[:n])), 0)

@@ -1,0 +1,210 @@
+"""One context, one budget: the conversation's window, what memory offers for the question, and the question.
+
+Sections are filled by priority, each up to its cap; what one leaves unused the next may use; memory and tools together
+have a cap of their own. Where something that is offered has no room, the conversation gives way down to its minimum
+turns, then recalled conversations down to one, then documents down to two. The profile and the facts never give way:
+where they do not fit, BudgetTooSmall has the ledger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+from recollect.errors import BudgetTooSmall
+from recollect.flow.context import Context, Line
+from recollect.flow.fence import block, heading, quoted, with_memory
+from recollect.flow.turns import turns
+from recollect.flow.window import Limits, Window
+from recollect.settings import Settings
+from recollect.types import Candidate, Message
+
+Offer: TypeAlias = Sequence[Candidate] | Callable[[int], Sequence[Candidate]]
+"""What a layer offers, best first: candidates, or a function of the tokens there are for them."""
+
+PRIORITY: Final = ("profile", "facts", "hints", "summary", "documents", "episodic", "tools")
+FIRM: Final = ("profile", "facts")
+"""What never gives way."""
+APART: Final = "documents"
+"""What the cap of memory and tools does not cover."""
+FEWER: Final = {"episodic": 1, "documents": 2}
+"""How far these sections give way, in this order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How texts and messages are counted."""
+
+    text: Callable[[str], int]
+    message: Callable[[Message], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The conversation as its window shows it; `left_out` older messages are not in it."""
+
+    messages: tuple[Message, ...]
+    tokens: int
+    overhead: int
+    left_out: int = 0
+
+
+@dataclass(slots=True)
+class _Filled:
+    """What was taken of each section, every candidate's line, and what had no room."""
+
+    taken: dict[str, list[Candidate]] = field(default_factory=dict)
+    lines: list[Line] = field(default_factory=list)
+    used: int = 0
+    short: bool = False
+
+    def leave_out(self, section: str) -> None:
+        """Take the last candidate of a section out again."""
+        gone = self.taken[section].pop()
+        place = max(n for n, line in enumerate(self.lines) if line.shown and line.text == gone.text)
+        self.lines[place] = replace(self.lines[place], shown=0, rule="no room")
+
+
+def assemble(
+    window: Shown,
+    question: Message | None,
+    offers: Mapping[str, Offer],
+    budget: int,
+    settings: Settings,
+    counts: Counts,
+) -> Context:
+    """The context for a question that is not in the window yet or, without one, for the last user message in it."""
+    asked = counts.message(question) if question else 0
+    window = _smaller(window, budget - asked, 1, counts)
+    for attempt in _attempts(window, budget - asked, _Fill(offers, settings, counts)):
+        if not attempt[0].short:
+            break
+    filled, shown = attempt
+    while (context := _context(shown, question, filled, budget, settings, counts)).tokens > budget:
+        section = next((name for name in reversed(PRIORITY) if filled.taken.get(name)), None)
+        if section is None or section in FIRM:
+            raise _too_small(context)
+        filled.leave_out(section)
+    return context
+
+
+def _attempts(window: Shown, budget: int, fill: _Fill) -> Iterator[tuple[_Filled, Shown]]:
+    most = fill.most()
+    yield fill.into(budget - window.tokens, most), window
+    wanted = fill.into(budget, most).used
+    window = _smaller(window, budget - wanted, fill.settings.working_min_turns, fill.counts)
+    yield fill.into(budget - window.tokens, most), window
+    for section, number in FEWER.items():
+        allowed = most[section]
+        most[section] = number if allowed is None else min(number, allowed)
+        yield fill.into(budget - window.tokens, most), window
+
+
+@dataclass(frozen=True, slots=True)
+class _Fill:
+    offers: Mapping[str, Offer]
+    settings: Settings
+    counts: Counts
+
+    def most(self) -> dict[str, int | None]:
+        """How many candidates a section may have."""
+        names = ("episodic", "documents", "tools", "facts")
+        return {name: getattr(self.settings, f"{name}_top_k") for name in names}
+
+    def into(self, room: int, most: Mapping[str, int | None]) -> _Filled:
+        """The sections filled by priority within `room` tokens."""
+        filled, unused = _Filled(), 0
+        fences = _tokens(self.counts.text, block({})) + 2
+        memory = room if self.settings.memory_tokens is None else self.settings.memory_tokens - fences
+        for name in PRIORITY:
+            cap, before = getattr(self.settings, f"{name}_tokens"), filled.used
+            share = room if cap is None else cap + unused
+            self._section(name, filled, share if name == APART else min(share, memory), room - fences, most.get(name))
+            spent = filled.used - before
+            unused = 0 if cap is None else max(0, share - spent)
+            memory -= 0 if name == APART else spent
+        filled.used += fences if filled.taken else 0
+        return filled
+
+    def _section(self, name: str, filled: _Filled, share: int, room: int, most: int | None) -> None:
+        offer, start, count = self.offers.get(name, ()), filled.used, self.counts.text
+        title = _tokens(count, heading(name)) + 1
+        if callable(offer):
+            offer = offer(max(0, min(share, room - start) - title))
+        for candidate in offer:
+            tokens, taken = count(quoted(candidate)) + 1, filled.taken.get(name, [])
+            cost = tokens if taken else tokens + title
+            rule = candidate.out
+            if not rule and most is not None and len(taken) >= most:
+                rule = f"no more than {most}"
+            elif not rule and filled.used - start + cost > share:
+                rule = "over its share"
+            elif not rule and filled.used + cost > room:
+                filled.short = True
+                rule = "" if name in FIRM else "no room"
+            filled.lines.append(Line.of(candidate, tokens, 0 if rule else tokens, rule or "fits"))
+            if not rule:
+                filled.taken[name] = [*taken, candidate]
+                filled.used += cost
+
+
+@lru_cache(maxsize=256)
+def _tokens(count: Callable[[str], int], text: str) -> int:
+    """The tokens of a text that every context has."""
+    return count(text)
+
+
+def _smaller(window: Shown, tokens: int, min_turns: int, counts: Counts) -> Shown:
+    """The window within so many tokens; where more than one turn has to stay, no smaller than those are whole."""
+    if window.tokens <= tokens:
+        return window
+    messages = window.messages
+    if min_turns > 1:
+        spoken = turns(messages)
+        old = [turn for turn in spoken[:-min_turns] if any(message.pinned for message in turn)]
+        kept = [message for turn in (*old, *spoken[-min_turns:]) for message in turn]
+        kept += [message for message in messages if message.role == "system"]
+        tokens = max(tokens, window.overhead + sum(map(counts.message, kept)))
+        if window.tokens <= tokens:
+            return window
+    smaller = Window(counts.message, Limits(max(tokens, 0), low_water=1.0, min_turns=min_turns), window.overhead)
+    smaller.extend(messages)
+    fewer = len(messages) - len(smaller.messages)
+    return Shown(smaller.messages, smaller.tokens, window.overhead, window.left_out + fewer)
+
+
+def _context(
+    window: Shown, question: Message | None, filled: _Filled, budget: int, settings: Settings, counts: Counts
+) -> Context:
+    conversation = (*window.messages, *([question] if question else []))
+    asked = max((n for n, message in enumerate(conversation) if message.role == "user"), default=None)
+    memory = block(filled.taken) if any(filled.taken.values()) else ""
+    tokens = window.tokens + (counts.message(question) if question else 0)
+    prompt = list(conversation)
+    if memory and asked is not None and settings.layout == "tail-first":
+        prompt[asked] = with_memory(conversation[asked], memory)
+        tokens += counts.message(prompt[asked]) - counts.message(conversation[asked])
+    elif memory:
+        front = next((n for n, message in enumerate(prompt) if message.role != "system"), len(prompt))
+        prompt.insert(front, Message("user", memory))
+        tokens += counts.message(prompt[front])
+    return Context(
+        tuple(prompt),
+        conversation,
+        asked,
+        memory,
+        tokens,
+        budget,
+        tuple(filled.lines),
+        settings.hash,
+        counts.message,
+        window.left_out,
+    )
+
+
+def _too_small(context: Context) -> BudgetTooSmall:
+    receipt = context.receipt
+    ledger = [line for line in receipt.lines if line.shown]
+    return BudgetTooSmall(context.tokens, context.budget, ledger, receipt.overhead)

@@ -1,0 +1,171 @@
+"""Documents cut into chunks: at headings and sentences, none over its size, each with the headings it stands under."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, TypeAlias
+
+from recollect.errors import ConfigError
+from recollect.flow.sentences import Span, sentences
+
+Count: TypeAlias = Callable[[str], int]
+Fits: TypeAlias = Callable[[int, int], bool]
+
+MIN_SIZE: Final = 20
+SMALL: Final = 4
+"""A section below this part of the size shares its chunk with the next one."""
+_HEADING: Final = re.compile(r"^(?:(#{1,6})[ \t]+(\S[^\n]*)|(?:```|~~~)[^\n]*)|(\f)", re.MULTILINE)
+_UNDERLINED: Final = re.compile(r"(?:\A|(?<=\n\n))(?![-*>|#`~\s])([^\n|]+)\n(={3,}|-{3,})[ \t]*(?=\n|\Z)")
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A part of a document: its words exactly, where they begin, and the headings above them, outermost first."""
+
+    text: str
+    start: int
+    headings: tuple[str, ...] = ()
+
+    @property
+    def end(self) -> int:
+        """Where it ends."""
+        return self.start + len(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    start: int
+    end: int
+    headings: tuple[str, ...]
+
+
+def chunks(text: str, count: Count, size: int = 300, overlap: int = 50) -> list[Chunk]:
+    """The chunks of a text, in order: each of at most `size` tokens, and together every character.
+
+    A chunk ends where a sentence does, and a new one begins at a heading, unless what is above it is very short. Inside
+    a section a chunk begins with as many of the last sentences of the one before as `overlap` tokens hold.
+    """
+    if size < MIN_SIZE:
+        raise ConfigError(f"a chunk of {size} tokens is too small; give at least {MIN_SIZE}")
+    if not 0 <= overlap < size:
+        raise ConfigError(f"an overlap of {overlap} tokens does not fit chunks of {size}; give 0 to {size - 1}")
+    fits, overlaps = (partial(_within, text, count, limit) for limit in (size, overlap))
+    found: list[Chunk] = []
+    for section in _merged(list(_sections(text)), text, count, size // SMALL) if text.strip() else ():
+        spans = _packed(_pieces(text, section, fits), fits, overlaps)
+        found += [Chunk(text[a:b], a, section.headings) for a, b in spans]
+    return found
+
+
+def _within(text: str, count: Count, limit: int, start: int, end: int) -> bool:
+    return count(text[start:end]) <= limit
+
+
+def _sections(text: str) -> Iterator[_Section]:
+    path: list[tuple[int, str]] = []
+    start = 0
+    for at, level, title in _headings(text):
+        if at > start:
+            yield _Section(start, at, tuple(name for _, name in path))
+        path = [(above, name) for above, name in path if above < level] + [(level, title)]
+        start = at
+    if start < len(text):
+        yield _Section(start, len(text), tuple(name for _, name in path))
+
+
+def _headings(text: str) -> Iterator[tuple[int, int, str]]:
+    """Where each heading stands, its level and its words; a new page is one above all others. None inside code."""
+    marks = [(m.start(), m) for pattern in (_HEADING, _UNDERLINED) for m in pattern.finditer(text)]
+    page, code = 1, False
+    if "\f" in text:
+        yield 0, 0, "page 1"
+    for at, mark in sorted(marks, key=lambda pair: pair[0]):
+        if mark.re is _UNDERLINED:
+            if not code:
+                yield at, 1 if mark[2].startswith("=") else 2, mark[1].strip()
+        elif mark[3]:
+            page += 1
+            yield at, 0, f"page {page}"
+        elif not mark[1]:
+            code = not code
+        elif not code:
+            yield at, len(mark[1]), mark[2].strip().rstrip("#").strip()
+
+
+def _merged(sections: list[_Section], text: str, count: Count, small: int) -> Iterator[_Section]:
+    at: _Section | None = None
+    for section in sections:
+        at = section if at is None else _Section(at.start, section.end, _above(at.headings, section.headings))
+        if count(text[at.start : at.end]) >= small:
+            yield at
+            at = None
+    if at is not None:
+        yield at
+
+
+def _above(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    """The headings of two sections in one chunk: the deeper ones where one lies in the other, else what they share."""
+    shared = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    return max(one, other, key=len) if shared == min(len(one), len(other)) else one[:shared]
+
+
+def _pieces(text: str, section: _Section, fits: Fits) -> list[Span]:
+    """What is not cut any further: the sentences of the section, over-long ones in parts."""
+    spans = sentences(text[section.start : section.end], lines=False)
+    return [part for a, b in spans for part in _parts(text, section.start + a, section.start + b, fits)]
+
+
+def _parts(text: str, start: int, end: int, fits: Fits) -> Iterator[Span]:
+    if end - start < 2 or fits(start, end):
+        yield start, end
+        return
+    middle = _middle(text, start, end)
+    yield from _parts(text, start, middle, fits)
+    yield from _parts(text, middle, end, fits)
+
+
+def _middle(text: str, start: int, end: int) -> int:
+    """Where to halve: after a line, else after a blank, else anywhere but in front of a combining sign."""
+    half = (start + end) // 2
+    for sign in ("\n", " "):
+        if (at := text.rfind(sign, start + (end - start) // 8, half)) >= 0:
+            return at + 1
+    while half > start + 1 and unicodedata.combining(text[half]):
+        half -= 1
+    return half
+
+
+def _packed(spans: list[Span], fits: Fits, overlaps: Fits) -> Iterator[Span]:
+    """The pieces put together: each time as many as fit, the last ones of the time before among them."""
+    first = new = 0
+    while new < len(spans):
+        last = _furthest(spans, first, new, fits)
+        yield spans[first][0], spans[last][1]
+        first, new = _repeated(spans, first, last, fits, overlaps), last + 1
+
+
+def _furthest(spans: list[Span], first: int, last: int, fits: Fits) -> int:
+    """The last piece that fits beside the first; counted a few times only, however small the pieces."""
+    start, step, grows = spans[first][0], 1, True
+    while step:
+        if last + step < len(spans) and fits(start, spans[last + step][1]):
+            last += step
+        else:
+            grows = False
+        step = step * 2 if grows else step // 2
+    return last
+
+
+def _repeated(spans: list[Span], first: int, last: int, fits: Fits, overlaps: Fits) -> int:
+    """The first piece of the next chunk: it may lie in this one as far as the overlap allows, and a new piece fits."""
+    if last + 1 == len(spans):
+        return last + 1
+    end, following = spans[last][1], spans[last + 1][1]
+    at = last + 1
+    while at - 1 > first and overlaps(spans[at - 1][0], end) and fits(spans[at - 1][0], following):
+        at -= 1
+    return at

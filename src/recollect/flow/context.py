@@ -1,0 +1,198 @@
+"""Context: a prompt that keeps its budget, with a receipt for every choice."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import takewhile
+from typing import Any, Final
+
+from recollect.flow.fence import TITLES
+from recollect.flow.render import Rendered, render
+from recollect.types import Candidate, Message
+
+CONVERSATION: Final = ("system", "working", "question")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What became of one candidate: its tokens, those it has in the prompt, and the rule that decided."""
+
+    section: str
+    text: str
+    tokens: int
+    shown: int
+    rule: str
+    score: float = 0.0
+    sources: tuple[str, ...] = ()
+    origin: str = ""
+    at: datetime | None = None
+
+    @classmethod
+    def of(cls, candidate: Candidate, tokens: int, shown: int, rule: str) -> Line:
+        """The line of something a layer offered."""
+        return cls(
+            candidate.section,
+            candidate.text,
+            tokens,
+            shown,
+            rule,
+            candidate.score,
+            candidate.sources,
+            candidate.origin,
+            candidate.at,
+        )
+
+    @property
+    def kept(self) -> bool:
+        """Whether it is in the prompt."""
+        return self.shown > 0
+
+    @property
+    def label(self) -> str:
+        """The line in a few words, for an error."""
+        return f"{self.section} ({self.shown})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON data."""
+        return {
+            "section": self.section,
+            "text": self.text,
+            "tokens": self.tokens,
+            "shown": self.shown,
+            "kept": self.kept,
+            "rule": self.rule,
+            "score": round(self.score, 6),
+            "sources": list(self.sources),
+            "origin": self.origin,
+            "at": self.at.isoformat() if self.at else None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ContextReceipt:
+    """Every candidate's line; the shown tokens and the overhead (tools, fences, the reply's start) make the total."""
+
+    lines: tuple[Line, ...]
+    tokens: int
+    overhead: int
+    budget: int
+
+    @property
+    def sections(self) -> dict[str, int]:
+        """Where the tokens go, by section, and what is free."""
+        spent: Counter[str] = Counter()
+        for line in self.lines:
+            spent[line.section] += line.shown
+        order = ("system", *TITLES, "working", "question")
+        return {
+            "overhead": self.overhead,
+            **{name: spent[name] for name in order if name in spent},
+            "free": self.budget - self.tokens,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Stable JSON: the same decisions give the same data."""
+        return {
+            "tokens": self.tokens,
+            "overhead": self.overhead,
+            "budget": self.budget,
+            "sections": self.sections,
+            "lines": [line.to_dict() for line in self.lines],
+        }
+
+    def __str__(self) -> str:
+        return "\n".join(self._table())
+
+    def _table(self) -> Iterator[str]:
+        yield f"{'section':<9}  {'tokens':>7}  {'shown':>7}  {'score':>6}  {'why':<26}  what"
+        for line in self.lines:
+            what = " ".join(line.text.split())
+            what = what if len(what) <= 60 else f"{what[:59]}…"
+            score = f"{line.score:6.2f}" if line.section not in CONVERSATION else " " * 6
+            yield f"{line.section:<9}  {line.tokens:>7,}  {line.shown:>7,}  {score}  {line.rule:<26}  {what}".rstrip()
+        yield f"{self.tokens:,} of {self.budget:,} tokens, {self.overhead:,} of them overhead"
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """What one context has that another had not, and the share of its tokens that both begin with."""
+
+    added: tuple[Line, ...]
+    removed: tuple[Line, ...]
+    same_start: float
+
+    def __str__(self) -> str:
+        lines = [f"+ {line.section}: {' '.join(line.text.split())[:80]}" for line in self.added]
+        lines += [f"- {line.section}: {' '.join(line.text.split())[:80]}" for line in self.removed]
+        return "\n".join([*lines, f"{self.same_start:.0%} of the prompt is as before, from its start on"])
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A prompt within its budget. `messages` is OpenAI-shaped; `to` gives any other shape; `receipt` says why.
+
+    `prompt` is `conversation` with `memory` put in: in front of the question, which is number `asked` of it, or
+    in front of the whole. `left_out` counts older messages that are not shown; `settings` names the settings in force.
+    """
+
+    prompt: tuple[Message, ...]
+    conversation: tuple[Message, ...]
+    asked: int | None
+    memory: str
+    tokens: int
+    budget: int
+    offered: tuple[Line, ...]
+    settings: str
+    count: Callable[[Message], int] = field(repr=False, compare=False)
+    left_out: int = 0
+
+    @property
+    def messages(self) -> Rendered:
+        """The prompt as OpenAI's chat API takes it: plain dicts, yours to change."""
+        return self.to("openai")
+
+    def to(self, shape: str) -> Rendered:
+        """The prompt in a provider's shape: openai, openai-responses, anthropic, bedrock or gemini."""
+        return render(self.prompt, shape)
+
+    @property
+    def receipt(self) -> ContextReceipt:
+        """Each message and each thing memory offered: its tokens, in or out, and by which rule."""
+        lines = [*self._conversation(), *self.offered]
+        return ContextReceipt(tuple(lines), self.tokens, self.tokens - sum(line.shown for line in lines), self.budget)
+
+    def diff(self, other: Context) -> Diff:
+        """What changed since another context, as a rule that of the turn before."""
+        mine, theirs = self._kept(), other._kept()
+        added = tuple(line for key, line in mine.items() if key not in theirs)
+        removed = tuple(line for key, line in theirs.items() if key not in mine)
+        return Diff(added, removed, self.same_start(other.prompt))
+
+    def same_start(self, before: Sequence[Message]) -> float:
+        """The share of the tokens that a provider's prompt cache knows if `before` was the prompt before this."""
+        pairs = zip(self.prompt, before, strict=False)
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1] or pair[0] == pair[1], pairs))
+        new = sum(map(self.count, self.prompt[same:]))
+        return max(0.0, 1 - new / self.tokens)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Stable JSON: the prompt, its receipt and the name of the settings it was made with."""
+        return {"messages": list(self.messages), "receipt": self.receipt.to_dict(), "settings": self.settings}
+
+    def _kept(self) -> dict[tuple[str, str], Line]:
+        return {(line.section, line.text): line for line in self.receipt.lines if line.kept}
+
+    def _conversation(self) -> Iterator[Line]:
+        if self.left_out:
+            yield Line("working", f"{self.left_out:,} older messages", 0, 0, "oldest turns")
+        for n, message in enumerate(self.conversation):
+            tokens = self.count(message)
+            section, rule = (
+                ("system", "system message") if message.role == "system"
+                else ("question", "question") if n == self.asked
+                else ("working", "newest turns")
+            )  # fmt: skip
+            yield Line(section, message.text, tokens, tokens, rule, sources=(message.id,) if message.id else ())

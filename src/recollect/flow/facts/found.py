@@ -1,0 +1,49 @@
+"""What a rule finds in a clause."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+
+from recollect.flow.facts.prose import Clause
+from recollect.types import FactType
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Something a user said of himself: `text[span[0]:span[1]]` says it.
+
+    `ended` means that it no longer holds: with a value that one, without whatever was known under the key. `valid_from`
+    is when it began, where that was said; `valid_to` the end of the day something is due, or of a mood.
+    """
+
+    type: FactType
+    key: str
+    value: str
+    confidence: float
+    span: tuple[int, int]
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    ended: bool = False
+
+
+def found(
+    clause: Clause,
+    type: FactType,
+    key: str,
+    value: str,
+    end: int,
+    confidence: float = 0.9,
+    *,
+    since: date | None = None,
+    due: date | None = None,
+    ended: bool = False,
+) -> Found:
+    """What a clause says up to the place `end` in it: true since a day, or due on one."""
+    span = clause.offset + 2 * clause.elided, clause.offset + end
+    after = due + timedelta(days=1) if due and due < date.max else None
+    return Found(type, key, value, confidence, span, _midnight(since, clause.at), _midnight(after, clause.at), ended)
+
+
+def _midnight(day: date | None, at: datetime) -> datetime | None:
+    return datetime.combine(day, time(), at.tzinfo) if day else None

@@ -1,0 +1,89 @@
+"""What the user says he likes and dislikes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from recollect.flow.facts.found import Found, found
+from recollect.flow.facts.phrases import Phrase, slug, thing, things
+from recollect.flow.facts.prose import Clause
+from recollect.flow.facts.wording import any_of, rule, word_set
+from recollect.types import FactType
+
+INTEREST: Final[FactType] = "interest"
+
+_AM: Final = "i(?:'m| am)"
+_SO: Final = (
+    "(?: "
+    + any_of(
+        """really also absolutely always truly especially particularly do still very_much generally personally quite
+        actually now both"""
+    )
+    + ")*"
+)
+_LIKES: Final = rule(
+    f"i{_SO} (?:like|love|enjoy|adore) ",
+    f"{_AM}{_SO} (?:an? )?(?:(?:big|huge|massive|great|lifelong|avid) )?fan of ",
+    f"{_AM}{_SO} (?:into|fond of|passionate about|obsessed with|keen on|crazy about) ",
+    rf"{_AM}(?: (?:really|very|also|quite|deeply|always))* interested in (?!the\b|[a-z]+ing\b)",
+    "i(?:'ve| have) (?:recently |lately )?"
+    + any_of("been_getting_into gotten_into got_into always_loved fallen_in_love_with")
+    + " ",
+    "my (?:main |biggest |favou?rite )?hobb(?:y|ies) (?:is|are|includes?) ",
+)
+_DISLIKES: Final = rule(
+    f"i{_SO} (?:hate|dislike|detest|despise|loathe) ",
+    f"i{_SO} (?:don't|do not)(?: really| particularly)? (?:like|enjoy|care for) ",
+    "i (?:really )?(?:can't|cannot|can not) stand ",
+    f"{_AM}{_SO} not (?:an? )?(?:(?:big|huge|really an?) )?fan of ",
+    f"{_AM}{_SO} not (?:really )?(?:into|interested in|fond of|keen on) ",
+)
+_LIKES_NO_MORE: Final = rule(
+    "i no longer (?:like|love|enjoy) ",
+    "i(?:'ve| have)? (?:stopped|quit) (?:liking|loving|enjoying) ",
+    f"{_AM} no longer (?:into|interested in|an? fan of|fond of) ",
+)
+_ANY_MORE: Final = rule(r"\s+(?:any ?more|any longer)\b")
+_FAVORITE: Final = rule(
+    r"my (?:all-time )?favou?rite ([\w-]{2,20}(?: [\w-]{2,20})?) (?:is|are|has always been) "
+    "(?:actually |now |definitely |probably )?"
+)
+_VAGUE: Final = word_set("part thing things one ones idea option version bit way line section example answer point")
+_NO_LIKING: Final = rule(
+    r"to (?:know|see|have|get|be|make|add|use|think|hear|say|start|go|try|do|ask|learn|find|keep|understand)\b",
+    r"(?:help|more|less|better)\b",
+)
+_TALK: Final = word_set(
+    """idea ideas option options suggestion suggestions answer answers approach version plan design question
+    explanation example examples code response reply changes result results look sound title layout tone wording
+    format"""
+)
+"""What someone who likes it likes in this conversation only."""
+
+
+def likes(clause: Clause) -> Iterator[Found]:
+    """What a clause says the user likes, dislikes, likes no more, or likes best."""
+    text = clause.text
+    if match := _LIKES_NO_MORE.match(text):
+        yield from _each(clause, "likes", _objects(text, match.end()), ended=True)
+    elif match := _DISLIKES.match(text):
+        what = _objects(text, match.end())
+        no_more = bool(what) and _ANY_MORE.match(text, what[-1].end) is not None
+        yield from _each(clause, "likes" if no_more else "dislikes", what, ended=no_more)
+    elif match := _LIKES.match(text):
+        yield from _each(clause, "likes", _objects(text, match.end()))
+    elif (match := _FAVORITE.match(text)) and not _VAGUE.intersection(match[1].lower().split()):
+        best = thing(text, match.end())
+        yield from [found(clause, INTEREST, f"favorite:{slug(match[1])}", best.text, best.end)] if best else ()
+
+
+def _objects(text: str, start: int) -> list[Phrase]:
+    if _NO_LIKING.match(text, start):
+        return []
+    return [what for what in things(text, start) if not _TALK.intersection(what.text.lower().split())]
+
+
+def _each(clause: Clause, verb: str, what: list[Phrase], ended: bool = False) -> Iterator[Found]:
+    for one in what:
+        yield found(clause, INTEREST, f"{verb}:{slug(one.text)}", one.text, one.end, 0.85, ended=ended)

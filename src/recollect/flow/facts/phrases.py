@@ -1,0 +1,197 @@
+"""Names, things and lists of things, read from a place in a sentence: where they end, and whether they are any."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from recollect.flow.facts.wording import any_of, rule, word_set
+
+
+class Phrase(NamedTuple):
+    """Some words and where they end in the text they were read from."""
+
+    text: str
+    end: int
+
+
+MAX_WORDS: Final = 6
+LINKED: Final = word_set(
+    "with for in on at from by after before during about over of to into without within between per"
+)
+"""Words that tie something to a thing: "chess with my son", "engineer at Acme"."""
+
+_TOKEN: Final = re.compile(r"[^\W_](?:[\w&'/+#-]|\.(?=\w))*")
+_IN_NAMES: Final = word_set("of the de del da do dos das van von der den la le el di al bin")
+_NO_NAMES: Final = word_set(
+    """i i'm i've i'd i'll monday tuesday wednesday thursday friday saturday sunday january february march april june
+    july august september october november december christmas easter english god ok yes no the a an my your his her"""
+)
+_NO_PLACES: Final = word_set(
+    """apt room building unit block floor linux mac macos windows ubuntu debian python rust java javascript typescript
+    vim emacs excel chapter step section part plan level page phase version hr it accounting marketing sales legal
+    support engineering finance"""
+)
+_STOPS: Final = word_set(
+    """and or but because since when while if so though although as than until unless instead rather whenever
+    especially particularly except then like is are was were has have had can could will would should do does did
+    every each around near via such including despite whether not any"""
+)
+_TRAILERS: Final = word_set(
+    """too also now lately recently nowadays currently again today tonight anymore really most best well actually btw
+    please still already either personally always sometimes generally overall honestly everyday daily tho haha lol
+    much alot"""
+)
+_NARROWS: Final = word_set("that which who whom whose where how what why more less who's that's")
+"""Words after which a thing is told more closely: "flights that leave early" are not flights."""
+_LIGHT: Final = word_set(
+    """going getting taking making doing having being trying using working learning finding looking exploring watching
+    reading escaping moving seeing adding staying keeping starting talking thinking playing living coming spending"""
+)
+"""Activities that are none without what they are done with."""
+_TRAILING: Final = rule(
+    r"\s+"
+    + any_of(
+        """a_lot very_much so_much the_most the_best these_days any_?more as_well at_the_moment right_now by_the_way
+        of_course more_than_anything a_bit lots all_day to_death"""
+    )
+    + "$"
+)
+_NO_THING: Final = word_set(
+    """it it's its this that that's these those how what when where who why you your yours you're him her hers them
+    his their theirs my mine our ours me us a an one ones some any all both either neither everything nothing
+    something anything everyone someone no not so being having please can could just but then also especially
+    because i i'm we he she they there here if to too very more most less such is are am was were be been do does
+    did need want will would should might must may let lets let's get got think know usually often always never
+    recently really only even maybe which every each another other others doing making thanks thank same first
+    second third last next few many much whatever whichever yourself himself herself itself themselves myself with
+    for in on at from by about of as and or using seeing hearing getting knowing feeling looking trying option
+    everywhere spending"""
+)
+_POINTERS: Final = word_set("it this that these those you your him her them me us i my his their")
+_LIST: Final = re.compile(r"(,\s+(?:and\s+)?|\s+and\s+|\s*&\s*)")
+_ENDS: Final = rule(r"\s*(?:[.,;!?)]|$|(?:and|but|so|now|with|for|where|at)\b)")
+
+
+def tokens(text: str, start: int) -> Iterator[re.Match[str]]:
+    """The words from a place on, as long as only single blanks stand between them."""
+    place = start
+    while token := _TOKEN.match(text, place):
+        yield token
+        place = token.end()
+        if text[place : place + 1] != " ":
+            return
+        place += 1
+
+
+def name(text: str, start: int, most: int = 4) -> Phrase | None:
+    """A proper name: words with a capital, small ones like "of" and "van" between them."""
+    if text[start : start + 4].lower() == "the ":
+        start += 4
+    end, words = start, 0
+    for token in tokens(text, start):
+        word = token[0]
+        if word[0].isupper() or (words and word[0].isdigit()):
+            if word.lower().removesuffix("'s") in _NO_NAMES or (word.lower() in _STOPS | LINKED and words):
+                break
+            words, end = words + 1, token.end()
+            if word.endswith("'s") or words == most:
+                break
+        elif not words or word not in _IN_NAMES:
+            break
+    found = text[start:end].removesuffix("'s")
+    return Phrase(found, start + len(found)) if words else None
+
+
+def place_name(text: str, start: int) -> Phrase | None:
+    """A place, with its country or state where it is said: "Austin, Texas"."""
+    found = name(text, start)
+    if found is None or found.text.lower().split()[0] in _NO_PLACES:
+        return None
+    wider = name(text, found.end + 2, most=3) if text[found.end : found.end + 2] == ", " else None
+    if wider is None or not _ENDS.match(text, wider.end):
+        return found
+    return Phrase(f"{found.text}, {wider.text}", wider.end)
+
+
+def thing(text: str, start: int, most: int = MAX_WORDS, stops: frozenset[str] = frozenset()) -> Phrase | None:
+    """A thing or an activity in a few words, up to where something else begins; None for "it", "the first one", …"""
+    words = list[str]()
+    end = start
+    for token in tokens(text, start):
+        word = token[0].lower()
+        if word in _NARROWS:
+            return None
+        if word in _STOPS or word in stops or word in _TRAILERS:
+            break
+        words.append(token[0])
+        end = token.end()
+    found = _shortened(words, most)
+    while found and (trailing := _TRAILING.search(found)):
+        found = found[: trailing.start()]
+    if not found or not _is_thing(found) or _goes_on(text, end, found):
+        return None
+    return Phrase(found, start + len(found))
+
+
+def _shortened(words: list[str], most: int) -> str:
+    """The words; where they are too many or point at someone, what an activity is without its "with my son"."""
+    lower = [word.lower() for word in words]
+    while words and (len(words) > most or _POINTERS.intersection(lower[1:])):
+        link = max((n for n, word in enumerate(lower) if n and word in LINKED), default=0)
+        words, lower = words[:link], lower[:link]
+        if not words or not lower[0].endswith("ing"):
+            return ""
+    return "" if words and (lower[-1] in LINKED or (len(words) == 1 and lower[0] in _LIGHT)) else " ".join(words)
+
+
+def _is_thing(phrase: str) -> bool:
+    """Whether words name something that means the same outside this conversation."""
+    words = phrase.split()
+    lower = [word.lower() for word in words]
+    if lower[0] == "the":
+        return len(words) > 1 and all(word[0].isupper() or word in _IN_NAMES for word in words[1:])
+    if lower[0] == "to":
+        return len(words) > 1 and lower[1] not in _NO_THING and not _POINTERS.intersection(lower)
+    return lower[0] not in _NO_THING and not _POINTERS.intersection(lower) and not phrase[0].isdigit()
+
+
+def _goes_on(text: str, end: int, found: str) -> bool:
+    """Whether the words after these belong to them: "Ori" and "the Blind Forest", "the Classic" and "Simple style"."""
+    if text.startswith(" and the ", end) and text[end + 9 : end + 10].isupper():
+        return True
+    if text.startswith(" and ", end) and found.lower().startswith("the "):
+        return True
+    return text[end : end + 1] == "," and (" a " in found or " an " in found)
+
+
+def things(text: str, start: int) -> list[Phrase]:
+    """A thing, or all of a list: "tea, coffee and cocoa"."""
+    first = thing(text, start)
+    if first is None or LINKED.intersection(first.text.split()):
+        return [first] if first else []
+    found = [first]
+    while (link := _LIST.match(text, found[-1].end)) and (item := thing(text, link.end(), most=2)):
+        if not _alike(first.text, item.text):
+            break
+        found.append(item)
+        if link[1].strip() != ",":
+            return found[1:] if _shares_noun(found) else found
+    return [first]
+
+
+def _shares_noun(found: list[Phrase]) -> bool:
+    """Whether the first of two is half of the second, as in "electronic and rock music"."""
+    return [len(one.text.split()) for one in found] == [1, 2]
+
+
+def _alike(one: str, other: str) -> bool:
+    begins, goes_on = one.partition(" ")[0], other.partition(" ")[0]
+    return begins.endswith("ing") == goes_on.endswith("ing") and not goes_on.endswith("ly")
+
+
+def slug(text: str) -> str:
+    """Words as part of a key: small letters, no article in front, single blanks."""
+    words = text.casefold().split()
+    return " ".join(words[1:] if len(words) > 1 and words[0] in ("the", "a", "an") else words)

@@ -1,0 +1,113 @@
+"""What the user asks to be reminded of, and what he has to do or plans to do by a day."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from typing import Final
+
+from recollect.flow.facts.found import Found, found
+from recollect.flow.facts.phrases import slug
+from recollect.flow.facts.prose import GAP, Clause
+from recollect.flow.facts.wording import any_of, rule
+from recollect.flow.when import ahead
+from recollect.types import FactType
+
+ACTION: Final[FactType] = "action_item"
+MAX_WORDS: Final = 15
+
+_WE: Final = "(?:i|we)(?: (?:really|still|also))?"
+_WE_ARE: Final = "(?:i'm|i am|we're|we are)"
+_REMIND: Final = rule(
+    "(?:(?:can|could|will|would) you )?(?:please )?remind me "
+    r"(?:to |about |that i (?:have|need) to |(?=(?:on|tomorrow|today|tonight|next|in|this)\b[^.!?,]{0,30}\bto\b))",
+    "(?:please )?(?:don't let me forget|i must not forget|i mustn't forget|i can't forget|help me remember) to ",
+    "(?:add|put) (?:to|on) my (?:to-?do(?: list)?|list)[:,]? ",
+)
+_CANCEL: Final = rule(
+    "(?:please )?(?:cancel|drop|delete|remove|forget(?: about)?) (?:the|my|that) reminder (?:to|about) "
+)
+_MUST: Final = rule(
+    f"{_WE} (?:need to|have to|must|plan to|intend to|have got to) |(?:i|we)'ve got to ",
+    rf"{_WE_ARE} (?:planning to|planning on|going to|supposed to|scheduled to) (?!(?:be|an?|the|my)\b)(?=(?-i:[a-z]))",
+    f"{_WE_ARE} planning ",
+)
+_NO_DEED: Final = rule(
+    any_of(
+        """say admit be_honest ask know think go_now understand agree disagree see clarify figure decide learn
+        find_out mention warn confess tell_you be"""
+    )
+    + r"\b",
+    r"(?:change|modify|reschedule|cancel|find|get|make sure|check)\b(?!.*\b(?:by|before)\b)",
+)
+_EVENT: Final = any_of(
+    """appointment meeting interview exam test flight call deadline party wedding class lesson presentation conference
+    trip checkup check-up surgery operation date concert game match race marathon reservation booking dinner lunch
+    breakfast webinar workshop hearing viewing audition rehearsal recital reunion vacation holiday session demo
+    visit"""
+)
+_HAVE_EVENT: Final = rule(
+    rf"(?:i|we)(?: also)?(?: have|'ve got| have got) (?:an? |my |our )?(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b)",
+    rf"(?:my|our) (?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b(?: (?:at|with|in|to) [\w'-]+)? is\b)",
+)
+_IS: Final = rule(r"\s+is(?: due| scheduled)?(?: for| on)?\s*$")
+_VERBS: Final = {
+    "flying": "fly", "going": "go", "moving": "move", "traveling": "travel", "travelling": "travel",
+    "visiting": "visit", "leaving": "leave", "driving": "drive", "starting": "start", "meeting": "meet",
+    "hosting": "host", "attending": "attend", "seeing": "see", "taking": "take", "heading": "head", "running": "run",
+    "presenting": "present", "having": "have", "giving": "give", "throwing": "throw", "getting married": "get married",
+}  # fmt: skip
+_DOING: Final = rule(rf"{_WE_ARE} (?:also |now )?({'|'.join(_VERBS)})\b(?! to (?:be|have|get|do)\b)")
+_ENDS: Final = rule(
+    rf"[!?;\n{GAP}(]|,(?! \d)",
+    r"\s" + any_of("because since so_that so_i so_we and_i and_we but before_i if when which where who") + r"\b",
+)
+_BEFORE: Final = rule(r"^(?:\W|(?:please|also|then)\b)+")
+_ARTICLE: Final = rule(r"^(?:to|an?) ")
+_AFTER: Final = rule(
+    r"(?:[^\w)]|\b"
+    + any_of("that's_due which_is_due due please by on at for in of and the around again ok okay thanks")
+    + ")+$"
+)
+_POINTS: Final = rule(r"\b(?:it|this|that|there|here|him|her|them|these|those|one|every|each)\b")
+_TAIL: Final = rule(r"\s*(?:at|with|to|from|in|for|on|about|after|before)\b")
+
+
+def plans(clause: Clause) -> Iterator[Found]:
+    """What a clause asks to be reminded of, or says is to be done by a day; without a day it is no plan."""
+    text = clause.text
+    if match := _CANCEL.match(text):
+        yield from _item(clause, match.end(), ended=True)
+    elif match := _REMIND.match(text):
+        yield from _item(clause, match.end(), confidence=0.95)
+    elif match := _HAVE_EVENT.match(text):
+        yield from _item(clause, match.end(), dated=True)
+    elif match := _MUST.match(text):
+        if not _NO_DEED.match(text, match.end()):
+            yield from _item(clause, match.end(), dated=True)
+    elif match := _DOING.match(text):
+        yield from _item(clause, match.end(), dated=True, verb=_VERBS[match[1].lower()])
+
+
+def _item(
+    clause: Clause, start: int, confidence: float = 0.85, dated: bool = False, verb: str = "", ended: bool = False
+) -> Iterator[Found]:
+    stop = _ENDS.search(clause.text, start)
+    words = clause.text[start : stop.start() if stop else None]
+    what, due, end = _without_day(words, clause.at.date())
+    if dated and (due is None or due < clause.at.date() or _POINTS.search(what)):
+        return
+    if what and len(what.split()) <= MAX_WORDS:
+        what = f"{verb} {what}" if verb else _ARTICLE.sub("", what)
+        yield found(clause, ACTION, f"todo:{slug(what)}", what, start + end, confidence, due=due, ended=ended)
+
+
+def _without_day(words: str, said: date) -> tuple[str, date | None, int]:
+    """What is to be done, by which day, and where that ends."""
+    named, end = ahead(words, said), len(words.rstrip(" ."))
+    if named:
+        before, after = words[: named[0]], words[named[1] :]
+        if before.strip() and not _TAIL.match(after):
+            after, end = "", named[1]
+        words = f"{_IS.sub('', before)} {after}"
+    return " ".join(_AFTER.sub("", _BEFORE.sub("", words)).split()), named[2] if named else None, end

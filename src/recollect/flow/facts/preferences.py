@@ -1,0 +1,107 @@
+"""How the user wants to be answered as a rule, and what he prefers and works with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from recollect.flow.facts.found import Found, found
+from recollect.flow.facts.phrases import LINKED, name, slug, thing
+from recollect.flow.facts.profile import LANGUAGE
+from recollect.flow.facts.prose import Clause
+from recollect.flow.facts.wording import any_of, rule
+from recollect.types import FactType
+
+PREFERENCE: Final[FactType] = "preference"
+
+_WANT: Final = (
+    r"(?:i (?:prefer|like|want|always want|need)|i(?:'d| would) (?:prefer|rather have|rather get|like)"
+    r"|i (?:don't|do not) (?:want|like|need)|(?:always |never |please |don't |do not |stop )*"
+    + any_of("keep give make use using write answer reply respond be avoid include including format speak talk send")
+    + r")\b"
+)
+_COMMAND: Final = rule(_WANT)
+_ABOUT_ANSWERS: Final = rule(
+    _WANT + r"[^.!?\x00]{0,80}\b" + any_of("answers replies responses explanations messages outputs") + r"\b"
+)
+_AS_A_RULE: Final = rule(
+    r"\b"
+    + any_of("always never from_now_on in_(?:the_)?future going_forward from_here_on every_time by_default")
+    + r"\b"
+)
+_NOT: Final = rule(r"\b(?:don't|do not|never|no|without|avoid|stop|less|fewer)\b")
+_SHORT: Final = rule(r"\b(?:short(?:er)?|brief(?:er|ly)?|concise(?:ly)?|succinct(?:ly)?|terse|to the point|crisp)\b")
+_LONG: Final = rule(r"\b(?:long(?:er)?|detailed|thorough|in-depth|comprehensive|elaborate|more detail)\b")
+_STYLES: Final = {
+    "bullet points": rule(r"\bbullet(?: |-)?(?:points|ed lists?|s)\b"),
+    "emojis": rule(r"\bemojis?\b"),
+    "markdown": rule(r"\bmarkdown\b"),
+    "tables": rule(r"\btables\b"),
+    "informal": rule(r"\b(?:informal|casual|friendly|relaxed)\b"),
+    "formal": rule(r"\bformal(?:ly)?\b"),
+    "simple": rule(r"\b(?:simple|plain|non-technical) (?:language|english|words|terms|answers|explanations)\b"),
+    "step by step": rule(r"\bstep[- ]by[- ]step\b"),
+    "jargon": rule(r"\bjargon\b"),
+}
+_UNITS: Final = rule(r"\b(metric|imperial|celsius|fahrenheit)\b")
+_MY_UNITS: Final = rule(
+    r"i prefer (?:the )?(?:metric|imperial|celsius|fahrenheit)\b", r"i (?:always )?use (?:the )?(?:metric|imperial)\b"
+)
+_IN: Final = rule(r"\b(?:answer|reply|respond|write|speak|talk)(?: to me| back)?(?: only)? in ")
+_PREFER: Final = rule("i (?:really |generally |usually |much |always |strongly |definitely )?prefer ")
+_OVER: Final = frozenset({"to", "over"})
+_USE: Final = rule("i(?:'m| am)?(?: (?:currently|now|still))? (?:use|using) ")
+_MOSTLY_USE: Final = rule(
+    "i (?:mostly|always|usually|mainly|primarily|normally|typically|generally) use "
+    r"(?=[^.!?]{2,40} (?:for|to)\b|(?-i:[A-Z]))"
+)
+_SWITCHED: Final = rule("i(?:'ve| have)?(?: just| recently)? switched (?:over )?(?=from |to )")
+_FROM, _TO = rule("from "), rule(" ?to ")
+
+
+def preferences(clause: Clause) -> Iterator[Found]:
+    """What a clause says the user wants as a rule, prefers, or works with."""
+    text = clause.text
+    if _ABOUT_ANSWERS.match(text) or (_COMMAND.match(text) and _AS_A_RULE.search(text)) or _MY_UNITS.match(text):
+        yield from _manner(clause)
+    elif (match := _PREFER.match(text)) and (what := thing(text, match.end(), stops=_OVER)):
+        yield found(clause, PREFERENCE, f"prefers:{slug(what.text)}", what.text, what.end, 0.85)
+    yield from _tools(clause)
+
+
+def _manner(clause: Clause) -> Iterator[Found]:
+    text = clause.text
+    unwanted = _NOT.search(text) is not None
+    if match := _LONG.search(text):
+        yield found(clause, PREFERENCE, "answer_length", "short" if unwanted else "long", match.end())
+    elif not unwanted and (match := _SHORT.search(text)):
+        yield found(clause, PREFERENCE, "answer_length", "short", match.end())
+    for style, words in _STYLES.items():
+        if match := words.search(text):
+            yield found(clause, PREFERENCE, "answer_style", f"no {style}" if unwanted else style, match.end())
+            break
+    if not unwanted and (match := _UNITS.search(text)):
+        yield found(clause, PREFERENCE, "units", match[1].lower(), match.end(), 0.95)
+    if not unwanted and (match := _IN.search(text)) and (language := LANGUAGE.match(text, match.end())):
+        yield found(clause, PREFERENCE, "language", language[1].capitalize(), language.end(), 0.95)
+
+
+def _tools(clause: Clause) -> Iterator[Found]:
+    text = clause.text
+    if match := _SWITCHED.match(text):
+        yield from _switched(clause, match.end())
+    elif match := _MOSTLY_USE.match(text):
+        if tool := thing(text, match.end(), most=2, stops=LINKED):
+            yield found(clause, PREFERENCE, f"uses:{slug(tool.text)}", tool.text, tool.end, 0.85)
+    elif (match := _USE.match(text)) and (tool := name(text, match.end(), most=3)):
+        yield found(clause, PREFERENCE, f"uses:{slug(tool.text)}", tool.text, tool.end, 0.85)
+
+
+def _switched(clause: Clause, start: int) -> Iterator[Found]:
+    text = clause.text
+    old = name(text, match.end()) if (match := _FROM.match(text, start)) else None
+    to = _TO.match(text, old.end if old else start)
+    if to and (new := name(text, to.end())):
+        if old:
+            yield found(clause, PREFERENCE, f"uses:{slug(old.text)}", old.text, old.end, ended=True)
+        yield found(clause, PREFERENCE, f"uses:{slug(new.text)}", new.text, new.end)

@@ -1,0 +1,247 @@
+"""Who the user says he is: name, work, place, age, birthday, diet, allergies, languages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import date
+from typing import Final
+
+from recollect.flow.facts.found import Found, found
+from recollect.flow.facts.phrases import LINKED, Phrase, name, place_name, slug, thing, things
+from recollect.flow.facts.prose import Clause
+from recollect.flow.facts.roles import role
+from recollect.flow.facts.wording import any_of, rule
+from recollect.flow.when import ahead, periods, written
+from recollect.types import FactType
+
+PROFILE: Final[FactType] = "user_profile"
+STOP: Final = r"(?=\s*(?:[.,!;)]|$|and\b(?! (?:over|under|up|above))|but\b))"
+
+_LATELY: Final = (
+    f"(?: {any_of('just recently now finally since already currently also still actually usually mostly')})*"
+)
+_AM: Final = f"i(?:'m| am)(?: {any_of('now currently still also actually originally just already')})*"
+_HAVE: Final = f"(?:i|we)(?:'ve| have)?{_LATELY}"
+
+_NAME: Final = rule(
+    r"my (?:full |first |real |legal )?name(?: is|'s) (?:actually |now )?(?=\w)",
+    r"i(?:'m| am) (?:called|named) |i go by (?:the name (?:of )?)?",
+    r"(?:you can |please |just |everyone |everybody |(?:my )?friends |people )*calls? me ",
+)
+_NOT_NAMED: Final = rule(r"my name (?:is not|isn't|is no longer) ")
+_BUT: Final = rule(r",? (?:it's|it is|but(?: it's)?|my name is) ")
+_HELLO_I_AM: Final = rule(r"(?:i'm|i am|this is) ")
+_NO_NAME: Final = rule(
+    r"[^ ]*\d|[a-z]{2,}ing\b",
+    any_of(
+        """american british english irish scottish welsh french german italian spanish portuguese dutch belgian swiss
+        austrian swedish norwegian danish finnish polish czech russian ukrainian greek turkish arab israeli iranian
+        indian pakistani chinese japanese korean vietnamese thai filipino indonesian australian canadian mexican
+        brazilian african nigerian egyptian european asian latino latina christian catholic protestant muslim
+        jewish hindu buddhist sikh atheist interested not very so just still really also from in at on available
+        ready done"""
+    )
+    + r"\b",
+)
+_HELLO_ENDS: Final = rule(r"\s*(?:[.,!;)\u2013\u2014-]|$|and\b|from\b)")
+
+_LIVE: Final = rule(
+    rf"(?:i|we){_LATELY} (?:live|reside)(?: here)? in (?:an? (?:[\w-]+ ){{1,3}}in )?",
+    f"(?:i'm|i am|we're|we are){_LATELY} (?:living|based|settled|located) in ",
+    "(?:i've|i have|we've|we have) been living in ",
+)
+_MOVED: Final = rule(f"{_HAVE} (?:moved|relocated)(?: (?:back|over|here|away|down|up))? to ")
+_NOT_FOR_GOOD: Final = rule(
+    r"\s*(?:when|as an? (?:kid|child|teen\w*|student)|until|before|for an? \w+|,? ?but (?:then )?(?:moved|came|went))\b"
+)
+_LEFT_PLACE: Final = rule(
+    "(?:i|we) no longer live in ",
+    r"(?:i|we) (?:don't|do not) live in (?=.{1,60}\bany ?more\b)",
+    "(?:i|we)(?:'ve)? moved (?:out of|away from) ",
+)
+_FROM: Final = rule(
+    f"{_AM} from ", "i (?:originally )?come from ", "i (?:was (?:born and raised|born|raised)|grew up) in "
+)
+
+_WORK: Final = rule(
+    f"i{_LATELY} (?:work|started(?: working| a new job)?|got a (?:new )?job|began working)"
+    "(?: (?:part-time|full-time|remotely|here))? (?:at|for) ",
+    f"{_AM} (?:working|employed) (?:at|for|by) ",
+    f"(?:i've|i have){_LATELY} (?:been working|started working|started|joined)(?: (?:at|for))? ",
+)
+_LEFT_WORK: Final = rule(
+    "i no longer work (?:at|for) ",
+    r"i (?:don't|do not) work (?:at|for) (?=.{1,60}\bany ?more\b)",
+    "i(?:'ve)? stopped working (?:at|for) ",
+    r"i(?:'ve| have)? (?:left|quit|resigned from) (?:my job at )?(?=\w+(?: \w+)?\s*(?:[.!]|$))",
+)
+_JOBLESS: Final = rule(
+    r"i(?:'ve)?(?: just)? (?:quit|lost|left) my (?:old )?job\b",
+    r"i (?:just )?(?:got|was|have been) (?:laid off|fired|let go|made redundant)\b",
+)
+_WORK_AS: Final = rule(f"i{_LATELY} work as (?:an? |the )?", f"{_AM} (?:working|employed) as (?:an? |the )?")
+_ROLE: Final = rule(
+    f"{_AM} (?:an? |the )",
+    r"as an? (?=[^,]{3,40}, i\b)",
+    "i (?:just |recently )?(?:became|got promoted to|was promoted to) (?:an? |the )?",
+    "my job is (?:being )?an? ",
+)
+_NOT_ROLE: Final = rule("i(?:'m| am) (?:not|no longer) an? ")
+_NO_ROLE: Final = rule(rf"{_AM} (retired|unemployed|self-employed)\b(?! (?:from|and|but))")
+_OLD: Final = rule(r"(\d{1,3})[- ]years?[- ]old(?=,? )")
+
+_AGE: Final = rule(
+    rf"(?:{_AM}|i(?:'ve)? (?:just |recently )?turned) (\d{{1,3}})(?: years?[- ]old| yo| y/o)?"
+    rf"(?: now| today| yesterday| last \w+| this \w+)?{STOP}"
+)
+_BIRTHDAY: Final = rule(r"my birthday(?: is|'s)(?: on)?(?: the)? ", r"i was born on (?:the )?")
+_NO_DAY: Final = rule(r"\W*(?:this|next|in|the end|later)\b|.*\b(?:week|month)")
+
+_ALLERGIC: Final = rule(f"{_AM}(?: {any_of('very severely deathly highly a_bit slightly really')})* allergic to ")
+_ALLERGY: Final = rule(
+    r"i (?:have|suffer from|have got) an? (?:severe |bad |serious |mild )?([\w-]{3,20}(?: [\w-]{3,20})?) allergy\b"
+)
+_DIETS: Final = r"(vegan|vegetarian|pescatarian|lactose[- ]intolerant|gluten[- ]intolerant|coeliac|celiac)\b"
+_DIET: Final = rule(
+    rf"{_AM} (?:an? )?(?:strict |lifelong |committed )?{_DIETS}"
+    r"(?=\s*(?:[.,!;:)]|$|(?:and|but|so|now|since|for|too|because|except)\b))"
+)
+_NO_DIET: Final = rule(rf"i(?:'m| am) (?:not|no longer) (?:an? )?{_DIETS}")
+_LANGUAGES: Final = any_of(
+    """English Spanish French German Italian Portuguese Dutch Swedish Norwegian Danish Finnish Polish Czech Russian
+    Ukrainian Greek Turkish Arabic Hebrew Hindi Urdu Bengali Tamil Telugu Punjabi Farsi Persian Chinese Mandarin
+    Cantonese Japanese Korean Vietnamese Thai Indonesian Malay Tagalog Swahili Hungarian Romanian Bulgarian
+    Croatian Serbian Catalan Welsh Irish"""
+)
+LANGUAGE: Final = rule(rf"({_LANGUAGES})\b")
+_SPEAK: Final = rule(
+    "i (?:also )?speak (?:fluent |some |a little |basic |both )?",
+    "my (?:native|first) language is |my mother tongue is ",
+    "i(?:'m| am) (?:fluent in|a native speaker of) ",
+)
+
+
+def profile(clause: Clause) -> Iterator[Found]:
+    """What a clause says of the user himself."""
+    for read in (_names, _places, _work, _roles, _age, _body, _speaks):
+        yield from read(clause)
+
+
+def _read(
+    clause: Clause,
+    words: re.Pattern[str],
+    value: Callable[[str, int], Phrase | None],
+    key: str,
+    start: int = 0,
+    ended: bool = False,
+) -> Iterator[Found]:
+    """What stands under a key after certain words."""
+    if (match := words.match(clause.text, start)) and (what := value(clause.text, match.end())):
+        yield found(clause, PROFILE, key, what.text, what.end, ended=ended)
+
+
+def _names(clause: Clause) -> Iterator[Found]:
+    text = clause.text
+    if match := _NOT_NAMED.match(text):
+        wrong = name(text, match.end())
+        but = _BUT.match(text, wrong.end) if wrong else None
+        right = name(text, but.end()) if but else None
+        if who := right or wrong:
+            yield found(clause, PROFILE, "name", who.text, who.end, 0.95, ended=right is None)
+    elif match := _NAME.match(text):
+        if who := name(text, match.end(), most=5):
+            yield found(clause, PROFILE, "name", who.text, who.end, 0.95)
+    elif clause.greeted and (match := _HELLO_I_AM.match(text)):
+        who = name(text, match.end(), most=3)
+        if who and _HELLO_ENDS.match(text, who.end) and not _NO_NAME.match(who.text):
+            yield found(clause, PROFILE, "name", who.text, who.end, 0.8)
+
+
+def _places(clause: Clause) -> Iterator[Found]:
+    yield from _read(clause, _LIVE, place_name, "place")
+    yield from _read(clause, _LEFT_PLACE, name, "place", ended=True)
+    yield from _read(clause, _FROM, place_name, "hometown")
+    if (match := _MOVED.match(clause.text)) and (where := place_name(clause.text, match.end())):
+        if _NOT_FOR_GOOD.match(clause.text, where.end):
+            return
+        since = _began(clause.text[where.end : where.end + 60], clause.at.date())
+        yield found(clause, PROFILE, "place", where.text, where.end, since=since)
+
+
+def _began(words: str, today: date) -> date | None:
+    """The first day of the past period that some words name."""
+    days = [first for first, _ in periods(words, today) if 0 < first <= today.toordinal()]
+    return date.fromordinal(days[0]) if days else None
+
+
+def _work(clause: Clause) -> Iterator[Found]:
+    if jobless := _JOBLESS.match(clause.text):
+        for key in ("company", "role"):
+            yield found(clause, PROFILE, key, "", jobless.end(), ended=True)
+        return
+    yield from _read(clause, _LEFT_WORK, name, "company", ended=True)
+    yield from _read(clause, _WORK, name, "company")
+
+
+def _roles(clause: Clause) -> Iterator[Found]:
+    text = clause.text
+    if match := _NO_ROLE.match(text):
+        yield found(clause, PROFILE, "role", match[1].lower(), match.end())
+    elif match := _NOT_ROLE.match(text):
+        yield from _read(clause, _NOT_ROLE, role, "role", ended=True)
+    elif (match := _WORK_AS.match(text)) and (what := thing(text, match.end(), stops=LINKED)):
+        yield found(clause, PROFILE, "role", what.text, what.end)
+        yield from _around_role(clause, what.end)
+    elif match := _ROLE.match(text):
+        old = _OLD.match(text, match.end())
+        if what := role(text, text.index(" ", old.end()) + 1 if old else match.end()):
+            if old:
+                yield found(clause, PROFILE, "age", old[1], old.end())
+            yield found(clause, PROFILE, "role", what.text, what.end, 0.85)
+            yield from _around_role(clause, what.end)
+
+
+_AT, _AS_FROM, _BASED = rule(",? (?:at|for|with) "), rule(",? from "), rule(",? (?:based|living|and live) in ")
+
+
+def _around_role(clause: Clause, end: int) -> Iterator[Found]:
+    yield from _read(clause, _AT, name, "company", end)
+    yield from _read(clause, _AS_FROM, place_name, "hometown", end)
+    yield from _read(clause, _BASED, place_name, "place", end)
+
+
+def _age(clause: Clause) -> Iterator[Found]:
+    if (match := _AGE.match(clause.text)) and 4 < int(match[1]) < 116:
+        yield found(clause, PROFILE, "age", str(int(match[1])), match.end())
+    elif (match := _BIRTHDAY.match(clause.text)) and (day := birthday(clause, match.end())):
+        yield found(clause, PROFILE, "birthday", day.text, day.end, 0.95)
+
+
+def birthday(clause: Clause, start: int) -> Phrase | None:
+    """The day of a year a clause names right there: "9 November", "3 March 1988"."""
+    words = clause.text[start : start + 40]
+    named = ahead(words, clause.at.date())
+    if named is None or named[0] > 0 or _NO_DAY.match(words[: named[1]]):
+        return None
+    with_year = re.search(r"\b\d{4}\b", words[: named[1]]) is not None
+    return Phrase(written(named[2], with_year), start + named[1])
+
+
+def _body(clause: Clause) -> Iterator[Found]:
+    text = clause.text
+    if match := _ALLERGIC.match(text):
+        for what in things(text, match.end()):
+            yield found(clause, PROFILE, f"allergy:{slug(what.text)}", what.text, what.end, 0.95)
+    elif match := _ALLERGY.match(text):
+        yield found(clause, PROFILE, f"allergy:{slug(match[1])}", match[1], match.end())
+    elif match := _NO_DIET.match(text):
+        yield found(clause, PROFILE, "diet", match[1].lower(), match.end(), ended=True)
+    elif match := _DIET.match(text):
+        yield found(clause, PROFILE, "diet", match[1].lower(), match.end(), 0.95)
+
+
+def _speaks(clause: Clause) -> Iterator[Found]:
+    if (match := _SPEAK.match(clause.text)) and (language := LANGUAGE.match(clause.text, match.end())):
+        what = language[1].capitalize()
+        yield found(clause, PROFILE, f"speaks:{slug(what)}", what, language.end(), 0.95)

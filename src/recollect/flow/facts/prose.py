@@ -1,0 +1,259 @@
+"""A message as what its writer asserts in his own voice: no quotes, code, pasted text, questions, what-ifs or roles."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from recollect.flow.facts.wording import any_of, rule
+
+MAX_TEXT: Final = 20_000
+"""Characters of a message that are looked at: a person types no more, the rest was pasted."""
+MAX_CLAUSE: Final = 300
+GAP: Final = "\x00"
+"""What stands where something was taken out: no word, no blank, no punctuation, so that nothing reads across it."""
+
+_SAME_MEANING: Final = {**dict.fromkeys((0x2018, 0x2019, 0x02BC), "'"), **dict.fromkeys(range(0xD800, 0xE000), GAP)}
+_SOME_TEXT: Final = any_of(
+    """texts? e-?mails? letters? messages? essays? paragraphs? sentences? phrases? passages? articles? abstracts?
+    reviews? poems? story stories novels? songs? lyrics scripts? speech statements? bios? biography profiles?
+    resumes? résumés? cvs? summary transcripts? dialogue? conversations? documents? reports? posts? tweets?
+    captions? comments? drafts? notes? excerpts? snippets? code quotes? prompts? descriptions? blogs? chapters?
+    diary monologues? scenarios? grammar sentiments?"""
+)
+_DO_WITH_TEXT: Final = any_of(
+    """proof-?read translate summari[sz]e re-?write re-?phrase paraphrase edit fix correct improve check review
+    classify analy[sz]e continue complete finish write draft compose generate create convert extract format polish
+    shorten expand explain interpret evaluate rate critique answer respond_to reply_to read label tag categori[sz]e"""
+)
+_TAKEN_OUT: Final = tuple(
+    re.compile(pattern, re.MULTILINE | re.IGNORECASE)
+    for pattern in (
+        r"(?s:```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z))",
+        r"`[^`\n]{1,200}`",
+        r"^[ \t]*>.*$",
+        r"^(?:\t| {4,})\S.*$",
+        r"^[ \t]*(?:def |class |import |from \w+ import|return\b|print\(|select .* from|const |let \w+ =|var ).*$",
+        r"^[ \t]*(?://|/\*|#|function |if \(|for \(|while \(|elif |else:|<\w|</|\$ |>>>|[{\[]).*$",
+        r"^.*[;{}][ \t]*$",
+        r"“[^”]{0,1000}”|«[^»]{0,1000}»|„[^“”]{0,1000}[“”]",
+        r"\"[^\"\n]{0,500}\"",
+        r"(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w)){1,300}'(?!\w)",
+    )
+)
+_HEADER: Final = re.compile(
+    r"^[ \t]*(?:(?:from|to|subject|cc|bcc|sent|date|re|fwd?|title):\s|(?:dear|to whom it may)\b.{1,60}"
+    r"|-{3,}.{0,20}(?:original|forwarded) message|on .{4,80} wrote:)",
+    re.MULTILINE | re.IGNORECASE,
+)
+_HERE_COMES_TEXT: Final = rule(
+    rf"\b{_DO_WITH_TEXT}\b[^.!?\n]{{0,120}}?(?::|\n\s*\n)",
+    rf"\b(?:this|these|following|below)(?: \w+)? {_SOME_TEXT}\b[^.!?\n]{{0,80}}?[.!?:\n]",
+    rf"\b(?:here is|here's|here are|this is)\b[^.!?\n]{{0,40}}\b{_SOME_TEXT}\b[^.!?\n]{{0,40}}?[.:\n]",
+    r"\b(?:is|are|does|do) (?:this|these|it|the following)\b[^.!?\n]{0,40}?"
+    r"\b(?:correct|right|grammatical|sound|natural|mean)\b[^.!?\n]{0,40}?[?:\n]",
+)
+_PRETENDED: Final = re.compile(
+    r"(?:^|[.!?,:;\n]\s*|\b(?:and|so|now|but|please|ok|okay) )(?:please )?"
+    r"(?:you are (?:now )?(?:an?|the|my|going to)\b|you're (?:now )?(?:an?|my|going to)\b"
+    r"|(?-i:[Yy]ou(?: are|'re) [A-Z])"
+    r"|(?:act|behave) (?:as|like)\b|let's (?:play|pretend|role|imagine|say|assume|suppose)\b"
+    r"|i want you to (?:act|play|be|pretend|imagine|take|write)\b|say (?:i|my|we)\b|what if\b|as if\b|e\.g\."
+    r"|(?:pretend|imagine|role-?play|suppose|supposing|assume|assuming|hypothetically|for example|once upon a time)\b"
+    r"|in (?:my|the|this|an?) (?:\w+ )?"
+    r"(?:story|novel|book|dream|game|play|film|movie|song|poem|world|universe|scenario)\b"
+    r"|for (?:the sake of|this (?:game|scenario|exercise|role))\b|(?:first|opening) line\b"
+    r"|(?:character|scene|persona|bio|user|human|assistant|system|q|a|question|answer):|as an ai\b)",
+    re.MULTILINE | re.IGNORECASE,
+)
+_NOT_MEANT: Final = rule(
+    r"^\W*(?:oh,? (?:great|sure|yeah|wonderful|joy|yes|boy|right)|yeah,? right|wow,? (?:so|i'm such)|as if)\b",
+    r"^\W*(?:sure,|because i just\b|of course i (?:love|enjoy|adore)\b)",
+    r"/s\s*$|[🙄🙃]",
+    r"\bi (?:just|totally|absolutely|so) (?:love|adore|enjoy) "
+    r"(?:it|when|how|being|waiting|sitting|getting|paying|having)\b",
+)
+_TAKEN_BACK: Final = rule(r"\b(?:just kidding|only kidding|jk|just joking|only joking)\b")
+_ANNOUNCED: Final = rule(
+    r"\b" + any_of("update note fyi btw ps correction reminder about_me context background intro fact edit thing") + "$"
+)
+_HEDGED: Final = rule(
+    r"\b"
+    + any_of(
+        r"""if unless whether suppos\w+ imagin\w+ pretend\w* would wouldn't could might wish\w* hope hoping maybe
+        perhaps possibly hypothetical\w* in_case as_if once when whenever until one_day someday ideally?
+        ideal_world dream\w* used_to back_then as_a_kid as_a_child as_a_teenager years_ago said says? saying told
+        tells claim\w* wrote writes written asked asks think\w* thought believes? whisper\w* reply replie[sd]
+        shout\w* according_to quot\w+ lyrics sings? sang reads? titled entitled sentence phrase character
+        protagonist narrator didn't doesn't isn't aren't never not_true don't_think doubt lied? joke joking kidding
+        example story novel poem song between instead_of rather_than"""
+    )
+    + r"\b"
+)
+_BREAK: Final = rule(
+    r"(?:[,:(\u2013\u2014]|\s-{1,2})\s*",
+    r"\s(?:and|but|because|since|so|as|though|although|while|plus|cause|cuz)\s+"
+    r"(?=(?:i|i'm|i've|my|we|we're|our)\b)",
+)
+_ELIDED: Final = rule(
+    r"\s(?:and|but)\s+(?=(?:(?:currently|now|also|still|really|mostly) )?"
+    r"(?:work (?:at|for|as)|live in|hate|enjoy|prefer|am|moved|speak|have an?|don't like|can't stand)\s)"
+)
+_SUBJECT: Final = rule(r"(?:i|we)\b")
+_BECAUSE: Final = rule(r"(?:because|since|as|cause|so|(?:even )?though|although|while)\s+(?=(?:i|i'm|my|we)\b)")
+_OPENING: Final = rule(
+    r"(?:"
+    + any_of(
+        r"""actually well ok okay so also and but no nope yes yeah yep btw by_the_way fyi just_so_you_know
+        for_the_record to_be_honest honestly hi hello hey hi_there hello_there hey_there good_morning
+        good_afternoon good_evening thanks(?!_(?:a|so|very|for)\b) thank_you(?!_(?:so|very|for)\b) please sorry
+        oops correction (?:quick_|small_)?update (?:please_)?(?:remember|note|know|be_aware)(?:_that)? as_you_know
+        in_fact i_mean hmm oh right anyways? unfortunately fortunately sadly luckily now nowadays these_days
+        recently lately personally in_general generally by_now today additionally don't_forget(?:_that)?
+        just_to_let_you_know as_of_(?:now|today|last_\w+) from_now_on going_forward in_(?:the_)?future"""
+    )
+    + r"(?:\s*[,:!.\u2013\u2014-]+\s*|\s+))+"
+)
+_REMIND: Final = rule(r"(?:can|could|will|would) you (?:please )?remind me\b")
+_ASKS: Final = rule(
+    r"\W*"
+    + any_of(
+        """what what's where where's who who's whom whose why when how how's which is isn't are aren't am was were do
+        don't_you does doesn't did didn't can can't could couldn't should shouldn't would wouldn't will won't
+        have_i have_you have_we has any may might shall suggest recommend tell show give help"""
+    )
+    + r"\b"
+)
+_GREETED: Final = rule(
+    r"(?:^|[\s,.!])(?:hi|hello|hey|good (?:morning|afternoon|evening)|greetings)(?: there| all)?[\s,.!\u2013-]*$"
+)
+_WRITE: Final = rule(
+    r"\W*(?:please |can you |could you |now |help me )*"
+    rf"(?:{_DO_WITH_TEXT}|tell (?:me )?a|make up|sing|come up with)\b"
+)
+_SENTENCE: Final = re.compile(r"[^.!?\n;]+(?:[.!?;](?![\s\"')\]]|$)[^.!?\n;]*)*[.!?;]*")
+_ABBREVIATED: Final = rule(r"(?:^|[\s(])(?:mr|mrs|ms|dr|st|prof|sr|jr|vs|inc|ltd|e\.g|i\.e|approx|no|[A-Z])\.$")
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """Words that start where someone may assert something, up to the end of their sentence.
+
+    `offset` is where they start in the message, `greeted` whether a greeting stands before them. Where the subject was
+    left out ("and work at …"), `elided`, the text has an "I " in front of it.
+    """
+
+    text: str
+    offset: int
+    at: datetime
+    greeted: bool = False
+    elided: bool = False
+
+
+def clauses(text: str, at: datetime) -> Iterator[Clause]:
+    """Each place of a message where its writer may say something of himself, in order."""
+    prose = own_words(text)
+    if _TAKEN_BACK.search(prose):
+        return
+    for start, sentence in _sentences(prose):
+        if not _NOT_MEANT.search(sentence[: 2 * MAX_CLAUSE]):
+            greeted = _GREETED.search(prose[max(0, start - 30) : start]) is not None
+            yield from _clauses(sentence, start, at, greeted)
+
+
+def own_words(text: str) -> str:
+    """The message, as long as before, with gaps where something is code, quoted, pasted, sung or pretended."""
+    prose = text[:MAX_TEXT].translate(_SAME_MEANING)
+    for pattern in _TAKEN_OUT:
+        prose = pattern.sub(lambda match: _blank(match[0]), prose)
+    cut = len(prose)
+    if match := _PRETENDED.search(prose):
+        cut = match.start()
+    if match := _HEADER.search(prose, 0, cut):
+        cut = match.start()
+    if match := _HERE_COMES_TEXT.search(prose, 0, cut):
+        cut = match.end()
+    return _without_verse(prose[:cut] + GAP * (len(prose) - cut))
+
+
+def _blank(taken: str) -> str:
+    return "".join(char if char == "\n" else GAP for char in taken)
+
+
+def _without_verse(prose: str) -> str:
+    """Three or more short lines in a row that end without a stop are a song, a poem or a list, not something said."""
+    lines, verse = prose.split("\n"), list[int]()
+    for n, line in enumerate([*lines, ""]):
+        words = line.strip(" \t\r" + GAP)
+        if 0 < len(words) <= 70 and words[-1] not in ".!?:":
+            verse.append(n)
+            continue
+        if len(verse) >= 3:
+            lines[verse[0] : n] = map(_blank, lines[verse[0] : n])
+        verse = []
+    return "\n".join(lines)
+
+
+def _sentences(prose: str) -> Iterator[tuple[int, str]]:
+    start: int | None = None
+    for match in _SENTENCE.finditer(prose):
+        start = match.start() if start is None else start
+        sentence = prose[start : match.end()]
+        if len(sentence) < MAX_CLAUSE and _ABBREVIATED.search(sentence) and prose[match.end() : match.end() + 1] == " ":
+            continue
+        yield start, sentence
+        start = None
+    if start is not None:
+        yield start, prose[start:]
+
+
+def _clauses(sentence: str, start: int, at: datetime, greeted: bool) -> Iterator[Clause]:
+    head = sentence[: 2 * MAX_CLAUSE]
+    opened = _skip(head, len(head) - len(head.lstrip()))
+    if sentence.rstrip().endswith("?"):
+        if _REMIND.match(head, opened):
+            yield Clause(head[opened:].rstrip("? "), start + opened, at)
+        head = _told(head, opened)
+    for place, elided in [(opened, False), *_breaks(head, opened)]:
+        before, begin = head[opened:place], _skip(head, place)
+        if _HEDGED.search(before) or _WRITE.match(before):
+            return
+        words = head[begin : begin + MAX_CLAUSE]
+        hello = greeted or _GREETED.search(head[:begin]) is not None
+        yield Clause("I " + words if elided else words, start + begin - 2 * elided, at, hello, elided)
+
+
+def _told(head: str, opened: int) -> str:
+    """What a question says before it starts to ask; a mere "right?" at its end asks about all of it."""
+    if _ASKS.match(head, opened):
+        return ""
+    for place, _ in _breaks(head, opened):
+        if _ASKS.match(head, place):
+            return head[:place] if len(head[place:].split()) > 3 else ""
+    return ""
+
+
+def _skip(head: str, place: int) -> int:
+    """Where something begins once words like "well", "by the way" and "because" are passed over."""
+    if because := _BECAUSE.match(head, place):
+        place = because.end()
+    opening = _OPENING.match(head, place)
+    return opening.end() if opening else place
+
+
+def _opens(head: str, break_: re.Match[str]) -> bool:
+    """Whether a clause begins after a break: after a colon only if the words before it announce one."""
+    return break_[0][0] != ":" or _ANNOUNCED.search(head[: break_.start()]) is not None
+
+
+def _breaks(head: str, opened: int) -> list[tuple[int, bool]]:
+    """Where a clause may begin; true where it shares the "I" of the one right before it."""
+    found = {match.end(): False for match in _BREAK.finditer(head, opened) if _opens(head, match)}
+    for match in _ELIDED.finditer(head, opened):
+        before = max((place for place in found if place <= match.start()), default=opened)
+        if match.end() not in found and _SUBJECT.match(head, before):
+            found[match.end()] = True
+    return sorted(found.items())

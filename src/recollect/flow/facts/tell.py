@@ -1,0 +1,93 @@
+"""Facts as lines a model reads, those that fit a question first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from recollect.flow.when import written
+from recollect.types import Fact
+
+_ASKED_BY: Final = {
+    "name": "called who",
+    "place": "live living lives home city country town address move moved stay weather local",
+    "hometown": "from born grew raised come native",
+    "role": "job work profession occupation career do",
+    "company": "job work employer working office",
+    "age": "old years",
+    "birthday": "born birth celebrate gift",
+    "diet": "eat food meal recipe restaurant cook dinner lunch",
+    "allergy": "eat food meal recipe restaurant cook dinner lunch allergic",
+    "speaks": "language speak",
+    "likes": "like love enjoy hobby interest favorite favourite recommend suggest fun",
+    "dislikes": "like hate dislike avoid recommend suggest",
+    "favorite": "favorite favourite like best",
+    "todo": "remind reminder plan todo due deadline schedule need calendar week tomorrow",
+    "uses": "use tool",
+    "prefers": "prefer preference",
+}
+"""Words of questions that a key answers though it has none of them."""
+_ALWAYS: Final = frozenset({"answer_length", "answer_style", "language", "units"})
+"""Keys that matter to every answer."""
+_LABELS: Final = {"todo": "to do"}
+_ABOUT: Final = frozenset({"place", "company", "role", "age", "birthday"})
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A fact as a line, its section, and how well it fits; `out` says why it is better left out."""
+
+    fact: Fact
+    section: str
+    line: str
+    score: float
+    out: str = ""
+
+
+def tell(
+    facts: Iterable[Fact], asked: frozenset[str], at: datetime, words: Callable[[Fact], frozenset[str]]
+) -> list[Told]:
+    """The facts, best first: by words they share with the question, then by confidence and newness."""
+    told = [
+        Told(
+            fact,
+            "profile" if fact.type == "user_profile" else "facts",
+            line(fact),
+            _score(fact, len(asked & words(fact)), at),
+            "past its day" if fact.valid_to and fact.valid_to <= at else "",
+        )
+        for fact in facts
+    ]
+    return sorted(told, key=lambda one: (-one.score, one.fact.key))
+
+
+def _score(fact: Fact, shared: int, at: datetime) -> float:
+    days = max(0.0, (at - fact.updated_at).total_seconds() / 86_400)
+    return round(shared + 0.5 * (fact.key in _ALWAYS) + 0.5 * fact.confidence + 0.4 / (1 + days / 30), 6)
+
+
+def asked_by(fact: Fact) -> str:
+    """The words of questions that a fact answers: its own, and those its key stands for."""
+    hints = " ".join(_ASKED_BY.get(part, "") for part in fact.key.split(":"))
+    return f"{fact.key.replace('_', ' ')} {fact.value} {hints}"
+
+
+def line(fact: Fact) -> str:
+    """A fact as the model reads it: "sister Nadia, place: Oslo (said 12 May 2025)"."""
+    due = ""
+    if fact.type == "action_item" and fact.valid_to:
+        due = f" by {written(fact.valid_to - timedelta(days=1))}"
+    return f"{label(fact.key)}: {fact.value}{due} (said {written(fact.updated_at)})"
+
+
+def label(key: str) -> str:
+    """A key in words: "favorite color", "sister Nadia, place", "likes"."""
+    first, *rest = key.replace("_", " ").split(":")
+    first = _LABELS.get(first, first)
+    if first == "favorite" and rest:
+        return f"{first} {rest[0]}"
+    if len(rest) == 2:
+        return f"{first} {rest[0].title()}, {rest[1]}"
+    return f"{first}, {rest[0]}" if rest and rest[0] in _ABOUT else first

@@ -1,0 +1,52 @@
+"""Whether what a model wrote may be believed: it brings in no name or number, and drops none that it must hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from recollect.flow.facts.found import Found
+from recollect.types import FACT_TYPES
+
+MAX_KEY: Final = 60
+CONFIDENCE: Final = 0.8
+_NUMBER: Final = re.compile(r"\d+(?:[.,:/-]\d+)*")
+_NAME: Final = re.compile(r"(?<![.!?:;\"'(\n] )(?<!^)(?<!\n)(?<!- )\b[A-Z][^\W\d_]+\b", re.MULTILINE)
+_WORD: Final = re.compile(r"[^\W_]+")
+
+
+def telling(text: str) -> set[str]:
+    """The numbers and names of a text; a capital at the start of a sentence makes no name."""
+    return {*_NUMBER.findall(text), *(name.lower() for name in _NAME.findall(text))}
+
+
+def unfaithful(summary: str, must_hold: str, sources: str) -> str | None:
+    """Why a summary can't be used: numbers or names it drops, or brings in; None where it can."""
+    said = {*_WORD.findall(summary.lower()), *_NUMBER.findall(summary)}
+    if dropped := sorted(telling(must_hold) - said):
+        return f"it drops {', '.join(dropped[:5])}"
+    known = {*_WORD.findall(sources.lower()), *_NUMBER.findall(sources)}
+    if invented := sorted(telling(summary) - known):
+        return f"it brings in {', '.join(invented[:5])}"
+    return None
+
+
+def cited(facts: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> list[tuple[int, Found]]:
+    """The facts whose quotation stands in the message they cite, each with the number of that message."""
+    found = []
+    for fact in facts:
+        number, quote = fact["message"], fact["quote"].strip()
+        if not (0 <= number < len(texts) and quote and fact["type"] in FACT_TYPES):
+            continue
+        start = texts[number].lower().find(quote.lower())
+        key, value = " ".join(fact["key"].lower().split())[:MAX_KEY], fact["value"].strip()
+        if start < 0 or not key or not value or telling(f"it is {value}") - _all(texts[number]):
+            continue
+        span = start, start + len(quote)
+        found.append((number, Found(fact["type"], key, value, CONFIDENCE, span)))
+    return found
+
+
+def _all(text: str) -> set[str]:
+    return {*_WORD.findall(text.lower()), *_NUMBER.findall(text)}

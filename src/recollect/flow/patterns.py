@@ -1,0 +1,224 @@
+"""Patterns: what the counts bear out about a user, and the hints a model gets. No claim without enough evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+from statistics import NormalDist
+from typing import Final, NamedTuple
+
+from recollect.flow.tally import THOUSANDTHS, Said, Tally
+from recollect.frozen import freeze_dict
+from recollect.types import Mention, Patterns, Worked
+
+CONVERSATIONS: Final = 3
+"""In how many conversations a question or a topic must have come up."""
+SHARE: Final = 0.05
+"""In which part of all conversations a topic must have come up, besides."""
+REACTIONS: Final = 5
+"""How often the user must have asked for shorter, simpler or longer answers."""
+REACTION_SHARE: Final = 0.02
+"""After which part of all answers, besides."""
+SCORED: Final = 5
+"""How many scored answers there must be on each side of a comparison."""
+APART: Final = 1.0
+"""By how many points their averages must differ, besides three standard errors."""
+ACTIVE_HOURS: Final = 20
+"""How many different hours with activity are needed before a part of the day stands out."""
+ACTIVE_DAYS: Final = 7
+"""How many different days are needed before there is a rhythm."""
+PART_OF_DAY: Final = 4
+SHOWN: Final = 5
+ALIKE: Final = 0.6
+"""Questions with this part of their telling words in common (Jaccard) are one question."""
+COMPARED: Final = 2_000
+"""The most frequent questions, which are compared with one another."""
+LEAST_VARIANCE: Final = 0.25
+"""Scores are given by halves at best: what looks steadier than that is luck."""
+
+_Z: Final = NormalDist().inv_cdf(0.975)
+_LENGTHS: Final = ("short", "medium", "long")
+
+
+class Scored(NamedTuple):
+    """So many scored answers, the sum of their scores and of the squares, in thousandths."""
+
+    n: int = 0
+    total: int = 0
+    squares: int = 0
+
+    @property
+    def mean(self) -> float:
+        """The average score."""
+        return self.total / self.n / THOUSANDTHS
+
+    @property
+    def error(self) -> float:
+        """The variance of the average."""
+        spread = (self.squares - self.total * self.total / self.n) / (self.n - 1) / THOUSANDTHS**2
+        return max(spread, LEAST_VARIANCE) / self.n
+
+
+def surely_over_half(k: int, n: int) -> bool:
+    """Whether k of n speaks for more than a half: the lower end of Wilson's 95 % interval lies above it."""
+    if not n:
+        return False
+    middle, width = k / n + _Z * _Z / (2 * n), _Z * sqrt(k * (n - k) / n**3 + _Z * _Z / (4 * n * n))
+    return (middle - width) / (1 + _Z * _Z / n) > 0.5
+
+
+def derive(tally: Tally) -> Patterns:
+    """What the counts bear out."""
+    conversations, turns = len(tally.turns), tally.turns.total()
+    hours = _by_hour(tally.hours)
+    return Patterns(
+        conversations=conversations,
+        turns=turns,
+        turns_per_conversation=round(turns / conversations, 2) if conversations else 0.0,
+        answers=tally.answers,
+        answer_tokens=round(tally.answer_tokens / tally.answers, 1) if tally.answers else 0.0,
+        questions=_top(clustered(tally.questions), CONVERSATIONS),
+        topics=_top(list(tally.topics.values()), max(CONVERSATIONS, SHARE * conversations)),
+        hours=hours,
+        active=_active(hours),
+        rhythm=_rhythm(tally.hours),
+        follow_ups=freeze_dict(dict(sorted(tally.follow_ups.items())), "follow_ups"),
+        length=_length(tally),
+        depth=_depth(tally),
+        worked=_worked(tally),
+    )
+
+
+def clustered(questions: dict[str, Said]) -> list[Said]:
+    """The questions with those that are alike taken together, by their words; the more frequent gives the wording."""
+    order = sorted(questions, key=lambda bag: -len(questions[bag].sessions))[:COMPARED]
+    leaders: list[tuple[frozenset[str], Said]] = []
+    by_word: dict[str, list[int]] = {}
+    for bag in order:
+        words, said = frozenset(bag.split(" ")), questions[bag]
+        near = sorted({n for word in words for n in by_word.get(word, ())})
+        alike = [(len(words & leaders[n][0]) / len(words | leaders[n][0]), -n) for n in near]
+        best, place = max(alike, default=(0.0, 0))
+        if best >= ALIKE:
+            leaders[-place][1].sessions.update(said.sessions)
+            continue
+        for word in words:
+            by_word.setdefault(word, []).append(len(leaders))
+        leaders.append((words, Said(said.text, said.source, set(said.sessions))))
+    return [said for _, said in leaders]
+
+
+def _top(found: Sequence[Said], least: float) -> tuple[Mention, ...]:
+    often = sorted((said for said in found if len(said.sessions) >= least), key=lambda said: -len(said.sessions))
+    return tuple(Mention(said.text, len(said.sessions), said.source) for said in often[:SHOWN])
+
+
+def _by_hour(hours: set[int]) -> tuple[int, ...]:
+    counts = [0] * 24
+    for hour in hours:
+        counts[hour % 24] += 1
+    return tuple(counts)
+
+
+def _active(hours: Sequence[int]) -> tuple[int, int] | None:
+    inside = [sum(hours[(start + step) % 24] for step in range(PART_OF_DAY)) for start in range(24)]
+    best = max(range(24), key=lambda start: (inside[start], -start))
+    if sum(hours) < ACTIVE_HOURS or not surely_over_half(inside[best], sum(hours)):
+        return None
+    return best, (best + PART_OF_DAY) % 24
+
+
+def _rhythm(hours: set[int]) -> str:
+    days = sorted({hour // 24 for hour in hours})
+    if len(days) < ACTIVE_DAYS:
+        return ""
+    a_day = len(days) / (days[-1] - days[0] + 1)
+    return "daily" if a_day >= 0.5 else "weekly" if a_day >= 1 / 8 else "occasional"
+
+
+def _wished(tally: Tally, kind: str, *against: str) -> bool:
+    k = tally.follow_ups[kind]
+    n = k + sum(tally.follow_ups[other] for other in against)
+    return k >= max(REACTIONS, REACTION_SHARE * tally.answers) and surely_over_half(k, n)
+
+
+def _depth(tally: Tally) -> str:
+    if _wished(tally, "simpler", "more"):
+        return "simple"
+    return "detailed" if _wished(tally, "more", "simpler", "shorter") else ""
+
+
+def _length(tally: Tally) -> str:
+    wished = "short" if _wished(tally, "shorter", "more") else "long" if _wished(tally, "more", "shorter") else ""
+    scored = {found.trait for found in _compared(tally, _LENGTHS)}
+    if not wished:
+        return scored.pop() if len(scored) == 1 else ""
+    return wished if not scored or wished in scored else ""
+
+
+def _worked(tally: Tally) -> tuple[Worked, ...]:
+    return _compared(tally, sorted(tally.scores.keys() - {"any"}))
+
+
+def _compared(tally: Tally, traits: Sequence[str]) -> tuple[Worked, ...]:
+    everything = Scored(*tally.scores.get("any", ()))
+    found = []
+    for trait in traits:
+        these = Scored(*tally.scores.get(trait, ()))
+        others = Scored(*(a - b for a, b in zip(everything, these, strict=True)))
+        if min(these.n, others.n) < SCORED:
+            continue
+        ahead = these.mean - others.mean
+        if ahead >= APART and ahead >= 3 * sqrt(these.error + others.error):
+            found.append(Worked(trait, round(these.mean, 1), these.n, round(others.mean, 1), others.n))
+    return tuple(sorted(found, key=lambda worked: (worked.others - worked.score, worked.trait)))
+
+
+class Hint(NamedTuple):
+    """A line for the model, and the messages whose words it repeats."""
+
+    text: str
+    sources: tuple[str, ...] = ()
+
+
+def hints(patterns: Patterns) -> list[Hint]:
+    """What a model should know of these patterns, the most useful first, each with its evidence."""
+    found = [Hint(line) for line in (_style(patterns), *map(_success, patterns.worked[:2])) if line]
+    for asked in patterns.questions[:3]:
+        found.append(Hint(f"Asked in {asked.conversations} conversations: “{_short(asked.text)}”", (asked.source,)))
+    if patterns.topics:
+        often = ", ".join(f"{topic.text} ({topic.conversations})" for topic in patterns.topics)
+        found.append(
+            Hint(
+                f"Topics that come up often, with their conversations of {patterns.conversations}: {often}",
+                tuple(topic.source for topic in patterns.topics),
+            )
+        )
+    if patterns.active:
+        found.append(Hint("The user is mostly active from {:02d}:00 to {:02d}:00.".format(*patterns.active)))
+    return found
+
+
+def _style(patterns: Patterns) -> str:
+    asked = [
+        f"for {wish} {patterns.follow_ups[kind]} times"
+        for kind, wish in (("shorter", "shorter ones"), ("simpler", "simpler ones"), ("more", "more"))
+        if patterns.follow_ups.get(kind)
+    ]
+    style = " and ".join(filter(None, (patterns.length, patterns.depth)))
+    if not style:
+        return ""
+    basis = f"asked {', '.join(asked)}" if asked else "by the scores of past answers"
+    return f"The user prefers {style} answers ({basis})."
+
+
+def _success(worked: Worked) -> str:
+    name = worked.trait if worked.trait.startswith(("with", "that")) else f"that are {worked.trait}"
+    return (
+        f"Answers {name} scored {worked.score:g} on average ({worked.answers}), "
+        f"others {worked.others:g} ({worked.other_answers})."
+    )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 80 else text[:79].rstrip() + "…"

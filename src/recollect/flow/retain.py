@@ -1,0 +1,96 @@
+"""What has been kept long enough: policies, and which things they let go. Pure: the time is an argument."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from recollect.errors import ConfigError
+
+MESSAGES: Final = "messages"
+LAYERS: Final = (MESSAGES, "facts", "summaries", "documents", "tools", "patterns")
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How long a layer keeps things; what any of the limits lets go, goes.
+
+    `days`: what is older goes. `count`: all but a user's newest so many go. `idle`, for messages: a session in which
+    nothing was said for so many days goes as a whole.
+    """
+
+    layer: str
+    days: float | None = None
+    count: int | None = None
+    idle: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.layer not in LAYERS:
+            raise ConfigError(f"layer {self.layer!r} is not one of {', '.join(LAYERS)}")
+        limits = {"days": self.days, "count": self.count, "idle": self.idle}
+        if all(limit is None for limit in limits.values()):
+            raise ConfigError(f"the policy for {self.layer} has no limit: give days, count or idle")
+        for name, limit in limits.items():
+            whole = int if name == "count" else (int, float)
+            if limit is None:
+                continue
+            if isinstance(limit, bool) or not isinstance(limit, whole) or not math.isfinite(limit) or limit < 0:
+                raise ConfigError(f"{name}={limit!r} for {self.layer}: give a number of 0 or more")
+        if self.idle is not None and self.layer != MESSAGES:
+            raise ConfigError(f"idle={self.idle!r} for {self.layer}: only sessions of messages are idle; give days")
+
+
+@dataclass(frozen=True, slots=True)
+class Aged:
+    """Something kept: whose it is, of which session, when it was last said, its place in time, and how much it is."""
+
+    key: Hashable
+    owner: Hashable
+    session: Hashable
+    at: datetime
+    order: tuple[datetime | int, ...]
+    size: int = 1
+
+
+def cutoff(now: datetime, days: float) -> datetime:
+    """The moment so many days ago; the beginning of time where there is none."""
+    try:
+        return now - timedelta(days=days)
+    except OverflowError:
+        return datetime.min.replace(tzinfo=UTC)
+
+
+def idle_sessions(things: Iterable[Aged], policies: Iterable[Policy], now: datetime) -> set[Hashable]:
+    """The sessions in which nothing was said for longer than a policy allows."""
+    limits = [cutoff(now, policy.idle) for policy in policies if policy.idle is not None]
+    last: dict[Hashable, datetime] = {}
+    for thing in things:
+        last[thing.session] = max(thing.at, last.get(thing.session, thing.at))
+    return {session for session, at in last.items() if any(at < limit for limit in limits)}
+
+
+def expired(things: Sequence[Aged], policies: Iterable[Policy], now: datetime) -> list[Aged]:
+    """The things that are too old, or beyond the newest so many of their owner; in the order given.
+
+    Where things are larger than one, as turns are, one that reaches into the newest so many stays whole.
+    """
+    gone: set[Hashable] = set()
+    for policy in policies:
+        if policy.days is not None:
+            limit = cutoff(now, policy.days)
+            gone.update(thing.key for thing in things if thing.at < limit)
+        if policy.count is not None:
+            gone.update(_beyond(things, policy.count))
+    return [thing for thing in things if thing.key in gone]
+
+
+def _beyond(things: Sequence[Aged], count: int) -> Iterable[Hashable]:
+    newer: dict[Hashable, int] = defaultdict(int)
+    for thing in sorted(things, key=lambda thing: thing.order, reverse=True):
+        if newer[thing.owner] >= count:
+            yield thing.key
+        newer[thing.owner] += thing.size

@@ -1,0 +1,25 @@
+"""How much of a question a text holds, where there is no model that knows what they mean."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+
+
+def shares(asked: Sequence[str], held: Mapping[str, AbstractSet[str]]) -> dict[str, float]:
+    """For each text, by its key, the share of the asked words that it holds, from 0 to 1.
+
+    Rare words count more than those that many of the texts hold, and most of all those that none does: a text which
+    shares only everyday words with a question is not about it.
+    """
+    weights = {word: _rarity(sum(word in said for said in held.values()), len(held)) for word in asked}
+    total = sum(weights.values())
+    return {
+        key: sum(weight for word, weight in weights.items() if word in said) / total if total else 0.0
+        for key, said in held.items()
+    }
+
+
+def _rarity(holders: int, texts: int) -> float:
+    return math.log(1 + (texts - holders + 0.5) / (holders + 0.5))

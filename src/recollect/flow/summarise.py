@@ -1,0 +1,196 @@
+"""The gist of a conversation in its own sentences: those with names, numbers and decisions, and nothing twice.
+
+Nothing is written anew, so nothing can be made up: every sentence of a summary stands in a message, and names it.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+from recollect.flow.sentences import sentences
+
+Count: TypeAlias = Callable[[str], int]
+Words: TypeAlias = Callable[[str], list[str]]
+
+MAX_CHARS: Final = 300
+"""A sentence longer than this is taken in parts."""
+MAX_MESSAGE: Final = 20_000
+"""Characters of a message that are looked at."""
+OWN_WORDS, TOOL_WORDS = 2.5, 0.25
+"""What a word of a person, and of a tool, is worth beside an assistant's."""
+DECIDED, ANSWERED, FILLER, NOISE = 1.3, 0.5, 0.5, 0.2
+"""What makes a sentence worth more or less: a decision; a question that was answered; small talk; code and titles."""
+TELLING, LITTLE = 3.0, 0.2
+"""What a name or number, and what a word of small talk, is worth beside another word."""
+OVERHEAD, LENGTH = 15, 0.9
+"""A sentence costs its length and this many characters, to this power."""
+
+_LEAD: Final = re.compile(r"(?:[-*+>#|\u2022\s]|\d{1,3}[.)]\s)+")
+_SAYS: Final = re.compile(r"[^\W_]{2}|[^\W\d_a-zA-Z]")
+_NUMBER: Final = re.compile(r"(?<![\w.])[$\u20ac\u00a3#]?\d[\d.,:/%-]*\w*")
+_NAME: Final = re.compile(r"(?<=[\w,;)&] )[^\W\d_a-z][\w'\u2019-]+")
+_DECISION: Final = re.compile(
+    r"\b(?:let'?s|let us|decided|agreed|settled on|booked|(?:i|we)(?:'ll| will)|i(?:'m| am) going to|i plan to"
+    r"|i want to|i need to|deadline|must|never|always|remember|instead of|changed my mind|actually|prefer|my name is"
+    r"|i(?:'m| am) (?:an?|the|allergic|from)|i (?:live|work|moved|started|bought|got))\b",
+    re.IGNORECASE,
+)
+_CHAT: Final = """
+amaz awesom best bit cool excit feel fun glad good great happi help hope keep look lot love need nice peopl pretti
+realli soon sound special super take talk thank thing time tip way wonder
+"""
+_SMALL_TALK: Final = frozenset(_CHAT.split())
+_CODE: Final = re.compile(r"[{}<>=;\\`|_]|\w\(|https?://|::|->")
+_FILLER: Final = re.compile(
+    r"(?:wow|thanks?|thank you|great|awesome|nice|cool|sure|okay|ok|yes|yeah|no problem|you'?re welcome|hi|hey|hello"
+    r"|of course|certainly|absolutely|good (?:morning|night|evening|luck)|congrat\w*|glad|i hope|let me know|feel free"
+    r"|here (?:are|is)|i'?m (?:glad|happy|sorry)|that'?s (?:great|awesome|cool|so|really|nice))\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message as it is summarised."""
+
+    id: str
+    seq: int
+    role: str
+    speaker: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence, word for word, of the message `id`, and how telling it is; `open` if it asks and nobody answered."""
+
+    text: str
+    seq: int
+    id: str
+    speaker: str
+    score: float
+    open: bool = False
+
+
+def fold(
+    before: Sequence[Sentence], messages: Sequence[Said], max_tokens: int, count: Count, words: Words
+) -> list[Sentence]:
+    """The summary that goes on from `before` with these messages, in the order of time, within `max_tokens`."""
+    return pick([*_answered(before, messages), *score(messages)], max_tokens, count, words)
+
+
+def score(messages: Sequence[Said]) -> list[Sentence]:
+    """Every sentence of these messages, in order, with how telling its kind is."""
+    found = [
+        Sentence(text, message.seq, message.id, message.speaker, _worth(message, text), _asks(text))
+        for message in messages
+        for text in _texts(message)
+    ]
+    return _answered(found, messages)
+
+
+def pick(found: Sequence[Sentence], max_tokens: int, count: Count, words: Words) -> list[Sentence]:
+    """The sentences that together tell most within `max_tokens` as `render` writes them, in their order.
+
+    They are taken best first until one does not fit, so more tokens never lose what fewer held. A sentence counts by
+    what it adds: words that are in the summary already are worth nothing.
+    """
+    taken: list[int] = []
+    for n in _best_first(found, words):
+        if count(render([found[i] for i in sorted([*taken, n])])) > max_tokens:
+            break
+        taken.append(n)
+    return [found[n] for n in sorted(taken)]
+
+
+def render(found: Iterable[Sentence]) -> str:
+    """The sentences as a context shows them: a line a message, with who said it."""
+    lines: dict[str, list[str]] = {}
+    for sentence in found:
+        lines.setdefault(sentence.id, [f"- {sentence.speaker}:"]).append(
+            " ".join(sentence.text.replace("**", "").split())
+        )
+    return "\n".join(" ".join(line) for line in lines.values())
+
+
+def _best_first(found: Sequence[Sentence], words: Words) -> Iterator[int]:
+    """Places by what each adds to those before it. That only shrinks, so the top of the heap is often still right."""
+    speakers = {word for sentence in found for word in words(sentence.speaker)}
+    terms = [_terms(sentence.text, words, speakers) for sentence in found]
+    held: set[str] = set()
+    heap = [(-_gain(sentence, terms[n], held), n) for n, sentence in enumerate(found)]
+    heapq.heapify(heap)
+    while heap:
+        known, n = heapq.heappop(heap)
+        gain = _gain(found[n], terms[n], held)
+        if gain <= 0:
+            continue
+        if gain < -known:
+            heapq.heappush(heap, (-gain, n))
+            continue
+        held.update(terms[n])
+        yield n
+
+
+def _gain(sentence: Sentence, terms: Mapping[str, float], held: set[str]) -> float:
+    new: float = sum(weight for term, weight in terms.items() if term not in held) if len(terms) > 1 else 0.0
+    return float(sentence.score * new / (OVERHEAD + len(sentence.text)) ** LENGTH)
+
+
+def _terms(text: str, words: Words, speakers: set[str]) -> dict[str, float]:
+    """The words of a sentence and what each is worth: names and numbers most, small talk and who speaks little."""
+    terms = dict.fromkeys(words(text), 1.0)
+    for telling in (*_NAME.findall(text), *_NUMBER.findall(text)):
+        terms.update(dict.fromkeys(words(telling), TELLING))
+    return {word: LITTLE if word in speakers or word in _SMALL_TALK else worth for word, worth in terms.items()}
+
+
+def _answered(found: Sequence[Sentence], messages: Sequence[Said]) -> list[Sentence]:
+    """The same sentences; a question after which somebody else spoke is open no longer, and counts less."""
+    last = {message.speaker: message.seq for message in messages}
+    return [
+        replace(sentence, score=round(sentence.score * ANSWERED, 4), open=False)
+        if sentence.open and any(seq > sentence.seq for who, seq in last.items() if who != sentence.speaker)
+        else sentence
+        for sentence in found
+    ]
+
+
+def _texts(message: Said) -> Iterator[str]:
+    """The sentences of a message without their list marks, long ones in parts; none of the system's."""
+    text = message.text[:MAX_MESSAGE]
+    for start, end in sentences(text, lines=True) if message.role != "system" else ():
+        lead = _LEAD.match(text, start, end)
+        whole = text[lead.end() if lead else start : end].strip()
+        yield from _parts(whole) if _SAYS.search(whole) else ()
+
+
+def _parts(text: str) -> Iterator[str]:
+    while len(text) > MAX_CHARS:
+        at = max(text.rfind(sign, MAX_CHARS // 2, MAX_CHARS) for sign in (", ", "; ", ": ", " - "))
+        at = at + 1 if at >= 0 else text.rfind(" ", 1, MAX_CHARS)
+        at = at if at > 0 else MAX_CHARS
+        yield text[:at]
+        text = text[at:].lstrip()
+    if text:
+        yield text
+
+
+def _worth(message: Said, text: str) -> float:
+    """How much a word of a sentence is worth by what it is: the user's own, a decision, a question, noise."""
+    worth = {"user": OWN_WORDS, "tool": TOOL_WORDS}.get(message.role, 1.0)
+    if _DECISION.search(text):
+        worth *= DECIDED
+    if _FILLER.match(text):
+        worth *= FILLER
+    if text.rstrip("* ").endswith(":") or len(_CODE.findall(text)) > 1 + len(text) / 40:
+        worth *= NOISE
+    return round(worth, 4)
+
+
+def _asks(text: str) -> bool:
+    return text.rstrip("\"')\u201d* ").endswith(("?", "\uff1f"))

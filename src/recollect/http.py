@@ -1,0 +1,223 @@
+"""JSON over HTTP to the servers of models: timeouts, a few retries with growing waits, each failure a ModelError."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import weakref
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from urllib.parse import urlsplit
+
+from recollect.errors import BadReply, ConfigError, MissingExtra, ModelError, ModelUnavailable, RateLimited
+
+if TYPE_CHECKING:
+    from httpx2 import Client, Response
+
+T = TypeVar("T")
+OPENAI: Final = "https://api.openai.com/v1"
+MOST_BYTES: Final = 64_000_000
+"""A reply that is larger is given up."""
+SHOWN: Final = 500
+"""Characters of a provider's words that an error shows."""
+_PASSING: Final = frozenset({408, 409, 425, 529})
+_UNPAID: Final = ("insufficient_quota", "current quota", "billing", "credit balance")
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """How a request that failed is tried again: at most `times`, after `first` seconds, doubling up to `most`.
+
+    Waits vary by up to `jitter` seconds. A server that names a wait is obeyed, unless it is longer than `patience`.
+    """
+
+    times: int = 3
+    first: float = 0.5
+    most: float = 8.0
+    jitter: float = 0.5
+    patience: float = 30.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.times <= 3:
+            raise ConfigError(f"times is {self.times}; a request is tried again 0 to 3 times")
+
+    def wait(self, error: Exception) -> bool | float:
+        """Whether to try again after this error; a number is the seconds to wait that the server asked for."""
+        if not isinstance(error, ModelError) or not error.passing:
+            return False
+        asked = error.retry_after if isinstance(error, RateLimited) else None
+        return True if asked is None else asked <= self.patience and float(asked)
+
+
+RETRIES: Final = Retries()
+
+
+class Endpoint:
+    """A server that models are behind, safe to share between threads.
+
+    `url_from` and `key_from` name the environment variables of its address and its key; the key is read at each
+    request, and `sign` makes headers of it. `judge` may make a better error of a refusal's status and text.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        url: str,
+        url_from: str,
+        key_from: str = "",
+        *,
+        sign: Callable[[str], dict[str, str]] = lambda key: {"authorization": f"Bearer {key}"} if key else {},
+        judge: Callable[[int, str], ModelError | None] = lambda status, text: None,
+        retries: Retries = RETRIES,
+    ) -> None:
+        self.name, self.url, self.retries = name, url.rstrip("/"), retries
+        self._url_from, self._key_from, self._sign, self._judge = url_from, key_from, sign, judge
+        if urlsplit(self.url).scheme not in ("http", "https"):
+            raise ConfigError(f"{name}: the address of a server starts with http:// or https://: see {url_from}")
+
+    def post(self, path: str, body: Mapping[str, Any], timeout: float, read: Callable[[Any], T]) -> T:
+        """What `read` makes of the JSON that comes back, within `timeout` seconds for each try."""
+
+        def attempt() -> T:
+            end = time.monotonic() + timeout
+            with self._failing(timeout), self._sent(path, body, timeout) as response:
+                return read(self._json(_whole(response, end)))
+
+        return self._retried(attempt)
+
+    def stream(
+        self, path: str, body: Mapping[str, Any], timeout: float, read: Callable[[Response], Iterator[T]]
+    ) -> Generator[T]:
+        """What `read` makes of the reply, item by item; nothing is tried again once the first item is there.
+
+        `timeout` bounds each silence. Closing the iterator ends the request.
+        """
+
+        def items() -> Iterator[T]:
+            with self._failing(timeout), self._sent(path, body, timeout) as response:
+                yield from read(response)
+
+        def attempt() -> Generator[T]:
+            started = items()
+            for first in started:
+                return resumed(first, started)
+            raise BadReply(f"{self.name}: the reply is empty")
+
+        return self._retried(attempt)
+
+    def _retried(self, attempt: Callable[[], T]) -> T:
+        retries, stamina = self.retries, self._needed("stamina")
+        again = stamina.RetryingCaller(
+            attempts=retries.times + 1,
+            timeout=None,
+            wait_initial=retries.first,
+            wait_max=retries.most,
+            wait_jitter=retries.jitter,
+        )
+        found: T = again(retries.wait, attempt)
+        return found
+
+    def _needed(self, package: str) -> Any:
+        try:
+            return import_module(package)
+        except ImportError as error:
+            raise MissingExtra(package, "http", self.name) from error
+
+    @cached_property
+    def _client(self) -> Client:
+        tls = self.url.startswith("https:")  # reading all certificates takes a while, and http:// needs none
+        client: Client = self._needed("httpx2").Client(verify=tls)
+        weakref.finalize(self, client.close)
+        return client
+
+    @contextmanager
+    def _sent(self, path: str, body: Mapping[str, Any], timeout: float) -> Iterator[Response]:
+        key = os.environ.get(self._key_from, "") if self._key_from else ""
+        if not (key.isascii() and key.isprintable()):
+            raise ConfigError(f"{self._key_from} holds characters that no key has: look for a line break in it")
+        headers = {"content-type": "application/json", **self._sign(key)}
+        with self._client.stream(
+            "POST", self.url + path, content=_encoded(body), headers=headers, timeout=timeout
+        ) as response:
+            if not response.is_success:
+                raise self._refused(response, key, time.monotonic() + timeout)
+            yield response
+
+    @contextmanager
+    def _failing(self, timeout: float) -> Iterator[None]:
+        """Makes ModelErrors of what goes wrong on the way."""
+        httpx2, host = self._needed("httpx2"), urlsplit(self.url).hostname
+        try:
+            yield
+        except httpx2.InvalidURL as error:
+            raise ConfigError(f"{self.name}: its address is not a valid one: see {self._url_from}") from error
+        except (httpx2.SSEError, httpx2.DecodingError) as error:
+            raise BadReply(f"{self.name}: the reply can't be read: {error}") from error
+        except (httpx2.TimeoutException, _Late) as error:
+            problem = f"{self.name}: no answer from {host} within {timeout:g} s ({type(error).__name__.strip('_')})"
+            raise ModelUnavailable(problem) from error
+        except httpx2.RequestError as error:
+            problem = f"{type(error).__name__} at {host}: is the server up and reachable? ({self._url_from})"
+            raise ModelUnavailable(f"{self.name}: {problem}") from error
+
+    def _refused(self, response: Response, key: str, end: float) -> ModelError:
+        said = _whole(response, end).decode("utf-8", "replace")
+        said = " ".join((said.replace(key, "***") if key else said).split())
+        status, after = response.status_code, _seconds(response.headers.get("retry-after"))
+        problem = f"{self.name}: answered {status}: {said[:SHOWN]}"
+        if judged := self._judge(status, said):
+            return judged.named(self.name)
+        if status == 429:
+            return RateLimited(problem, after, passing=not any(word in said.lower() for word in _UNPAID))
+        if status in (401, 403) and self._key_from:
+            problem += f". Set {self._key_from} to a key for this server ({self._url_from})"
+        return ModelUnavailable(problem, passing=status in _PASSING or status >= 500)
+
+    def _json(self, data: bytes) -> Any:
+        try:
+            return json.loads(data)
+        except (ValueError, RecursionError) as error:
+            began = data[:80].decode("utf-8", "replace")
+            raise BadReply(f"{self.name}: the reply is not JSON: it starts with {began!r}") from error
+
+
+class _Late(Exception):
+    """The time for a reply is over, though some of it came."""
+
+
+def resumed(first: T, rest: Iterator[T]) -> Generator[T]:
+    """An iterator with its first item put back; closing it closes the rest."""
+    try:
+        yield first
+        yield from rest
+    finally:
+        getattr(rest, "close", lambda: None)()
+
+
+def _encoded(body: Mapping[str, Any]) -> bytes:
+    """The body as JSON; half a surrogate pair, which no server takes, becomes a question mark."""
+    return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def _whole(response: Response, end: float) -> bytes:
+    data = bytearray()
+    for piece in response.iter_bytes():
+        data += piece
+        if len(data) > MOST_BYTES:
+            raise BadReply(f"the reply of {response.url.host} has over {MOST_BYTES} bytes")
+        if time.monotonic() > end:
+            raise _Late
+    return bytes(data)
+
+
+def _seconds(header: str | None) -> float | None:
+    try:
+        seconds = float(header or "")
+    except ValueError:
+        return None
+    return seconds if seconds >= 0 else None

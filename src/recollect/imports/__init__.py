@@ -1,0 +1,88 @@
+"""Conversations from elsewhere: `read(path)` gives those of an export file, `recollect.backfill` keeps them.
+
+OpenAI-chat JSONL, the data exports of ChatGPT and Claude (the archive or its conversations.json), LangChain's dumps,
+mem0's memories, and what `recollect export` writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from recollect.errors import ConfigError, InvalidTranscript
+from recollect.imports import chatgpt, claude, langchain, mem0, openai, recollect
+from recollect.imports.source import values
+from recollect.imports.values import Imported, Note, Origin, Read, Skipped, id_of
+
+__all__ = ["FORMATS", "Imported", "Note", "Read", "Skipped", "detect", "read"]
+
+FORMATS: Final[dict[str, ModuleType]] = {
+    module.NAME: module for module in (recollect, chatgpt, claude, mem0, langchain, openai)
+}
+LOOKED_AT: Final = 20
+"""Values at the start of a file by which its format is told."""
+JOINED: Final = 500
+"""Messages of one session that are handed on together, at most, where a file has one a line."""
+
+
+def detect(path: str | Path) -> str:
+    """The name of the format a file has; where it has none, the error says what was tried and why it did not fit."""
+    found = list(islice(values(Path(path)), LOOKED_AT))
+    reasons: dict[str, str] = {}
+    for value in found:
+        for name, module in FORMATS.items():
+            problem = value.why if isinstance(value, Skipped) else module.misfit(value.data)
+            if not problem:
+                return name
+            reasons.setdefault(name, problem)
+    tried = "; ".join(f"{name}: {why}" for name, why in reasons.items()) or "it is empty"
+    raise ConfigError(f"{path} has no format that is known here ({tried}); say which by format=…, or convert it")
+
+
+def read(path: str | Path, format: str | None = None) -> Iterator[Read]:
+    """The conversations of an export file, one by one, and between them what could not be read and why."""
+    name = format or detect(path)
+    if name not in FORMATS:
+        raise ConfigError(f"format {name!r} is not one of {', '.join(FORMATS)}")
+    return _joined(_read(Path(path), FORMATS[name]))
+
+
+def _read(path: Path, module: ModuleType) -> Iterator[Read]:
+    origin = Origin(id_of(path.stem))
+    for value in values(path):
+        if isinstance(value, Skipped):
+            yield value
+            continue
+        try:
+            yield from (_checked(found, value.where) for found in list(module.read(value.data, origin)))
+        except InvalidTranscript as error:
+            yield Skipped(value.where, str(error))
+        except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+            yield Skipped(value.where, f"not as {module.NAME} writes it: {error!r}")
+
+
+def _checked(found: Any, where: str) -> Read:
+    if isinstance(found, Imported) and not found.messages and not found.notes:
+        return Skipped(where, "nothing was said in it")
+    return found if isinstance(found, Imported) else Skipped(where, found.why)
+
+
+def _joined(found: Iterator[Read]) -> Iterator[Read]:
+    """The same, with neighbours of one session put together."""
+    last: Imported | None = None
+    for item in found:
+        same = isinstance(item, Imported) and last and (item.session, item.user) == (last.session, last.user)
+        if isinstance(item, Imported) and last and same and len(last.messages) + len(last.notes) < JOINED:
+            last = replace(last, messages=last.messages + item.messages, notes=last.notes + item.notes)
+            continue
+        if last:
+            yield last
+        last = item if isinstance(item, Imported) else None
+        if isinstance(item, Skipped):
+            yield item
+    if last:
+        yield last

@@ -1,0 +1,29 @@
+"""mem0's memories, as `get_all` returns them: notes about a user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from recollect.errors import InvalidTranscript
+from recollect.frozen import freeze_dict
+from recollect.imports.values import Imported, Note, Origin, Read, first, id_of, moment
+
+NAME: Final = "mem0"
+
+
+def misfit(data: Any) -> str:
+    """Why a value is none of these; empty where it is one."""
+    return "" if isinstance(data, dict) and isinstance(data.get("memory"), str) else "no `memory` with text"
+
+
+def read(data: Any, origin: Origin) -> Iterator[Read]:
+    """The memory in a value; its session is the run it came from."""
+    text = data.get("memory") if isinstance(data, dict) else None
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidTranscript("a memory without text")
+    user = first(data, "user_id", "actor_id")
+    at = moment(first(data, "updated_at", "created_at"))
+    kept = {"mem0": data["metadata"]} if isinstance(data.get("metadata"), dict) else {}
+    note = Note(id_of(data.get("id"), text), text, at, freeze_dict(kept, "metadata"))
+    yield Imported(id_of(data.get("run_id"), NAME), user=user if isinstance(user, str) else None, notes=(note,))

@@ -1,0 +1,56 @@
+"""OpenAI-chat transcripts: a conversation a line, or a message a line with the name of its session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from recollect.flow.render import parse
+from recollect.frozen import freeze_dict
+from recollect.imports.values import Imported, Origin, Read, first, id_of, moment, stable
+from recollect.types import Message
+
+NAME: Final = "openai"
+_SESSION: Final = ("session_id", "conversation_id", "thread_id", "session")
+_TIME: Final = ("at", "timestamp", "created_at", "create_time", "created", "time")
+
+
+def misfit(data: Any) -> str:
+    """Why a value is none of these; empty where it is one."""
+    messages = data.get("messages") if isinstance(data, dict) else data
+    if isinstance(messages, list):
+        messages = messages[0] if messages else None
+    elif isinstance(data, dict):
+        messages = data
+    return "" if isinstance(messages, dict) and "role" in messages else "no messages with a role"
+
+
+def read(data: Any, origin: Origin) -> Iterator[Read]:
+    """The conversation in a value, or its message."""
+    if isinstance(data, dict) and "messages" not in data:
+        session = id_of(first(data, *_SESSION) or origin.name)
+        yield Imported(session, origin.named(session, said([data]), whole=False), user=_user(data))
+        return
+    about: Mapping[str, Any] = data if isinstance(data, dict) else {}
+    wire = about.get("messages", data)
+    session = id_of(first(about, *_SESSION, "id"), NAME, stable(wire))
+    messages = origin.named(session, said(wire), moment(first(about, *_TIME)))
+    yield Imported(session, messages, str(first(about, "title") or ""), _user(about))
+
+
+def said(wire: Sequence[Any]) -> list[Message]:
+    """The messages of a transcript with their ids, times and metadata."""
+    return [_dated(message, data) for message, data in zip(parse(wire, NAME), wire, strict=True)]
+
+
+def _dated(message: Message, data: Mapping[str, Any]) -> Message:
+    metadata = data.get("metadata")
+    scored = {"score": data["score"]} if isinstance(data.get("score"), (int, float)) else {}
+    kept = {**(metadata if isinstance(metadata, dict) else {}), **scored}
+    at = message.at or moment(first(data, *_TIME))
+    return message.replace(id=str(data.get("id") or ""), at=at, metadata=freeze_dict(kept, "metadata"))
+
+
+def _user(about: Mapping[str, Any]) -> str | None:
+    found = first(about, "user_id", "user")
+    return found if isinstance(found, str) else None

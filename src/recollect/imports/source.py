@@ -1,0 +1,181 @@
+"""The values of a JSON or JSONL file, one after the other, without holding a large file in memory."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import TextIOWrapper
+from pathlib import Path
+from typing import IO, Any, Final, NamedTuple, TextIO
+
+from recollect.errors import ConfigError
+from recollect.imports.values import Skipped
+
+CHUNK: Final = 1 << 20
+_LINES: Final = (".jsonl", ".ndjson")
+_WRAPPERS: Final = ("conversations", "results", "memories")
+"""Fields of an object that hold the list an export is about."""
+_SPACE: Final = " \t\r\n"
+
+
+class Value(NamedTuple):
+    """A value and where in the file it stands."""
+
+    where: str
+    data: Any
+
+
+def values(path: Path) -> Iterator[Value | Skipped]:
+    """The values of a file: its lines, the members of its list, or the whole of it; what is broken as skipped."""
+    try:
+        for name, file in _files(path):
+            yield from (_lines if _is_lines(name, file) else _document)(name, file)
+    except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        raise ConfigError(f"{path} can't be read: {error}") from error
+
+
+def _files(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    """The file; of an archive, the conversations in it."""
+    if path.suffix.lower() != ".zip":
+        with path.open("rb") as file:
+            yield path.name, file
+        return
+    with zipfile.ZipFile(path) as archive:
+        members = [name for name in archive.namelist() if _holds_conversations(name)]
+        if not members:
+            raise ConfigError(f"{path} holds no conversations.json; give the file that has the conversations")
+        for member in sorted(members):
+            with archive.open(member) as file:
+                yield f"{path.name}/{member}", file
+
+
+def _holds_conversations(member: str) -> bool:
+    name = member.rsplit("/", 1)[-1].lower()
+    return name.startswith("conversations") and name.endswith((".json", *_LINES))
+
+
+def _is_lines(name: str, file: IO[bytes]) -> bool:
+    """Whether every line is a value of its own: by the name, or because the first line is one and is not the last."""
+    if name.lower().endswith(_LINES):
+        return True
+    line, _, rest = file.read(CHUNK).partition(b"\n")
+    file.seek(0)
+    try:
+        return bool(rest.strip()) and isinstance(json.loads(_text(line)), (dict, list))
+    except (ValueError, RecursionError):
+        return False
+
+
+def _text(line: bytes) -> str:
+    return line.decode("utf-8-sig")
+
+
+def _lines(name: str, file: IO[bytes]) -> Iterator[Value | Skipped]:
+    for number, line in enumerate(file, 1):
+        if not line.strip():
+            continue
+        where = f"{name} line {number}"
+        try:
+            yield Value(where, json.loads(_text(line)))
+        except (ValueError, RecursionError) as error:
+            yield Skipped(where, _why(error))
+
+
+def _document(name: str, file: IO[bytes]) -> Iterator[Value | Skipped]:
+    with _decoded(file) as text:
+        try:
+            start = _Buffer(text)
+            if start.peek() == "[":
+                yield from _members(name, start)
+            else:
+                yield from _whole(name, start)
+        except UnicodeDecodeError as error:
+            yield Skipped(name, _why(error))
+
+
+@contextmanager
+def _decoded(file: IO[bytes]) -> Iterator[TextIO]:
+    text = TextIOWrapper(file, encoding="utf-8-sig", newline="")
+    try:
+        yield text
+    finally:
+        text.detach()
+
+
+class _Buffer:
+    """The text of a file that was read but not yet understood."""
+
+    def __init__(self, file: TextIO) -> None:
+        self.file, self.text, self.place, self.ended = file, "", 0, False
+
+    def more(self) -> bool:
+        """Read on, each time as much again as is still there; whether there was more."""
+        self.text = self.text[self.place :]
+        self.place = 0
+        found = self.file.read(max(CHUNK, len(self.text)))
+        self.text += found
+        self.ended = not found
+        return bool(found)
+
+    def peek(self) -> str:
+        """The next character that is no space; empty at the end."""
+        while True:
+            while self.place < len(self.text) and self.text[self.place] in _SPACE:
+                self.place += 1
+            if self.place < len(self.text):
+                return self.text[self.place]
+            if not self.more():
+                return ""
+
+    def value(self) -> Any:
+        """The JSON value that starts here."""
+        while True:
+            try:
+                found, end = json.JSONDecoder().raw_decode(self.text, self.place)
+            except json.JSONDecodeError:
+                if self.more():
+                    continue
+                raise
+            self.place = end
+            return found
+
+
+def _members(name: str, buffer: _Buffer) -> Iterator[Value | Skipped]:
+    buffer.place += 1
+    number = 0
+    while (char := buffer.peek()) not in ("]", ""):
+        if char == ",":
+            buffer.place += 1
+            continue
+        where = f"{name}[{number}]"
+        try:
+            yield Value(where, buffer.value())
+        except (ValueError, RecursionError) as error:
+            yield Skipped(f"{where} and all after it", _why(error))
+            return
+        number += 1
+    if not char:
+        yield Skipped(f"{name} after [{number - 1}]", "the file ends in the middle of the list")
+
+
+def _whole(name: str, buffer: _Buffer) -> Iterator[Value | Skipped]:
+    try:
+        if not buffer.peek():
+            raise ValueError("the file is empty")
+        data = buffer.value()
+    except (ValueError, RecursionError) as error:
+        yield Skipped(name, _why(error))
+        return
+    for key in _WRAPPERS:
+        if isinstance(data, dict) and isinstance(data.get(key), list):
+            yield from (Value(f"{name}.{key}[{n}]", item) for n, item in enumerate(data[key]))
+            return
+    yield Value(name, data)
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply to be read"
+    return f"not UTF-8 text: {error}" if isinstance(error, UnicodeDecodeError) else f"not JSON: {error}"

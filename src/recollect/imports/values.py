@@ -1,0 +1,140 @@
+"""What comes out of an export: conversations and notes ready to be kept, and what could not be read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final, TypeAlias
+
+from recollect.errors import ConfigError
+from recollect.frozen import EMPTY, FrozenDict
+from recollect.types import Message, Role, ToolCall, ToolResult, check_id, with_zone
+
+IMPLIED: Final = "implied"
+"""The tag of a message that the export does not have but the conversation must have had."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something another memory knew about its user."""
+
+    id: str
+    text: str
+    at: datetime | None = None
+    metadata: FrozenDict = EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A conversation, or a piece of one, with stable ids and original times; `user` where the export names one."""
+
+    session: str
+    messages: tuple[Message, ...] = ()
+    title: str = ""
+    user: str | None = None
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """What could not be read: where it stands, and why."""
+
+    where: str
+    why: str
+
+
+Read: TypeAlias = Imported | Skipped
+
+
+@dataclass(slots=True)
+class Origin:
+    """The file that is being read: its name, and how often its sessions have said the same thing so far."""
+
+    name: str
+    said: Counter[str] = field(default_factory=Counter)
+
+    def named(
+        self, session: str, messages: Iterable[Message], at: datetime | None = None, *, whole: bool = True
+    ) -> tuple[Message, ...]:
+        """The messages with a time where one is known, and an id each that is the same at every reading.
+
+        An id that the export lacks is made of what was said, and how often it had been said before: in this
+        conversation where it is whole, else in the session so far.
+        """
+        said, out = Counter[str]() if whole else self.said, []
+        for message in messages:
+            at, id = message.at or at, message.id
+            if not id:
+                words = stable(session, message.replace(metadata=EMPTY).to_dict())
+                said[words] += 1
+                id = stable(words, said[words])
+            out.append(message.replace(id=id_of(id), at=at))
+        return tuple(out)
+
+
+def stable(*parts: Any) -> str:
+    """A name made of what it names: the same parts, the same name."""
+    told = json.dumps(parts, sort_keys=True)
+    return hashlib.sha256(told.encode()).hexdigest()[:32]
+
+
+def id_of(given: Any, *otherwise: Any) -> str:
+    """An id as the export has it; where it has none, or none that can be kept, one made of the rest."""
+    if given in (None, ""):
+        return stable(*otherwise)
+    try:
+        return check_id(str(given), "id")
+    except ConfigError:
+        return stable(given)
+
+
+def moment(value: Any) -> datetime | None:
+    """A time given in ISO form, or as seconds or milliseconds since 1970; None for anything else."""
+    try:
+        if isinstance(value, str):
+            return with_zone(datetime.fromisoformat(value))
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
+            return datetime.fromtimestamp(value / 1_000 if abs(value) > 10**11 else value, UTC)
+    except (ValueError, OverflowError, OSError):
+        pass
+    return None
+
+
+def first(data: Mapping[str, Any], *keys: str) -> Any:
+    """The first of these fields that says something."""
+    return next((data[key] for key in keys if data.get(key) not in (None, "")), None)
+
+
+def paired(messages: Iterable[Message]) -> Iterator[Message]:
+    """The messages with every call answered and every answer asked for, as providers demand.
+
+    Exports leave out one or the other now and then; what is put in their place is empty, and tagged as implied.
+    """
+    waiting: dict[str, Message] = {}
+    for message in messages:
+        for result in message.tool_results:
+            if waiting.pop(result.call_id, None) is None:
+                yield _implied(message, "assistant", ToolCall(result.call_id, result.name or "tool"))
+        if message.role != "tool":
+            yield from _answers(waiting)
+        yield message
+        waiting.update((call.id, message) for call in message.tool_calls)
+    yield from _answers(waiting)
+
+
+def _answers(waiting: dict[str, Message]) -> Iterator[Message]:
+    while waiting:
+        call_id, message = waiting.popitem()
+        yield _implied(message, "tool", ToolResult(call_id, ""))
+
+
+def _implied(beside: Message, role: Role, part: ToolCall | ToolResult) -> Message:
+    call_id = part.id if isinstance(part, ToolCall) else part.call_id
+    return Message(
+        role, (part,), id=stable(beside.id, role, call_id), at=beside.at, metadata=FrozenDict({IMPLIED: True})
+    )

@@ -1,0 +1,89 @@
+"""All layers of a memory together: who is asked for a context, and who learns from what was said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from recollect.embed import Embedder
+from recollect.layers import procedural, semantic, summary
+from recollect.layers.background import Learn
+from recollect.layers.documents import Documents
+from recollect.layers.episodic import Episodic
+from recollect.layers.procedural import Procedural
+from recollect.layers.semantic import Semantic
+from recollect.layers.summary import Summary
+from recollect.layers.tools import Search, Tools
+from recollect.settings import Settings
+from recollect.store import Job, Store
+from recollect.tokens import TokenCounter
+from recollect.types import Scope
+
+
+@dataclass(slots=True)
+class Layers:
+    """The layers of a memory. Each can be replaced by another with the same methods: `memory.layers.summary = mine`."""
+
+    episodic: Episodic
+    semantic: Semantic
+    procedural: Procedural
+    summary: Summary
+    documents: Documents
+    tools: Tools
+
+    @classmethod
+    def of(
+        cls,
+        store: Store,
+        count: TokenCounter,
+        settings: Settings,
+        embedder: Embedder | None = None,
+        former: Embedder | None = None,
+        search: Search | None = None,
+    ) -> Layers:
+        """The layers over a store, with the numbers of the settings."""
+        return cls(
+            Episodic(store, count, embedder, former, settings.episodic_min_score),
+            Semantic(store, settings.facts_every_turns),
+            Procedural(store, count, settings.patterns_every_sessions, settings.hints_tokens or 100),
+            Summary(store, count, settings.summary_every_messages, settings.summary_tokens),
+            Documents(
+                store,
+                count,
+                embedder,
+                None,
+                settings.chunk_tokens,
+                settings.chunk_overlap,
+                settings.documents_search_k,
+                settings.documents_threshold,
+                settings.documents_rerank_n,
+                settings.documents_top_k,
+            ),
+            Tools(store, count, search, settings.tools_days, settings.tools_top_k),
+        )
+
+    def jobs(self, settings: Settings) -> list[Job]:
+        """What is enqueued with every message: facts come in batches, what is left over a minute later."""
+        return [
+            replace(semantic.JOB, every=2 * settings.facts_every_turns),
+            semantic.LATER,
+            replace(summary.JOB, every=settings.summary_every_messages),
+            procedural.JOB,
+        ]
+
+    @property
+    def learners(self) -> dict[str, Learn]:
+        """Who does which job."""
+        return dict.fromkeys((semantic.JOB.kind, summary.JOB.kind, procedural.JOB.kind), self._learn)
+
+    def _learn(self, job: Job) -> int:
+        match job.kind:
+            case semantic.JOB.kind:
+                return self.semantic.learn(job)
+            case summary.JOB.kind:
+                return self.summary.learn(job)
+        return self.procedural.learn(job)
+
+    def forget(self, scope: Scope) -> None:
+        """Drop what is kept in memory of a scope whose messages were erased."""
+        self.episodic.forget(scope)
+        self.semantic.forget(scope)

@@ -1,0 +1,87 @@
+"""Work that waits its turn: claims jobs from the store's queue and gives each to the layer that learns from it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Final, TypeAlias
+
+from recollect.errors import Conflict, ModelError, RecollectError
+from recollect.store import Job, Store
+from recollect.telemetry import Telemetry
+
+log = logging.getLogger("recollect")
+
+LEASE: Final = 300.0
+POLL_SECONDS: Final = 2.0
+"""How often the background looks for work that another process left."""
+
+Learn: TypeAlias = Callable[[Job], int]
+"""Does a job and finishes it, both in one transaction; returns how many things were learned."""
+
+
+@dataclass(slots=True, eq=False)
+class Background:
+    """A thread that works off the queue; `learners` says by kind of job who does it."""
+
+    store: Store
+    learners: Mapping[str, Learn]
+    telemetry: Telemetry
+    worker: str = field(default_factory=lambda: uuid.uuid4().hex)
+    _busy: threading.Lock = field(default_factory=threading.Lock)
+    _work: threading.Event = field(default_factory=threading.Event)
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="recollect", daemon=True)
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Let the thread see that there is work."""
+        self._work.set()
+
+    def stop(self) -> None:
+        """End the thread after the job it is at."""
+        self._stop.set()
+        self._work.set()
+        self._thread.join()
+
+    def drain(self) -> int:
+        """Do all work that is due, and wait for what is being done; how many things were learned."""
+        learned = 0
+        with self._busy:
+            while not self._stop.is_set() and (job := self._claim()):
+                learned += self._do(job)
+        return learned
+
+    def _claim(self) -> Job | None:
+        return next(iter(self.store.jobs.claim(tuple(self.learners), worker=self.worker, lease=LEASE)), None)
+
+    def _do(self, job: Job) -> int:
+        started = perf_counter()
+        try:
+            learned = self.learners[job.kind](job)
+            self.telemetry.observe("recollect_learning_seconds", perf_counter() - started)
+            self.telemetry.count("recollect_learned_total", learned)
+            return learned
+        except Conflict:
+            return 0
+        except Exception as error:  # whatever a layer or a user's own model raises, the job waits for its next attempt
+            log.warning("%s waits for another attempt: %s", job.kind, error, exc_info=not isinstance(error, ModelError))
+            self.telemetry.count("recollect_job_failures_total")
+            self.store.jobs.fail(job, repr(error))
+            return 0
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                self.drain()
+            except RecollectError as error:
+                log.warning("background work stopped and will be tried again: %s", error)
+            self._work.wait(POLL_SECONDS)
+            self._work.clear()

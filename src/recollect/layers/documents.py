@@ -1,0 +1,249 @@
+"""Documents: cut into chunks, found by words and by meaning, and quoted with their headings; never made into facts."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from recollect.embed import Embedder, Reranker
+from recollect.embed.nearness import Nearness
+from recollect.errors import ConfigError, ModelError, NotFound
+from recollect.flow.chunk import Chunk, chunks
+from recollect.flow.share import shares
+from recollect.frozen import freeze_dict
+from recollect.layers import files
+from recollect.layers.embedding import CHUNK, JOB
+from recollect.store import Filter, Item, Record, Store
+from recollect.store.words import query_words, words
+from recollect.types import Candidate, Document, Passage, Scope, check_id
+
+log = logging.getLogger("recollect")
+
+Passages: TypeAlias = list[Passage]
+Offered: TypeAlias = list[Candidate]
+Listed: TypeAlias = list[Document]
+
+KIND: Final = "document"
+LOOKED_AT: Final = 24
+"""How many chunks each way of searching brings."""
+NEAR_MISSES: Final = 10
+WORDS: Final = 0.25
+"""What holding all of the question's words adds to a chunk's nearness by meaning."""
+KEYWORDS: Final = 0.3
+"""What the best match by keywords gains when chunks are ordered."""
+MAX_QUESTION: Final = 4_000
+KEPT: Final = 4_096
+"""How many chunks' words are kept in memory."""
+
+
+@dataclass(slots=True, eq=False)
+class Documents:
+    """A user's documents. Without an embedder they are found by words alone; a re-ranker reads the best ones again."""
+
+    store: Store
+    count: Callable[[str], int]
+    embedder: Embedder | None = None
+    reranker: Reranker | None = None
+    size: int = 300
+    overlap: int = 50
+    top_k: int = 5
+    threshold: float = 0.25
+    rerank_top: int = 20
+    final_k: int = 3
+    _nearness: Nearness | None = field(init=False, default=None)
+    _words: OrderedDict[str, frozenset[str]] = field(init=False, default_factory=OrderedDict)
+
+    def __post_init__(self) -> None:
+        chunks("", self.count, self.size, self.overlap)
+        if min(self.top_k, self.rerank_top, self.final_k) < 0 or not 0 <= self.threshold <= 1:
+            raise ConfigError("top_k, rerank_top and final_k are 0 or more, and the threshold is from 0 to 1")
+        self._nearness = Nearness(self.embedder) if self.embedder else None
+
+    def add(
+        self,
+        scope: Scope,
+        source: Path | str,
+        *,
+        name: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        at: datetime | None = None,
+    ) -> Document:
+        """The document of a file (by its path) or a text, now found. One of the same name is replaced where it differs.
+
+        Markdown, plain text, HTML and PDF can be read. A file's name is its path as given; a text without a name
+        gets one from its content. What the user has already under another name is not kept twice.
+        """
+        scope = _owner(scope)
+        text = files.read(source) if isinstance(source, Path) else source
+        if not text.strip():
+            raise ConfigError(
+                f"{name or (source if isinstance(source, Path) else 'the text')} is empty: nothing to keep"
+            )
+        digest = _digest(text)
+        named = check_id(name or (source.as_posix() if isinstance(source, Path) else f"text {digest[:8]}"), "name")
+        value = {"hash": digest, "metadata": freeze_dict(metadata, "metadata"), "tokens": self.count(text)}
+        parts = {_chunk_id(named, part): part for part in chunks(text, self.count, self.size, self.overlap)}
+        new = Record(KIND, named, value | {"chunks": list(parts)}, origin=str(named), trust=KIND, valid_from=at)
+        return self._put(scope, new, parts)
+
+    def list(self, scope: Scope) -> Listed:
+        """The user's documents by name."""
+        records = self.store.records.find(_owner(scope), kind=KIND, exact=True)
+        return [_document(record) for record in sorted(records, key=lambda record: record.key)]
+
+    def remove(self, scope: Scope, name: str) -> Document:
+        """The document that is gone for good, with all its versions. Raises NotFound."""
+        scope = _owner(scope)
+        versions = self.store.records.history(scope, KIND, name)
+        with self.store.transaction():
+            current = self._current(scope, name)
+            if current is None:
+                raise NotFound(f"no document {name!r}; there are {[document.name for document in self.list(scope)]}")
+            self.store.index.delete(scope, CHUNK, list(current.value["chunks"]))
+            self.store.records.delete(scope, [record.id for record in versions])
+        return _document(current)
+
+    def search(self, scope: Scope, question: str, k: int | None = None, *, as_of: int | None = None) -> Passages:
+        """The `k` best passages (5 by default) that are near enough to the question, best first."""
+        near = [one for one in self._ranked(_owner(scope), question, as_of) if one.score >= self.threshold]
+        return self._read_again(question, near)[: self.top_k if k is None else k]
+
+    def offer(self, scope: Scope, question: str, *, as_of: int | None = None) -> Offered:
+        """The best 3 passages as quotations, best first, and the next ones with the rule that left them out."""
+        ranked = self._ranked(_owner(scope), question, as_of)
+        near = self._read_again(question, [one for one in ranked if one.score >= self.threshold])
+        far = [one for one in ranked if one.score < self.threshold]
+        over = [_candidate(one, f"more than {self.final_k}") for one in near[self.final_k : self.top_k]]
+        missed = over + [_candidate(one, f"below {self.threshold}") for one in far]
+        return [_candidate(one) for one in near[: self.final_k]] + missed[:NEAR_MISSES]
+
+    def _put(self, scope: Scope, new: Record, parts: Mapping[str, Chunk]) -> Document:
+        old = self._current(scope, new.key)
+        if old is None and (same := self._same(scope, new)):
+            return _document(same)
+        if old is not None and (old.value, old.valid_from) == (new.value, new.valid_from):
+            return _document(old)
+        had = set(old.value["chunks"]) if old else set[str]()
+        items = [_item(new, id, part) for id, part in parts.items() if id not in had]
+        with self.store.transaction():
+            if old:
+                kept = self.store.records.supersede(scope, old.id, new)
+            else:
+                kept = self.store.records.put(scope, [replace(new, id=f"{KIND} {_digest(new.key)}")])[0]
+            self.store.index.put(scope, items)
+            self.store.index.delete(scope, CHUNK, sorted(had.difference(parts)))
+            if items and self.embedder:
+                self.store.jobs.enqueue(scope, [JOB])
+        return _document(kept or new)
+
+    def _current(self, scope: Scope, name: str) -> Record | None:
+        found = self.store.records.find(scope, kind=KIND, key=name, exact=True)
+        return found[-1] if found else None
+
+    def _same(self, scope: Scope, new: Record) -> Record | None:
+        records = self.store.records.find(scope, kind=KIND, exact=True)
+        return next((record for record in records if record.value["hash"] == new.value["hash"]), None)
+
+    def _ranked(self, scope: Scope, question: str, as_of: int | None) -> Passages:
+        """The chunks that share words or meaning with the question, best first, each with its nearness."""
+        asked, where = question[:MAX_QUESTION], Filter(kinds=(CHUNK,), as_of=as_of, exact=True)
+        if not asked.strip() or not self.store.records.find(scope, kind=KIND, exact=True, limit=1):
+            return []
+        by_words = {match.id: match.score for match in self.store.index.search(scope, asked, LOOKED_AT, where=where)}
+        by_meaning = self._near(scope, asked, where)
+        items = self.store.index.get(scope, CHUNK, list(dict.fromkeys([*by_meaning, *by_words])))
+        near = self._nearest(asked, items, by_meaning)
+        best = max(by_words.values(), default=1.0)
+        order = sorted(items, key=lambda item: (-near[item.id] - KEYWORDS * by_words.get(item.id, 0.0) / best, item.id))
+        distinct = {item.text: _passage(item, near[item.id]) for item in reversed(order)}
+        return list(distinct.values())[::-1]
+
+    def _nearest(self, asked: str, items: Sequence[Item], by_meaning: Mapping[str, float]) -> dict[str, float]:
+        """How near each chunk is: by meaning, and a little by the question's words; by words alone without a vector.
+
+        Where as many have one as were asked for, those that were not among them are at most as near as the last.
+        """
+        share = shares(query_words(asked), {item.id: self._words_of(item) for item in items})
+        if len(by_meaning) == LOOKED_AT:
+            by_meaning = dict.fromkeys(share, min(by_meaning.values())) | dict(by_meaning)
+        return {id: min(1.0, by_meaning[id] + WORDS * said) if id in by_meaning else said for id, said in share.items()}
+
+    def _words_of(self, item: Item) -> frozenset[str]:
+        """The words of a chunk; an id stands for its text, so what is kept can't be out of date."""
+        found = self._words.get(item.id)
+        if found is None:
+            found = self._words[item.id] = frozenset(words(item.text))
+            while len(self._words) > KEPT:
+                self._words.popitem(last=False)
+        return found
+
+    def _near(self, scope: Scope, asked: str, where: Filter) -> dict[str, float]:
+        if self.embedder is None or self._nearness is None:
+            return {}
+        try:
+            vector = self.embedder.embed([asked], kind="query")[0]
+            matches = self.store.index.nearest(scope, vector, self.embedder.name, LOOKED_AT, where=where)
+            return {match.id: self._nearness.of(match.score) for match in matches}
+        except ModelError as error:
+            log.warning("documents are found by words alone this time: %s", error)
+            return {}
+
+    def _read_again(self, question: str, near: Passages) -> Passages:
+        """The same passages, the best few in the order in which the re-ranker puts them."""
+        first, rest = near[: self.rerank_top], near[self.rerank_top :]
+        if self.reranker is None or len(first) < 2:
+            return near
+        try:
+            scores = self.reranker.score(question[:MAX_QUESTION], [passage.text for passage in first])
+        except ModelError as error:
+            log.warning("documents are not re-ranked this time: %s", error)
+            return near
+        order = sorted(range(len(first)), key=lambda n: (-float(scores[n]), n))
+        return [first[n] for n in order] + rest
+
+
+def _owner(scope: Scope) -> Scope:
+    if scope.user is None:
+        raise ConfigError("documents belong to a user: give a scope with one")
+    return scope.owner
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _lead(headings: Sequence[str]) -> str:
+    """The line that stands in front of a chunk's words in the index, so that it is found by its headings too."""
+    return " \u203a ".join(headings) + "\n" if headings else ""
+
+
+def _chunk_id(name: str, part: Chunk) -> str:
+    """An id by name, headings and words, so that a chunk which did not change keeps its vector."""
+    return _digest("\0".join((name, *part.headings, part.text)))
+
+
+def _item(document: Record, id: str, part: Chunk) -> Item:
+    metadata = freeze_dict({"document": document.key, "headings": list(part.headings)}, "metadata")
+    return Item(CHUNK, id, _lead(part.headings) + part.text, at=document.valid_from, metadata=metadata)
+
+
+def _passage(item: Item, near: float) -> Passage:
+    headings = tuple(item.metadata["headings"])
+    text = item.text.removeprefix(_lead(headings)).strip()
+    return Passage(item.metadata["document"], headings, text, near, item.id, item.at)
+
+
+def _document(record: Record) -> Document:
+    value = record.value
+    at = record.valid_from or record.recorded_at
+    return Document(record.key, len(value["chunks"]), value["tokens"], at, value["hash"], value["metadata"])
+
+
+def _candidate(passage: Passage, out: str = "") -> Candidate:
+    return Candidate("documents", passage.text, passage.score, passage.origin, (passage.id,), passage.at, out)

@@ -1,0 +1,53 @@
+"""Files as text: Markdown and plain text as they are, web pages and PDFs as their words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from recollect.errors import ConfigError, MissingExtra
+from recollect.flow.html import html_text
+
+NEW_PAGE: Final = "\f"
+
+
+def read(path: Path) -> str:
+    """The words of a file, by the end of its name; what is no text is refused with what to do about it."""
+    try:
+        kept = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path} can't be read: {error.strerror or error}") from error
+    if path.suffix.lower() == ".pdf" or kept.startswith(b"%PDF-"):
+        return _pdf(path)
+    text = _decoded(path, kept)
+    return html_text(text) if path.suffix.lower() in (".html", ".htm", ".xhtml") else text
+
+
+def _decoded(path: Path, kept: bytes) -> str:
+    encoding = "utf-16" if kept.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
+    try:
+        text = kept.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8 text ({error.reason}): save it as UTF-8, or give its text") from error
+    if "\x00" in text:
+        raise ConfigError(f"{path} is no text: give Markdown, plain text, HTML or PDF, or the text itself")
+    return text
+
+
+def _pdf(path: Path) -> str:
+    """The pages of a PDF with a form feed between them."""
+    try:
+        from pypdf import PdfReader
+    except ImportError as error:
+        raise MissingExtra("pypdf", "pdf", f"reading {path.name}") from error
+    try:
+        reader = PdfReader(path)
+        locked = reader.is_encrypted and not reader.decrypt("")
+        text = "" if locked else NEW_PAGE.join(f"{page.extract_text()}\n" for page in reader.pages)
+    except Exception as error:  # a broken file makes pypdf raise anything
+        raise ConfigError(f"{path} can't be read as a PDF ({error}): repair it, or give its text") from error
+    if locked:
+        raise ConfigError(f"{path} is locked by a password: save it without one, or give its text")
+    if not text.strip():
+        raise ConfigError(f"{path} holds no text, only pictures: run a text recognition over it, or give its text")
+    return text.replace("\x00", "\ufffd")

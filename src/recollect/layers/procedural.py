@@ -1,0 +1,204 @@
+"""Procedural memory: how a user talks with the assistant, counted over the log, offered as hints.
+
+The log of a user is counted in parts of a thousand messages. A part is counted once and kept as a record that cites its
+messages, so that erasing one of them erases the part, and the next analysis counts what is left of it. What the parts
+and the newest messages add up to is kept as one more record, which is all that a context reads. The values are JSON
+text: nothing looks into them, and freezing them would cost more than counting.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+from typing import Final
+
+from recollect.errors import ConfigError, Conflict
+from recollect.flow.patterns import derive, hints
+from recollect.flow.tally import Tally
+from recollect.store import Entry, Job, Record, Store
+from recollect.store.words import COMMON, words
+from recollect.types import Candidate, Message, Patterns, Scope
+
+JOB: Final = Job("patterns", key="patterns", delay=60.0)
+"""Looked at a minute after something was said: once, however much is said in that minute."""
+KIND: Final = "pattern"
+PART: Final = 1_000
+"""Messages in a part."""
+
+_WORD: Final = re.compile(r"[^\W_]+")
+_CHAT: Final = """
+answer anything ask best better change come correct create day detail done easy else everything example explain
+find fine first following give good great hello help hey hi idea keep kind later less list long look lot love
+mean need new next nice number old part people perfect please point possible problem provide put question
+quick right short show simple someone start stop sure take talk tell thank thing time today tomorrow try two
+understand use way week work write wrong year yesterday
+"""
+_NO_TOPIC: Final = COMMON.union(words(_CHAT))
+"""Words that are in every conversation, whatever it is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The counts of the log between two positions; `cites` are the messages they are of."""
+
+    after: int
+    to: int
+    tally: Tally
+    cites: tuple[str, ...] = ()
+    whole: bool = True
+
+
+@dataclass(slots=True, eq=False)
+class Procedural:
+    """The patterns of each user, analysed again after every so many conversations."""
+
+    store: Store
+    count: Callable[[str], int]
+    every: int = 100
+    max_tokens: int = 100
+
+    def learn(self, job: Job) -> int:
+        """1 where enough conversations have passed and the patterns were analysed anew; the job is done either way."""
+        scope = _owner(job.scope)
+        if not self._due(scope):
+            self.store.jobs.finish(job)
+            return 0
+        self._analyse(scope, job)
+        return 1
+
+    def catch_up(self, scope: Scope) -> int:
+        """Analyse now; how many conversations the patterns are of."""
+        return self.patterns(scope).conversations
+
+    def patterns(self, scope: Scope) -> Patterns:
+        """The user's patterns, with everything said so far counted."""
+        return self._analyse(_owner(scope))
+
+    def offer(self, scope: Scope, as_of: int | None = None) -> list[Candidate]:
+        """Hints from the last analysis, the most useful first; those beyond `max_tokens` together are marked as out."""
+        kept = self._kept(_owner(scope), as_of)
+        offered: list[Candidate] = []
+        room = self.max_tokens
+        for n, hint in enumerate(hints(Patterns.from_dict(json.loads(kept.value["patterns"]))) if kept else ()):
+            tokens = self.count(f"{hint.text}\n")
+            out = "" if tokens <= room else "over the tokens for hints"
+            room -= 0 if out else tokens
+            offered.append(Candidate("hints", hint.text, 1 / (n + 1), "habits of the user", hint.sources, out=out))
+        return offered
+
+    def _due(self, scope: Scope) -> bool:
+        kept = self._kept(scope)
+        if kept is None and self.store.records.find(scope, kind=KIND, key="part", exact=True, limit=1):
+            return True
+        recent = self.store.log.sessions(scope, limit=self.every)
+        return len(recent) == self.every and recent[-1].position > (kept.value["position"] if kept else 0)
+
+    def _kept(self, scope: Scope, as_of: int | None = None) -> Record | None:
+        found = self.store.records.find(scope, kind=KIND, key="patterns", as_of=as_of, exact=True)
+        return found[-1] if found else None
+
+    def _analyse(self, scope: Scope, job: Job | None = None) -> Patterns:
+        """The patterns, kept in one transaction with the parts they are new from and the end of the job.
+
+        Where another process was faster the patterns hold all the same; only a job must know that it was lost.
+        """
+        parts = self._parts(scope)
+        fresh, newest = self._unread(scope, parts)
+        tally = Tally()
+        for part in sorted([*parts, *fresh, newest], key=lambda part: part.after):
+            tally.add(part.tally)
+        patterns = derive(tally)
+        with suppress(Conflict) if job is None else nullcontext(), self.store.transaction():
+            self.store.records.put(scope, [_record(part) for part in fresh])
+            self._keep(scope, patterns, newest.to)
+            if job is not None:
+                self.store.jobs.finish(job)
+        return patterns
+
+    def _keep(self, scope: Scope, patterns: Patterns, position: int) -> None:
+        value = {"position": position, "patterns": json.dumps(patterns.to_dict())}
+        sources = tuple(dict.fromkeys(said.source for said in (*patterns.questions, *patterns.topics)))
+        new = Record(KIND, "patterns", value, origin="user", sources=sources)
+        old = self._kept(scope)
+        if old is None:
+            self.store.records.put(scope, [new])
+        elif old.value != new.value:
+            self.store.records.supersede(scope, old.id, new)
+
+    def _parts(self, scope: Scope) -> list[_Part]:
+        found = self.store.records.find(scope, kind=KIND, key="part", exact=True)
+        parts = [_Part(r.value["after"], r.value["to"], Tally.from_dict(json.loads(r.value["tally"]))) for r in found]
+        return sorted(parts, key=lambda part: part.after)
+
+    def _unread(self, scope: Scope, parts: Sequence[_Part]) -> tuple[list[_Part], _Part]:
+        """The parts that are missing, and the messages after the last one, which are no whole part yet."""
+        fresh: list[_Part] = []
+        start = 0
+        for part in parts:
+            while start < part.after:
+                fresh.append(self._counted(scope, start, part.after))
+                start = fresh[-1].to
+            start = part.to
+        while (newest := self._counted(scope, start)).whole:
+            fresh.append(newest)
+            start = newest.to
+        return fresh, newest
+
+    def _counted(self, scope: Scope, after: int, until: int | None = None) -> _Part:
+        """The next part of the log, from one position to another or as far as there are messages."""
+        page = self.store.log.scan(scope, after=after, limit=PART)
+        entries = [entry for entry in page if until is None or entry.position <= until]
+        whole = len(entries) == PART
+        to = entries[-1].position if entries and (whole or until is None) else until or after
+        tally, cites = Tally(), dict[str, None]()
+        before = dict[Scope, Message | None]()
+        for entry in entries:
+            if entry.scope not in before:
+                before[entry.scope] = self._before(entry)
+            cites.update(_count(tally, entry, before[entry.scope], self.count))
+            before[entry.scope] = entry.message
+        return _Part(after, to, tally, tuple(cites), whole)
+
+    def _before(self, entry: Entry) -> Message | None:
+        if entry.seq == 1:
+            return None
+        found = self.store.log.read(entry.scope, until=entry.seq - 1, limit=1, reverse=True)
+        return found[0].message if found else None
+
+
+def _owner(scope: Scope | None) -> Scope:
+    if scope is None or scope.user is None:
+        raise ConfigError("patterns are those of a user: name one in the scope")
+    return scope.owner
+
+
+def _record(part: _Part) -> Record:
+    value = {"after": part.after, "to": part.to, "tally": json.dumps(part.tally.to_dict())}
+    return Record(KIND, "part", value, origin="user", sources=part.cites, id=f"part-{part.after}-{part.to}")
+
+
+def _count(tally: Tally, entry: Entry, before: Message | None, count: Callable[[str], int]) -> dict[str, None]:
+    """The messages that were looked at: only what the user said and how it was answered counts."""
+    message = entry.message
+    if message.role == "user":
+        tally.said(entry.scope.session or "", message, before, telling)
+        return dict.fromkeys(looked.id for looked in (message, before) if looked)
+    if message.role == "assistant" and not message.tool_calls and message.text.strip():
+        tally.answered(message, count(message.text))
+        return {message.id: None}
+    return {}
+
+
+def telling(text: str) -> list[tuple[str, str]]:
+    """The words that say what a text is about, each as its stem and as it stands there."""
+    found = []
+    for word in _WORD.findall(text):
+        stems = words(word)
+        if len(stems) > 1:
+            found += [(pair, pair) for pair in stems if len(pair) == 2]
+        elif stems and not _NO_TOPIC.intersection((stems[0], word.lower())) and not word.isdigit() and len(word) > 1:
+            found.append((stems[0], word))
+    return found

@@ -1,0 +1,246 @@
+"""Semantic memory: facts about a user from what he said, each with its source; the newest stands, older ones stay."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Final
+
+from recollect.errors import ConfigError
+from recollect.flow.facts import Found, Known, Statement, extract, known
+from recollect.flow.facts.phrases import slug
+from recollect.flow.facts.tell import Told, asked_by, tell
+from recollect.layers.marks import read_to, set_read_to
+from recollect.store import Entry, Job, Record, Store
+from recollect.store.words import query_words, words
+from recollect.types import FACT_TYPES, Candidate, Fact, FactType, Scope, with_zone
+
+KIND: Final = "fact"
+LAYER: Final = "facts"
+JOB: Final = Job("facts", key="facts")
+WAIT_SECONDS: Final = 60.0
+"""How long fewer turns than a batch wait for more."""
+LATER: Final = Job("facts", key="facts later", delay=WAIT_SECONDS)
+PAGE: Final = 500
+KEPT_USERS: Final = 64
+NEAR_MISSES: Final = 10
+MANY: Final = frozenset({"likes", "dislikes", "allergy", "speaks", "uses", "prefers", "todo"})
+"""Keys that hold several values at a time: the value is part of the key."""
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A user's statements up to a position of the store, what follows from them, and the words it is found by."""
+
+    position: int = 0
+    statements: list[Statement] = field(default_factory=list)
+    known: Known = field(default_factory=Known)
+    words: dict[tuple[str, str], frozenset[str]] = field(default_factory=dict)
+
+    def words_of(self, fact: Fact) -> frozenset[str]:
+        """The words of questions that a fact answers."""
+        name = fact.key, fact.value
+        if name not in self.words:
+            self.words[name] = frozenset(words(asked_by(fact)))
+        return self.words[name]
+
+    def told(self, asked: frozenset[str], at: datetime, until: int | None) -> list[Told]:
+        """The facts that stand, or stood at an earlier position of the log, best first."""
+        found = self.known
+        if until is not None:
+            found = known(one for one in self.statements if one.order[1] <= until)
+        return tell(found.standing, asked, at, self.words_of)
+
+
+@dataclass(slots=True, eq=False)
+class Semantic:
+    """Facts of users in a store. Learns in batches of `every` turns; offers at most `most` facts a section.
+
+    `hits` and `misses` count how often what was kept in memory served an offer, and how often the store was read anew.
+    """
+
+    store: Store
+    every: int = 5
+    most: int = 12
+    hits: int = 0
+    misses: int = 0
+    _users: OrderedDict[Scope, _Kept] = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def catch_up(self, scope: Scope) -> int:
+        """How many statements were learned from what is new in a session, however little that is."""
+        return self._learn(scope, None, 1)
+
+    def learn(self, job: Job) -> int:
+        """How many statements were learned from a session once a batch of turns is there, or after a minute's wait."""
+        return self._learn(job.scope or Scope(), job, 1 if job.key == LATER.key else self.every)
+
+    def facts(self, user: Scope, as_of: datetime | None = None) -> list[Fact]:
+        """What is known of a user, the oldest first; or what was known at an earlier time and not past its day."""
+        with self._lock:
+            kept = self._read(user.owner)
+        if as_of is None:
+            return list(kept.known.standing)
+        then = with_zone(as_of)
+        found = known(one for one in kept.statements if one.at <= then)
+        return [fact for fact in found.standing if not fact.valid_to or then < fact.valid_to]
+
+    def history(self, user: Scope, key: str) -> list[Fact]:
+        """Everything ever known of a user under a key, the oldest first; `valid_to` says when it ceased to hold."""
+        with self._lock:
+            return self._read(user.owner).known.of(key)
+
+    def remember(
+        self, user: Scope, type: FactType, key: str, value: str | None, at: datetime, session: str = ""
+    ) -> Fact | None:
+        """The fact as known from now on, stated outright; None as the value ends what is known under the key."""
+        if type not in FACT_TYPES:
+            raise ConfigError(f"type {type!r} is not one of {', '.join(FACT_TYPES)}")
+        if value is not None and not (isinstance(value, str) and value.strip()):
+            raise ConfigError(f"a fact's value is text that is not empty, got {value!r}; None ends the fact")
+        if key in MANY and value is not None:
+            key = f"{key}:{slug(value)}"
+        said = with_zone(at).isoformat()
+        ended = value is None
+        body = {"type": type, "value": value or "", "at": said, "order": said, "session": session, "ended": ended}
+        self.store.records.put(user.owner, [Record(KIND, key, body, 1.0, "user", "user")])
+        return next((fact for fact in self.facts(user) if fact.key == key), None)
+
+    def offer(self, user: Scope, question: str, at: datetime, until: int | None = None) -> list[Candidate]:
+        """A line for each fact that holds at a time, best first: shared words count most, then confidence and newness.
+
+        What is past its day, and what is beyond `most` a section, is offered as left out. `until` is a position in
+        the log: what was said after it counts as not said yet.
+        """
+        asked, at, user = frozenset(query_words(question)), with_zone(at), user.owner
+        with self._lock:
+            kept, fresh = self._kept(user)
+            told = kept.told(asked, at, until)
+            if not fresh and self._gone(user, kept, told):
+                kept, fresh = self._read(user), True
+                told = kept.told(asked, at, until)
+            self.hits, self.misses = self.hits + (not fresh), self.misses + fresh
+        return list(_candidates(told, self.most))
+
+    def forget(self, scope: Scope) -> None:
+        """Drop what is kept in memory of a scope whose messages were erased."""
+        with self._lock:
+            for user in [user for user in self._users if user.covers(scope) or scope.covers(user)]:
+                del self._users[user]
+
+    def _learn(self, scope: Scope, job: Job | None, least: int) -> int:
+        learned = 0
+        while True:
+            mark = read_to(self.store, scope, LAYER)
+            entries = self.store.log.read(scope, after=mark, limit=PAGE)
+            more = len(entries) == PAGE
+            enough = more or sum(entry.message.role == "user" for entry in entries) >= least
+            records = [record for entry in entries for record in _records(entry)] if enough else []
+            with self.store.transaction():
+                if read_to(self.store, scope, LAYER) == mark and enough:
+                    learned += len(self.store.records.put(scope.owner, records))
+                    set_read_to(self.store, scope, LAYER, entries[-1].seq)
+                if job and not more:
+                    if entries and not enough:
+                        self.store.jobs.enqueue(scope, [LATER])
+                    self.store.jobs.finish(job)
+            if not more:
+                return learned
+            least = 1
+
+    def _kept(self, user: Scope) -> tuple[_Kept, bool]:
+        """What is kept of a user in step with the store, and whether that took reading facts."""
+        kept = self._users.get(user)
+        if kept is None:
+            return self._read(user), True
+        self._users.move_to_end(user)
+        return kept, self._take(kept, user)
+
+    def _read(self, user: Scope) -> _Kept:
+        kept = self._users[user] = _Kept()
+        self._users.move_to_end(user)
+        while len(self._users) > KEPT_USERS:
+            self._users.popitem(last=False)
+        self._take(kept, user)
+        return kept
+
+    def _take(self, kept: _Kept, user: Scope) -> bool:
+        """Whether the store had something new, which is now kept."""
+        new = self.store.records.find(user, kind=KIND, exact=True, after=kept.position)
+        if new:
+            kept.statements += map(_statement, new)
+            kept.position, kept.known = new[-1].position, known(kept.statements)
+        return bool(new)
+
+    def _gone(self, user: Scope, kept: _Kept, told: Sequence[Told]) -> bool:
+        """Whether a statement was erased, maybe by another process, that what is offered rests on."""
+        offered = {one.fact.key for one in _shown(told, self.most)}
+        standing = {fact.key for fact in kept.known.standing}
+        ids = [id for key, id in kept.known.last.items() if key in offered or key not in standing]
+        return len(self.store.records.get(user, ids)) != len(ids)
+
+
+def _records(entry: Entry) -> Iterable[Record]:
+    message = entry.message
+    if message.role == "user" and message.at is not None:
+        for n, found in enumerate(extract(message.text, message.at)):
+            yield record_of(entry, found, n)
+
+
+def record_of(entry: Entry, found: Found, n: int, origin: str = "rules") -> Record:
+    """What is kept of a fact that was found in a message, as its n-th."""
+    message, session = entry.message, entry.scope.session or ""
+    at = message.at or datetime.fromtimestamp(0, UTC)
+    body = {
+        "type": found.type,
+        "value": found.value,
+        "at": at.isoformat(),
+        "order": min(at, message.received or at).isoformat(),
+        "position": entry.position,
+        "n": n,
+        "session": session,
+        "start": found.span[0],
+        "end": found.span[1],
+        "ended": found.ended,
+    }
+    fields = (KIND, found.key, body, found.confidence, origin, "user", (message.id,), found.valid_from, found.valid_to)
+    return Record(*fields, id=sha256(repr(fields).encode("utf-8", "backslashreplace")).hexdigest()[:32])
+
+
+def _statement(record: Record) -> Statement:
+    body = record.value
+    at = datetime.fromisoformat(body["at"])
+    position = body.get("position", record.position)
+    return Statement(
+        record.id,
+        (datetime.fromisoformat(body["order"]), position, body.get("n", 0)),
+        body["type"],
+        record.key,
+        body["value"],
+        record.confidence or 0.0,
+        at,
+        body["session"],
+        record.sources,
+        (body.get("start", 0), body.get("end", 0)),
+        record.valid_from,
+        record.valid_to,
+        body["ended"],
+    )
+
+
+def _candidates(told: Sequence[Told], most: int) -> Iterable[Candidate]:
+    shown, left_out = _shown(told, most), 0
+    for one in told:
+        out = "" if one in shown else one.out or "limit"
+        left_out += bool(out)
+        if left_out <= NEAR_MISSES or not out:
+            yield Candidate(one.section, one.line, one.score, "user", one.fact.sources, one.fact.updated_at, out)
+
+
+def _shown(told: Sequence[Told], most: int) -> list[Told]:
+    sections = {one.section for one in told}
+    return [one for name in sorted(sections) for one in [t for t in told if t.section == name and not t.out][:most]]

@@ -1,0 +1,211 @@
+"""The rolling summary: what was said before the window, in a few hundred tokens that change only at a cut.
+
+A session's messages are folded in blocks. A context shows the summary up to the last whole block before the window
+together with what lies between that and the window, so nothing is shown twice and nothing is missing. It depends on
+those messages alone: what the background has not folded yet is folded on the way.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, dataclass, field
+from typing import Any, Final
+
+from recollect.errors import ConfigError
+from recollect.flow.summarise import Said, Sentence, fold, pick, render
+from recollect.layers.columns import ASSISTANTS, speaker_of
+from recollect.layers.marks import read_to, set_read_to
+from recollect.store import Entry, Item, Job, Record, Store
+from recollect.store.words import COMMON, query_words, words
+from recollect.types import Candidate, Scope
+
+KIND: Final = "summary"
+JOB: Final = Job(KIND, key=KIND)
+BLOCKS_A_JOB: Final = 50
+_COMMON: Final = frozenset(words(" ".join(COMMON)))
+KEPT: Final = 256
+"""How many summaries are kept as they were last shown."""
+
+
+class _Erased(Exception):
+    """A message is gone whose words were about to be kept."""
+
+
+@dataclass(slots=True, eq=False)
+class Summary:
+    """What a session's older messages say, in their own sentences; safe to use from many threads."""
+
+    store: Store
+    count: Callable[[str], int]
+    every: int = 12
+    max_tokens: int = 400
+    _kept: OrderedDict[tuple[object, ...], list[Candidate]] = field(default_factory=OrderedDict)
+
+    def __post_init__(self) -> None:
+        if self.every < 1 or self.max_tokens < 0:
+            raise ConfigError(
+                f"a summary of {self.max_tokens} tokens every {self.every} messages can't be made:"
+                " give 0 tokens or more, and 1 message or more"
+            )
+
+    def learn(self, job: Job) -> int:
+        """How many blocks were folded; finishes the job with what it learned. Where there is more, it waits again."""
+        return self._fold(job.scope or Scope(), job)
+
+    def catch_up(self, scope: Scope) -> int:
+        """How many whole blocks of the session were folded that had not been."""
+        folded = 0
+        while new := self._fold(scope, None):
+            folded += new
+        return folded
+
+    def offer(self, scope: Scope, first_seq: int, as_of: int | None = None) -> list[Candidate]:
+        """The summary of the session's messages before number `first_seq`; nothing where there are none."""
+        at, record = self._standing(scope, first_seq - 1, as_of)
+        entries = self.store.log.read(scope, after=at, until=first_seq - 1) if first_seq > 1 else []
+        key = (scope, first_seq, record and record.position, *(entry.hash for entry in entries))
+        found = self._kept.get(key)
+        if found is None:
+            found = self._kept[key] = self._candidates(first_seq, at, record, entries)
+            while len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+        return list(found)
+
+    def text(self, scope: Scope) -> str:
+        """The summary of all that was said in the session so far."""
+        newest = self.store.log.read(scope, limit=1, reverse=True)
+        return "\n".join(candidate.text for entry in newest for candidate in self.offer(scope, entry.seq + 1))
+
+    def newest(self, scope: Scope) -> tuple[int, Record | None]:
+        """The newest summary that is kept, and the number of the message it goes up to."""
+        newest = self.store.log.read(scope, limit=1, reverse=True)
+        return self._standing(scope, newest[0].seq if newest else 0, None)
+
+    def forget(self, scope: Scope, ids: Sequence[str]) -> int:
+        """How many summaries went that came after one of these messages; call it when they are about to be erased.
+
+        Those that hold their words would go anyway; without the others too, what is left could not be made again.
+        """
+        self._kept.clear()
+        erased = [entry.seq for entry in self.store.log.get(scope, ids)]
+        later = [
+            record
+            for record in self.store.records.find(scope, kind=KIND, exact=True)
+            if erased and int(record.key.split()[0]) >= min(erased)
+        ]
+        with self.store.transaction():
+            self.store.index.delete(scope, KIND, [record.key for record in later])
+            return self.store.records.delete(scope, [record.id for record in later])
+
+    def _candidates(self, first_seq: int, at: int, record: Record | None, entries: list[Entry]) -> list[Candidate]:
+        lead = str(record.value.get("text", "")) if record else ""
+        if lead and self.count(lead) <= self.max_tokens:
+            found = self._folded([], entries, at, lambda text: self.count(f"{lead}\n{text}"))
+        else:
+            lead, found = "", self._folded(_sentences(record), entries, at, self.count)
+        told = "\n".join(filter(None, (lead, render(found))))
+        cited = record.sources if record and lead else ()
+        sources = tuple(dict.fromkeys((*cited, *(sentence.id for sentence in found))))
+        origin = f"summary of messages 1\u2013{first_seq - 1}"
+        return [Candidate(KIND, told, 1.0, origin, sources)] if told else []
+
+    def _folded(
+        self, before: list[Sentence], entries: Sequence[Entry], at: int, count: Callable[[str], int]
+    ) -> list[Sentence]:
+        """The sentences to show after `before`: block by block, so that it does not matter who folded how much."""
+        blocks: dict[int, list[Said]] = {}
+        for entry in entries:
+            blocks.setdefault((entry.seq - at - 1) // self.every, []).append(_said(entry))
+        for said in blocks.values():
+            before = fold(before, said, self.max_tokens, count, telling)
+        return before if count(render(before)) <= self.max_tokens else pick(before, self.max_tokens, count, telling)
+
+    def _standing(self, scope: Scope, until: int, as_of: int | None) -> tuple[int, Record | None]:
+        """The newest summary that ends at message `until` or before, and where it ends."""
+        at = max(0, until) // self.every * self.every
+        known = None
+        while at > 0:
+            if found := self.store.records.find(scope, kind=KIND, key=self._key(at), as_of=as_of, exact=True):
+                return at, found[-1]
+            known = read_to(self.store, scope, self._mark) if known is None else known
+            at = min(at - self.every, known)
+        return 0, None
+
+    def _fold(self, scope: Scope, job: Job | None) -> int:
+        """How many blocks were folded; once more where a message was erased meanwhile, so that its words stay gone."""
+        while True:
+            try:
+                return self._fold_once(scope, job)
+            except _Erased:
+                continue
+
+    def _fold_once(self, scope: Scope, job: Job | None) -> int:
+        newest = self.store.log.read(scope, limit=1, reverse=True)
+        whole = newest[0].seq // self.every * self.every if newest else 0
+        at, record = self._standing(scope, whole, None)
+        until = min(whole, at + BLOCKS_A_JOB * self.every)
+        made, rolling = [], _sentences(record)
+        for start in range(at, until, self.every):
+            entries = self.store.log.read(scope, after=start, until=start + self.every)
+            rolling = self._folded(rolling, entries, start, self.count)
+            made.append((self._record(start + self.every, rolling), self._item(start + self.every, entries)))
+        with self.store.transaction():
+            if made:
+                self._put(scope, made)
+                set_read_to(self.store, scope, self._mark, until)
+            if job and until < whole:
+                self.store.jobs.enqueue(scope, [JOB])
+            if job:
+                self.store.jobs.finish(job)
+        return len(made)
+
+    def _put(self, scope: Scope, made: Sequence[tuple[Record, Item]]) -> None:
+        self.store.records.put(scope, [record for record, _ in made])
+        self.store.index.put(scope, [item for _, item in made])
+        cited = {id for pair in made for part in pair for id in part.sources}
+        if len(self.store.log.get(scope, sorted(cited))) < len(cited):
+            raise _Erased
+
+    def _record(self, seq: int, rolling: Sequence[Sentence]) -> Record:
+        value = {"rolling": [list(astuple(sentence)) for sentence in rolling]}
+        sources = tuple(dict.fromkeys(sentence.id for sentence in rolling))
+        return Record(
+            KIND, self._key(seq), value, origin="conversation", sources=sources, id=f"{KIND} {self._key(seq)}"
+        )
+
+    def _item(self, seq: int, entries: Sequence[Entry]) -> Item:
+        """The block's own sentences, to be found by their words."""
+        block = self._folded([], entries, seq - self.every, self.count)
+        sources = tuple(dict.fromkeys(sentence.id for sentence in block))
+        at = entries[-1].message.at if entries else None
+        return Item(KIND, self._key(seq), render(block), at=at, sources=sources)
+
+    def _key(self, seq: int) -> str:
+        return f"{seq:09d} {self.every} {self.max_tokens}"
+
+    @property
+    def _mark(self) -> str:
+        return f"{KIND} {self.every} {self.max_tokens}"
+
+
+def telling(text: str) -> list[str]:
+    """The words of a text, each once, without the commonest."""
+    return [word for word in query_words(text) if word not in _COMMON]
+
+
+def wording(record: Record) -> str:
+    """A summary that is kept, as it reads."""
+    return str(record.value.get("text") or render(_sentences(record)))
+
+
+def _sentences(record: Record | None) -> list[Sentence]:
+    told: Sequence[Sequence[Any]] = record.value["rolling"] if record else ()
+    return [Sentence(*fields) for fields in told]
+
+
+def _said(entry: Entry) -> Said:
+    """A message as it is summarised; what a person said counts as such, whoever plays the assistant."""
+    message, speaker = entry.message, speaker_of(entry.message)
+    person = message.role == "assistant" and message.name is not None and speaker.lower() not in ASSISTANTS
+    return Said(message.id, entry.seq, "user" if person else message.role, speaker, message.text)

@@ -1,0 +1,176 @@
+"""Tool memory: excerpts of what tools and the web said, each with its source and date, quoted while they are fresh."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Final, TypeAlias
+
+from recollect.errors import ConfigError, NotFound
+from recollect.flow.chunk import chunks
+from recollect.flow.cues import MAX_QUESTION, asks_for_news
+from recollect.flow.pack import CUT
+from recollect.store import Filter, Item, Record, Store
+from recollect.store.words import query_words, words
+from recollect.types import Candidate, Excerpt, Scope, check_id, with_zone
+
+log = logging.getLogger("recollect")
+
+Search: TypeAlias = Callable[[str], Sequence[Excerpt]]
+"""Searches the web: a question in, excerpts out, best first. It keeps its own time limit."""
+
+KIND: Final = "artifact"
+LOOKED_AT: Final = 20
+NEAR_MISSES: Final = 10
+WEB_RESULTS: Final = 3
+"""How many results of one search are kept."""
+MAX_CHARS: Final = 4_000
+"""Characters of a web result that are kept, and of any excerpt that are looked at."""
+EXCERPT_TOKENS: Final = 100
+"""A longer excerpt is shown up to the last sentence that fits."""
+SHARED: Final = 0.25
+"""The part of a question's words below which an excerpt is not to the point."""
+AGE: Final = 0.5
+"""How much less an excerpt counts that is about to expire."""
+SEARCH_AGAIN: Final = timedelta(minutes=10)
+KEPT: Final = 256
+
+
+@dataclass(slots=True, eq=False)
+class Tools:
+    """What tools said in a session. `search`, where given, is asked when a question is about what is new."""
+
+    store: Store
+    count: Callable[[str], int]
+    search: Search | None = None
+    days: float = 7
+    most: int = 2
+    _searched: OrderedDict[tuple[Scope, str], datetime] = field(default_factory=OrderedDict)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.days <= 36_500 or self.most < 0:
+            raise ConfigError(
+                f"{self.most} excerpts for {self.days} days: give 0 excerpts or more, and up to 36,500 days"
+            )
+
+    def add(self, scope: Scope, excerpt: str, source: str, at: datetime, *, sources: Sequence[str] = ()) -> Excerpt:
+        """The excerpt as kept until it expires, once a day; `sources` are messages whose erasure erases it too."""
+        kept = Excerpt(excerpt, check_id(source, "the source of an excerpt"), at)
+        if not kept.text.strip():
+            raise ConfigError(f"the excerpt of {source} is empty: give the words that are worth keeping")
+        if len(self.store.log.get(scope, sources)) < len(set(sources)):
+            raise NotFound(f"the excerpt of {source} cites messages that this session does not have: {list(sources)}")
+        self._put(scope, [kept], with_zone(at), sources=tuple(sources))
+        return kept
+
+    def offer(self, scope: Scope, question: str, at: datetime, *, as_of: int | None = None) -> list[Candidate]:
+        """Excerpts to the point of a question asked at that time, best first; searched for on the web if it is news.
+
+        With `as_of`, only what was on record at that position, and no search.
+        """
+        asked, at = question[:MAX_QUESTION], with_zone(at)
+        if as_of is None and self._is_due(scope, asked, at):
+            self._look_up(scope, asked, at)
+        best = sorted(self._stored(scope, asked, at, as_of), key=lambda one: (-one.score, one.origin, one.text))
+        distinct = list({one.text: one for one in reversed(best)}.values())[::-1]
+        fitting = [one for one in distinct if not one.out]
+        over = [replace(one, out=f"more than {self.most}") for one in fitting[self.most :]]
+        return [*fitting[: self.most], *(over + [one for one in distinct if one.out])[:NEAR_MISSES]]
+
+    def _stored(self, scope: Scope, asked: str, at: datetime, as_of: int | None) -> list[Candidate]:
+        if not self.store.records.find(scope, kind=KIND, exact=True, limit=1):
+            return []
+        where = Filter(kinds=(KIND,), since=_later(at, -self.days), before=_later(at, 1e-9), as_of=as_of, exact=True)
+        matches = self.store.index.search(scope, asked, LOOKED_AT, where=where)
+        wanted = set(query_words(asked))
+        return [
+            self._candidate(record, wanted, at)
+            for record in self.store.records.get(scope, [match.id for match in matches])
+            if record.valid_to is None or at < record.valid_to
+        ]
+
+    def _candidate(self, record: Record, wanted: set[str], at: datetime) -> Candidate:
+        text, source = record.value["text"], record.value["source"]
+        held = wanted.intersection(words(f"{text[:MAX_CHARS]} {record.value['question']}"))
+        shared = len(held) / max(1, len(wanted))
+        age = min(1.0, max(0.0, (at - (record.valid_from or at)) / timedelta(days=self.days)))
+        origin = f"web {source}" if source.startswith(("http://", "https://")) else f"tool {source}"
+        out = "" if shared >= SHARED else "not to the point"
+        return Candidate(
+            "tools", self._short(text), shared * (1 - AGE * age), origin, record.sources, record.valid_from, out
+        )
+
+    def _short(self, text: str) -> str:
+        text = text.strip()
+        if len(text) <= MAX_CHARS and self.count(text) <= EXCERPT_TOKENS:
+            return text
+        return f"{chunks(text[:MAX_CHARS], self.count, EXCERPT_TOKENS, 0)[0].text.strip()} {CUT}"
+
+    def _is_due(self, scope: Scope, asked: str, at: datetime) -> bool:
+        """Whether to search now: for news, and not again for the same question within minutes."""
+        if self.search is None or not asks_for_news(asked, at.date()):
+            return False
+        last = self._searched.get((scope, asked))
+        if last is not None and abs(at - last) < SEARCH_AGAIN:
+            return False
+        self._searched[scope, asked] = at
+        while len(self._searched) > KEPT:
+            self._searched.popitem(last=False)
+        return True
+
+    def _look_up(self, scope: Scope, asked: str, at: datetime) -> None:
+        """Keep what the search gives; whatever goes wrong is a warning, and the answer goes on without."""
+        try:
+            results = list(self.search(asked))[:WEB_RESULTS] if self.search else []
+            found = [
+                Excerpt(one.text[:MAX_CHARS], check_id(one.source, "a source"), one.at)
+                for one in results
+                if one.text.strip()
+            ]
+            self._put(scope, found, at, asked)
+        except Exception as error:  # whatever a user's own search raises
+            log.warning("the web search gave nothing this time: %s", error)
+
+    def _put(
+        self, scope: Scope, found: Sequence[Excerpt], at: datetime, asked: str = "", sources: tuple[str, ...] = ()
+    ) -> None:
+        records = {record.id: record for record in (self._record(one, at, asked, sources) for one in found)}
+        items = [
+            Item(KIND, id, f"{record.value['text']}\n{asked}", at=at, sources=sources) for id, record in records.items()
+        ]
+        if not records:
+            return
+        with self.store.transaction():
+            self.store.index.put(scope, items)
+            for known in self.store.records.get(scope, list(records)):
+                del records[known.id]
+            self.store.records.put(scope, list(records.values()))
+
+    def _record(self, one: Excerpt, at: datetime, asked: str, sources: tuple[str, ...]) -> Record:
+        day = at.astimezone(UTC).date()
+        id = hashlib.blake2b(repr((one.text, one.source, day)).encode(), digest_size=16).hexdigest()
+        since = min(one.at or at, at)
+        value = {"text": one.text, "source": one.source, "question": asked}
+        return Record(
+            KIND,
+            id,
+            value,
+            origin=one.source,
+            trust="tool",
+            sources=sources,
+            valid_from=since,
+            valid_to=_later(at, self.days),
+            id=id,
+        )
+
+
+def _later(at: datetime, days: float) -> datetime | None:
+    """That many days later, or None where time has no such day."""
+    try:
+        return at + timedelta(days=days)
+    except OverflowError:
+        return None

@@ -1,0 +1,79 @@
+"""What contexts cost and are worth, told to the telemetry, with an alert where a limit is passed."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from recollect.flow.context import Context
+from recollect.settings import Settings
+from recollect.telemetry import EVERY, Telemetry, process_bytes
+from recollect.types import Message, Scope
+
+KEPT_CONTEXTS: Final = 256
+RECALLED: Final = ("episodic", "documents", "tools")
+_WORD: Final = re.compile(r"\w{4,}")
+
+
+@dataclass(slots=True, eq=False)
+class Watch:
+    """Remembers the last context of a session, to tell how much of the next one a prompt cache knows.
+
+    `cache` tells how often facts were found in memory, and how often they had to be read.
+    """
+
+    telemetry: Telemetry
+    settings: Settings
+    cache: Callable[[], tuple[int, int]]
+    _last: OrderedDict[Scope, Context] = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def built(self, scope: Scope, context: Context, seconds: float) -> None:
+        """Take note of a context."""
+        with self._lock:
+            before = self._last.pop(scope, None)
+            self._last[scope] = context
+            while len(self._last) > KEPT_CONTEXTS:
+                self._last.popitem(last=False)
+        share = context.tokens / context.budget
+        tell = self.telemetry.observe
+        tell("recollect_context_tokens", context.tokens)
+        tell("recollect_context_share", share)
+        tell("recollect_context_seconds", seconds)
+        if before is not None:
+            tell("recollect_cached_prefix_ratio", context.same_start(before.prompt))
+        if share > self.settings.alert_budget:
+            self.telemetry.alert("context_share", share, self.settings.alert_budget)
+        if seconds * 1_000 > self.settings.alert_retrieval_ms:
+            self.telemetry.alert("retrieval_ms", seconds * 1_000, self.settings.alert_retrieval_ms)
+        if self.telemetry.count("recollect_contexts_total") % EVERY == 0:
+            self._look_around()
+
+    def answered(self, scope: Scope, messages: Sequence[Message]) -> None:
+        """Count what was recalled for the last context and what of it the answer has no word of."""
+        with self._lock:
+            context = self._last.get(scope)
+        answers = [message.text for message in messages if message.role == "assistant" and message.text]
+        if context is None or not answers:
+            return
+        recalled = [line for line in context.offered if line.kept and line.section in RECALLED]
+        asked = _telling(context.conversation[context.asked].text) if context.asked is not None else set()
+        told: set[str] = set[str]().union(*map(_telling, answers)) - asked
+        junk = sum(told.isdisjoint(_telling(line.text)) for line in recalled)
+        self.telemetry.count("recollect_recalled_total", len(recalled))
+        self.telemetry.count("recollect_junk_total", junk)
+
+    def _look_around(self) -> None:
+        if (taken := process_bytes()) > self.settings.alert_memory_bytes:
+            self.telemetry.alert("process_bytes", taken, self.settings.alert_memory_bytes)
+        hits, misses = self.cache()
+        if hits + misses >= EVERY and hits / (hits + misses) < self.settings.alert_cache_hits:
+            self.telemetry.alert("cache_hit_rate", hits / (hits + misses), self.settings.alert_cache_hits)
+
+
+def _telling(text: str) -> set[str]:
+    return set(_WORD.findall(text.lower()))

@@ -1,0 +1,151 @@
+"""The running windows: each session's newest turns, kept in step with the log.
+
+What a window shows is a function of the log alone, whenever and wherever it is asked: it takes in the messages from a
+block's beginning on, so that a session of a million messages costs no more than one of two thousand.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from recollect.flow.assemble import Shown
+from recollect.flow.window import Limits, Window
+from recollect.store import Entry, Record, Store
+from recollect.types import Message, Scope
+
+BLOCK: Final = 1_000
+"""Messages in a block: a window begins with the block before the one that the newest message is in."""
+SMALL: Final = 8
+"""Tokens a message has at least on average, so that a block is more than a large budget holds."""
+KEPT_WINDOWS: Final = 256
+ALWAYS: Final = "always"
+"""The kind of the records that name messages which stay in the window for good."""
+
+
+def stays(message: Message) -> bool:
+    """Whether a message stays in the window for good: the system's and pinned ones."""
+    return message.role == "system" or message.pinned
+
+
+def always(entries: Sequence[Entry]) -> list[Record]:
+    """The records to keep beside those entries that stay in the window for good."""
+    ids = [entry.message.id for entry in entries if stays(entry.message)]
+    return [Record(ALWAYS, id, True, sources=(id,)) for id in ids]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A session's window: what it shows, and the numbers of its first message after the cut, of the last message, and
+    of the last that a user wrote (0 where none is shown)."""
+
+    shown: Shown
+    first: int
+    last: int
+    asked: int
+
+
+@dataclass(slots=True, eq=False)
+class _Running:
+    window: Window
+    block: int = 0
+    seqs: list[int] = field(default_factory=list)
+    by_id: dict[str, int] = field(default_factory=dict)
+    last: int = 0
+    messages: int = 0
+    position: int = -1
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def take(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            self.window.append(entry.message)
+            self.seqs.append(entry.seq)
+            if entry.message.role == "user":
+                self.by_id[entry.message.id] = entry.seq
+
+    def view(self) -> View:
+        window = self.window
+        start = window.start
+        messages = window.messages
+        first = self.seqs[start] if start < len(self.seqs) else self.last + 1
+        shown = Shown(messages, window.tokens, window.overhead, self.messages - len(messages))
+        users = (message.id for message in reversed(messages) if message.role == "user")
+        return View(shown, first, self.last, self.by_id.get(next(users, ""), 0))
+
+
+@dataclass(slots=True, eq=False)
+class Windows:
+    """The newest turns of each session within limits."""
+
+    store: Store
+    count: Callable[[Message], int]
+    _kept: OrderedDict[tuple[Scope, Limits, int], _Running] = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def view(self, scope: Scope, limits: Limits, overhead: int) -> View:
+        """What the window of a session shows now; raises BudgetTooSmall where what must stay is over the limits."""
+        running = self._running(scope, limits, overhead)
+        with running.lock:
+            self._refresh(scope, running)
+            return running.view()
+
+    def view_at(self, scope: Scope, limits: Limits, overhead: int, until: int) -> View:
+        """What the window showed when the session's newest message was number `until`."""
+        running = _Running(Window(self.count, limits, overhead))
+        self._build(scope, running, until)
+        return running.view()
+
+    def forget(self, scope: Scope) -> None:
+        """Drop the windows of a scope whose messages were erased or tagged."""
+        with self._lock:
+            for key in [key for key in self._kept if scope.covers(key[0])]:
+                del self._kept[key]
+
+    def _running(self, scope: Scope, limits: Limits, overhead: int) -> _Running:
+        key = (scope, limits, overhead)
+        with self._lock:
+            running = self._kept.setdefault(key, _Running(Window(self.count, limits, overhead)))
+            self._kept.move_to_end(key)
+            while len(self._kept) > KEPT_WINDOWS:
+                self._kept.popitem(last=False)
+            return running
+
+    def _refresh(self, scope: Scope, running: _Running) -> None:
+        now = next(iter(self.store.log.sessions(scope, limit=1)), None)
+        if now is None:
+            self._reset(running)
+            return
+        if (now.messages, now.position) == (running.messages, running.position):
+            return
+        newest = self.store.log.read(scope, limit=1, reverse=True)
+        last = newest[0].seq if newest else 0
+        new = self.store.log.read(scope, after=running.last) if self._block(last, running) == running.block else []
+        if running.position < 0 or running.messages + len(new) != now.messages:
+            self._reset(running)
+            self._build(scope, running, last)
+        else:
+            running.take(new)
+        running.last, running.messages, running.position = last, now.messages, now.position
+
+    def _reset(self, running: _Running) -> None:
+        running.window = Window(self.count, running.window.limits, running.window.overhead)
+        running.by_id = {}
+        running.seqs, running.last, running.messages, running.position, running.block = [], 0, 0, -1, 0
+
+    def _build(self, scope: Scope, running: _Running, until: int) -> None:
+        running.block = self._block(until, running)
+        ids = (
+            [record.key for record in self.store.records.find(scope, kind=ALWAYS, exact=True)] if running.block else []
+        )
+        before = [entry for entry in self.store.log.get(scope, ids) if entry.seq <= running.block]
+        running.take(sorted(before, key=lambda entry: entry.seq))
+        entries = self.store.log.read(scope, after=running.block, until=until)
+        running.take(entries)
+        running.last, running.messages = until, running.block + len(entries)
+
+    def _block(self, last: int, running: _Running) -> int:
+        size = max(BLOCK, (running.window.limits.budget or 0) // SMALL)
+        return max(0, last // size - 1) * size

@@ -1,0 +1,8 @@
+"""Models that answer: a protocol, and small implementations opened by 'provider:model' names."""
+
+from recollect.llm.metered import Metered, Spent
+from recollect.llm.model import ChatModel, Delta, Reply, Usage
+from recollect.llm.names import open
+from recollect.llm.overflow import Overflow, detect
+
+__all__ = ["ChatModel", "Delta", "Metered", "Overflow", "Reply", "Spent", "Usage", "detect", "open"]

@@ -1,0 +1,133 @@
+"""What a wire format of models is: how a request is written, how a reply and its pieces are read. All pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol
+
+from recollect.errors import BadReply, ContextOverflow, InvalidTranscript, ModelError, ModelUnavailable, RateLimited
+from recollect.flow.render import parse
+from recollect.frozen import EMPTY, FrozenDict, freeze_dict
+from recollect.llm.model import Delta, Finish, Reply, Usage
+from recollect.llm.overflow import detect
+from recollect.types import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A request to a model."""
+
+    model: str
+    messages: Sequence[Message]
+    tools: Sequence[Mapping[str, Any]] = ()
+    schema: Mapping[str, Any] | None = None
+    max_tokens: int | None = None
+    stream: bool = False
+
+
+class Pieces(Protocol):
+    """Puts the pieces of a streamed reply together."""
+
+    def add(self, piece: Mapping[str, Any]) -> Delta | None:
+        """Take one piece; what of it can be shown."""
+
+    def done(self) -> None:
+        """Take note of the end mark, where the format has one."""
+
+    def whole(self) -> Mapping[str, Any] | None:
+        """The reply as it would have come in one piece; None as long as its end is missing."""
+
+
+class Dialect(Protocol):
+    """One wire format."""
+
+    path: ClassVar[str]
+    lines: ClassVar[Literal["events", "json"]]
+    """How pieces are parted: server-sent events, or JSON line by line."""
+
+    def body(self, ask: Ask) -> dict[str, Any]:
+        """The request."""
+
+    def read(self, data: Mapping[str, Any], ask: Ask) -> Reply:
+        """The reply in an answer that came whole."""
+
+    def pieces(self, ask: Ask) -> Pieces:
+        """What takes the pieces of a streamed answer."""
+
+
+def reply_of(
+    wire: Mapping[str, Any], shape: str, finish: str | None, usage: Usage, data: Mapping[str, Any], name: str = ""
+) -> Reply:
+    """A reply from the message on the wire, checked: it says something, or why it does not."""
+    try:
+        message = parse([wire], shape)[0]
+    except InvalidTranscript as error:
+        raise BadReply(f"the answer can't be read: {error}") from error
+    ended = _FINISHES.get(finish or "stop", "length" if detect(200, finish or "") else "stop")
+    if message.tool_calls:
+        ended = "tool_calls"
+    elif not message.text and ended != "content_filter":
+        if overflow := refusal(200, finish or ""):
+            raise overflow
+        raise BadReply("the answer says nothing" + (": raise max_tokens" if ended == "length" else ""))
+    return Reply(message, usage, ended, name, raw=_frozen(data))
+
+
+def _frozen(data: Mapping[str, Any]) -> FrozenDict:
+    try:
+        return freeze_dict(data, "reply")
+    except InvalidTranscript:  # a number that JSON can't hold is no reason to lose the answer
+        return EMPTY
+
+
+_FINISHES: Mapping[str, Finish] = {
+    "stop": "stop",
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "length": "length",
+    "max_tokens": "length",
+    "tool_calls": "tool_calls",
+    "tool_use": "tool_calls",
+    "function_call": "tool_calls",
+    "content_filter": "content_filter",
+    "refusal": "content_filter",
+}
+
+
+def failure(data: Any) -> ModelError | None:
+    """The error that a server reports inside a reply with status 200, if it does."""
+    if not isinstance(data, Mapping) or not data.get("error"):
+        return None
+    error = data["error"]
+    said = str(error.get("message") or error) if isinstance(error, Mapping) else str(error)
+    code = f"{error.get('type')} {error.get('code')}" if isinstance(error, Mapping) else ""
+    if overflow := refusal(200, f"{code} {said}"):
+        return overflow
+    problem = f"reported an error: {said[:500]}"
+    return RateLimited(problem) if "rate_limit" in code else ModelUnavailable(problem)
+
+
+def refusal(status: int, text: str) -> ContextOverflow | None:
+    """The error for a refusal that says the context overflowed; None for another."""
+    found = detect(status, text)
+    if found is None:
+        return None
+    problem = f"the request is too large for the context: {text[:500]}"
+    return ContextOverflow(problem, found.limit, found.tokens, found.reply)
+
+
+def count(value: Any) -> int:
+    """A reported number of tokens; 0 where it can't be one."""
+    return value if type(value) is int and 0 <= value < 10**12 else 0
+
+
+def part(value: Any, key: str) -> dict[str, Any]:
+    """The object under a key; an empty one where there is none."""
+    found = value.get(key) if isinstance(value, Mapping) else None
+    return dict(found) if isinstance(found, Mapping) else {}
+
+
+def text(value: Any) -> str:
+    """The value, where it is text."""
+    return value if isinstance(value, str) else ""

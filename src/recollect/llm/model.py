@@ -1,0 +1,99 @@
+"""What a model is: messages in, a reply out, whole or piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, Protocol, TypeAlias, runtime_checkable
+
+from recollect.frozen import EMPTY, FrozenDict
+from recollect.types import Message
+
+TIMEOUT: Final = 60.0
+"""Seconds to wait for a reply to be whole or, while it streams, for its next piece."""
+
+Finish: TypeAlias = Literal["stop", "length", "tool_calls", "content_filter"]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a reply cost, in tokens. `prompt` is all that was sent: `cached` and `cache_written` are parts of it."""
+
+    prompt: int = 0
+    completion: int = 0
+    cached: int = 0
+    cache_written: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.prompt + other.prompt,
+            self.completion + other.completion,
+            self.cached + other.cached,
+            self.cache_written + other.cache_written,
+        )
+
+    @property
+    def cached_share(self) -> float:
+        """The part of the prompt that the provider had in its cache, from 0 to 1."""
+        return self.cached / self.prompt if self.prompt else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A model's answer: its message, why it ended, what it cost; `value` is the JSON that a schema asked for."""
+
+    message: Message
+    usage: Usage = Usage()
+    finish: Finish = "stop"
+    model: str = ""
+    value: Any = None
+    raw: FrozenDict = EMPTY
+
+    @property
+    def text(self) -> str:
+        """The words of the answer."""
+        return self.message.text
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """A piece of an answer: some of its words or of the thinking before them; the last piece is the whole reply."""
+
+    text: str = ""
+    thinking: str = ""
+    reply: Reply | None = None
+
+
+@runtime_checkable
+class ChatModel(Protocol):
+    """Answers messages. Safe to call from many threads. Whatever goes wrong is raised as a ModelError.
+
+    `tools` are JSON schemas of functions in OpenAI's form; a tool's calls are in `reply.message.tool_calls`. With
+    `schema`, a JSON schema, the answer is JSON: `reply.value` fits it. `max_tokens` bounds the answer.
+    """
+
+    @property
+    def name(self) -> str:
+        """The model by its 'provider:model' name."""
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[Mapping[str, Any]] = (),
+        schema: Mapping[str, Any] | None = None,
+        max_tokens: int | None = None,
+        timeout: float = TIMEOUT,
+    ) -> Reply:
+        """The whole answer."""
+
+    def stream(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[Mapping[str, Any]] = (),
+        schema: Mapping[str, Any] | None = None,
+        max_tokens: int | None = None,
+        timeout: float = TIMEOUT,
+    ) -> Iterator[Delta]:
+        """The answer as it is made; the last piece carries the whole reply."""

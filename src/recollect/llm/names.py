@@ -1,0 +1,77 @@
+"""Models by name: 'openai:gpt-4o-mini', 'anthropic:claude-sonnet-4-5', 'ollama:llama3.2', 'local:…', 'recall:'."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Final
+from urllib.parse import urlsplit
+
+from recollect.errors import ConfigError
+from recollect.http import OPENAI, RETRIES, Endpoint, Retries
+from recollect.llm.anthropic import Anthropic
+from recollect.llm.dialect import refusal
+from recollect.llm.model import ChatModel
+from recollect.llm.ollama import CONTEXT, Ollama
+from recollect.llm.openai import OpenAI
+from recollect.llm.recall import RecallModel
+from recollect.llm.remote import RemoteModel
+
+ANTHROPIC: Final = "https://api.anthropic.com"
+OLLAMA: Final = "http://127.0.0.1:11434"
+
+
+def open(name: str, *, url: str | None = None, context: int | None = None, retries: Retries = RETRIES) -> ChatModel:
+    """The model of that 'provider:model' name.
+
+    `url` is the server's address where the environment does not name it. `context` is the size in tokens of the
+    context that Ollama and local models are given.
+    """
+    provider, _, model = name.partition(":")
+    if provider == "recall":
+        return RecallModel()
+    if provider == "local" and model:
+        from recollect.llm import local
+
+        return local.local_model(model, context or local.CONTEXT, retries)
+    if provider not in _REMOTE or not model:
+        raise ConfigError(f"model {name!r} is not known: use a name like {', '.join(EXAMPLES)}")
+    return _REMOTE[provider](name, model, url, context, retries)
+
+
+EXAMPLES: Final = (
+    "openai:gpt-4o-mini", "anthropic:claude-sonnet-4-5", "ollama:llama3.2", "local:smollm2-135m", "recall:",
+)  # fmt: skip
+"""An example of every kind of name."""
+
+
+def _openai(name: str, model: str, url: str | None, context: int | None, retries: Retries) -> RemoteModel:
+    url = url or os.environ.get("OPENAI_BASE_URL") or OPENAI
+    endpoint = Endpoint(name, url, "OPENAI_BASE_URL", "OPENAI_API_KEY", judge=refusal, retries=retries)
+    renamed = urlsplit(url).hostname == urlsplit(OPENAI).hostname
+    return RemoteModel(model, endpoint, OpenAI("max_completion_tokens" if renamed else "max_tokens"))
+
+
+def _anthropic(name: str, model: str, url: str | None, context: int | None, retries: Retries) -> RemoteModel:
+    url = url or os.environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC
+
+    def sign(key: str) -> dict[str, str]:
+        return {"anthropic-version": "2023-06-01", **({"x-api-key": key} if key else {})}
+
+    endpoint = Endpoint(name, url, "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", sign=sign, judge=refusal, retries=retries)
+    return RemoteModel(model, endpoint, Anthropic())
+
+
+def _ollama(name: str, model: str, url: str | None, context: int | None, retries: Retries) -> RemoteModel:
+    url = url or os.environ.get("OLLAMA_HOST") or OLLAMA
+    if "://" not in url:
+        url = f"http://{url}" if ":" in url else f"http://{url}:11434"
+    endpoint = Endpoint(name, url, "OLLAMA_HOST", judge=refusal, retries=retries)
+    return RemoteModel(model, endpoint, Ollama(context or CONTEXT))
+
+
+_REMOTE: Final[dict[str, Callable[[str, str, str | None, int | None, Retries], RemoteModel]]] = {
+    "openai": _openai,
+    "anthropic": _anthropic,
+    "ollama": _ollama,
+}

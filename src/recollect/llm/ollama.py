@@ -1,0 +1,136 @@
+"""Ollama's own chat, where it differs: it cuts a prompt that is too long without a word, so that has to be noticed."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final, Literal
+
+from recollect.errors import ContextOverflow
+from recollect.flow.render import render
+from recollect.frozen import thaw
+from recollect.llm.dialect import Ask, count, part, reply_of, text
+from recollect.llm.model import Delta, Reply, Usage
+from recollect.tokens import TokenCounter, count_messages, count_tools, estimate
+from recollect.types import Image, Message
+
+CONTEXT: Final = 8_192
+"""The context that is asked for where the caller names none; a larger one takes more memory."""
+FEWER: Final = 0.8
+"""A prompt of which the server saw less than this part was cut."""
+_log = logging.getLogger("recollect.llm")
+
+
+@dataclass(frozen=True, slots=True)
+class Ollama:
+    """The wire format; `context` is the size of the context the server is asked for."""
+
+    context: int = CONTEXT
+    counter: TokenCounter = estimate
+    path: ClassVar[str] = "/api/chat"
+    lines: ClassVar[Literal["events", "json"]] = "json"
+
+    def body(self, ask: Ask) -> dict[str, Any]:
+        """The request."""
+        options = {"num_ctx": self.context}
+        if ask.max_tokens is not None:
+            options["num_predict"] = ask.max_tokens
+        messages = [wire for message in ask.messages for wire in _write(message)]
+        body: dict[str, Any] = {"model": ask.model, "messages": messages, "stream": ask.stream, "options": options}
+        if ask.tools:
+            body["tools"] = thaw(ask.tools)
+        if ask.schema is not None:
+            body["format"] = thaw(ask.schema)
+        return body
+
+    def read(self, data: Mapping[str, Any], ask: Ask) -> Reply:
+        """The message, if the model saw all of the prompt."""
+        said = part(data, "message")
+        made = said.get("tool_calls") if isinstance(said.get("tool_calls"), list) else []
+        before = sum(len(message.tool_calls) for message in ask.messages)
+        wire: dict[str, Any] = {"role": "assistant", "content": text(said.get("content")) or None}
+        if thinking := text(said.get("thinking")):
+            wire["reasoning"] = thinking
+        if made:
+            wire["tool_calls"] = [_call(call, f"call_{before + place}") for place, call in enumerate(made, 1)]
+        usage = Usage(count(data.get("prompt_eval_count")), count(data.get("eval_count")))
+        self._check_seen(ask, usage.prompt)
+        return reply_of(wire, "openai", text(data.get("done_reason")), usage, data, text(data.get("model")))
+
+    def pieces(self, ask: Ask) -> Lines:
+        """Lines."""
+        return Lines()
+
+    def _check_seen(self, ask: Ask, seen: int) -> None:
+        sent = count_messages(ask.messages, self.counter) + count_tools(ask.tools, self.counter)
+        if not seen or seen >= FEWER * sent:
+            return
+        problem = f"the model saw {seen} tokens of a prompt of about {sent}; its context was to be {self.context}"
+        if sent > self.context:
+            raise ContextOverflow(f"Ollama cut the prompt without a word: {problem}", self.context)
+        _log.warning("Ollama may have cut the prompt: %s", problem)
+
+
+def _call(call: Any, call_id: str) -> dict[str, Any]:
+    function = part(call, "function")
+    given = function.get("arguments")
+    arguments = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+    return {"id": call_id, "type": "function", "function": {"name": function.get("name"), "arguments": arguments}}
+
+
+def _write(message: Message) -> list[dict[str, Any]]:
+    """A message as Ollama takes it: plain text, pictures beside it, arguments as objects."""
+    out = []
+    images = [part.data for part in message.parts if isinstance(part, Image) and part.data]
+    for wire in render([message], "openai"):
+        content = wire.get("content")
+        plain = content if isinstance(content, str) else "\n".join(p.get("text", "") for p in content or ())
+        fields: dict[str, Any] = {"role": wire["role"], "content": plain}
+        if wire["role"] == "user" and images:
+            fields["images"] = images
+        if wire.get("tool_calls"):
+            fields["tool_calls"] = [_object(call["function"]) for call in wire["tool_calls"]]
+        if wire["role"] == "tool" and wire.get("name"):
+            fields["tool_name"] = wire["name"]
+        out.append(fields)
+    return out
+
+
+def _object(function: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        arguments = json.loads(function["arguments"])
+    except ValueError:
+        arguments = {"_raw": function["arguments"]}
+    return {"function": {"name": function["name"], "arguments": arguments}}
+
+
+@dataclass(slots=True)
+class Lines:
+    """Puts the lines of a stream together."""
+
+    head: dict[str, Any] = field(default_factory=dict)
+    said: dict[str, list[str]] = field(default_factory=lambda: {"content": [], "thinking": []})
+    calls: list[Any] = field(default_factory=list)
+
+    def add(self, piece: Mapping[str, Any]) -> Delta | None:
+        """Take one line; what of it can be shown."""
+        message = part(piece, "message")
+        self.head = {key: value for key, value in piece.items() if key != "message"}
+        for key, said in self.said.items():
+            said.append(text(message.get(key)))
+        if isinstance(made := message.get("tool_calls"), list):
+            self.calls += made
+        shown = Delta(text(message.get("content")), text(message.get("thinking")))
+        return shown if shown.text or shown.thinking else None
+
+    def done(self) -> None:
+        """There is no end mark but the last line."""
+
+    def whole(self) -> Mapping[str, Any] | None:
+        """The reply, once it has ended."""
+        if not self.head.get("done"):
+            return None
+        message = {key: "".join(said) for key, said in self.said.items()}
+        return {**self.head, "message": {"role": "assistant", **message, "tool_calls": self.calls}}

@@ -1,0 +1,119 @@
+"""OpenAI's chat completions, which most servers speak: OpenAI, DeepSeek, vLLM, llama.cpp, LM Studio …"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from recollect.errors import BadReply
+from recollect.flow.render import render
+from recollect.frozen import thaw
+from recollect.llm.dialect import Ask, count, part, reply_of, text
+from recollect.llm.model import Delta, Reply, Usage
+
+ANSWER = "answer"
+"""What a schema is called where it needs a name."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAI:
+    """The wire format. `limit_name` is the field for `max_tokens`, which OpenAI has renamed.
+
+    A server that takes no JSON schema is asked for JSON, with the schema in the prompt.
+    """
+
+    limit_name: str = "max_tokens"
+    schemas: bool = True
+    path: ClassVar[str] = "/chat/completions"
+    lines: ClassVar[Literal["events", "json"]] = "events"
+
+    def body(self, ask: Ask) -> dict[str, Any]:
+        """The request."""
+        body: dict[str, Any] = {"model": ask.model, **render(ask.messages, "openai").request()}
+        if ask.tools:
+            body["tools"] = thaw(ask.tools)
+        if ask.schema is not None:
+            self._ask_for_json(body, thaw(ask.schema))
+        if ask.max_tokens is not None:
+            body[self.limit_name] = ask.max_tokens
+        return {**body, "stream": True, "stream_options": {"include_usage": True}} if ask.stream else body
+
+    def _ask_for_json(self, body: dict[str, Any], schema: dict[str, Any]) -> None:
+        if self.schemas:
+            named = {"name": ANSWER, "schema": schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": named}
+        else:
+            says = f"Answer in JSON that fits this schema: {json.dumps(schema, ensure_ascii=False)}"
+            body["messages"].insert(0, {"role": "system", "content": says})
+            body["response_format"] = {"type": "json_object"}
+
+    def read(self, data: Mapping[str, Any], ask: Ask) -> Reply:
+        """The first choice."""
+        choices = data.get("choices")
+        if not isinstance(choices, list) or not choices:
+            raise BadReply("the reply holds no choices: is this a chat completions server?")
+        choice = part({"first": choices[0]}, "first")
+        said, finish = part(choice, "message"), text(choice.get("finish_reason"))
+        wire = {key: value for key, value in said.items() if value not in (None, [], "")}
+        if refused := text(wire.pop("refusal", None)):
+            wire, finish = {"content": refused}, "content_filter"
+        message = {"role": "assistant", "content": None, **wire}
+        return reply_of(message, "openai", finish, _usage(part(data, "usage")), data, text(data.get("model")))
+
+    def pieces(self, ask: Ask) -> Chunks:
+        """Chunks."""
+        return Chunks()
+
+
+def _usage(usage: Mapping[str, Any]) -> Usage:
+    cached = part(usage, "prompt_tokens_details").get("cached_tokens", usage.get("prompt_cache_hit_tokens"))
+    return Usage(count(usage.get("prompt_tokens")), count(usage.get("completion_tokens")), count(cached))
+
+
+@dataclass(slots=True)
+class Chunks:
+    """Puts the chunks of a stream together."""
+
+    head: dict[str, Any] = field(default_factory=dict)
+    said: dict[str, list[str]] = field(default_factory=dict)
+    calls: dict[int, dict[str, Any]] = field(default_factory=dict)
+    finish: str | None = None
+
+    def add(self, piece: Mapping[str, Any]) -> Delta | None:
+        """Take one chunk; what of it can be shown."""
+        self.head |= {key: value for key, value in piece.items() if key != "choices" and value is not None}
+        choices = piece.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices else {}
+        delta = part(choice, "delta")
+        self.finish = text(choice.get("finish_reason")) or self.finish
+        for key in ("content", "reasoning_content", "reasoning", "refusal"):
+            if said := text(delta.get(key)):
+                self.said.setdefault(key, []).append(said)
+        for place, call in enumerate(delta.get("tool_calls") or ()):
+            self._add_call(call, place)
+        thinking = text(delta.get("reasoning_content")) or text(delta.get("reasoning"))
+        shown = Delta(text(delta.get("content")), thinking)
+        return shown if shown.text or shown.thinking else None
+
+    def _add_call(self, call: Mapping[str, Any], place: int) -> None:
+        index = call.get("index", place)
+        made = self.calls.setdefault(index, {"id": "", "type": "function", "function": {"name": "", "arguments": ""}})
+        function = part(call, "function")
+        made["id"] = made["id"] or text(call.get("id"))
+        made["function"]["name"] += text(function.get("name"))
+        made["function"]["arguments"] += text(function.get("arguments"))
+
+    def done(self) -> None:
+        """The end mark came."""
+        self.finish = self.finish or "stop"
+
+    def whole(self) -> Mapping[str, Any] | None:
+        """The completion, once it has ended."""
+        if self.finish is None:
+            return None
+        message: dict[str, Any] = {key: "".join(said) for key, said in self.said.items()}
+        if self.calls:
+            message["tool_calls"] = [self.calls[index] for index in sorted(self.calls)]
+        return {**self.head, "choices": [{"index": 0, "message": message, "finish_reason": self.finish}]}

@@ -1,0 +1,149 @@
+"""Whether a provider's words say that the context overflowed, and which limit they name."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+LONGEST: Final = 20_000
+"""Characters that are read; an error has fewer, and what follows is an echo of the request."""
+_OTHER_STATUS: Final = frozenset({401, 402, 403, 404, 408, 429, 529})
+
+
+@dataclass(frozen=True, slots=True)
+class Overflow:
+    """The request was too large. Each number is in tokens as the provider counts them, None where it did not say.
+
+    `tokens` is the size of the request in the terms of `limit`, `reply` what of it was asked for as room to answer.
+    """
+
+    limit: int | None = None
+    tokens: int | None = None
+    reply: int | None = None
+
+    @property
+    def room(self) -> int | None:
+        """What the limit leaves for the prompt."""
+        return None if self.limit is None else max(self.limit - (self.reply or 0), 0)
+
+
+def detect(status: int | None, text: str) -> Overflow | None:
+    """What an error, or the reason a reply ended, tells of an overflow; None where it is about something else.
+
+    `status` is that of the HTTP reply, 200 for an error inside a stream, None where there is none.
+    """
+    said = " ".join(text[:LONGEST].replace("\\u003e", ">").replace("\\u003c", "<").split())
+    if status in _OTHER_STATUS or _OTHER.search(said):
+        return None
+    if not _OVERFLOW.search(said) and not (status in (400, 413) and _NO_BODY.fullmatch(said)):
+        return None
+    found = Overflow(_number(_LIMIT, said), _size(said), _number(_REPLY, said))
+    return None if _only_the_reply(found, said) else found
+
+
+def _any(*patterns: str) -> re.Pattern[str]:
+    return re.compile("|".join(patterns), re.IGNORECASE)
+
+
+_NUMBER: Final = r"(\d{1,3}(?:[,_]\d{3})+|\d{1,12})(?!\d)"
+_CONTEXT: Final = r"context[ _-]?(?:length|window|size|limit)"
+_SAID: Final = r"(?:prompt|input|inputs|request|messages|conversation|content)"
+
+_OTHER: Final = _any(
+    r"throttl",
+    r"rate[ _-]?limit",
+    r"too many requests",
+    r"\btokens?[ -]per[ -](?:min|hour|day|sec)",
+    r"\bTP[MD]\b",
+    r"quota|billing|credit balance|usage limit|\b(?:hourly|daily|weekly|monthly)\b|\byour plan\b",
+    r"please wait before",
+    r"physical batch size",
+    r"valid range of max_",
+    r"maximum allowed number of output tokens",
+    r"at most \d+ (?:completion|output) tokens",
+    r"maximum tokens you requested",
+    r"(?<!\+ )(?<!\+ `)\bmax_\w*tokens\W{0,2} (?:value )?(?:\(\d+\) )?(?:must|is greater|exceeds (?!context))",
+)
+
+_OVERFLOW: Final = _any(
+    rf"{_CONTEXT}[ _](?:has been |was |is )?exceed",
+    rf"exceed\w*[^.;]{{0,60}}\b{_CONTEXT}\b",
+    rf"\b{_SAID}\b[^.;]{{0,40}}\bexceed\w* (?:the |your |model |model's )*"
+    r"(?:limit of|(?:configured|token|input|model)? ?(?:limit|maximum)|maximum number of tokens)",
+    r"\btokens?\b[^.;]{0,30}\bexceed\w* (?:the )?(?:configured |model |model's )*(?:limit|maximum)",
+    r"(?:exceed\w*|over) (?:the )?(?:model|model's) (?:token limit|maximum)",
+    r"exceed\w* the (?:maximum|available) (?:number of tokens|request size|size)\b",
+    rf"\b{_SAID} (?:is |are |was )?too (?:long|large)\b(?! to process)",
+    r"request_too_large",
+    r"exceed_context_size",
+    rf"(?:longer|larger|greater) than the (?:model's |max(?:imum)? |available |allowed )*(?:{_CONTEXT}|model length)",
+    rf"(?:maximum|max) (?:context|prompt|input|sequence) (?:length|size|window) (?:is|of) {_NUMBER}",
+    rf"too (?:large|long) for (?:the |this )?model with {_NUMBER}",
+    r"reduce the length of the (?:messages|prompt|input)",
+    r"too many total text bytes",
+    rf"length is {_NUMBER} while (?:the )?limit is",
+    rf"tokens`? ?\+ ?`?max_\w+`? must be <= ?{_NUMBER}",
+)
+_NO_BODY: Final = _any(r"|(?:400|413)?(?: status code)? ?\(no body\)")  # how Cerebras says it
+
+_LIMIT: Final = _any(
+    rf"(?:maximum|max) (?:context|prompt|input|model|sequence) (?:length|size|window)(?: is| of|:) {_NUMBER}",
+    rf"{_CONTEXT}(?: is| of|:) {_NUMBER}(?! \+)",
+    rf"{_CONTEXT} \({_NUMBER} tokens\)",
+    rf"(?:limit|maximum) (?:of|is) {_NUMBER}",
+    rf"token limit: {_NUMBER}",
+    rf"tokens > {_NUMBER}",
+    rf"{_CONTEXT}: \d+ \+ \d+ > {_NUMBER}",
+    rf"maximum \({_NUMBER}\)",
+    rf"tokens allowed \({_NUMBER}\)",
+    rf"must be <= ?{_NUMBER}",
+    rf"{_NUMBER} (?:token )?maximum context",
+    rf'"n_ctx": ?{_NUMBER}',
+)
+_TOKENS: Final = _any(
+    rf"total of (?:at least )?{_NUMBER} tokens",
+    rf"(?:resulted in|requested|requested about|contains|contain|has) {_NUMBER} (?:input )?tokens(?! and)",
+    rf"{_NUMBER} tokens >",
+    rf"(?:request|input|prompt) \({_NUMBER} tokens\)",
+    rf"(?:token count|tokens) \({_NUMBER}\)",
+    rf"token count of {_NUMBER}",
+    rf"\(length {_NUMBER}\)",
+    rf"length is {_NUMBER} while",
+    rf"contains {_NUMBER} tokens",
+    rf"\(requested: {_NUMBER}\)",
+    rf'"n_prompt_tokens": ?{_NUMBER}',
+)
+_SUM: Final = _any(
+    rf"{_CONTEXT}: {_NUMBER} \+ {_NUMBER} >",
+    rf"given: {_NUMBER} `?inputs`? tokens and {_NUMBER}",
+)
+_REPLY: Final = _any(
+    rf"{_NUMBER} in the completion",
+    rf"{_NUMBER} tokens for the completion",
+    rf"requested {_NUMBER} output tokens",
+    rf"{_CONTEXT}: \d+ \+ {_NUMBER} >",
+    rf"tokens and {_NUMBER} `?max_new_tokens",
+)
+_ASKED_TO_ANSWER: Final = _any(rf"max_(?:completion_|output_|new_)?tokens\W* is too (?:large|long|high): {_NUMBER}")
+
+
+def _number(pattern: re.Pattern[str], text: str) -> int | None:
+    numbers = _numbers(pattern, text)
+    return numbers[0] if numbers else None
+
+
+def _numbers(pattern: re.Pattern[str], text: str) -> list[int]:
+    match = pattern.search(text)
+    found = [group for group in match.groups() if group] if match else []
+    return [int(group.replace(",", "").replace("_", "")) for group in found]
+
+
+def _size(text: str) -> int | None:
+    return _number(_TOKENS, text) or sum(_numbers(_SUM, text)) or None
+
+
+def _only_the_reply(found: Overflow, text: str) -> bool:
+    """Whether the room asked for the answer is alone too large: a shorter prompt would not help."""
+    asked = _number(_ASKED_TO_ANSWER, text)
+    return asked is not None and (found.limit is None or asked >= found.limit)

@@ -1,0 +1,192 @@
+"""A model behind HTTP: one shell for every wire format, with retries before the first word and none after it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from recollect.errors import BadReply, ConfigError, Interrupted, ModelError, ModelUnavailable
+from recollect.http import Endpoint
+from recollect.llm.dialect import Ask, Dialect, failure
+from recollect.llm.model import TIMEOUT, Delta, Reply
+from recollect.llm.openai import OpenAI
+from recollect.llm.salvage import salvage
+from recollect.llm.schema import check_schema
+from recollect.types import Message, messages_only
+
+if TYPE_CHECKING:
+    from httpx2 import Response
+
+
+class RemoteModel:
+    """A `ChatModel` behind HTTP."""
+
+    def __init__(self, model: str, endpoint: Endpoint, dialect: Dialect) -> None:
+        self.name, self._model = endpoint.name, model
+        self._endpoint, self._dialect = endpoint, dialect
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[Mapping[str, Any]] = (),
+        schema: Mapping[str, Any] | None = None,
+        max_tokens: int | None = None,
+        timeout: float = TIMEOUT,
+    ) -> Reply:
+        """The whole answer."""
+        ask = self._ask(messages, tools, schema, max_tokens, stream=False)
+
+        def once() -> Reply:
+            body = self._dialect.body(ask)
+            return self._endpoint.post(self._dialect.path, body, timeout, lambda data: self._read(data, ask))
+
+        try:
+            return self._valued(once(), ask)
+        except ModelUnavailable as error:
+            self._without_schemas(error, ask)
+        return self._valued(once(), ask)
+
+    def stream(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[Mapping[str, Any]] = (),
+        schema: Mapping[str, Any] | None = None,
+        max_tokens: int | None = None,
+        timeout: float = TIMEOUT,
+    ) -> Iterator[Delta]:
+        """The answer as it is made; the last piece carries the whole reply.
+
+        An answer that breaks off raises Interrupted, with what came; closing the iterator ends the request.
+        """
+        ask = self._ask(messages, tools, schema, max_tokens, stream=True)
+
+        def once() -> Generator[Delta]:
+            body = self._dialect.body(ask)
+            return self._endpoint.stream(self._dialect.path, body, timeout, lambda reply: self._deltas(reply, ask))
+
+        try:
+            deltas = once()
+        except ModelUnavailable as error:
+            self._without_schemas(error, ask)
+            deltas = once()
+        yield from self._watched(deltas, ask)
+
+    def _ask(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Mapping[str, Any]],
+        schema: Mapping[str, Any] | None,
+        max_tokens: int | None,
+        stream: bool,
+    ) -> Ask:
+        if schema is not None:
+            check_schema(schema)
+        if max_tokens is not None and max_tokens < 1:
+            raise ConfigError(f"max_tokens is {max_tokens}; an answer has at least 1 token")
+        return Ask(self._model, messages_only(messages), tools, schema, max_tokens, stream)
+
+    def _without_schemas(self, error: ModelUnavailable, ask: Ask) -> None:
+        """From now on the schema goes into the prompt, where that is what a server refused; or the error stands."""
+        refused = ask.schema is not None and not error.passing and "response_format" in str(error)
+        if not refused or not isinstance(self._dialect, OpenAI) or not self._dialect.schemas:
+            raise error
+        self._dialect = replace(self._dialect, schemas=False)
+
+    def _read(self, data: Any, ask: Ask) -> Reply:
+        with self._reading():
+            if error := failure(data):
+                raise error
+            if not isinstance(data, Mapping):
+                raise BadReply(f"the reply is a {type(data).__name__}, not an object")
+            reply = self._dialect.read(data, ask)
+        return replace(reply, model=reply.model or self._model)
+
+    def _valued(self, reply: Reply, ask: Ask) -> Reply:
+        if ask.schema is None or reply.message.tool_calls:
+            return reply
+        with self._reading():
+            return replace(reply, value=salvage(reply.text, ask.schema))
+
+    def _deltas(self, response: Response, ask: Ask) -> Iterator[Delta]:
+        if self._dialect.lines == "events" and "json" in response.headers.get("content-type", ""):
+            yield from self._at_once(response, ask)
+            return
+        pieces = self._dialect.pieces(ask)
+        for payload in self._payloads(response):
+            if payload == "[DONE]":
+                pieces.done()
+                continue
+            with self._reading():
+                piece = json.loads(payload)
+                if error := failure(piece):
+                    raise error
+                delta = pieces.add(piece)
+            if delta:
+                yield delta
+        with self._reading():
+            whole = pieces.whole()
+        if whole is None:
+            raise ModelUnavailable(f"{self.name}: the stream ended before the answer did")
+        yield Delta(reply=self._read(whole, ask))
+
+    def _at_once(self, response: Response, ask: Ask) -> Iterator[Delta]:
+        """The reply of a server that does not stream."""
+        with self._reading():
+            data = json.loads(response.read())
+        reply = self._read(data, ask)
+        if reply.text:
+            yield Delta(reply.text)
+        yield Delta(reply=reply)
+
+    def _payloads(self, response: Response) -> Iterator[str]:
+        import httpx2
+
+        if self._dialect.lines == "events":
+            yield from (event.data for event in httpx2.EventSource(response))
+        else:
+            yield from _lines(response)
+
+    def _watched(self, deltas: Generator[Delta], ask: Ask) -> Iterator[Delta]:
+        said: list[str] = []
+        reply = None
+        try:
+            with closing(deltas):
+                for delta in deltas:
+                    if delta.reply is None:
+                        said.append(delta.text)
+                        yield delta
+                    else:
+                        reply = delta.reply
+        except ModelError as error:
+            if not said:
+                raise
+            raise Interrupted(f"{self.name}: the answer broke off: {error}", "".join(said)) from error
+        if reply is not None:
+            yield Delta(reply=self._valued(reply, ask))
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Makes a BadReply of whatever a reply of another form breaks, and names the model in every error."""
+        try:
+            yield
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
+            problem = f"the reply can't be understood: {type(error).__name__}: {error}"
+            raise BadReply(problem).named(self.name) from error
+        except ModelError as error:
+            error.named(self.name)
+            raise
+
+
+def _lines(response: Response) -> Iterator[str]:
+    """Lines parted by a line feed and nothing else; the last may lack it."""
+    rest = b""
+    for data in response.iter_bytes():
+        *whole, rest = (rest + data).split(b"\n")
+        yield from (line.decode("utf-8", "replace") for line in whole if line.strip())
+    if rest.strip():
+        yield rest.decode("utf-8", "replace")

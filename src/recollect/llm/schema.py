@@ -1,0 +1,131 @@
+"""Whether a JSON value fits a JSON schema: the keywords that schemas for models use, and no others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from recollect.errors import ConfigError
+
+_TYPES: Final[dict[str, Any]] = {
+    "object": dict, "array": list, "string": str, "boolean": bool, "null": type(None),
+    "integer": int, "number": (int, float),
+}  # fmt: skip
+_NOTES: Final = frozenset({"$defs", "$schema", "title", "description", "default", "examples", "format", "strict"})
+_RULES: Final = frozenset(
+    {
+        "type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "$ref", "pattern",
+        "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "minItems", "maxItems",
+    }
+)  # fmt: skip
+
+
+def check_schema(schema: Mapping[str, Any]) -> None:
+    """Refuse a schema with a keyword that is not known here: nothing is taken for checked that is not."""
+    for where, part in _parts(schema, "schema"):
+        if unknown := sorted(set(part) - _RULES - _NOTES):
+            raise ConfigError(f"{where}: {', '.join(unknown)} is not known; use {', '.join(sorted(_RULES))}")
+        kinds = part.get("type", [])
+        for kind in [kinds] if isinstance(kinds, str) else kinds:
+            if kind not in _TYPES:
+                raise ConfigError(f"{where}: type {kind!r} is not one of {', '.join(_TYPES)}")
+
+
+def problems(value: Any, schema: Mapping[str, Any]) -> list[str]:
+    """What in the value does not fit, each with its place; empty where all does."""
+    return list(_problems(value, schema, schema, "$"))
+
+
+def _parts(schema: Any, where: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    if not isinstance(schema, Mapping):
+        if isinstance(schema, bool):
+            return
+        raise ConfigError(f"{where} must be an object, got a {type(schema).__name__}")
+    yield where, schema
+    for key in ("properties", "$defs"):
+        for name, inner in (schema.get(key) or {}).items():
+            yield from _parts(inner, f"{where}.{key}.{name}")
+    for key in ("items", "additionalProperties"):
+        if key in schema:
+            yield from _parts(schema[key], f"{where}.{key}")
+    for index, inner in enumerate(schema.get("anyOf") or ()):
+        yield from _parts(inner, f"{where}.anyOf[{index}]")
+
+
+def _problems(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any], where: str) -> Iterator[str]:
+    if "$ref" in schema:
+        yield from _problems(value, _resolved(schema["$ref"], root), root, where)
+    if "type" in schema and not _is(value, schema["type"]):
+        yield f"{where} is a {_kind(value)}, not {schema['type']}"
+        return
+    if "enum" in schema and not any(_same(value, item) for item in schema["enum"]):
+        yield f"{where} is {value!r}, not one of {schema['enum']}"
+    if "const" in schema and not _same(value, schema["const"]):
+        yield f"{where} is {value!r}, not {schema['const']!r}"
+    if "anyOf" in schema and all(any(_problems(value, one, root, where)) for one in schema["anyOf"]):
+        yield f"{where} fits none of its {len(schema['anyOf'])} forms"
+    yield from _bounds(value, schema, where)
+    if isinstance(value, dict):
+        yield from _members(value, schema, root, where)
+    if isinstance(value, list) and "items" in schema:
+        for index, item in enumerate(value):
+            yield from _problems(item, schema["items"], root, f"{where}[{index}]")
+
+
+def _members(value: dict[str, Any], schema: Mapping[str, Any], root: Mapping[str, Any], where: str) -> Iterator[str]:
+    known = schema.get("properties") or {}
+    for name in schema.get("required") or ():
+        if name not in value:
+            yield f"{where}.{name} is missing"
+    others = schema.get("additionalProperties", True)
+    for name, item in value.items():
+        inner = known.get(name, others)
+        if inner is False:
+            yield f"{where}.{name} is not asked for"
+        elif isinstance(inner, Mapping):
+            yield from _problems(item, inner, root, f"{where}.{name}")
+
+
+def _bounds(value: Any, schema: Mapping[str, Any], where: str) -> Iterator[str]:
+    if _is(value, "number"):
+        low, high = schema.get("minimum"), schema.get("maximum")
+        above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
+        if (low is not None and value < low) or (above is not None and value <= above):
+            yield f"{where} is {value}, too small"
+        if (high is not None and value > high) or (below is not None and value >= below):
+            yield f"{where} is {value}, too large"
+    for kind, least, most in ((str, "minLength", "maxLength"), (list, "minItems", "maxItems")):
+        if isinstance(value, kind):
+            if len(value) < schema.get(least, 0):
+                yield f"{where} is shorter than {schema[least]}"
+            if len(value) > schema.get(most, len(value)):
+                yield f"{where} is longer than {schema[most]}"
+    if isinstance(value, str) and "pattern" in schema and not re.search(schema["pattern"], value):
+        yield f"{where} does not match {schema['pattern']}"
+
+
+def _resolved(ref: str, root: Mapping[str, Any]) -> Mapping[str, Any]:
+    name = ref.removeprefix("#/$defs/")
+    found = (root.get("$defs") or {}).get(name)
+    if not isinstance(found, Mapping):
+        raise ConfigError(f"the schema has no {ref}: definitions are under $defs")
+    return found
+
+
+def _is(value: Any, kind: str | list[str]) -> bool:
+    if not isinstance(kind, str):
+        return any(_is(value, one) for one in kind)
+    if isinstance(value, bool):
+        return kind == "boolean"
+    if kind == "integer" and isinstance(value, float):
+        return value.is_integer()
+    return isinstance(value, _TYPES[kind])
+
+
+def _same(one: Any, other: Any) -> bool:
+    return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
+
+
+def _kind(value: Any) -> str:
+    return next(name for name in _TYPES if _is(value, name))

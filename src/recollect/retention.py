@@ -1,0 +1,252 @@
+"""Retention: what a store should no longer keep, by policy and layer. `preview` shows it, `apply` erases just that.
+
+Messages go in whole turns, and with them what was made of them: summaries, patterns, excerpts that cite them. Facts
+stay until their own policy lets them go, without their sources.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from recollect.errors import Conflict
+from recollect.flow.retain import MESSAGES, Aged, Policy, expired, idle_sessions
+from recollect.flow.turns import turns
+from recollect.store import Entry, Erased, Record, Store
+from recollect.types import Scope, with_zone
+
+__all__ = ["Going", "Plan", "Policy", "apply", "preview"]
+
+KINDS: Final = {
+    "facts": "fact",
+    "summaries": "summary",
+    "documents": "document",
+    "tools": "artifact",
+    "patterns": "pattern",
+}
+SAMPLE: Final = 10
+"""Ids that a preview shows of each layer."""
+_LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Going:
+    """What of a layer would go: how much, the time of the oldest, some of the ids."""
+
+    layer: str
+    count: int
+    oldest: datetime | None
+    sample: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What would go, by layer, and the name of exactly that."""
+
+    scope: Scope
+    policies: tuple[Policy, ...]
+    now: datetime
+    going: tuple[Going, ...]
+    digest: str
+
+    def count(self, layer: str) -> int:
+        """How much of a layer would go."""
+        return sum(going.count for going in self.going if going.layer == layer)
+
+
+@dataclass(slots=True)
+class _Found:
+    """Everything that goes: sessions as a whole, messages by session, records."""
+
+    sessions: set[Scope] = field(default_factory=set)
+    messages: dict[Scope, dict[str, datetime]] = field(default_factory=dict)
+    records: list[Record] = field(default_factory=list)
+    spared: list[Record] = field(default_factory=list)
+
+    def names(self) -> Iterator[tuple[str, datetime, str]]:
+        """The layer, the time and the id of each thing."""
+        for ids in self.messages.values():
+            yield from ((MESSAGES, at, id) for id, at in ids.items())
+        layers = {kind: layer for layer, kind in KINDS.items()}
+        yield from ((layers[record.kind], _when(record), record.id) for record in self.records)
+
+    def homes(self) -> dict[str, list[Scope]]:
+        """The sessions that each message that goes is in."""
+        found = defaultdict[str, list[Scope]](list)
+        for session, ids in self.messages.items():
+            for id in ids:
+                found[id].append(session)
+        return dict(found)
+
+    def digest(self) -> str:
+        """A name for exactly this."""
+        told = hashlib.sha256()
+        places = [(repr(scope), id) for scope, ids in self.messages.items() for id in ids]
+        places += [(repr(record.scope), f"{record.kind} {record.id}") for record in self.records]
+        places += [(repr(session), "") for session in self.sessions]
+        for line in sorted(places):
+            told.update(repr(line).encode("utf-8", "backslashreplace"))
+        return told.hexdigest()
+
+
+def preview(store: Store, scope: Scope, policies: Sequence[Policy], now: datetime) -> Plan:
+    """What would go from a scope at that time; nothing is changed."""
+    now = with_zone(now)
+    return _plan(_found(store, scope, policies, now), scope, policies, now)
+
+
+def apply(store: Store, plan: Plan) -> Erased:
+    """How much is gone: exactly what the plan says. Where that is no longer the same: Conflict, and nothing is gone."""
+    with store.transaction():
+        found = _found(store, plan.scope, plan.policies, plan.now)
+        if found.digest() != plan.digest:
+            raise Conflict(_differs(plan, _plan(found, plan.scope, plan.policies, plan.now)))
+        erased = [
+            store.log.erase(session, None if session in found.sessions else list(ids))
+            for session, ids in found.messages.items()
+        ]
+        _keep_facts(store, found)
+        records = sum(_delete(store, record) for record in found.records)
+    total = Erased(*(sum(getattr(one, name) for one in erased) for name in ("messages", "records", "items", "jobs")))
+    return replace(total, records=total.records - len(found.spared) + records)
+
+
+def _plan(found: _Found, scope: Scope, policies: Sequence[Policy], now: datetime) -> Plan:
+    by_layer: dict[str, list[tuple[datetime, str]]] = defaultdict(list)
+    for layer, at, id in found.names():
+        by_layer[layer].append((at, id))
+    going = tuple(
+        Going(layer, len(things), min(things)[0], tuple(id for _, id in sorted(things)[:SAMPLE]))
+        for layer, things in sorted(by_layer.items())
+    )
+    return Plan(scope, tuple(policies), now, going, found.digest())
+
+
+def _differs(plan: Plan, now: Plan) -> str:
+    layers = sorted({going.layer for going in (*plan.going, *now.going)})
+    counts = ", ".join(f"{layer} {plan.count(layer)} then, {now.count(layer)} now" for layer in layers)
+    return f"what would go is not what was previewed ({counts}); nothing was erased, look at a new preview"
+
+
+def _found(store: Store, scope: Scope, policies: Sequence[Policy], now: datetime) -> _Found:
+    found = _Found()
+    if about := [policy for policy in policies if policy.layer == MESSAGES]:
+        _find_messages(store, scope, about, now, found)
+    homes = found.homes()
+    for layer, kind in KINDS.items():
+        records = store.records.find(scope.owner, kind=kind)
+        inside = [record for record in records if record.scope and scope.covers(record.scope)]
+        own = _expired(inside, [policy for policy in policies if policy.layer == layer], now)
+        along = [record for record in records if _goes_along(record, found.sessions, homes)]
+        if layer == "facts":
+            going = {(record.scope, record.id) for record in own}
+            found.spared = [record for record in along if (record.scope, record.id) not in going]
+            along = []
+        found.records += {(record.scope, record.id): record for record in (*own, *along)}.values()
+    return found
+
+
+def _find_messages(store: Store, scope: Scope, policies: Sequence[Policy], now: datetime, found: _Found) -> None:
+    sessions: dict[Hashable, list[Aged]] = {}
+    entries: dict[Hashable, Sequence[str]] = {}
+    everything: dict[Scope, dict[str, datetime]] = {}
+    for session in _sessions(store, scope):
+        read = store.log.read(session)
+        everything[session] = {entry.message.id: _at(entry) for entry in read}
+        sessions[session] = list(_turns(session, read, entries))
+    things = [thing for turns_ in sessions.values() for thing in turns_]
+    idle = idle_sessions(things, policies, now)
+    found.sessions = {session for session in everything if session in idle}
+    gone = {thing.key for thing in expired(things, policies, now)}
+    for session, times in everything.items():
+        left = [thing for thing in sessions[session] if thing.key not in gone]
+        if session in idle or (times and not left):
+            found.messages[session] = times
+        elif ids := [id for thing in sessions[session] if thing.key in gone for id in entries[thing.key]]:
+            found.messages[session] = {id: times[id] for id in ids}
+
+
+def _sessions(store: Store, scope: Scope) -> Iterator[Scope]:
+    before: int | None = None
+    while page := store.log.sessions(scope, before=before):
+        yield from (session.scope for session in page if session.messages)
+        before = page[-1].position
+
+
+def _turns(session: Scope, read: Sequence[Entry], entries: dict[Hashable, Sequence[str]]) -> Iterator[Aged]:
+    """The turns of a session; system messages are in none, unless there is nothing else."""
+    by_id = {entry.message.id: entry for entry in read}
+    messages = [entry.message for entry in read]
+    for n, turn in enumerate(turns(messages) or ([tuple(messages)] if messages else [])):
+        inside = [by_id[message.id] for message in turn]
+        key = (session, n)
+        entries[key] = [message.id for message in turn]
+        order = (max(entry.position for entry in inside),)
+        yield Aged(key, session.owner, session, max(map(_at, inside)), order, len(inside))
+
+
+def _at(entry: Entry) -> datetime:
+    return entry.message.at or _LONG_AGO
+
+
+def _when(record: Record) -> datetime:
+    """When something was learned: when it was said, where the record tells that, else when it was recorded."""
+    told = record.value.get("at") if isinstance(record.value, Mapping) else None
+    try:
+        return with_zone(datetime.fromisoformat(told)) if isinstance(told, str) else record.recorded_at or _LONG_AGO
+    except ValueError:
+        return record.recorded_at or _LONG_AGO
+
+
+def _expired(records: Sequence[Record], policies: Sequence[Policy], now: datetime) -> list[Record]:
+    if not policies:
+        return []
+    things = [
+        Aged(
+            n,
+            record.scope.owner if record.scope else None,
+            record.scope,
+            _when(record),
+            (_when(record), record.position),
+        )
+        for n, record in enumerate(records)
+    ]
+    return [records[thing.key] for thing in expired(things, policies, now) if isinstance(thing.key, int)]
+
+
+def _goes_along(record: Record, sessions: Set[Scope], homes: Mapping[str, Sequence[Scope]]) -> bool:
+    """Whether erasing the messages erases a record: it is in a session that goes, or cites one of them."""
+    scope = record.scope
+    return scope is not None and (
+        scope in sessions or any(scope.covers(home) for source in record.sources for home in homes.get(source, ()))
+    )
+
+
+def _keep_facts(store: Store, found: _Found) -> None:
+    """Put back the facts that went along with their messages, without those sources."""
+    homes = found.homes()
+    for record in found.spared:
+        assert record.scope is not None
+        left = [id for id in record.sources if not any(map(record.scope.covers, homes.get(id, ())))]
+        store.records.put(record.scope, [replace(record, sources=tuple(left))])
+
+
+def _delete(store: Store, record: Record) -> int:
+    """How many records are gone: one with its earlier versions, and what it was found by."""
+    assert record.scope is not None
+    versions = store.records.history(record.scope, record.kind, record.key)
+    ids = [old.id for old in versions if old.scope == record.scope and old.superseded_at is not None]
+    for kind, items in _items(record):
+        store.index.delete(record.scope, kind, list(items))
+    return store.records.delete(record.scope, [record.id, *ids])
+
+
+def _items(record: Record) -> Iterable[tuple[str, Iterable[Any]]]:
+    if record.kind == "document":
+        yield "chunk", record.value.get("chunks", ())
+    elif record.kind in ("artifact", "summary"):
+        yield record.kind, (record.id, record.key)

@@ -1,0 +1,162 @@
+"""The app: `create_app()` by the environment, or with options and a memory of one's own; `serve` runs it."""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from functools import cache
+from importlib.metadata import version
+from typing import Any, Final
+
+from anyio import CapacityLimiter, move_on_after
+from fastapi import FastAPI
+
+from recollect import llm, settings
+from recollect.errors import ConfigError
+from recollect.llm import ChatModel
+from recollect.memory import Memory
+from recollect.server import chat, learned, logs, metrics, openai, problems, rest, shapes, upkeep
+from recollect.server.auth import Ring, list_keys, loopback
+from recollect.server.limits import Bodies, Rate, Streams
+from recollect.server.logs import Watched
+from recollect.server.metrics import SHARED, Metrics
+from recollect.server.options import Options
+from recollect.server.service import Service
+from recollect.server.translated import Translated
+from recollect.server.upstream import Passthrough
+
+THREADS: Final = 40
+ERRORS: Final[dict[int | str, dict[str, Any]]] = {
+    status: {"model": shapes.Problem, "description": says}
+    for status, says in (("4XX", "The request can't be done as it is."), ("5XX", "The service can't do it now."))
+}
+
+
+def create_app(options: Options | None = None, memory: Memory | None = None, model: ChatModel | None = None) -> FastAPI:
+    """The service as an ASGI app, also with a memory or a model of one's own; a memory given stays open at its end."""
+    options = options or Options.read()
+    counted = Metrics()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.service = service = _started(options, memory, model, counted)
+        yield
+        await _stopped(service, memory is None)
+
+    app = _routed(lifespan=lifespan)
+    app.openapi = document  # type: ignore[method-assign]
+    problems.install(app)
+    app.add_middleware(Bodies, max_body=options.max_body, max_depth=options.max_depth)
+    app.add_middleware(Watched, metrics=counted)
+    return app
+
+
+def _routed(**more: Any) -> FastAPI:
+    app = FastAPI(
+        title="Recollect",
+        version=version("recollect"),
+        summary="The memory of LLM agents.",
+        docs_url=None,
+        redoc_url=None,
+        responses=ERRORS,
+        **more,
+    )
+    for part in (chat, rest, learned, upkeep, openai, metrics):
+        app.include_router(part.routes)
+    return app
+
+
+@cache
+def document() -> dict[str, Any]:
+    """The OpenAPI document of the service; errors are problem+json in it, as they are."""
+    found = _routed().openapi()
+    line = shapes.Line.model_json_schema(ref_template="#/components/schemas/{model}")
+    found["components"]["schemas"]["Line"] = {name: part for name, part in line.items() if name != "$defs"}
+    for operations in (of for path, of in found["paths"].items() if not path.startswith(openai.routes.prefix)):
+        for operation in operations.values():
+            for status in ERRORS:
+                content = operation["responses"][status]["content"]
+                content[problems.MEDIA] = content.pop("application/json")
+    return found
+
+
+@cache
+def _parameters() -> dict[tuple[str, str], frozenset[str]]:
+    """The names of the query parameters that each operation takes, by its method and path."""
+    return {
+        (method.upper(), path): frozenset(p["name"] for p in operation.get("parameters", ()) if p["in"] == "query")
+        for path, operations in document()["paths"].items()
+        for method, operation in operations.items()
+    }
+
+
+def opened(options: Options) -> Memory:
+    """The memory that the options name."""
+    embedder = None if options.embedder == "none" else options.embedder
+    return Memory.open(options.store, embedder=embedder, index=options.index, settings=settings.load())
+
+
+def _started(options: Options, memory: Memory | None, model: ChatModel | None, counted: Metrics) -> Service:
+    memory = memory or opened(options)
+    ring = Ring(memory.store)
+    ring.refresh()
+    rate, streams = Rate(options.rate), Streams(options.max_streams, counted.streams)
+    answers = model or llm.open(options.model)
+    provider, _, name = options.model.partition(":")
+    passes = model is None and provider == "openai"
+    upstream = Passthrough.open(name) if passes else Translated(answers, streams.threads)
+    threads = CapacityLimiter(THREADS)
+    return Service(memory, options, ring, rate, streams, counted, answers, upstream, threads, _parameters())
+
+
+async def _stopped(service: Service, ours: bool) -> None:
+    """Background work gets its time, then the store is closed; what waits then is done after the next start."""
+    with move_on_after(service.options.drain_seconds):
+        await service.run(service.memory.drain)
+    await service.upstream.close()
+    if ours:
+        await service.run(service.memory.close)
+
+
+def serve(options: Options, host: str = "127.0.0.1", port: int = 8642, workers: int = 1) -> None:
+    """Run the service until it is told to stop; refuses an address others can reach while there are no keys."""
+    import uvicorn
+
+    _check_address(options, host)
+    for name, value in options.model_dump(exclude_unset=True, exclude_none=True).items():
+        os.environ[f"RECOLLECT_{name.upper()}"] = str(value)
+    with _counting_together(workers):
+        uvicorn.run(
+            "recollect.server.app:create_app",
+            factory=True,
+            host=host,
+            port=port,
+            workers=workers,
+            access_log=False,
+            log_config=logs.CONFIG,
+            server_header=False,
+            timeout_graceful_shutdown=math.ceil(options.drain_seconds),
+        )
+
+
+def _check_address(options: Options, host: str) -> None:
+    with opened(options) as memory:
+        if not loopback(host) and not list_keys(memory.store):
+            raise ConfigError(
+                f"{host} can be reached by others, and this store has no keys: add one (recollect keys add), "
+                "or serve on 127.0.0.1"
+            )
+
+
+@contextmanager
+def _counting_together(workers: int) -> Iterator[None]:
+    """Processes of one service count in one folder, so that `/metrics` is about all of them."""
+    if workers == 1 or os.environ.get(SHARED):
+        yield
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ[SHARED] = folder
+        yield

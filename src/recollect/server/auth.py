@@ -1,0 +1,139 @@
+"""Who may do what: keys, kept in the store as hashes, each for one tenant and some of read, write, erase and admin.
+
+A key is 256 random bits, so one round of SHA-256 is enough to keep it from being guessed from its hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import logging
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, Literal, TypeAlias, get_args
+from urllib.parse import urlsplit
+
+from recollect.errors import ConfigError, NotFound, RecollectError
+from recollect.store import Record, Store
+from recollect.types import Scope, check_id
+
+log = logging.getLogger("recollect.server")
+
+May: TypeAlias = Literal["read", "write", "erase", "admin"]
+KINDS: Final[tuple[May, ...]] = get_args(May)
+HOME: Final = Scope("recollect:keys")
+"""The tenant that holds the keys; no key opens it."""
+KIND: Final = "key"
+FRESH_SECONDS: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What a caller may do, and in whose memory."""
+
+    id: str
+    tenant: str = "default"
+    may: frozenset[str] = frozenset(KINDS)
+    name: str = ""
+    made: datetime | None = None
+
+    def allows(self, what: str) -> bool:
+        """Whether it may do that; admin may do all."""
+        return what in self.may or "admin" in self.may
+
+
+ANYONE: Final = Key("anyone")
+"""Who calls a service that has no keys."""
+
+
+def add_key(
+    store: Store, *, tenant: str = "default", may: Sequence[str] = ("read", "write"), name: str = ""
+) -> tuple[Key, str]:
+    """A new key and its secret, which is shown this once: the store keeps a hash."""
+    if check_id(tenant, "tenant") == HOME.tenant:
+        raise ConfigError(f"tenant {tenant!r} holds the keys themselves; name another")
+    if not may or set(may).difference(KINDS):
+        raise ConfigError(f"may={list(may)!r}: give some of {', '.join(KINDS)}")
+    id = secrets.token_hex(4)
+    secret = f"rk_{id}_{secrets.token_urlsafe(32)}"
+    value = {"hash": hashed(secret), "tenant": tenant, "may": sorted(set(may)), "name": name}
+    return _key(store.records.put(HOME, [Record(KIND, id, value)])[0]), secret
+
+
+def list_keys(store: Store) -> list[Key]:
+    """The keys there are, oldest first."""
+    return [_key(record) for record in store.records.find(HOME, kind=KIND, exact=True)]
+
+
+def revoke_key(store: Store, id: str) -> None:
+    """The key opens nothing any more; running services notice within seconds."""
+    found = store.records.find(HOME, kind=KIND, key=check_id(id, "a key's id"), exact=True)
+    if not found:
+        raise NotFound(f"no key {id!r}; see the list of keys")
+    store.records.delete(HOME, [record.id for record in found])
+
+
+def hashed(secret: str) -> str:
+    """What is kept of a secret."""
+    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
+
+
+def _key(record: Record) -> Key:
+    value: Any = record.value
+    return Key(record.key, value["tenant"], frozenset(value["may"]), value["name"], record.recorded_at)
+
+
+@dataclass(slots=True, eq=False)
+class Ring:
+    """The keys of a store, looked up again every few seconds, so that a revoked one stops working everywhere."""
+
+    store: Store
+    clock: Callable[[], float] = time.monotonic
+    _keys: dict[str, Key] = field(default_factory=dict)
+    _read: float = float("-inf")
+
+    def __bool__(self) -> bool:
+        return bool(self._keys)
+
+    @property
+    def stale(self) -> bool:
+        """Whether it is time to `refresh`; says so to one caller only."""
+        if self.clock() - self._read < FRESH_SECONDS:
+            return False
+        self._read = self.clock()
+        return True
+
+    def refresh(self) -> None:
+        """Read the keys anew; the ones known stay while the store can't be reached."""
+        self._read = self.clock()
+        try:
+            records = self.store.records.find(HOME, kind=KIND, exact=True)
+        except RecollectError as error:
+            log.warning("the keys can't be read and stay as they are: %s", error)
+            return
+        self._keys = {str(record.value["hash"]): _key(record) for record in records}
+
+    def get(self, secret: str) -> Key | None:
+        """The key with that secret."""
+        return self._keys.get(hashed(secret))
+
+
+def loopback(host: str) -> bool:
+    """Whether a host can only be reached from this machine."""
+    name = host.strip("[]").lower()
+    try:
+        return name == "localhost" or ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def from_here(host: str, origin: str | None) -> bool:
+    """Whether a request without a key comes from this machine's own pages and programs.
+
+    A page elsewhere can have a browser call 127.0.0.1, under its own name or with its own origin: both show.
+    """
+    named = urlsplit(f"//{host}").hostname or ""
+    return loopback(named) and (origin in (None, "") or loopback(urlsplit(origin or "").hostname or ""))

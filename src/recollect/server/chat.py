@@ -1,0 +1,142 @@
+"""A streaming chat: `POST /chat`. The message is kept before the model is asked, the answer as far as it came.
+
+Events are `token` ({"text"}), `thinking`, `done` ({"message", "usage", "tokens"}) and `error` (a problem). With
+`debug`, comment lines in front of them say what memory, documents and searches brought into the prompt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, Final
+
+from anyio import CancelScope
+from fastapi import APIRouter, Response
+from fastapi.responses import StreamingResponse
+from fastapi.sse import format_sse_event
+
+from recollect.errors import RecollectError
+from recollect.flow.context import CONVERSATION, Context
+from recollect.llm.model import Delta, Reply
+from recollect.memory import Session
+from recollect.server import shapes
+from recollect.server.heard import PARTIAL
+from recollect.server.problems import log, told
+from recollect.server.replies import plain, to_json
+from recollect.server.rest import IdempotencyKey, derived_id
+from recollect.server.service import Served, Service, WrittenSession
+from recollect.server.streams import Stream
+from recollect.server.upstream import from_thread
+from recollect.types import Message
+
+DEBUG: Final = {"RAG_DEBUG": ("documents",), "SEARCH_DEBUG": ("tools",)}
+"""Which sections a comment is about; MEMORY_DEBUG is about all others that memory fills."""
+EVENTS: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}},
+}
+
+routes = APIRouter()
+
+
+@routes.post("/chat", operation_id="chat", response_class=StreamingResponse, responses=EVENTS)
+async def chat(
+    service: Served, chat: WrittenSession, said: shapes.Said, idempotency_key: IdempotencyKey = None
+) -> Response:
+    """An answer as it is made, to a message that is kept before the model is asked."""
+    service.streams.check()
+    message = Message("user", said.message, id=derived_id(idempotency_key, 0))
+    if idempotency_key and (answer := await service.run(_answered, chat, message)):
+        return Stream(_again(answer), service.streams)
+    await service.run(chat.add, message)
+    context = await service.run(chat.context, None, said.budget, system=said.system)
+    return Stream(Answer(service, chat, context, said.debug).events(), service.streams)
+
+
+def _answered(chat: Session, message: Message) -> Message | None:
+    """The answer to a message that was sent before."""
+    log = chat.memory.store.log
+    for entry in log.get(chat.scope, [message.id]):
+        for after in log.read(chat.scope, after=entry.seq, limit=1) if entry.message.text == message.text else ():
+            if after.message.role == "assistant" and after.message.metadata.get("partial") is not True:
+                return after.message
+    return None
+
+
+async def _again(answer: Message) -> AsyncGenerator[bytes]:
+    yield event("token", {"text": answer.text})
+    yield event("done", {"message": answer.to_dict(), "usage": None, "tokens": None})
+
+
+def event(name: str, data: Any) -> bytes:
+    """One event of the stream."""
+    return format_sse_event(event=name, data_str=to_json(data).decode())
+
+
+def comments(context: Context) -> Iterator[bytes]:
+    """What went into a prompt, as comment lines."""
+    receipt = context.receipt
+    lines = [line for line in receipt.lines if line.section not in CONVERSATION]
+    apart = {section for sections in DEBUG.values() for section in sections}
+    whole = {"tokens": receipt.tokens, "budget": receipt.budget, "sections": receipt.sections}
+    memory = {**whole, "lines": [line.to_dict() for line in lines if line.section not in apart]}
+    yield _comment("MEMORY_DEBUG", memory)
+    for name, sections in DEBUG.items():
+        yield _comment(name, {"lines": [line.to_dict() for line in lines if line.section in sections]})
+
+
+def _comment(name: str, data: Any) -> bytes:
+    return f": {name} {to_json(data).decode()}\n\n".encode()
+
+
+@dataclass(slots=True, eq=False)
+class Answer:
+    """An answer on its way: what has come of it, and whether it is whole."""
+
+    service: Service
+    chat: Session
+    context: Context
+    debug: bool
+    text: str = ""
+    reply: Reply | None = None
+
+    async def events(self) -> AsyncGenerator[bytes]:
+        """The stream; however it ends, what came is kept."""
+        try:
+            if self.debug:
+                for comment in comments(self.context):
+                    yield comment
+            async for piece in self._pieces():
+                yield piece
+            usage = plain(self.reply.usage) if self.reply else None
+            kept = await self._keep()
+            yield event("done", {"message": kept, "usage": usage, "tokens": self.context.tokens})
+        except RecollectError as error:
+            yield event("error", told(error))
+        except Exception as error:  # the headers are gone: the stream itself has to say it
+            log.error("unforeseen", exc_info=error)
+            yield event("error", told(error))
+        finally:
+            with CancelScope(shield=True):
+                await self._keep()
+
+    async def _pieces(self) -> AsyncGenerator[bytes]:
+        model = self.service.model
+        deltas = from_thread(lambda: model.stream(self.context.prompt), self.service.streams.threads)
+        async with aclosing(deltas):
+            async for delta in deltas:
+                yield self._took(delta)
+
+    def _took(self, delta: Delta) -> bytes:
+        self.text += delta.text
+        self.reply = delta.reply or self.reply
+        named = {"thinking": delta.thinking, "token": delta.text}
+        return b"".join(event(name, {"text": text}) for name, text in named.items() if text)
+
+    async def _keep(self) -> dict[str, Any] | None:
+        """Keep the answer once: whole, or the words that came, marked as partial."""
+        message = self.reply.message if self.reply else Message("assistant", self.text, metadata=PARTIAL)
+        self.reply, self.text = None, ""
+        if not message.parts:
+            return None
+        return (await self.service.run(self.chat.add, message)).to_dict()

@@ -1,0 +1,146 @@
+"""What memory makes of a conversation, over REST: context, facts, patterns, summary, documents, tools, replay."""
+
+from __future__ import annotations
+
+from pathlib import Path as FilePath
+from pathlib import PurePath
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic.json_schema import SkipJsonSchema
+
+from recollect.errors import ConfigError
+from recollect.memory import Session
+from recollect.server import shapes
+from recollect.server.replies import answer, plain, tagged
+from recollect.server.service import ErasedSession, ReadSession, Served, WrittenSession
+from recollect.server.shapes import Id
+from recollect.types import Document
+
+SUFFIXES: Final = (".md", ".txt", ".html", ".htm", ".xhtml", ".pdf")
+FILE: Final[dict[str, Any]] = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary", "minLength": 1}}},
+    },
+}
+
+routes = APIRouter()
+
+
+@routes.post("/context", operation_id="context", response_model=shapes.ShownContext)
+async def context(service: Served, chat: ReadSession, asked: shapes.ContextQuestion) -> Response:
+    """The best prompt for a question that fits a budget, with a receipt of every choice."""
+    made = await service.run(
+        chat.context, asked.question, asked.budget, system=asked.system, at=asked.at, tools=asked.tools
+    )
+    shown = plain(made)
+    if asked.shape:
+        shown["request"] = made.to(asked.shape).request()
+    return answer(shown)
+
+
+@routes.get("/contexts/{seq}", operation_id="replay", response_model=shapes.ShownContext)
+async def replay(
+    service: Served,
+    chat: ReadSession,
+    seq: Annotated[int, Path(ge=1, le=2**53 - 1, description="The number of a message of the user.")],
+    budget: Annotated[shapes.Budget | SkipJsonSchema[None], Query()] = None,
+) -> Response:
+    """The context as it was built for an earlier question, from what was kept until then."""
+    return answer(plain(await service.run(chat.replay, seq, budget)))
+
+
+@routes.get("/facts", operation_id="listFacts", response_model=shapes.Facts)
+async def list_facts(
+    request: Request,
+    service: Served,
+    chat: ReadSession,
+    as_of: Annotated[shapes.Moment | SkipJsonSchema[None], Query()] = None,
+) -> Response:
+    """What the user said of himself, up to now or as it was known at an earlier time."""
+    return tagged(request, {"items": plain(await service.run(chat.facts, as_of))})
+
+
+@routes.get("/facts/history", operation_id="factHistory", response_model=shapes.Facts)
+async def fact_history(request: Request, service: Served, chat: ReadSession, key: Annotated[Id, Query()]) -> Response:
+    """Every value a fact has had, with the messages that say it."""
+    history = service.memory.layers.semantic.history
+    return tagged(request, {"items": plain(await service.run(history, chat.scope.owner, key))})
+
+
+@routes.post("/facts", operation_id="remember", status_code=201, response_model=shapes.Remembered)
+async def remember(service: Served, chat: WrittenSession, fact: shapes.GivenFact) -> Response:
+    """Keep a fact in place of what was known under its key, which stays on record; without a value it ends."""
+    return answer({"item": plain(await service.run(chat.remember, fact.key, fact.value, fact.type))}, 201)
+
+
+@routes.get("/patterns", operation_id="patterns", response_model=shapes.Shown)
+async def patterns(request: Request, service: Served, chat: ReadSession) -> Response:
+    """How the user talks with the assistant, counted over everything said."""
+    return tagged(request, plain(await service.run(chat.patterns)))
+
+
+@routes.get("/summary", operation_id="summary", response_model=shapes.Text)
+async def summary(request: Request, service: Served, chat: ReadSession) -> Response:
+    """What was said in the session, in a few hundred tokens of its own sentences."""
+    return tagged(request, {"text": await service.run(chat.summary)})
+
+
+@routes.get("/documents", operation_id="listDocuments", response_model=shapes.Documents)
+async def list_documents(request: Request, service: Served, chat: ReadSession) -> Response:
+    """The user's documents by name."""
+    return tagged(request, {"items": plain(await service.run(chat.documents.list))})
+
+
+@routes.post("/documents", operation_id="addDocument", status_code=201, response_model=shapes.ShownDocument)
+async def add_document(service: Served, chat: WrittenSession, document: shapes.GivenDocument) -> Response:
+    """Keep a document's text; one of the same name is replaced."""
+    add = chat.documents.add
+    made = await service.run(add, document.text, name=document.name, metadata=document.metadata, at=document.at)
+    return answer(plain(made), 201)
+
+
+@routes.put(
+    "/documents",
+    operation_id="uploadDocument",
+    status_code=201,
+    response_model=shapes.ShownDocument,
+    openapi_extra=FILE,
+)
+async def upload_document(
+    request: Request, service: Served, chat: WrittenSession, name: Annotated[Id, Query()]
+) -> Response:
+    """Keep a file (Markdown, plain text, HTML, PDF) under a name whose end says what it is."""
+    data = await request.body()
+    return answer(plain(await service.run(_upload, chat, name, data)), 201)
+
+
+def _upload(chat: Session, name: str, data: bytes) -> Document:
+    suffix = PurePath(name).suffix if PurePath(name).suffix in SUFFIXES else ".txt"
+    with TemporaryDirectory() as folder:
+        file = FilePath(folder, f"upload{suffix}")
+        file.write_bytes(data)
+        try:
+            return chat.documents.add(file, name=name)
+        except ConfigError as error:
+            raise ConfigError(str(error).replace(str(file), name)) from error
+
+
+@routes.delete("/documents", operation_id="removeDocument", response_model=shapes.ShownDocument)
+async def remove_document(service: Served, chat: ErasedSession, name: Annotated[Id, Query()]) -> Response:
+    """Erase a document and its chunks for good."""
+    return answer(plain(await service.run(chat.documents.remove, name)))
+
+
+@routes.post("/documents/search", operation_id="searchDocuments", response_model=shapes.Passages)
+async def search_documents(service: Served, chat: ReadSession, asked: shapes.DocumentQuestion) -> Response:
+    """The passages near enough to a question, best first."""
+    return answer({"items": plain(await service.run(chat.documents.search, asked.question, asked.k))})
+
+
+@routes.post("/tools", operation_id="addExcerpt", status_code=201, response_model=shapes.ShownExcerpt)
+async def add_excerpt(service: Served, chat: WrittenSession, excerpt: shapes.GivenExcerpt) -> Response:
+    """Keep what a tool or a web search found, with its source, until it expires."""
+    return answer(plain(await service.run(chat.tools.add, excerpt.text, excerpt.source, excerpt.at)), 201)

@@ -1,0 +1,147 @@
+"""How much one caller may ask for: bytes, nesting, requests a second, answers at once."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from anyio import CapacityLimiter
+from prometheus_client import Gauge
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from recollect.server.problems import Refused, reply
+
+CALLERS: Final = 10_000
+"""How many callers' rates are remembered; the ones not seen for longest are forgotten first."""
+STREAMED: Final = ("/import",)
+"""Paths whose body is read line by line, so that only a line is limited."""
+_MARKS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
+
+
+def too_deep(body: bytes, most: int) -> bool:
+    """Whether JSON is nested deeper than `most` levels."""
+    if body.count(b"[") + body.count(b"{") <= most:
+        return False
+    depth = 0
+    for mark in _MARKS.finditer(body):
+        if mark[0] in (b"[", b"{"):
+            depth += 1
+            if depth > most:
+                return True
+        elif mark[0] in (b"]", b"}"):
+            depth -= 1
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Bodies:
+    """An app whose requests are no larger than `max_body` bytes, their JSON no deeper than `max_depth`."""
+
+    app: ASGIApp
+    max_body: int
+    max_depth: int
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request, or refuse it before the app sees it."""
+        if scope["type"] != "http" or scope["path"] in STREAMED:
+            return await self.app(scope, receive, send)
+        headers = Headers(scope=scope)
+        try:
+            self._check_size(int(headers.get("content-length") or 0))
+            counted = self._counted(receive)
+            if "json" in headers.get("content-type", ""):
+                counted = await self._whole(counted, receive)
+        except (Refused, ValueError) as error:
+            return await reply(error)(scope, receive, send)
+        return await self.app(scope, counted, send)
+
+    def _check_size(self, size: int) -> None:
+        if size > self.max_body:
+            raise Refused(413, f"the body has more than {self.max_body:,} bytes", "send it in parts")
+
+    def _counted(self, receive: Receive) -> Receive:
+        seen = 0
+
+        async def counted() -> Message:
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            self._check_size(seen)
+            return message
+
+        return counted
+
+    async def _whole(self, counted: Receive, receive: Receive) -> Receive:
+        """The body read to its end and checked, to be received once more."""
+        parts, more = [], True
+        while more:
+            message = await counted()
+            if message["type"] == "http.disconnect":
+                return counted
+            parts.append(message.get("body", b""))
+            more = message.get("more_body", False)
+        body = parts[0] if len(parts) == 1 else b"".join(parts)
+        if too_deep(body, self.max_depth):
+            raise Refused(422, f"the JSON has more than {self.max_depth} levels", "nest it less deeply")
+        waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def again() -> Message:
+            return waiting.pop() if waiting else await receive()
+
+        return again
+
+
+@dataclass(slots=True, eq=False)
+class Rate:
+    """How often each caller may come: `per_second`, and as many at once after a rest."""
+
+    per_second: float
+    clock: Callable[[], float] = time.monotonic
+    _seen: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)
+
+    def check(self, caller: str) -> None:
+        """Count a request, or refuse it."""
+        now, most = self.clock(), max(1.0, self.per_second)
+        left, at = self._seen.pop(caller, (most, now))
+        left = min(most, left + (now - at) * self.per_second)
+        self._seen[caller] = (left - 1 if left >= 1 else left, now)
+        if len(self._seen) > CALLERS:
+            self._seen.popitem(last=False)
+        if left < 1:
+            wait = math.ceil((1 - left) / self.per_second)
+            raise Refused(
+                429,
+                f"more than {self.per_second:g} requests a second",
+                "wait as long as Retry-After says",
+                {"Retry-After": str(wait)},
+            )
+
+
+class Streams:
+    """How many answers are streamed at this moment, and how many may be; each has a thread to be made on."""
+
+    def __init__(self, most: int, shown: Gauge) -> None:
+        self.most, self.open, self._shown = most, 0, shown
+        self.threads = CapacityLimiter(2 * most)
+
+    def check(self) -> None:
+        """Refuse one more where there are too many."""
+        if self.open >= self.most:
+            problem = f"{self.most} answers are being streamed"
+            raise Refused(429, problem, "try again in a moment", {"Retry-After": "1"})
+
+    def enter(self) -> None:
+        """One has begun."""
+        self.open += 1
+        self._shown.inc()
+
+    def leave(self) -> None:
+        """One has ended."""
+        self.open -= 1
+        self._shown.dec()

@@ -1,0 +1,84 @@
+"""What the service says about itself: one line of JSON an event, one event a request. No content, no ids of users."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+import uuid
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from recollect.server.metrics import Metrics
+
+log = logging.getLogger("recollect.server")
+
+_OWN: Final = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName", "color_message"}
+
+
+class JsonLines(logging.Formatter):
+    """A record as one line of JSON: time, level, logger, event, then what `extra` brought."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        line: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "event": record.getMessage(),
+        }
+        line.update((key, value) for key, value in record.__dict__.items() if key not in _OWN)
+        if record.exc_info:
+            line["trace"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str)
+
+
+CONFIG: Final[dict[str, Any]] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"json": {"()": JsonLines}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
+    "root": {"level": "INFO", "handlers": ["stderr"]},
+}
+"""Everything as JSON lines on stderr; what `uvicorn` and `logging.config.dictConfig` take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """An app whose every request gets an id, a line in the log and its place in the metrics."""
+
+    app: ASGIApp
+    metrics: Metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request and note how it went."""
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        id, started, status = uuid.uuid4().hex, time.perf_counter(), 499
+        scope.setdefault("state", {})["request_id"] = id
+
+        async def noting(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message["headers"], (b"x-request-id", id.encode())]
+            await send(message)
+
+        try:
+            await self.app(scope, receive, noting)
+        finally:
+            self._note(scope, status, time.perf_counter() - started, id)
+        return None
+
+    def _note(self, scope: Scope, status: int, seconds: float, id: str) -> None:
+        route = getattr(scope.get("route"), "path", "none")
+        self.metrics.requests.labels(scope["method"], route, status).inc()
+        self.metrics.seconds.labels(route).observe(seconds)
+        if log.isEnabledFor(logging.INFO):
+            key = scope["state"].get("key")
+            more = {"key": key.id, "tenant": key.tenant} if key else {}
+            facts = {"method": scope["method"], "route": route, "status": status, "ms": round(seconds * 1_000, 2)}
+            log.info("request", extra={"request": id, **facts, **more})

@@ -1,0 +1,184 @@
+"""An OpenAI-compatible proxy with memory: `POST /v1/chat/completions`, `GET /v1/models`.
+
+A client names the user by `X-Recollect-User` or the standard `user` field, and the session by `X-Recollect-Session`.
+It may send its whole history each time, or only what is new: each message is kept once. The model gets the
+conversation fitted into the budget, with what memory recalls; the caller's system messages go in front as they are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, TypeVar
+from urllib.parse import quote, unquote
+
+from anyio import CancelScope
+from fastapi import APIRouter, Header, Response
+from pydantic.json_schema import SkipJsonSchema
+
+from recollect.errors import BudgetTooSmall
+from recollect.flow.align import align, fingerprint
+from recollect.flow.render import parse, render
+from recollect.llm.overflow import detect
+from recollect.memory import Session
+from recollect.server import shapes
+from recollect.server.heard import Heard, answer_of
+from recollect.server.problems import Refused
+from recollect.server.service import Served, Service, Writes
+from recollect.server.streams import Stream
+from recollect.server.upstream import Reply
+from recollect.tokens import count_message
+from recollect.types import Message
+
+T = TypeVar("T")
+SHAPE: Final = "openai"
+LOOK_BACK: Final = 64
+"""Messages that are compared beyond as many as the caller sent."""
+SMALLER: Final = (0.7, 0.5, 0.3)
+"""What a prompt is reduced to when the model says that it is too long, try by try."""
+
+ERRORS: Final[dict[int | str, dict[str, Any]]] = {status: {"model": shapes.OpenAIError} for status in ("4XX", "5XX")}
+
+routes = APIRouter(prefix="/v1", responses=ERRORS)
+Named = Annotated[str | SkipJsonSchema[None], Header()]
+
+
+@routes.get("/models", operation_id="listModels", response_model=shapes.Models)
+async def list_models(service: Served, _: Writes) -> Response:
+    """The models that can be asked for."""
+    return _passed(await service.upstream.models())
+
+
+@routes.post("/chat/completions", operation_id="createChatCompletion", response_model=shapes.Completion)
+async def create(
+    service: Served,
+    key: Writes,
+    asked: shapes.CompletionRequest,
+    x_recollect_user: Named = None,
+    x_recollect_session: Named = None,
+) -> Response:
+    """An answer of the model, streamed or whole, to a conversation that is remembered and fitted."""
+    body = asked.model_dump(exclude_unset=True)
+    given = parse(asked.messages, SHAPE)
+    user = unquote(x_recollect_user) if x_recollect_user else asked.user
+    if not user:
+        raise Refused(400, "no user is named", "name one by the header X-Recollect-User or the field `user`")
+    session = unquote(x_recollect_session) if x_recollect_session else _session_of(given)
+    chat = service.memory.session(session, user=user, tenant=key.tenant)
+    turn = Turn(service, chat, {**body, "model": service.upstream.named(asked.model)}, given)
+    return await (turn.streamed() if asked.stream else turn.whole())
+
+
+def _session_of(given: Sequence[Message]) -> str:
+    """The session of a caller that names none: the one that began with the same words."""
+    first = next((message.text for message in given if message.role != "system"), "")
+    return "chat-" + hashlib.sha256(first.encode("utf-8", "replace")).hexdigest()[:24]
+
+
+def _passed(reply: Reply, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(reply.body, reply.status, {**reply.headers, **(headers or {})}, "application/json")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Turn:
+    """One request of a caller: kept, fitted, answered, and the answer kept."""
+
+    service: Service
+    chat: Session
+    body: dict[str, Any]
+    given: Sequence[Message]
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What the answer says beside its words."""
+        return {"X-Recollect-Session": quote(self.chat.scope.session or "", safe="")}
+
+    async def whole(self) -> Response:
+        """The answer in one piece."""
+        again = await self.service.run(keep, self.chat, self.given)
+        reply = await self._asked(self.service.upstream.complete)
+        if reply.status == 200 and not again and (message := answer_of(reply.data)):
+            await self.service.run(self.chat.add, message)
+        return _passed(reply, self.headers)
+
+    async def streamed(self) -> Response:
+        """The answer as it is made."""
+        again = await self.service.run(keep, self.chat, self.given)
+        reply = await self._asked(self._opened)
+        if isinstance(reply, Reply):
+            return _passed(reply, self.headers)
+        return Stream(self._pieces(reply, again), self.service.streams, self.headers)
+
+    async def _asked(self, ask: Callable[[Mapping[str, Any]], Awaitable[T]]) -> T:
+        """What the model says; asked again with less, a few times, where it says that the prompt is too long."""
+        run, budget = self.service.run, self.chat.memory.settings.budget
+        request, tokens = await run(fitted, self.chat, self.body, self.given, budget)
+        reply = await ask(request)
+        for share in SMALLER:
+            if not _overflowed(reply):
+                break
+            with suppress(BudgetTooSmall):
+                request, _ = await run(fitted, self.chat, self.body, self.given, int(tokens * share))
+                reply = await ask(request)
+        return reply
+
+    async def _opened(self, request: Mapping[str, Any]) -> Reply | Opened:
+        async with AsyncExitStack() as stack:
+            reply = await stack.enter_async_context(self.service.upstream.stream(request))
+            return reply if isinstance(reply, Reply) else Opened(reply, stack.pop_all())
+
+    async def _pieces(self, opened: Opened, again: bool) -> AsyncGenerator[bytes]:
+        """The stream as it comes. The answer is kept before its end is sent on: the caller may go on at once."""
+        heard, kept = Heard(), again
+        async with opened.until:
+            try:
+                async for piece in opened.pieces:
+                    heard.feed(piece)
+                    if heard.ended and not kept:
+                        kept = True
+                        await self._keep(heard)
+                    yield piece
+            finally:
+                if not kept:
+                    await self._keep(heard)
+
+    async def _keep(self, heard: Heard) -> None:
+        if message := heard.message():
+            with CancelScope(shield=True):
+                await self.service.run(self.chat.add, message)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Opened:
+    """A stream that has begun, and what ends it."""
+
+    pieces: AsyncIterator[bytes]
+    until: AsyncExitStack
+
+
+def _overflowed(reply: object) -> bool:
+    if not isinstance(reply, Reply) or reply.status < 400:
+        return False
+    return detect(reply.status, reply.body.decode("utf-8", "replace")) is not None
+
+
+def keep(chat: Session, given: Sequence[Message]) -> bool:
+    """Keep what is new of a conversation; says whether it was asked before and answered since."""
+    said = [message for message in given if message.role != "system"]
+    before = chat.history(limit=2 * len(said) + LOOK_BACK) if said else ()
+    known = [message for message in before if message.role != "system"]
+    places = align([fingerprint(message) for message in known], [fingerprint(message) for message in said])
+    chat.add_many([message for message, place in zip(said, places, strict=True) if place is None])
+    return bool(places) and None not in places and places[-1] != len(known) - 1
+
+
+def fitted(chat: Session, body: Mapping[str, Any], given: Sequence[Message], budget: int) -> tuple[dict[str, Any], int]:
+    """The request with the conversation fitted into a budget, and how many tokens it has."""
+    system = [message for message in given if message.role == "system"]
+    taken = sum(count_message(message, chat.memory.counter) for message in system)
+    if taken >= budget:
+        raise BudgetTooSmall(taken, budget)
+    context = chat.context(None, budget - taken, tools=body.get("tools") or ())
+    return {**body, "messages": [*render(system, SHAPE), *context.messages]}, context.tokens + taken

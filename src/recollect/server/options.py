@@ -1,0 +1,41 @@
+"""What a service is started with: arguments, else the environment (`RECOLLECT_STORE`, `RECOLLECT_MODEL`, …)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from recollect.errors import ConfigError
+
+
+class Options(BaseSettings):
+    """Where memory is kept, which model answers, and how much one caller may ask for."""
+
+    model_config = SettingsConfigDict(env_prefix="RECOLLECT_", extra="ignore", frozen=True)
+
+    store: str | None = Field(default=None, description="file or address of the store; without one, in the data folder")
+    index: str | None = Field(
+        default=None, description="another engine for vectors: chroma:///folder, chroma://host:port"
+    )
+    embedder: str = Field(default="auto", description="the embedder, by name; 'none' goes by keywords alone")
+    model: str = Field(
+        default="recall:", description="the model that answers, as 'provider:model'; recall: needs no key"
+    )
+    max_body: int = Field(default=10_000_000, gt=0, description="most bytes of a request")
+    max_depth: int = Field(default=64, gt=0, description="most levels of nested JSON")
+    max_streams: int = Field(default=256, gt=0, description="most answers streamed at once by one process")
+    rate: float = Field(default=1_000.0, gt=0, description="most requests a second of one key")
+    drain_seconds: float = Field(
+        default=10.0, ge=0, description="how long a stop waits for background work and open answers"
+    )
+
+    @classmethod
+    def read(cls, **arguments: Any) -> Options:
+        """The options in force: arguments that are not None, then the environment; ConfigError names a bad one."""
+        try:
+            return cls(**{name: value for name, value in arguments.items() if value is not None})
+        except ValidationError as error:
+            told = (f"RECOLLECT_{str(e['loc'][0]).upper()} is {e['input']!r}: {e['msg']}" for e in error.errors())
+            raise ConfigError("; ".join(told)) from None

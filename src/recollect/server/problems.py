@@ -1,0 +1,141 @@
+"""Errors as a caller gets them: problem+json (RFC 9457) with the class, what is wrong and what to do next."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from recollect import errors
+from recollect.server.replies import to_json
+
+log = logging.getLogger("recollect.server")
+
+MEDIA: Final = "application/problem+json"
+
+
+class Known(NamedTuple):
+    """How a class of error is told: its HTTP status, and the next step."""
+
+    status: int
+    next: str
+
+
+KNOWN: Final[dict[type[Exception], Known]] = {
+    errors.ConfigError: Known(422, "change what the detail names and send it again"),
+    errors.InvalidTranscript: Known(422, "correct the message the detail names and send it again"),
+    errors.BudgetTooSmall: Known(413, "raise the budget, or make smaller what takes most"),
+    errors.MissingExtra: Known(501, "install the package the detail names on the server"),
+    errors.StoreUnavailable: Known(503, "nothing was written: try again in a moment"),
+    errors.DiskFull: Known(507, "nothing was written: make room on the server and try again"),
+    errors.Conflict: Known(409, "read what is kept, then decide: a changed message needs a new id"),
+    errors.NotFound: Known(404, "check the user, the session and the id"),
+    errors.MigrationError: Known(500, "run this version's migration on the store, or another version"),
+    errors.StoreError: Known(500, "run `recollect doctor` on the server"),
+    errors.RateLimited: Known(429, "wait as long as Retry-After says, then try again"),
+    errors.ModelUnavailable: Known(503, "your message is kept: ask again in a moment"),
+    errors.BadReply: Known(502, "your message is kept: ask again, or look at the model's own log"),
+    errors.ModelError: Known(502, "your message is kept: look at the model's own words in the detail"),
+    errors.RecollectError: Known(500, "look at the server's log"),
+}
+
+
+class Refused(HTTPException):
+    """A request that the service itself turns down, with the next step."""
+
+    def __init__(self, status: int, detail: str, next: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(status, detail, dict(headers or {}))
+        self.next = next
+
+
+def known(error: Exception) -> Known:
+    """How this error is told: by its own class, or the nearest above it."""
+    return next(KNOWN[cls] for cls in type(error).__mro__ if cls in KNOWN)
+
+
+def problem(status: int, name: str, detail: str, next: str, **more: Any) -> dict[str, Any]:
+    """The body of an error."""
+    return {
+        "type": "about:blank",
+        "title": name,
+        "status": status,
+        "class": name,
+        "detail": detail,
+        "next": next,
+    } | more
+
+
+def told(error: Exception) -> dict[str, Any]:
+    """The body for any error; what is not ours says nothing about its inside."""
+    if isinstance(error, errors.RecollectError):
+        status, next_step = known(error)
+        return problem(status, type(error).__name__, str(error), next_step, **_facts(error))
+    if isinstance(error, RequestValidationError):
+        faults = [{"where": _place(e["loc"]), "problem": e["msg"]} for e in error.errors()]
+        detail = "; ".join(f"{fault['where']}: {fault['problem']}" for fault in faults[:5])
+        return problem(422, "InvalidRequest", detail, "correct what the detail names and send it again", errors=faults)
+    if isinstance(error, HTTPException):
+        name = type(error).__name__ if isinstance(error, Refused) else "InvalidRequest"
+        return problem(error.status_code, name, str(error.detail), _next(error))
+    return problem(500, "InternalError", "something went wrong inside", "look at the server's log by X-Request-Id")
+
+
+def _facts(error: errors.RecollectError) -> dict[str, Any]:
+    if isinstance(error, errors.BudgetTooSmall):
+        return {"needed": error.needed, "allowed": error.allowed}
+    if isinstance(error, errors.InvalidTranscript) and error.where:
+        return {"where": error.where}
+    return {}
+
+
+def _place(loc: tuple[int | str, ...]) -> str:
+    return ".".join(str(part) for part in loc)
+
+
+_NEXT: Final = {
+    400: "send a body that can be read as the Content-Type says",
+    404: "see GET /openapi.json for what there is",
+    405: "use one of the methods in the Allow header",
+}
+
+
+def _next(error: HTTPException) -> str:
+    return error.next if isinstance(error, Refused) else _NEXT.get(error.status_code, "see GET /openapi.json")
+
+
+def reply(error: Exception, path: str = "") -> Response:
+    """The answer to a request that failed; under /v1 in the shape that OpenAI's clients read."""
+    body = told(error)
+    shown, media = (_openai(body), "application/json") if path.startswith("/v1/") else (body, MEDIA)
+    headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
+    if isinstance(error, errors.RateLimited) and error.retry_after is not None:
+        headers["Retry-After"] = str(max(1, round(error.retry_after)))
+    return Response(to_json(shown), body["status"], headers, media)
+
+
+def _openai(body: Mapping[str, Any]) -> dict[str, Any]:
+    message = f"{body['detail']}: {body['next']}"
+    return {"error": {"message": message, "type": body["class"], "code": body["class"], "param": None}}
+
+
+def install(app: FastAPI) -> None:
+    """Have every error of the app told this way."""
+
+    async def answer(request: Request, error: Exception) -> Response:
+        answered = reply(error, request.url.path)
+        if answered.status_code == 405:
+            there_are = app.openapi()["paths"].get(request.url.path, ())
+            answered.headers["Allow"] = ", ".join(map(str.upper, there_are)) or answered.headers["Allow"]
+        return answered
+
+    async def unforeseen(request: Request, error: Exception) -> Response:
+        log.error("unforeseen", exc_info=error, extra={"path": request.url.path})
+        return reply(error, request.url.path)
+
+    for cls in (errors.RecollectError, RequestValidationError, HTTPException):
+        app.add_exception_handler(cls, answer)
+    app.add_exception_handler(Exception, unforeseen)

@@ -1,0 +1,208 @@
+"""The conversation over REST: sessions, messages, context, recall, search, forget."""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import suppress
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query, Request, Response
+from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
+
+from recollect.errors import NotFound
+from recollect.memory import Session
+from recollect.server import shapes
+from recollect.server.replies import answer, plain, tagged
+from recollect.server.service import (
+    ErasedScope,
+    MaybeId,
+    Reads,
+    ReadSession,
+    Served,
+    Service,
+    WrittenSession,
+)
+from recollect.server.shapes import Id
+from recollect.store import Entry, Erased, Filter
+from recollect.types import Message, Recalled, Scope
+
+routes = APIRouter()
+
+IdempotencyKey = Annotated[Annotated[str, Field(min_length=1, max_length=255)] | SkipJsonSchema[None], Header()]
+Limit = Annotated[int, Query(ge=1, le=1_000)]
+Number = Annotated[Annotated[int, Field(ge=1, le=2**53 - 1)] | SkipJsonSchema[None], Query()]
+
+
+@routes.get("/sessions", operation_id="listSessions", response_model=shapes.Sessions)
+async def list_sessions(
+    request: Request,
+    service: Served,
+    key: Reads,
+    user: MaybeId = None,
+    limit: Limit = 50,
+    before: Number = None,
+) -> Response:
+    """Sessions of a user, or of everyone, the one written to last first."""
+    found = await service.run(service.memory.store.log.sessions, Scope(key.tenant, user), before=before, limit=limit)
+    items = [_session(session) for session in found]
+    return tagged(request, {"items": items, "next": found[-1].position if len(found) == limit else None})
+
+
+@routes.get("/session", operation_id="getSession", response_model=shapes.ShownSession)
+async def get_session(request: Request, service: Served, chat: ReadSession) -> Response:
+    """One session at a glance."""
+    found = await service.run(service.memory.store.log.sessions, chat.scope, limit=1)
+    if not found:
+        raise NotFound(f"nothing was said yet in session {chat.scope.session!r} of user {chat.scope.user!r}")
+    return tagged(request, _session(found[0]))
+
+
+def _session(session: Any) -> dict[str, Any]:
+    return {
+        "user": session.scope.user,
+        "session": session.scope.session,
+        "messages": session.messages,
+        "tokens": session.tokens,
+        "first": plain(session.first),
+        "last": plain(session.last),
+        "position": session.position,
+    }
+
+
+@routes.get("/messages", operation_id="listMessages", response_model=shapes.Messages)
+async def list_messages(
+    request: Request,
+    service: Served,
+    chat: ReadSession,
+    limit: Limit = 50,
+    before: Number = None,
+    after: Annotated[shapes.Count | SkipJsonSchema[None], Query()] = None,
+) -> Response:
+    """The last messages of a session; those `before` a number, or those `after` one."""
+    return tagged(request, await service.run(_page, chat, limit, before, after))
+
+
+def _page(chat: Session, limit: int, before: int | None, after: int | None) -> dict[str, Any]:
+    log, forward = chat.memory.store.log, after is not None
+    found = log.read(
+        chat.scope, after=after or 0, until=before - 1 if before else None, limit=limit + 1, reverse=not forward
+    )
+    more, kept = len(found) > limit, found[:limit]
+    if not forward:
+        kept.reverse()
+    earlier = kept[0].seq > 1 if kept and forward else more
+    later = more if forward else bool(before and log.read(chat.scope, after=before - 1, limit=1))
+    return {"items": [_entry(entry) for entry in kept], "earlier": earlier, "later": later}
+
+
+def _entry(entry: Entry) -> dict[str, Any]:
+    return {"seq": entry.seq, "tokens": entry.tokens, "message": entry.message.to_dict()}
+
+
+@routes.get("/message", operation_id="getMessage", response_model=shapes.ShownEntry)
+async def get_message(request: Request, service: Served, chat: ReadSession, id: Annotated[Id, Query()]) -> Response:
+    """One message with its number."""
+    found = await service.run(service.memory.store.log.get, chat.scope, [id])
+    if not found:
+        raise NotFound(f"no message {id!r} in this session")
+    return tagged(request, _entry(found[0]))
+
+
+@routes.post("/messages", operation_id="addMessages", response_model=shapes.Added, status_code=201)
+async def add_messages(
+    service: Served,
+    chat: WrittenSession,
+    batch: shapes.Batch,
+    idempotency_key: Annotated[
+        Annotated[str, Field(min_length=1, max_length=255)] | SkipJsonSchema[None], Header()
+    ] = None,
+) -> Response:
+    """Keep messages, whole or not at all. With an Idempotency-Key, or ids, sending them again is harmless."""
+    messages = [message_of(given, derived_id(idempotency_key, index)) for index, given in enumerate(batch.messages)]
+    kept = await service.run(chat.add_many, messages)
+    return answer({"items": [message.to_dict() for message in kept]}, 201)
+
+
+def derived_id(key: str | None, index: int) -> str:
+    """The id of a message sent under an idempotency key: the same each time it is sent."""
+    return hashlib.sha256(f"{key}\n{index}".encode()).hexdigest()[:32] if key else ""
+
+
+def message_of(given: shapes.FromPerson | shapes.FromModel | shapes.FromTool, id: str) -> Message:
+    """The message a caller sent."""
+    fields = given.model_dump(exclude_unset=True)
+    return Message.from_dict({**fields, "id": fields.get("id") or id})
+
+
+@routes.post("/recall", operation_id="recall", response_model=shapes.Hits)
+async def recall(service: Served, chat: ReadSession, asked: shapes.RecallQuestion) -> Response:
+    """The turns that answer a question, best first, within a budget of tokens."""
+    return _hits(
+        await service.run(
+            chat.recall,
+            asked.question,
+            asked.budget,
+            asked.k,
+            asked.at,
+            asked.scope,
+            where=_filter(asked.where),
+            recency=asked.recency,
+        )
+    )
+
+
+@routes.post("/search", operation_id="search", response_model=shapes.Hits)
+async def search(service: Served, chat: ReadSession, asked: shapes.SearchQuestion) -> Response:
+    """The best turns, one a hit, best first."""
+    return _hits(
+        await service.run(
+            chat.search,
+            asked.question,
+            asked.k,
+            asked.at,
+            asked.scope,
+            where=_filter(asked.where),
+            recency=asked.recency,
+        )
+    )
+
+
+def _filter(where: shapes.Where) -> Filter:
+    return Filter(**where.model_dump())
+
+
+def _hits(found: Recalled) -> Response:
+    return answer({"items": plain(list(found)), "relevance": found.relevance})
+
+
+@routes.post("/forget/preview", operation_id="previewForget", response_model=shapes.ShownErased)
+async def preview_forget(service: Served, scope: ErasedScope, what: shapes.Forget) -> Response:
+    """How much `forget` would erase; nothing is touched."""
+    return answer(plain(await service.run(_would_erase, service, scope, what.ids)))
+
+
+@routes.post("/forget", operation_id="forget", response_model=shapes.ShownErased)
+async def forget(service: Served, scope: ErasedScope, what: shapes.Forget) -> Response:
+    """Erase messages, a session, or all of a user for good: text, index and all that was learned from them."""
+    return answer(plain(await service.run(_erase, service, scope, what.ids)))
+
+
+class _Undone(Exception):
+    """Rolls a preview back."""
+
+
+def _would_erase(service: Service, scope: Scope, ids: list[str] | None) -> Erased:
+    erased = Erased()
+    with suppress(_Undone), service.memory.store.transaction():
+        erased = service.memory.store.log.erase(scope, ids)
+        raise _Undone
+    return erased
+
+
+def _erase(service: Service, scope: Scope, ids: list[str] | None) -> Erased:
+    if scope.session and scope.user:
+        return service.memory.session(scope.session, user=scope.user, tenant=scope.tenant).forget(ids)
+    erased = service.memory.store.log.erase(scope, ids)
+    service.memory.controller.forget(scope)
+    return erased

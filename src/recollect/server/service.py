@@ -1,0 +1,144 @@
+"""What every route works with: the memory, the keys, the limits; and who is calling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, ParamSpec, TypeAlias, TypeVar
+
+from anyio import CapacityLimiter, to_thread
+from fastapi import Depends, Query, Request, Security
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer, SecurityScopes
+from pydantic.json_schema import SkipJsonSchema
+
+from recollect.llm import ChatModel
+from recollect.memory import Memory, Session
+from recollect.server.auth import ANYONE, Key, Ring, from_here, loopback
+from recollect.server.limits import Rate, Streams
+from recollect.server.options import Options
+from recollect.server.problems import Refused
+from recollect.server.shapes import Id
+from recollect.server.upstream import Upstream
+from recollect.types import Scope
+
+if TYPE_CHECKING:
+    from recollect.server.metrics import Metrics
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+bearer = HTTPBearer(auto_error=False, description="A key of this service; none is needed where it has none.")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Service:
+    """A memory that is being served."""
+
+    memory: Memory
+    options: Options
+    ring: Ring
+    rate: Rate
+    streams: Streams
+    metrics: Metrics
+    model: ChatModel
+    upstream: Upstream
+    threads: CapacityLimiter
+    parameters: Mapping[tuple[str, str], frozenset[str]]
+
+    async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The result of a library call, made on a thread: the event loop goes on meanwhile."""
+        return await to_thread.run_sync(partial(work, *args, **kwargs), limiter=self.threads)
+
+
+def served(request: Request) -> Service:
+    """The service behind a request."""
+    found: Service = request.app.state.service
+    return found
+
+
+async def identified(
+    request: Request,
+    needs: SecurityScopes,
+    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
+) -> Key:
+    """The key a request comes with; refused where it may not do what the route needs."""
+    service = served(request)
+    _check_names(request, service)
+    if service.ring.stale:
+        await service.run(service.ring.refresh)
+    key = await _key(request, service, credentials.credentials if credentials else None)
+    request.state.key = key
+    service.rate.check(key.id)
+    for what in needs.scopes:
+        if not key.allows(what):
+            raise Refused(403, f"this key may not {what}", f"use a key that may {what}")
+    return key
+
+
+def _check_names(request: Request, service: Service) -> None:
+    """A parameter with a wrong name is an error, not a wish unheard."""
+    there_are = service.parameters[request.method, request.scope["route"].path]
+    if unknown := [name for name in request.query_params if name not in there_are]:
+        detail = f"there is no parameter {unknown[0]!r}; there are {', '.join(sorted(there_are)) or 'none'}"
+        raise Refused(422, detail, "correct its name and send it again")
+
+
+async def _key(request: Request, service: Service, secret: str | None) -> Key:
+    if not service.ring:
+        return _anyone(request)
+    if secret and (key := service.ring.get(secret)):
+        return key
+    service.rate.check(request.client.host if request.client else "")
+    await service.run(service.ring.refresh)
+    if secret and (key := service.ring.get(secret)):
+        return key
+    problem = "this key is not known" if secret else "a key is needed"
+    raise Refused(401, problem, "send `Authorization: Bearer <key>`", {"WWW-Authenticate": "Bearer"})
+
+
+def _anyone(request: Request) -> Key:
+    server = request.scope.get("server")
+    if server and server[1] is not None and not loopback(server[0]):
+        raise Refused(403, "this service has no keys, so only its own machine may call it", "add a key")
+    if not from_here(request.headers.get("host", ""), request.headers.get("origin")):
+        raise Refused(403, "this service has no keys, so only its own machine's pages may call it", "add a key")
+    return ANYONE
+
+
+UserId: TypeAlias = Annotated[Id, Query(description="Whose memory.")]
+SessionId: TypeAlias = Annotated[Id, Query(description="Which conversation.")]
+MaybeId: TypeAlias = Annotated[Id | SkipJsonSchema[None], Query()]
+Reads: TypeAlias = Annotated[Key, Security(identified, scopes=["read"])]
+Writes: TypeAlias = Annotated[Key, Security(identified, scopes=["write"])]
+Erases: TypeAlias = Annotated[Key, Security(identified, scopes=["erase"])]
+Administers: TypeAlias = Annotated[Key, Security(identified, scopes=["admin"])]
+
+
+async def _read(request: Request, key: Reads, user: UserId, session: SessionId) -> Session:
+    return served(request).memory.session(session, user=user, tenant=key.tenant)
+
+
+async def _written(request: Request, key: Writes, user: UserId, session: SessionId) -> Session:
+    return served(request).memory.session(session, user=user, tenant=key.tenant)
+
+
+async def _erased(request: Request, key: Erases, user: UserId, session: SessionId) -> Session:
+    return served(request).memory.session(session, user=user, tenant=key.tenant)
+
+
+async def _within(key: Reads, user: UserId, session: MaybeId = None) -> Scope:
+    return Scope(key.tenant, user, session)
+
+
+async def _erasing(key: Erases, user: UserId, session: MaybeId = None) -> Scope:
+    return Scope(key.tenant, user, session)
+
+
+ReadSession: TypeAlias = Annotated[Session, Depends(_read)]
+WrittenSession: TypeAlias = Annotated[Session, Depends(_written)]
+ErasedSession: TypeAlias = Annotated[Session, Depends(_erased)]
+ReadScope: TypeAlias = Annotated[Scope, Depends(_within)]
+ErasedScope: TypeAlias = Annotated[Scope, Depends(_erasing)]
+"""A session, or all of a user where no session is named."""
+Served: TypeAlias = Annotated[Service, Depends(served)]

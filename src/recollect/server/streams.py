@@ -1,0 +1,36 @@
+"""Answers that are sent while they are made; what must be done at their end is done even if the caller has gone."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from typing import Final
+
+from anyio import CancelScope
+from fastapi.responses import StreamingResponse
+from starlette.types import Send
+
+from recollect.server.limits import Streams
+
+HEADERS: Final = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+
+
+class Stream(StreamingResponse):
+    """An event stream. Its generator is closed as soon as the caller goes away, and before the request ends."""
+
+    media_type = "text/event-stream"
+
+    def __init__(
+        self, pieces: AsyncGenerator[bytes], streams: Streams, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(pieces, headers={**HEADERS, **(headers or {})})
+        self._pieces, self._streams = pieces, streams
+
+    async def stream_response(self, send: Send) -> None:
+        """Send the pieces; a generator's own cleaning up is not cancelled."""
+        self._streams.enter()
+        try:
+            await super().stream_response(send)
+        finally:
+            with CancelScope(shield=True):
+                await self._pieces.aclose()
+            self._streams.leave()

@@ -1,0 +1,107 @@
+"""Any model of ours behind OpenAI's wire format, for models whose own servers do not speak it."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from anyio import CapacityLimiter, to_thread
+
+from recollect.flow.render import parse, render
+from recollect.llm.model import ChatModel, Delta, Usage
+from recollect.llm.model import Reply as Said
+from recollect.server.replies import to_json
+from recollect.server.upstream import Reply, from_thread
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Translated:
+    """A model that is asked, and answers, as OpenAI's servers are asked and answer."""
+
+    model: ChatModel
+    threads: CapacityLimiter
+
+    def named(self, model: str) -> str:
+        """The one model there is."""
+        return self.model.name
+
+    async def models(self) -> Reply:
+        """The one model there is."""
+        return _reply({"object": "list", "data": [{"id": self.model.name, "object": "model", "owned_by": "recollect"}]})
+
+    async def complete(self, body: Mapping[str, Any]) -> Reply:
+        """The whole answer."""
+        said = await to_thread.run_sync(lambda: self.model.complete(**_asked(body)), limiter=self.threads)
+        choice = {"index": 0, "message": _wire(said), "finish_reason": said.finish, "logprobs": None}
+        return _reply({**_head(body, "chat.completion"), "choices": [choice], "usage": _usage(said.usage)})
+
+    @asynccontextmanager
+    async def stream(self, body: Mapping[str, Any]) -> AsyncIterator[Reply | AsyncIterator[bytes]]:
+        """The answer chunk by chunk."""
+        deltas = from_thread(lambda: self.model.stream(**_asked(body)), self.threads)
+        async with aclosing(deltas):
+            first = await anext(deltas)
+            yield _chunks(first, deltas, body)
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+def _asked(body: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "messages": parse(body["messages"], "openai"),
+        "tools": body.get("tools") or (),
+        "max_tokens": body.get("max_completion_tokens") or body.get("max_tokens"),
+    }
+
+
+def _wire(said: Said) -> dict[str, Any]:
+    return {"refusal": None, **render([said.message], "openai")[-1]}
+
+
+def _head(body: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    made = {"id": f"chatcmpl-{uuid.uuid4().hex}", "object": kind, "created": int(time.time())}
+    return {**made, "model": body["model"]}
+
+
+def _usage(usage: Usage) -> dict[str, Any]:
+    return {
+        "prompt_tokens": usage.prompt,
+        "completion_tokens": usage.completion,
+        "total_tokens": usage.prompt + usage.completion,
+        "prompt_tokens_details": {"cached_tokens": usage.cached},
+    }
+
+
+def _reply(data: Mapping[str, Any]) -> Reply:
+    return Reply(200, to_json(data))
+
+
+async def _chunks(first: Delta, rest: AsyncIterator[Delta], body: Mapping[str, Any]) -> AsyncIterator[bytes]:
+    head = _head(body, "chat.completion.chunk")
+
+    def chunk(delta: Mapping[str, Any], finish: str | None = None) -> bytes:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish}
+        return b"data: " + to_json({**head, "choices": [choice]}) + b"\n\n"
+
+    yield chunk({"role": "assistant", "content": ""})
+    said, delta = first.reply, first
+    while True:
+        if delta.text:
+            yield chunk({"content": delta.text})
+        said = delta.reply or said
+        try:
+            delta = await anext(rest)
+        except StopAsyncIteration:
+            break
+    if said:
+        if calls := _wire(said).get("tool_calls"):
+            yield chunk({"tool_calls": [{"index": index, **call} for index, call in enumerate(calls)]})
+        yield chunk({}, said.finish)
+        if (body.get("stream_options") or {}).get("include_usage"):
+            yield b"data: " + to_json({**head, "choices": [], "usage": _usage(said.usage)}) + b"\n\n"
+    yield b"data: [DONE]\n\n"

@@ -1,0 +1,161 @@
+"""The model behind the service: an OpenAI-compatible server that requests are passed on to, or any model of ours."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol, TypeVar
+
+import httpx2
+from anyio import CapacityLimiter, to_thread
+
+from recollect.errors import ModelUnavailable
+from recollect.http import OPENAI
+
+T = TypeVar("T")
+TIMEOUT: Final = httpx2.Timeout(60.0, connect=10.0, read=600.0)
+CONNECTIONS: Final = httpx2.Limits(max_connections=1_000, max_keepalive_connections=256)
+OURS: Final = "recollect"
+"""The name of a model that stands for the one the service was started with."""
+PASSED: Final = ("retry-after", "x-request-id", "openai-processing-ms")
+"""Headers of a reply that a caller may want."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the upstream answered, as it answered it."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The body as JSON; empty where it is none."""
+        try:
+            data = json.loads(self.body)
+        except ValueError:
+            return {}
+        return data if isinstance(data, dict) else {}
+
+
+class Upstream(Protocol):
+    """What answers OpenAI's requests."""
+
+    def named(self, model: str) -> str:
+        """The model that a caller means."""
+        ...
+
+    async def models(self) -> Reply:
+        """The models there are."""
+        ...
+
+    async def complete(self, body: Mapping[str, Any]) -> Reply:
+        """The whole answer."""
+        ...
+
+    def stream(self, body: Mapping[str, Any]) -> AbstractAsyncContextManager[Reply | AsyncIterator[bytes]]:
+        """The answer as its event stream comes; a refusal whole."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Passthrough:
+    """A server that speaks OpenAI's wire format: requests go to it as they are, so that no field is lost."""
+
+    model: str
+    url: str
+    client: httpx2.AsyncClient
+
+    @classmethod
+    def open(cls, model: str) -> Passthrough:
+        """The server that the environment names, as OPENAI_BASE_URL and OPENAI_API_KEY."""
+        url = os.environ.get("OPENAI_BASE_URL", OPENAI).rstrip("/")
+        client = httpx2.AsyncClient(timeout=TIMEOUT, limits=CONNECTIONS, verify=url.startswith("https:"))
+        return cls(model, url, client)
+
+    def named(self, model: str) -> str:
+        """The model that a caller means."""
+        return model if model not in ("", OURS) else self.model
+
+    async def models(self) -> Reply:
+        """The models there are."""
+        async with self._sent("GET", "/models", None) as response:
+            return await _whole(response)
+
+    async def complete(self, body: Mapping[str, Any]) -> Reply:
+        """The whole answer."""
+        async with self._sent("POST", "/chat/completions", body) as response:
+            return await _whole(response)
+
+    @asynccontextmanager
+    async def stream(self, body: Mapping[str, Any]) -> AsyncIterator[Reply | AsyncIterator[bytes]]:
+        """The answer as its event stream comes; a refusal whole."""
+        async with self._sent("POST", "/chat/completions", body) as response:
+            if response.is_success:
+                yield response.aiter_bytes()
+            else:
+                yield await _whole(response)
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self.client.aclose()
+
+    @asynccontextmanager
+    async def _sent(self, method: str, path: str, body: Mapping[str, Any] | None) -> AsyncIterator[httpx2.Response]:
+        key = os.environ.get("OPENAI_API_KEY", "")
+        headers = {"authorization": f"Bearer {key}"} if key else {}
+        content = None if body is None else json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        if content:
+            headers["content-type"] = "application/json"
+        try:
+            async with self.client.stream(method, self.url + path, content=content, headers=headers) as response:
+                yield response
+        except httpx2.RequestError as error:
+            raise ModelUnavailable(f"the model's server does not answer ({type(error).__name__})") from error
+
+
+async def _whole(response: httpx2.Response) -> Reply:
+    kept = {name: value for name, value in response.headers.items() if name in PASSED}
+    return Reply(response.status_code, await response.aread(), kept)
+
+
+async def from_thread(start: Callable[[], Iterator[T]], threads: CapacityLimiter) -> AsyncGenerator[T]:
+    """The items of a generator that works on a thread; it is closed once no one waits for more."""
+    loop, stop = asyncio.get_running_loop(), threading.Event()
+    waiting: asyncio.Queue[tuple[T] | Exception | None] = asyncio.Queue()
+
+    def hand_over(item: tuple[T] | Exception | None) -> None:
+        if not stop.is_set():
+            loop.call_soon_threadsafe(waiting.put_nowait, item)
+
+    def work() -> None:
+        try:
+            items = start()
+            for item in items:
+                if stop.is_set():
+                    getattr(items, "close", lambda: None)()
+                    return
+                hand_over((item,))
+            hand_over(None)
+        except Exception as error:  # raised again where the items are waited for
+            hand_over(error)
+
+    task = asyncio.create_task(to_thread.run_sync(work, limiter=threads, abandon_on_cancel=True))
+    try:
+        while (got := await waiting.get()) is not None:
+            if isinstance(got, Exception):
+                raise got
+            yield got[0]
+    finally:
+        stop.set()
+        task.cancel()

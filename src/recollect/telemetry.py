@@ -1,0 +1,112 @@
+"""Every metric and alert by name, counted in the process: `Telemetry`."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, TypeAlias
+
+log = logging.getLogger("recollect")
+
+COUNTERS: Final = {
+    "recollect_contexts_total": "contexts built",
+    "recollect_messages_total": "messages kept",
+    "recollect_learned_total": "things learned in the background",
+    "recollect_job_failures_total": "background jobs that failed and wait for another attempt",
+    "recollect_alerts_total": "alerts raised",
+    "recollect_cache_hits_total": "facts read from the cache",
+    "recollect_cache_misses_total": "facts read from the store",
+    "recollect_recalled_total": "things recalled into contexts",
+    "recollect_junk_total": "recalled things that the answer did not use a word of",
+}
+SERIES: Final = {
+    "recollect_context_tokens": "tokens of a context",
+    "recollect_context_share": "share of the budget that a context takes",
+    "recollect_context_seconds": "time to build a context",
+    "recollect_retrieval_seconds": "time the layers take to offer what they have",
+    "recollect_learning_seconds": "time of a background job",
+    "recollect_cached_prefix_ratio": "share of a prompt that the prompt before it began with",
+}
+GAUGES: Final = {"recollect_process_bytes": "memory of this process"}
+KEPT: Final = 1_000
+"""How many of a series' newest values the percentiles are of."""
+EVERY: Final = 100
+"""How many contexts pass between two looks at the memory of the process and at the cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """Something that asks for attention: its name, the value, and the limit that it passed."""
+
+    name: str
+    value: float
+    limit: float
+
+    def __str__(self) -> str:
+        return f"{self.name} is {self.value:,.3g}, the limit is {self.limit:,.3g}"
+
+
+OnAlert: TypeAlias = Callable[[Alert], None]
+
+
+@dataclass(slots=True, eq=False)
+class Telemetry:
+    """What happened in this process. Safe to share between threads."""
+
+    on_alert: OnAlert | None = None
+    _counts: Counter[str] = field(default_factory=Counter)
+    _series: dict[str, deque[float]] = field(default_factory=lambda: {name: deque(maxlen=KEPT) for name in SERIES})
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def count(self, name: str, number: int = 1) -> int:
+        """Add to a counter; returns what it stands at."""
+        with self._lock:
+            self._counts[name] += number
+            return self._counts[name]
+
+    def observe(self, name: str, value: float) -> None:
+        """Add a value to a series."""
+        with self._lock:
+            self._series[name].append(value)
+
+    def alert(self, name: str, value: float, limit: float) -> None:
+        """Hand an alert to whoever asked for alerts; the log gets the first of its name and every hundredth."""
+        found = Alert(name, value, limit)
+        self.count("recollect_alerts_total")
+        if self.count(name) % EVERY == 1:
+            log.warning("alert: %s", found)
+        if self.on_alert:
+            self.on_alert(found)
+
+    def snapshot(self) -> dict[str, float]:
+        """Every counter and gauge, and of every series the number, the median, the 95th percentile and the largest."""
+        with self._lock:
+            out: dict[str, float] = {name: self._counts[name] for name in COUNTERS}
+            for name, values in self._series.items():
+                ordered = sorted(values)
+                out[f"{name}_count"] = len(ordered)
+                if ordered:
+                    out[f"{name}_p50"] = ordered[len(ordered) // 2]
+                    out[f"{name}_p95"] = ordered[int(len(ordered) * 0.95)]
+                    out[f"{name}_max"] = ordered[-1]
+        return {**out, "recollect_process_bytes": process_bytes()}
+
+
+def process_bytes() -> int:
+    """The memory this process has now; where the system does not tell, the most it ever had, or 0."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        pass
+    try:
+        import resource
+    except ImportError:
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

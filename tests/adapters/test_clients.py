@@ -1,0 +1,358 @@
+"""Plain OpenAI and Anthropic clients with a memory, against a provider over real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import anthropic
+import httpx2
+import openai
+import pytest
+
+from recollect import Memory, Message, ToolCall
+from recollect.adapters.clients import remember
+from recollect.errors import BudgetTooSmall, ConfigError
+from recollect.testing import AdapterSuite, Provider, Script, Talk, lookup
+
+SYSTEM = "Be brief."
+SCHEMA = {"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]}
+FUNCTION = {"name": "lookup", "description": "Looks up a page.", "parameters": SCHEMA}
+OPENAI_TOOLS: Any = [{"type": "function", "function": FUNCTION}]
+ANTHROPIC_TOOLS: Any = [{"name": "lookup", "description": "Looks up a page.", "input_schema": SCHEMA}]
+
+
+def connect(provider: Provider, kind: Any) -> Any:
+    return kind(base_url=provider.url, api_key="none", max_retries=0)
+
+
+class OpenAITalk(Talk):
+    """A caller who sends the whole history each time, and waits for the whole answer."""
+
+    def __init__(self, provider: Provider, *remembered: Any, **options: Any) -> None:
+        self.client = remember(connect(provider, openai.OpenAI), *remembered, **options)
+        self.awaited = lambda: remember(connect(provider, openai.AsyncOpenAI), *remembered, **options)
+        self.history: list[Any] = [{"role": "system", "content": SYSTEM}]
+        self.sent: list[Any] = []
+
+    def request(self) -> dict[str, Any]:
+        self.sent = list(self.history)
+        return {"model": "gpt", "messages": self.sent, "tools": OPENAI_TOOLS}
+
+    def heard(self, completion: Any) -> bool:
+        """Take the answer down and run its tools; whether there is more to ask."""
+        message = completion.choices[0].message
+        self.history.append(message)
+        for call in message.tool_calls or ():
+            result = lookup(**json.loads(call.function.arguments))
+            self.history.append({"role": "tool", "tool_call_id": call.id, "content": result})
+        return bool(message.tool_calls)
+
+    def say(self, text: str) -> None:
+        self.history.append({"role": "user", "content": text})
+        while self.heard(self.client.chat.completions.create(**self.request())):
+            pass
+
+    async def asay(self, text: str) -> None:
+        self.history.append({"role": "user", "content": text})
+        async with self.awaited() as client:
+            while self.heard(await client.chat.completions.create(**self.request())):
+                pass
+
+    def redeliver(self) -> None:
+        self.client.chat.completions.create(model="gpt", messages=self.sent, tools=OPENAI_TOOLS)
+
+
+class AnthropicTalk(Talk):
+    """A caller who sends only what is new of each turn, and streams the answer."""
+
+    def __init__(self, provider: Provider, *remembered: Any, **options: Any) -> None:
+        self.client = remember(connect(provider, anthropic.Anthropic), *remembered, **options)
+        self.awaited = lambda: remember(connect(provider, anthropic.AsyncAnthropic), *remembered, **options)
+        self.turn: list[Any] = []
+        self.sent: list[Any] = []
+
+    def request(self) -> dict[str, Any]:
+        self.sent = list(self.turn)
+        tools = ANTHROPIC_TOOLS
+        return {"model": "claude", "system": SYSTEM, "max_tokens": 100, "messages": self.sent, "tools": tools}
+
+    def heard(self, message: Any) -> bool:
+        self.turn.append({"role": "assistant", "content": message.content})
+        calls = [block for block in message.content if block.type == "tool_use"]
+        results = [{"type": "tool_result", "tool_use_id": c.id, "content": lookup(**c.input)} for c in calls]
+        if results:
+            self.turn.append({"role": "user", "content": results})
+        return bool(results)
+
+    def ask(self) -> Any:
+        with self.client.messages.stream(**self.request()) as stream:
+            return stream.get_final_message()
+
+    async def aask(self, client: Any) -> Any:
+        async with client.messages.stream(**self.request()) as stream:
+            return await stream.get_final_message()
+
+    def say(self, text: str) -> None:
+        self.turn = [{"role": "user", "content": text}]
+        while self.heard(self.ask()):
+            pass
+
+    async def asay(self, text: str) -> None:
+        self.turn = [{"role": "user", "content": text}]
+        async with self.awaited() as client:
+            while self.heard(await self.aask(client)):
+                pass
+
+    def redeliver(self) -> None:
+        self.turn = self.sent
+        self.ask()
+
+
+class ClientSuite(AdapterSuite):
+    kind: type[Any]
+
+    @pytest.fixture(autouse=True)
+    def providers(self) -> Iterator[None]:
+        with ExitStack() as self.stack:
+            yield
+
+    def open(self, memory: Memory, user: str, session: str, budget: int, script: Script) -> Talk:
+        provider = self.stack.enter_context(Provider(self.shape, lambda asked: script.answer(asked.messages)))
+        talk = self.kind(provider, memory, user=user, session=session, budget=budget)
+        self.stack.callback(talk.client.close)
+        return talk
+
+
+class TestOpenAI(ClientSuite):
+    shape = "openai"
+    kind = OpenAITalk
+
+
+class TestAnthropic(ClientSuite):
+    shape = "anthropic"
+    kind = AnthropicTalk
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    with Memory.open(tmp_path / "memory.db", embedder=None) as memory:
+        yield memory
+
+
+def said(memory: Memory) -> list[tuple[str, str]]:
+    return [(message.role, message.text) for message in memory.session("trip", user="ada").history()]
+
+
+HI: Any = [{"role": "user", "content": "Where does Nadia live?"}]
+OSLO = "She lives in Oslo, in a house by the sea."
+KEPT = [("user", "Where does Nadia live?"), ("assistant", OSLO)]
+
+
+def stream_openai(client: openai.OpenAI) -> str:
+    events = client.chat.completions.create(model="gpt", messages=HI, stream=True)
+    return "".join(event.choices[0].delta.content or "" for event in events if event.choices)
+
+
+def stream_helper_openai(client: openai.OpenAI) -> str:
+    with client.chat.completions.stream(model="gpt", messages=HI) as stream:
+        return stream.get_final_completion().choices[0].message.content or ""
+
+
+def raw_openai(client: openai.OpenAI) -> str:
+    response = client.chat.completions.with_raw_response.create(model="gpt", messages=HI)
+    return response.parse().choices[0].message.content or ""
+
+
+def create_anthropic(client: anthropic.Anthropic) -> str:
+    return client.messages.create(model="claude", max_tokens=100, messages=HI).content[0].text
+
+
+def stream_anthropic(client: anthropic.Anthropic) -> str:
+    events = client.messages.create(model="claude", max_tokens=100, messages=HI, stream=True)
+    return "".join(getattr(event.delta, "text", "") for event in events if event.type == "content_block_delta")
+
+
+@pytest.mark.parametrize(
+    ("style", "kind", "ask"),
+    [
+        ("openai", openai.OpenAI, stream_openai),
+        ("openai", openai.OpenAI, stream_helper_openai),
+        ("openai", openai.OpenAI, raw_openai),
+        ("anthropic", anthropic.Anthropic, create_anthropic),
+        ("anthropic", anthropic.Anthropic, stream_anthropic),
+    ],
+)
+def test_however_it_is_asked_question_and_answer_are_kept_once(memory: Memory, style: Any, kind: Any, ask: Any) -> None:
+    with Provider(style, [OSLO]) as provider, connect(provider, kind) as plain:
+        client = remember(plain, memory, user="ada", session="trip")
+        assert ask(client) == OSLO
+        assert said(memory) == KEPT
+
+
+def test_streamed_and_awaited_the_answer_is_kept_too(memory: Memory) -> None:
+    async def ask(provider: Provider) -> None:
+        async with connect(provider, openai.AsyncOpenAI) as plain:
+            client = remember(plain, memory, user="ada", session="trip")
+            events = await client.chat.completions.create(model="gpt", messages=HI, stream=True)
+            assert "Oslo, " in [event.choices[0].delta.content async for event in events if event.choices]
+
+    with Provider("openai", [OSLO]) as provider:
+        asyncio.run(ask(provider))
+    assert said(memory) == KEPT
+
+
+def test_calls_of_a_stream_are_put_together(memory: Memory) -> None:
+    calls = (ToolCall("c1", "lookup", '{"number": 1}'), ToolCall("c2", "lookup", '{"number": 2}'))
+    with Provider("openai", [Message("assistant", calls)]) as provider, connect(provider, openai.OpenAI) as plain:
+        stream_openai(remember(plain, memory, user="ada", session="trip"))
+    (_, answer) = memory.session("trip", user="ada").history()
+    assert [(call.id, call.name, call.input) for call in answer.tool_calls] == [
+        ("c1", "lookup", {"number": 1}),
+        ("c2", "lookup", {"number": 2}),
+    ]
+
+
+@pytest.mark.parametrize(("style", "kind"), [("openai", openai.OpenAI), ("anthropic", anthropic.Anthropic)])
+@pytest.mark.parametrize("how", ["it breaks", "the caller leaves"])
+def test_of_a_stream_that_does_not_end_what_was_said_is_kept_and_marked(
+    memory: Memory, style: Any, kind: Any, how: str
+) -> None:
+    def tell(events: Any) -> None:
+        for count, _ in enumerate(events):
+            if how == "the caller leaves" and count == 5:
+                events.close()
+                return
+
+    options = {"model": "any", "messages": HI, "max_tokens": 1_000, "stream": True}
+    with Provider(style, [OSLO * 20]) as provider, connect(provider, kind) as plain:
+        client = remember(plain, memory, user="ada", session="trip")
+        if how == "it breaks":
+            provider.fail("disconnect")
+        create = client.chat.completions.create if style == "openai" else client.messages.create
+        try:
+            tell(create(**options))
+        except (openai.APIConnectionError, anthropic.APIConnectionError, httpx2.HTTPError):
+            assert how == "it breaks"
+    (_, answer) = memory.session("trip", user="ada").history()
+    assert (OSLO * 20).startswith(answer.text)
+    assert answer.metadata == {"partial": True}
+
+
+def test_a_request_that_failed_is_not_kept_twice_when_it_is_tried_again(memory: Memory) -> None:
+    with Provider("openai", [OSLO], faults=["rate_limit"]) as provider, connect(provider, openai.OpenAI) as plain:
+        client = remember(plain, memory, user="ada", session="trip")
+        with pytest.raises(openai.RateLimitError):
+            client.chat.completions.create(model="gpt", messages=HI)
+        client.chat.completions.create(model="gpt", messages=HI)
+    assert said(memory) == KEPT
+
+
+def test_an_answer_that_was_asked_for_again_is_kept_when_the_caller_goes_on_with_it(memory: Memory) -> None:
+    system = {"role": "system", "content": SYSTEM}
+    asked: list[Any] = [system, {"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Hi."}, *HI]
+    with Provider("openai", ["In Rome.", OSLO, "Good."]) as provider, connect(provider, openai.OpenAI) as plain:
+        client = remember(plain, memory, user="ada", session="trip")
+        client.chat.completions.create(model="gpt", messages=asked)
+        again = client.chat.completions.create(model="gpt", messages=asked)
+        assert [m.text for m in provider.requests[-1].messages[1:3]] == ["Hello.", "Hi."]
+        assert provider.requests[-1].messages[-1].text.endswith("Where does Nadia live?")
+        assert said(memory)[-1] == ("assistant", "In Rome.")
+        more = [*asked, again.choices[0].message, {"role": "user", "content": "Thanks."}]
+        client.chat.completions.create(model="gpt", messages=more)
+        assert not any(m.text == "In Rome." for m in provider.requests[-1].messages)
+    assert [text for _, text in said(memory)][-4:] == ["In Rome.", OSLO, "Thanks.", "Good."]
+
+
+def test_what_the_caller_marks_for_the_cache_stays_marked(memory: Memory) -> None:
+    mark = {"cache_control": {"type": "ephemeral"}}
+    system: Any = [{"type": "text", "text": SYSTEM, **mark}]
+    messages: Any = [{"role": "user", "content": [{"type": "text", "text": "Hello.", **mark}]}]
+    with Provider("anthropic") as provider, connect(provider, anthropic.Anthropic) as plain:
+        client = remember(plain, memory, user="ada", session="trip")
+        client.messages.create(model="claude", max_tokens=10, system=system, messages=messages)
+        assert provider.requests[0].body["system"] == system
+        assert provider.requests[0].body["messages"] == messages
+
+
+def test_the_client_that_was_given_stays_as_it_is(memory: Memory) -> None:
+    with Provider("openai", [OSLO]) as provider, connect(provider, openai.OpenAI) as plain:
+        remember(plain, memory, user="ada", session="trip")
+        plain.chat.completions.create(model="gpt", messages=HI)
+    assert said(memory) == []
+
+
+def test_a_budget_that_is_too_small_is_an_error_before_anything_is_sent(memory: Memory) -> None:
+    with Provider("openai") as provider, connect(provider, openai.OpenAI) as plain:
+        client = remember(plain, memory, user="ada", session="trip", budget=100)
+        with pytest.raises(BudgetTooSmall):
+            client.chat.completions.create(model="gpt", messages=[{"role": "user", "content": "word " * 1_000}])
+        assert provider.requests == ()
+
+
+def test_what_is_no_client_is_refused(memory: Memory) -> None:
+    with pytest.raises(ConfigError, match="OpenAI"):
+        remember("gpt", memory, user="ada", session="trip")
+
+
+def responses(requests: list[Any]) -> openai.OpenAI:
+    """A client of the Responses API whose model thinks, calls a tool, then answers."""
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        body = json.loads(request.content)
+        requests.append(body)
+        number = len(requests)
+        message = {
+            "type": "message",
+            "id": f"msg_{number}",
+            "role": "assistant",
+            "status": "completed",
+            "content": [{"type": "output_text", "text": OSLO, "annotations": []}],
+        }
+        call = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "lookup", "arguments": '{"number": 7}'}
+        output = [{"type": "reasoning", "id": "rs_1", "summary": []}, call] if number == 1 else [message]
+        whole = {"id": f"resp_{number}", "object": "response", "created_at": 0, "model": "gpt", "output": output}
+        whole |= {"parallel_tool_calls": True, "tool_choice": "auto", "tools": [], "status": "completed"}
+        if not body.get("stream"):
+            return httpx2.Response(200, json=whole)
+        last = {"type": "response.completed", "sequence_number": 1, "response": whole}
+        return httpx2.Response(
+            200,
+            text=f"event: response.completed\ndata: {json.dumps(last)}\n\n",
+            headers={"content-type": "text/event-stream"},
+        )
+
+    http_client = httpx2.Client(transport=httpx2.MockTransport(answer))
+    return openai.OpenAI(base_url="http://model.test", api_key="none", http_client=http_client)
+
+
+def test_the_responses_api_keeps_what_was_thought_with_its_call(memory: Memory) -> None:
+    requests: list[Any] = []
+    with responses(requests) as plain:
+        client = remember(plain, memory, user="ada", session="trip")
+        first = client.responses.create(model="gpt", instructions=SYSTEM, input="Where does Nadia live?")
+        result: Any = {"type": "function_call_output", "call_id": "c1", "output": "page 7: in Oslo"}
+        history: Any = [{"role": "user", "content": "Where does Nadia live?"}, *first.output, result]
+        for event in client.responses.create(model="gpt", instructions=SYSTEM, input=history, stream=True):
+            assert event.type == "response.completed"
+    assert [item.get("type", "message") for item in requests[1]["input"]] == [
+        "message",
+        "reasoning",
+        "function_call",
+        "function_call_output",
+    ]
+    assert requests[1]["instructions"] == SYSTEM
+    assert [role for role, _ in said(memory)] == ["user", "assistant", "assistant", "tool", "assistant"]
+
+
+def test_a_conversation_that_the_provider_keeps_is_left_to_it(memory: Memory) -> None:
+    requests: list[Any] = []
+    with responses(requests) as plain:
+        client = remember(plain, memory, user="ada", session="trip")
+        client.responses.create(model="gpt", input="And now?", previous_response_id="resp_0")
+    assert requests[0]["input"] == "And now?"
+    assert said(memory) == []

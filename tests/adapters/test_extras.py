@@ -1,0 +1,39 @@
+"""The SDKs are extras: nothing of them comes with the core, and who lacks one is told what to install."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from tests.test_house_rules import closure
+
+SDKS = ("anthropic", "langchain", "langgraph", "mcp", "openai", "pydantic_ai")
+WANTED = """
+import sys
+sys.modules.update(dict.fromkeys({sdks!r}))
+from recollect import Memory, MissingExtra
+import recollect.adapters.clients, recollect.adapters.langgraph
+for import_it in (
+    "from recollect.adapters.langgraph import RecollectSaver",
+    "from recollect.adapters.langgraph import RecollectStore",
+    "from recollect.adapters.langgraph import RecollectMiddleware",
+    "import recollect.adapters.mcp",
+    "import recollect.adapters.pydantic_ai",
+):
+    try:
+        exec(import_it)
+    except MissingExtra as error:
+        print(error)
+"""
+
+
+def test_the_core_needs_none_of_the_sdks() -> None:
+    named = {name.replace("-", "_") for name in closure("recollect")}
+    assert not named & {*SDKS, "langchain_core", "pydantic", "pydantic_ai_slim"}
+
+
+def test_who_lacks_an_sdk_is_told_what_to_install() -> None:
+    code = WANTED.format(sdks=(*SDKS, "langchain_core"))
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    told = [line.split("pip install ")[1] for line in out.splitlines()]
+    assert told == ["'recollect[langgraph]'"] * 3 + ["'recollect[mcp]'", "'recollect[pydantic-ai]'"]

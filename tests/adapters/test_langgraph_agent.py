@@ -1,0 +1,136 @@
+"""LangChain's agent with our middleware and checkpointer: real `create_agent`, scripted model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage, HumanMessage, RemoveMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.tools import tool
+from pydantic import ConfigDict
+
+from recollect import Image, Memory, Message, Text, ToolCall, ToolResult
+from recollect.adapters.langgraph import RecollectMiddleware, RecollectSaver
+from recollect.adapters.langgraph.messages import from_langchain, to_langchain
+from recollect.errors import ConfigError
+from recollect.testing.adapters import AdapterSuite, Script, Talk, lookup
+
+if TYPE_CHECKING:
+    from langchain_core.callbacks import CallbackManagerForLLMRun
+
+
+class ScriptedModel(BaseChatModel):
+    """A chat model whose words come from a script."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+    script: Any
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    def bind_tools(self, tools: Sequence[Any], **_: Any) -> ScriptedModel:
+        return self
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **_: Any,
+    ) -> ChatResult:
+        answer = self.script.answer([from_langchain(message) for message in messages])
+        return ChatResult(generations=[ChatGeneration(message=to_langchain(answer)[0])])
+
+
+class AgentTalk(Talk):
+    def __init__(self, memory: Memory, user: str, thread: str, budget: int, script: Script) -> None:
+        self.agent = create_agent(
+            ScriptedModel(script=script),
+            [tool(lookup)],
+            system_prompt="Be brief.",
+            middleware=[RecollectMiddleware(memory, user=user, budget=budget)],
+            checkpointer=RecollectSaver(memory, user=user),
+        )
+        self.config: Any = {"configurable": {"thread_id": thread}, "recursion_limit": 1_000}
+        self.said = HumanMessage("")
+
+    def say(self, text: str) -> None:
+        self.said = HumanMessage(text)
+        self.agent.invoke({"messages": [self.said]}, self.config)
+
+    async def asay(self, text: str) -> None:
+        await self.agent.ainvoke({"messages": [HumanMessage(text)]}, self.config)
+
+    def redeliver(self) -> None:
+        """The run is taken up again at the checkpoint from which the model was last called."""
+        at = next(s for s in self.agent.get_state_history(self.config) if "model" in s.next)
+        self.agent.invoke(None, at.config)
+
+
+class TestAgent(AdapterSuite):
+    shape = "openai"
+
+    def open(self, memory: Memory, user: str, session: str, budget: int, script: Script) -> Talk:
+        return AgentTalk(memory, user, session, budget, script)
+
+    def test_what_was_taken_out_of_the_state_is_not_shown_again(self, memory: Memory, script: Script) -> None:
+        talk = AgentTalk(memory, "ada", "trip", 1_500, script)
+        talk.say("The code word is avocado.")
+        first = talk.agent.get_state(talk.config).values["messages"][0]
+        talk.agent.update_state(talk.config, {"messages": [RemoveMessage(first.id)]})
+        talk.say("Thank you.")
+        assert not any("The code word is avocado." in m.text for m in script.requests[-1][1:-1])
+
+    def test_the_rest_of_a_message_stays_when_memory_is_put_in_front_of_it(
+        self, memory: Memory, script: Script
+    ) -> None:
+        AgentTalk(memory, "ada", "spring", 1_500, Script()).say("My sister Nadia moved to Oslo.")
+        talk = AgentTalk(memory, "ada", "autumn", 1_500, script)
+        talk.say("Where does my sister live?")
+        asked = script.requests[-1][-1].text
+        assert asked.startswith("<memory>")
+        assert asked.endswith("Where does my sister live?")
+        assert talk.agent.get_state(talk.config).values["messages"][0].text == "Where does my sister live?"
+
+
+def test_without_a_checkpointer_the_named_session_has_the_past(tmp_path: Path) -> None:
+    script = Script()
+    with Memory.open(tmp_path / "memory.db", embedder=None) as memory:
+        middleware = RecollectMiddleware(memory, user="ada", session="trip", budget=50_000)
+        agent = create_agent(ScriptedModel(script=script), [tool(lookup)], middleware=[middleware])
+        for text in ("My cat is called Tom.", "Thank you."):
+            script.call_tools(1)
+            agent.invoke({"messages": [HumanMessage(text)]})
+    assert [m.role for m in script.requests[-1]] == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+        "user",
+        "assistant",
+        "tool",
+    ]
+
+
+def test_a_run_without_a_thread_or_a_session_is_refused(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "memory.db", embedder=None) as memory:
+        agent = create_agent(ScriptedModel(script=Script()), middleware=[RecollectMiddleware(memory, user="ada")])
+        with pytest.raises(ConfigError, match="thread_id"):
+            agent.invoke({"messages": [HumanMessage("hi")]})
+
+
+def test_a_message_comes_back_from_langchain_as_it_was() -> None:
+    messages = [
+        Message("system", "Be brief."),
+        Message("user", (Text("What is this?"), Image(url="https://example.org/cat.png"))),
+        Message("assistant", (Text("A cat."), ToolCall("c1", "lookup", '{"number": 7}'))),
+        Message("tool", (ToolResult("c1", "page 7", is_error=True, name="lookup"),)),
+        Message("assistant", (ToolCall("c2", "lookup", "{broken"),)),
+    ]
+    assert [from_langchain(there) for message in messages for there in to_langchain(message)] == messages

@@ -1,0 +1,222 @@
+"""The MCP server: over stdio and streamable HTTP, as a program, with the official client and by the bare protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp.server.mcpserver.exceptions import ToolError
+
+from recollect import Memory, Message
+from recollect.adapters.mcp import serve, server
+from recollect.errors import ConfigError
+
+PROGRAM = str(Path(__file__).parent / "mcp_server.py")
+TOOLS = ["search_memory", "get_context", "list_facts", "add_memory"]
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A memory with things said by two users."""
+    path = tmp_path_factory.mktemp("mcp") / "memory.db"
+    with Memory.open(path, embedder=None) as memory:
+        ada = memory.session("a trip/to Oslo?", user="ada")
+        ada.add("user", "My name is Ada Byron. My sister Nadia moved to Oslo in May.")
+        ada.add("assistant", "Noted!")
+        memory.session("secrets", user="bob").add("user", "My sister Nadia has a secret: avocado.")
+        memory.drain()
+    return path
+
+
+def _listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def http(file: Path, **options: Any) -> Iterator[str]:
+    """The server's address while it runs as a program."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    given = json.dumps({"transport": "http", "port": port, **options})
+    process = subprocess.Popen([sys.executable, PROGRAM, str(file), given])
+    try:
+        while not _listens(port):
+            with suppress(subprocess.TimeoutExpired):
+                pytest.fail(f"the server ended with {process.wait(0.05)}")
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+async def everything(client: Client) -> None:
+    """What a host does with a server: look what there is, and use it."""
+    tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    assert list(tools) == TOOLS
+    assert not {"user", "tenant"} & {name for tool in tools.values() for name in tool.input_schema["properties"]}
+    assert all(tool.output_schema and tool.description for tool in tools.values())
+    assert tools["search_memory"].annotations.read_only_hint
+    found = (await client.call_tool("search_memory", {"query": "Where does my sister live?"})).structured_content
+    assert "Oslo" in found["result"][0]["text"]
+    assert "avocado" not in json.dumps(found)
+    kept = await client.call_tool("add_memory", {"text": "Nadia's flat is in Grünerløkka. 🏠", "role": "user"})
+    assert kept.structured_content["session"] == "mcp"
+    prompt = (await client.call_tool("get_context", {"question": "Where is Nadia's flat?"})).structured_content
+    assert "Grünerløkka" in prompt["messages"][-1]["content"] + prompt["messages"][0]["content"]
+    assert prompt["tokens"] <= prompt["budget"]
+    facts = (await client.call_tool("list_facts", {})).structured_content["result"]
+    assert "Ada Byron" in [fact["value"] for fact in facts]
+    listed = (await client.list_resources()).resources
+    assert {resource.name for resource in listed} == {"a trip/to Oslo?", "mcp"}
+    for resource in listed:
+        contents = (await client.read_resource(resource.uri)).contents[0]
+        assert json.loads(contents.text)[0]["role"] == "user"
+
+
+def with_client(how: Any, use: Callable[[Client], Awaitable[None]], mode: str = "auto") -> None:
+    async def run() -> None:
+        async with Client(how, mode=mode) as client:
+            await use(client)
+
+    asyncio.run(asyncio.wait_for(run(), 120))
+
+
+def test_the_official_client_over_stdio(file: Path) -> None:
+    with_client(StdioServerParameters(command=sys.executable, args=[PROGRAM, str(file), "{}"]), everything)
+
+
+def test_the_official_client_over_http(file: Path) -> None:
+    with http(file) as address:
+        with_client(address, everything, mode="legacy")
+
+
+def test_over_http_with_a_token_nobody_comes_in_without_it(file: Path) -> None:
+    import httpx2
+
+    async def with_token(address: str) -> list[str]:
+        headers = {"Authorization": "Bearer mellon"}
+        async with (
+            httpx2.AsyncClient(headers=headers) as http_client,
+            Client(streamable_http_client(address, http_client=http_client)) as client,
+        ):
+            return [tool.name for tool in (await client.list_tools()).tools]
+
+    with http(file, token="mellon", erasure=True) as address:
+        for headers in ({}, {"Authorization": "Bearer friend"}):
+            assert httpx2.post(address, json={}, headers=headers).status_code == 401
+        assert asyncio.run(with_token(address)) == [*TOOLS, "forget"]
+
+
+def test_the_steps_of_the_inspector_over_stdio_by_the_bare_protocol(file: Path) -> None:
+    """One line of JSON each way, as the inspector sends them; and nothing else on the server's output."""
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "inspector", "version": "1"}}
+    steps: list[tuple[str, dict[str, Any]]] = [
+        ("initialize", hello),
+        ("ping", {}),
+        ("tools/list", {}),
+        ("resources/list", {}),
+        ("resources/templates/list", {}),
+        ("prompts/list", {}),
+        ("tools/call", {"name": "search_memory", "arguments": {"query": "Oslo", "limit": 1}}),
+        ("tools/call", {"name": "search_memory", "arguments": {"query": "Oslo", "limit": 0}}),
+        ("resources/read", {"uri": "memory://sessions/nothing"}),
+        ("no/such/method", {}),
+    ]
+    command = [sys.executable, PROGRAM, str(file), "{}"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8") as process:
+        assert process.stdin and process.stdout
+        answers = []
+        for number, (method, params) in enumerate(steps):
+            request = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+            print(json.dumps(request), file=process.stdin, flush=True)
+            answers.append(json.loads(process.stdout.readline()))
+            if method == "initialize":
+                print('{"jsonrpc": "2.0", "method": "notifications/initialized"}', file=process.stdin, flush=True)
+        process.stdin.close()
+        assert process.stdout.read() == ""
+    assert [answer["id"] for answer in answers] == list(range(len(steps)))
+    first, _, tools, resources, templates, prompts, good, bad, missing, unknown = answers
+    assert first["result"]["serverInfo"]["name"] == "recollect"
+    assert [tool["name"] for tool in tools["result"]["tools"]] == TOOLS
+    assert "memory://sessions/a%20trip%2Fto%20Oslo%3F" in [r["uri"] for r in resources["result"]["resources"]]
+    assert templates["result"]["resourceTemplates"][0]["uriTemplate"] == "memory://sessions/{session}"
+    assert prompts["result"]["prompts"] == []
+    assert not good["result"].get("isError")
+    assert bad["result"]["isError"]
+    assert "greater than or equal to 1" in bad["result"]["content"][0]["text"]
+    assert "resources/list" in missing["error"]["message"]
+    assert unknown["error"]["code"] == -32601
+
+
+def call(memory: Memory, name: str, /, erasure: bool = False, **arguments: Any) -> Any:
+    """What a tool answers, in this process."""
+    served = server(memory, user="ada", erasure=erasure)
+    answer: Any = asyncio.run(served.call_tool(name, arguments))
+    return answer.structured_content
+
+
+@pytest.fixture
+def memory() -> Iterator[Memory]:
+    with Memory.open(":memory:", embedder=None) as memory:
+        yield memory
+
+
+def test_nothing_can_be_erased_unless_it_is_enabled(memory: Memory) -> None:
+    said = memory.session("trip", user="ada").add("user", "The code is avocado.")
+    other = memory.session("trip", user="bob").add("user", "The code is banana.")
+    with pytest.raises(ToolError, match="Unknown tool"):
+        call(memory, "forget", message_ids=[said.id], session="trip")
+    with pytest.raises(ToolError, match="search_memory tells ids"):
+        call(memory, "forget", erasure=True, message_ids=[other.id], session="trip")
+    assert call(memory, "forget", erasure=True, message_ids=[said.id], session="trip")["messages"] == 1
+    assert call(memory, "search_memory", query="code")["result"] == []
+    assert memory.session("trip", user="bob").history() == (other,)
+
+
+def test_an_error_tells_the_model_what_to_do_next(memory: Memory) -> None:
+    memory.session("mcp", user="ada").add(Message("user", "word " * 2_000))
+    with pytest.raises(ToolError, match="Raise the budget"):
+        call(memory, "get_context", question="And now?", budget=100)
+    with pytest.raises(ToolError, match="NUL"):
+        call(memory, "add_memory", text="hi", session="\x00")
+    with pytest.raises(ToolError, match="at least 1 character"):
+        call(memory, "add_memory", text="")
+
+
+def test_what_a_model_adds_is_not_taken_for_the_users_words(memory: Memory) -> None:
+    call(memory, "add_memory", text="My name is Mallory.")
+    (kept,) = memory.session("mcp", user="ada").history()
+    assert (kept.role, kept.metadata) == ("assistant", {"via": "mcp"})
+    assert call(memory, "list_facts")["result"] == []
+
+
+def test_it_is_not_served_to_others_without_a_token(memory: Memory) -> None:
+    with pytest.raises(ConfigError, match="token"):
+        serve(memory, user="ada", transport="http", host="0.0.0.0")
+    with pytest.raises(ConfigError, match="'stdio' or 'http'"):
+        serve(memory, user="ada", transport="pigeon")
+    with pytest.raises(ConfigError, match="user"):
+        server(memory, user="")
+
+
+def test_a_conversation_that_is_not_there_is_an_error_of_the_protocol(memory: Memory) -> None:
+    async def read(client: Client) -> None:
+        with pytest.raises(MCPError, match="resources/list"):
+            await client.read_resource("memory://sessions/nothing")
+
+    with_client(server(memory, user="ada"), read)

@@ -1,0 +1,286 @@
+"""The session of the OpenAI Agents SDK, in real runs and by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agents import Agent, RunConfig, Runner, Session, SessionABC, function_tool, handoff
+from agents.extensions.handoff_filters import remove_all_tools
+from agents.memory import SessionSettings
+from agents.run import CallModelData, ModelInputData
+from agents.testing import ScriptedModel, function_call
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect import BudgetTooSmall, ConfigError, InvalidTranscript, Memory, count_messages, estimate, parse, validate
+from recollect.adapters.openai_agents import RecollectSession
+from recollect.testing import AdapterSuite, Script, Talk
+from tests.adapters.openai_agents_sdk import AgentsTalk, agent_of, model_of
+
+SHAPE = "openai-responses"
+
+
+class TestAgents(AdapterSuite):
+    shape = SHAPE
+
+    def open(self, memory: Memory, user: str, session: str, budget: int, script: Script) -> Talk:
+        return AgentsTalk(memory, user, session, budget, script)
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    with Memory.open(tmp_path / "memory.db", embedder=None) as opened:
+        yield opened
+
+
+@pytest.fixture
+def session(memory: Memory) -> RecollectSession:
+    return RecollectSession(memory.session("trip", user="ada"))
+
+
+def user(text: str) -> Any:
+    return {"role": "user", "content": text}
+
+
+def assistant(text: str) -> Any:
+    return {"role": "assistant", "content": text}
+
+
+def step(n: int, output: str = "page") -> list[Any]:
+    """The model thinks, calls a tool and gets its answer."""
+    return [
+        {"type": "reasoning", "id": f"rs_{n}", "summary": []},
+        {"type": "function_call", "id": f"fc_{n}", "call_id": f"c{n}", "name": "look", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": f"c{n}", "output": output},
+    ]
+
+
+def run(awaitable: Any) -> Any:
+    async def waited() -> Any:
+        return await awaitable
+
+    return asyncio.run(waited())
+
+
+def items(session: RecollectSession, limit: int | None = None) -> list[Any]:
+    return run(session.get_items(limit))
+
+
+def add(session: RecollectSession, *new: Any) -> None:
+    run(session.add_items(list(new)))
+
+
+class TestTheSession:
+    def test_it_is_a_session_of_the_sdk(self, session: RecollectSession) -> None:
+        assert isinstance(session, SessionABC)
+        assert isinstance(session, Session)
+        assert session.session_id == "trip"
+
+    def test_items_come_back_as_they_were_given(self, session: RecollectSession) -> None:
+        given = [
+            user("こんにちは 😊 O'Reilly; DROP TABLE x; --"),
+            *step(1),
+            {"type": "reasoning", "id": "rs_2", "summary": [], "encrypted_content": "AAAA"},
+            {
+                "type": "message",
+                "id": "msg_1",
+                "role": "assistant",
+                "status": "completed",
+                "content": [{"type": "output_text", "text": "6 °C", "annotations": [], "logprobs": []}],
+            },
+            {"role": "developer", "content": "Be brief."},
+            {"type": "web_search_call", "id": "ws_1", "status": "completed"},
+        ]
+        add(session, *given)
+        assert json.dumps(items(session)) == json.dumps(given)
+
+    def test_nothing_is_given_by_an_empty_session(self, session: RecollectSession) -> None:
+        add(session)
+        assert items(session) == []
+        assert run(session.pop_item()) is None
+
+    def test_the_newest_items_are_given_under_a_limit(self, session: RecollectSession) -> None:
+        said = [message for n in range(3) for message in (user(f"question {n}"), assistant(f"answer {n}"))]
+        add(session, *said)
+        assert items(session, 2) == said[-2:]
+        assert items(session, 3) == said[-3:]
+        assert items(session, 10) == said
+        assert items(session, 0) == items(session, -1) == []
+
+    def test_the_settings_hold_a_limit_too(self, memory: Memory) -> None:
+        for settings in (SessionSettings(limit=2), {"limit": 2}):
+            limited = RecollectSession(memory.session("trip", user="ada"), session_settings=settings)
+            add(limited, *[user(f"{n}") for n in range(5)])
+            assert items(limited) == [user("3"), user("4")]
+            assert items(limited, 1) == [user("4")]
+
+    @given(st.lists(st.integers(0, 3), min_size=1, max_size=5), st.integers(1, 20))
+    def test_a_limit_never_tears_a_step(self, turns: list[int], limit: int) -> None:
+        said = [
+            i for n, c in enumerate(turns) for i in (user(f"{n}"), *[p for k in range(c) for p in step(10 * n + k)])
+        ]
+        said += [assistant("done")]
+        with Memory.open(":memory:", embedder=None) as memory:
+            session = RecollectSession(memory.session("trip", user="ada"))
+            add(session, *said)
+            shown = items(session, limit)
+        assert shown == said[len(said) - len(shown) :]
+        assert limit - 3 < len(shown) <= limit or len(said) <= limit
+        assert not shown or validate(parse(shown, SHAPE), SHAPE) == []
+
+    def test_a_budget_gives_the_newest_whole_turns(self, memory: Memory) -> None:
+        budgeted = RecollectSession(memory.session("trip", user="ada"), budget=600)
+        for n in range(10):
+            add(budgeted, user(f"question {n} " + "word " * 30), *step(n, "page " * 40), assistant(f"answer {n}"))
+        shown = items(budgeted)
+        assert shown[-1] == assistant("answer 9")
+        assert shown[0]["role"] == "user"
+        assert count_messages(parse(shown, SHAPE), estimate) <= 600
+        assert validate(parse(shown, SHAPE), SHAPE) == []
+
+    def test_a_budget_that_makes_no_sense_is_refused(self, memory: Memory) -> None:
+        with pytest.raises(ConfigError, match="budget is 0"):
+            RecollectSession(memory.session("trip", user="ada"), budget=0)
+
+    def test_an_item_that_can_not_be_read_is_refused_and_nothing_is_kept(self, session: RecollectSession) -> None:
+        with pytest.raises(InvalidTranscript, match=r"input\[1\].role"):
+            add(session, user("Hi."), {"role": "pope", "content": "x"})
+        assert items(session) == []
+
+
+class TestTakingBack:
+    def test_what_is_popped_is_gone_for_good(self, session: RecollectSession) -> None:
+        add(session, user("The secret is avocado."), assistant("Noted."), user("How are you?"))
+        assert [run(session.pop_item()) for _ in range(3)] == [
+            user("How are you?"),
+            assistant("Noted."),
+            user("The secret is avocado."),
+        ]
+        assert run(session.pop_item()) is None
+        assert items(session) == []
+        assert session.session.recall("avocado") == []
+
+    def test_what_is_said_instead_takes_its_place(self, session: RecollectSession) -> None:
+        add(session, user("Hello."), assistant("Hi."), user("2+2?"))
+        run(session.pop_item())
+        add(session, user("3+3?"))
+        assert items(session) == [user("Hello."), assistant("Hi."), user("3+3?")]
+
+    def test_clearing_erases_this_session_alone(self, memory: Memory, session: RecollectSession) -> None:
+        other = RecollectSession(memory.session("other", user="ada"))
+        add(session, user("one"))
+        add(other, user("two"))
+        run(session.clear_session())
+        assert (items(session), items(other)) == ([], [user("two")])
+        assert memory.session("trip", user="ada").history() == ()
+
+
+class TestDeliveredTwice:
+    def test_what_has_an_id_is_known_again(self, session: RecollectSession) -> None:
+        batch = [user("Yes."), *step(1)]
+        for _ in range(2):
+            add(session, *batch)
+        assert items(session) == batch
+        add(session, *batch, assistant("done"))
+        assert items(session) == [*batch, assistant("done")]
+
+    def test_a_question_without_an_answer_is_known_again(self, session: RecollectSession) -> None:
+        add(session, user("Hello?"))
+        add(session, user("Hello?"))
+        assert items(session) == [user("Hello?")]
+
+    def test_words_without_an_id_that_were_answered_are_kept_each_time(self, session: RecollectSession) -> None:
+        for _ in range(2):
+            add(session, user("Yes."), assistant("Fine."))
+        assert len(items(session)) == 4
+
+
+class TestAtOnce:
+    def test_threads_lose_nothing(self, session: RecollectSession) -> None:
+        with ThreadPoolExecutor(5) as pool:
+            list(pool.map(lambda n: add(session, user(f"{n}"), assistant(f"to {n}")), range(20)))
+        shown = items(session)
+        assert sorted(int(item["content"]) for item in shown[::2]) == list(range(20))
+        assert all(
+            after["content"] == f"to {item['content']}" for item, after in zip(shown[::2], shown[1::2], strict=True)
+        )
+
+    def test_a_cancelled_write_is_over_when_the_caller_goes_on(self, session: RecollectSession) -> None:
+        async def cancel() -> list[Any]:
+            task = asyncio.create_task(session.add_items([user("Hi.")]))
+            await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            return list(await session.get_items())
+
+        assert asyncio.run(cancel()) == [user("Hi.")]
+
+
+class TestRuns:
+    def test_a_stream_is_kept_like_any_run(self, memory: Memory) -> None:
+        script, session = Script(), RecollectSession(memory.session("trip", user="ada"), budget=2_000)
+        script.call_tools(2)
+
+        async def stream() -> None:
+            config = RunConfig(call_model_input_filter=session.fit_input, tracing_disabled=True)
+            streamed = Runner.run_streamed(agent_of(script), "Read it.", session=session, run_config=config)
+            async for _ in streamed.stream_events():
+                pass
+
+        asyncio.run(stream())
+        assert [m.role for m in session.session.history()][::3] == ["user", "tool", "tool"]
+        assert len(script.requests) == 3
+
+    def test_the_instructions_are_part_of_the_budget(self, memory: Memory) -> None:
+        script, session = Script(), RecollectSession(memory.session("trip", user="ada"), budget=1_000)
+        agent = agent_of(script, instructions="Be brief. " * 100)
+        config = RunConfig(call_model_input_filter=session.fit_input, tracing_disabled=True)
+        for n in range(10):
+            run(Runner.run(agent, f"question {n} " + "word " * 50, session=session, run_config=config))
+        assert all(count_messages(request, estimate) <= 1_000 for request in script.requests)
+        assert script.requests[-1][0].text == "Be brief. " * 100
+
+    def test_what_a_handoff_takes_out_stays_out(self, memory: Memory) -> None:
+        second = Script()
+        calls = [function_call(name, "{}", call_id=name) for name in ("look", "transfer_to_writer")]
+        writer = Agent(name="writer", model=model_of(second))
+        agent = Agent(
+            name="reader",
+            model=ScriptedModel([[call] for call in calls]),
+            tools=[function_tool(lambda: "page", name_override="look")],
+            handoffs=[handoff(writer, input_filter=remove_all_tools)],
+        )
+        session = RecollectSession(memory.session("trip", user="ada"), budget=2_000)
+        memory.session("before", user="ada").add("user", "My sister Nadia moved to Oslo in May.")
+        config = RunConfig(call_model_input_filter=session.fit_input, tracing_disabled=True)
+        run(Runner.run(agent, "Where does my sister Nadia live?", session=session, run_config=config))
+        assert [m.role for m in second.requests[-1]] == ["user"]
+        assert "Oslo" in second.last
+
+    def test_a_budget_that_can_not_be_met_is_said_before_the_model_is_called(self, memory: Memory) -> None:
+        script, session = Script(), RecollectSession(memory.session("trip", user="ada"), budget=200)
+        config = RunConfig(call_model_input_filter=session.fit_input, tracing_disabled=True)
+        with pytest.raises(BudgetTooSmall, match="the budget is"):
+            run(Runner.run(agent_of(script), "long " * 1_000, session=session, run_config=config))
+        assert script.requests == []
+        assert session.session.history()[0].text == "long " * 1_000
+
+    def test_without_a_budget_the_request_stays_as_it_is(self, session: RecollectSession) -> None:
+        data = CallModelData(ModelInputData([user("Hi.")], None), agent=Agent(name="x"), context=None)
+        assert run(session.fit_input(data)).input == [user("Hi.")]
+
+
+def test_without_the_sdk_the_error_says_what_to_install() -> None:
+    code = "import sys; sys.modules['agents'] = None; import recollect.adapters.openai_agents"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "MissingExtra" in out.stderr
+    assert "pip install 'recollect[openai-agents]'" in out.stderr

@@ -1,0 +1,161 @@
+"""Pydantic AI's agent with our capability: real runs with tools, a model by function."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+from pydantic_ai import Agent, BinaryContent, ImageUrl, ModelRetry, models
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ThinkingPart, UserPromptPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.models.test import TestModel
+from pydantic_ai.usage import UsageLimits
+
+from recollect import BudgetTooSmall, Memory, Message
+from recollect.adapters.pydantic_ai import Remember, _pieces, to_pydantic
+from recollect.testing import AdapterSuite, Script, Talk, lookup
+
+models.ALLOW_MODEL_REQUESTS = False
+
+
+def ours(messages: list[ModelMessage], info: AgentInfo | None = None) -> list[Message]:
+    """A request as our messages, instructions first."""
+    instructions = [Message("system", info.instructions)] if info and info.instructions else []
+    pieces = [piece for place, message in enumerate(messages) for piece in _pieces(place, message)]
+    return [*instructions, *(piece.message for piece in pieces)]
+
+
+def scripted(script: Script) -> FunctionModel:
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        said = to_pydantic(script.answer(ours(messages, info)))
+        assert isinstance(said, ModelResponse)
+        return said
+
+    return FunctionModel(answer)
+
+
+def run(agent: Agent[Any, Any], *prompt: Any, **options: Any) -> Any:
+    """A run in an event loop of its own, which is closed afterwards; `run_sync` leaves one open in each thread."""
+    return asyncio.run(agent.run(*prompt, **options))
+
+
+class AgentTalk(Talk):
+    """A caller who passes only the new prompt."""
+
+    def __init__(self, memory: Memory, user: str, session: str, budget: int, script: Script) -> None:
+        remember = Remember(memory, user, session=session, budget=budget)
+        self.agent = Agent(scripted(script), instructions="Be brief.", tools=[lookup], capabilities=[remember])
+        self.last: list[ModelMessage] = []
+
+    def say(self, text: str) -> None:
+        self.last = run(self.agent, text, usage_limits=UsageLimits(request_limit=None)).all_messages()
+
+    async def asay(self, text: str) -> None:
+        await self.agent.run(text)
+
+    def redeliver(self) -> None:
+        run(self.agent, message_history=self.last[:-1])
+
+
+class TestAgent(AdapterSuite):
+    shape = "openai"
+
+    def open(self, memory: Memory, user: str, session: str, budget: int, script: Script) -> Talk:
+        return AgentTalk(memory, user, session, budget, script)
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    with Memory.open(tmp_path / "memory.db", embedder=None) as memory:
+        yield memory
+
+
+def said(memory: Memory, session: str = "trip") -> list[tuple[str, str]]:
+    return [(message.role, message.text) for message in memory.session(session, user="ada").history()]
+
+
+def test_a_caller_who_passes_the_history_gets_it_back_unchanged_and_kept_once(memory: Memory) -> None:
+    script = Script()
+    agent = Agent(scripted(script), tools=[lookup], capabilities=[Remember(memory, "ada", session="trip")])
+    memory.session("spring", user="ada").add("user", "My sister Nadia moved to Oslo in May.")
+    script.call_tools(1)
+    first = run(agent, "Where does my sister Nadia live?")
+    second = run(agent, "Thank you.", message_history=first.all_messages())
+    assert "moved to Oslo" in script.requests[0][-1].text
+    assert first.all_messages()[0].parts[0].content == "Where does my sister Nadia live?"
+    assert second.all_messages()[:4] == first.all_messages()
+    assert [role for role, _ in said(memory)] == ["user", "assistant", "tool", "assistant", "user", "assistant"]
+    assert [m.role for m in script.requests[-1]] == ["user", "assistant", "tool", "assistant", "user"]
+
+
+def test_without_a_name_the_session_is_the_runs_conversation(memory: Memory) -> None:
+    agent = Agent(TestModel(), capabilities=[Remember(memory, "ada")])
+    run(agent, "Hello.", conversation_id="abc")
+    assert said(memory, "abc")[0] == ("user", "Hello.")
+
+
+def test_a_streamed_answer_is_kept(memory: Memory) -> None:
+    async def stream(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str]:
+        for word in ("In ", "Oslo."):
+            yield word
+
+    async def ask() -> str:
+        agent = Agent(FunctionModel(stream_function=stream))
+        async with agent.run_stream("Where?", capabilities=[Remember(memory, "ada", session="trip")]) as result:
+            return await result.get_output()
+
+    assert asyncio.run(ask()) == "In Oslo."
+    assert said(memory) == [("user", "Where?"), ("assistant", "In Oslo.")]
+
+
+def test_an_answer_of_a_type_and_what_was_said_against_it_are_kept_in_order(memory: Memory) -> None:
+    class City(BaseModel):
+        name: str
+
+    agent = Agent(TestModel(), output_type=City, capabilities=[Remember(memory, "ada", session="trip")])
+    tries = iter([ModelRetry("a city has a name"), None])
+
+    @agent.output_validator
+    def named(city: City) -> City:
+        if problem := next(tries):
+            raise problem
+        return city
+
+    assert run(agent, "Which city?").output.name
+    assert [role for role, _ in said(memory)] == ["user", "assistant", "tool", "assistant"]
+
+
+def test_pictures_and_thoughts_go_through_as_they_are(memory: Memory) -> None:
+    seen: list[list[ModelMessage]] = []
+
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        seen.append(messages)
+        return ModelResponse([ThinkingPart("A cat?", signature="s", provider_name="p"), TextPart("A cat.")])
+
+    agent = Agent(FunctionModel(answer), capabilities=[Remember(memory, "ada", session="trip")])
+    pictures: list[Any] = [ImageUrl("https://example.org/cat.png"), BinaryContent(b"png", media_type="image/png")]
+    first = run(agent, ["What is this cat?", *pictures])
+    memory.session("spring", user="ada").add("user", "This cat is called Tom.")
+    run(agent, ["And this cat?", *pictures], message_history=first.all_messages())
+    assert seen[0][0].parts[0].content == ["What is this cat?", *pictures]
+    assert seen[1][:2] == first.all_messages()
+    recalled, *question = seen[1][-1].parts[0].content
+    assert "Tom" in recalled
+    assert question == ["And this cat?", *pictures]
+
+
+def test_a_budget_that_can_not_be_met_is_an_error(memory: Memory) -> None:
+    agent = Agent(TestModel(), capabilities=[Remember(memory, "ada", session="trip", budget=100)])
+    with pytest.raises(BudgetTooSmall):
+        run(agent, "word " * 1_000)
+
+
+def test_a_kept_message_comes_back_as_it_was() -> None:
+    content = ["Look.", ImageUrl("https://example.org/a.png"), BinaryContent(b"x", media_type="image/png")]
+    (piece,) = _pieces(0, ModelRequest([UserPromptPart(content)]))
+    assert to_pydantic(piece.message).parts[0].content == content
+    assert to_pydantic(Message("system", "Be brief.")).parts[0].content == "Be brief."

@@ -1,0 +1,479 @@
+"""Strands Agents: real agents with our conversation managers, session and memory, and a scripted model."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strands.agent.conversation_manager import ConversationManager
+from strands.agent.conversation_manager.compression.pin_message import pin_message
+from strands.session import FileSessionManager
+from strands.types.exceptions import ContextWindowOverflowException, SessionException
+
+from recollect import BudgetTooSmall, ConfigError, Memory, Message, count_messages, estimate, parse, validate
+from recollect.adapters.strands import (
+    LogRepository,
+    SessionLog,
+    SessionMemory,
+    SummarizingConversationManager,
+    TokenBudgetConversationManager,
+    conversation_manager,
+    with_memory,
+)
+from recollect.testing import AdapterSuite, Script, Talk
+from tests.adapters.strands_agents import ScriptedModel, StrandsTalk, agent_of
+
+WORDS = "and what else is there to be said about it " * 10
+
+
+class TestStrands(AdapterSuite):
+    shape = "bedrock"
+
+    def open(self, memory: Memory, user: str, session: str, budget: int, script: Script) -> Talk:
+        return StrandsTalk(memory, user, session, budget, script)
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    with Memory.open(tmp_path / "memory.db", embedder=None) as opened:
+        yield opened
+
+
+def user(text: str) -> Any:
+    return {"role": "user", "content": [{"text": text}]}
+
+
+def assistant(text: str) -> Any:
+    return {"role": "assistant", "content": [{"text": text}]}
+
+
+def tool_turn(id: str, result: str) -> list[Any]:
+    answer = {"toolResult": {"toolUseId": id, "status": "success", "content": [{"text": result}]}}
+    return [
+        {"role": "assistant", "content": [{"toolUse": {"toolUseId": id, "name": "look", "input": {}}}]},
+        {"role": "user", "content": [answer]},
+    ]
+
+
+def holding(messages: list[Any]) -> Any:
+    """As much of an agent as a conversation manager looks at."""
+    return SimpleNamespace(messages=messages, system_prompt=None)
+
+
+def fits(manager: TokenBudgetConversationManager, messages: list[Any], budget: int) -> None:
+    read = parse(messages, "bedrock")
+    assert validate(read, "bedrock") == []
+    assert count_messages(read, manager.counter) <= budget
+
+
+def long_talk(turns: int = 12) -> list[Any]:
+    return [message for n in range(turns) for message in (user(f"{n} {WORDS}"), assistant(f"answer {n} {WORDS}"))]
+
+
+class TestTheBudget:
+    def test_it_is_a_conversation_manager_of_the_sdk(self) -> None:
+        assert isinstance(TokenBudgetConversationManager(), ConversationManager)
+
+    def test_a_list_within_the_budget_stays_as_it_is(self) -> None:
+        messages = long_talk(2)
+        before = list(messages)
+        TokenBudgetConversationManager(8_000).apply_management(holding(messages))
+        assert messages == before
+
+    def test_the_list_is_changed_in_place_and_what_stays_is_the_same_object(self) -> None:
+        messages = long_talk()
+        before, manager = list(messages), TokenBudgetConversationManager(1_000)
+        manager.apply_management(holding(messages))
+        fits(manager, messages, 1_000)
+        assert all(one is other for one, other in zip(messages, before[-len(messages) :], strict=True))
+        assert manager.removed_message_count == len(before) - len(messages)
+
+    def test_a_large_result_is_shortened_in_a_copy_and_keeps_its_id_and_status(self) -> None:
+        messages = [user("Read it."), *tool_turn("a", "page " * 5_000)]
+        result, manager = messages[2], TokenBudgetConversationManager(1_000)
+        manager.apply_management(holding(messages))
+        fits(manager, messages, 1_000)
+        shown = messages[2]["content"][0]["toolResult"]
+        assert (shown["toolUseId"], shown["status"]) == ("a", "success")
+        assert "characters cut" in shown["content"][0]["text"]
+        assert result["content"][0]["toolResult"]["content"][0]["text"] == "page " * 5_000
+
+    def test_between_two_cuts_a_request_begins_with_the_one_before(self) -> None:
+        messages, manager = list[Any](), TokenBudgetConversationManager(2_000)
+        changed = 0
+        for message in long_talk(60):
+            before = list(messages)
+            messages.append(message)
+            manager.apply_management(holding(messages))
+            changed += messages[: len(before)] != before
+        assert changed <= 20
+
+    @pytest.mark.parametrize(("prompt", "reserve"), [(WORDS, 0), (None, 300), (WORDS, 300)])
+    def test_the_system_prompt_and_the_reserve_are_part_of_the_budget(self, prompt: str | None, reserve: int) -> None:
+        messages, taken = long_talk(), reserve + (estimate(prompt) if prompt else 0)
+        budget = tokens(parse(messages, "bedrock")) + taken - 1
+        agent: Any = SimpleNamespace(messages=messages, system_prompt=prompt)
+        TokenBudgetConversationManager(budget, reserve=reserve, low_water=1.0).apply_management(agent)
+        assert 0 < tokens(parse(messages, "bedrock")) <= budget - taken
+
+    def test_a_budget_that_can_not_be_met_is_said_before_the_model_is_called(self) -> None:
+        script = Script()
+        agent = agent_of(ScriptedModel(script), conversation_manager=TokenBudgetConversationManager(200))
+        with pytest.raises(BudgetTooSmall, match="the budget is 200"):
+            agent("long " * 1_000)
+        assert script.requests == []
+        assert agent.messages[0]["content"][0]["text"] == "long " * 1_000
+
+    def test_pinned_turns_stay(self) -> None:
+        messages = long_talk()
+        pin_message(messages, 2)
+        manager = TokenBudgetConversationManager(1_500)
+        manager.apply_management(holding(messages))
+        fits(manager, messages, 1_500)
+        assert messages[0]["content"][0]["text"].startswith("1 ")
+
+    def test_the_first_messages_can_be_pinned(self) -> None:
+        messages = long_talk()
+        TokenBudgetConversationManager(1_500, pin_first=1).apply_management(holding(messages))
+        assert messages[0]["content"][0]["text"].startswith("0 ")
+        assert not messages[2]["content"][0]["text"].startswith("1 ")
+
+    def test_documents_and_pictures_come_through_unchanged(self) -> None:
+        source = {"document": {"format": "txt", "name": "x", "source": {"bytes": b"\x00\xff"}}}
+        messages = [*long_talk(), {"role": "user", "content": [{"text": "Read."}, source]}]
+        TokenBudgetConversationManager(1_000).apply_management(holding(messages))
+        assert messages[-1]["content"][1] == source
+
+    @pytest.mark.parametrize("options", [{"budget": 0}, {"budget": -1}, {"budget": 10, "reserve": 10}])
+    def test_a_budget_that_makes_no_sense_is_refused(self, options: dict[str, Any]) -> None:
+        with pytest.raises(ConfigError, match="budget is"):
+            TokenBudgetConversationManager(**options)
+
+
+turns = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(0, 30), st.booleans()), min_size=1, max_size=7
+)  # calls, words, pinned
+
+
+def conversation(shape: list[tuple[int, int, bool]]) -> list[Any]:
+    messages: list[Any] = []
+    for n, (calls, words, pinned) in enumerate(shape):
+        messages.append(user(f"question {n} " + "word " * words))
+        for c in range(calls):
+            messages += tool_turn(f"{n}-{c}", "result " * words * 5)
+        messages.append(assistant(f"answer {n}"))
+        if pinned:
+            pin_message(messages, len(messages) - 1)
+    return messages
+
+
+@given(turns, st.integers(60, 900), st.sampled_from([TokenBudgetConversationManager, SummarizingConversationManager]))
+def test_any_conversation_is_valid_within_the_budget_and_restored_as_it_was(
+    shape: list[tuple[int, int, bool]], budget: int, kind: type[TokenBudgetConversationManager]
+) -> None:
+    options: dict[str, Any] = {"summary_tokens": 50} if kind is SummarizingConversationManager else {}
+    manager, messages, said = kind(budget, **options), list[Any](), conversation(shape)
+    agent, fitted = holding(messages), True
+    for message in said:
+        messages.append(message)
+        if message["role"] == "assistant" and "toolUse" in message["content"][0]:
+            continue
+        try:
+            manager._fit(agent)
+        except BudgetTooSmall:
+            fitted = False
+    if fitted:
+        fits(manager, messages, budget)
+    again = kind(budget, **options)
+    restored = (again.restore_from_session(manager.get_state()) or []) + said[again.removed_message_count :]
+    assert [first_line(message) for message in restored] == [first_line(message) for message in messages]
+
+
+def first_line(message: Any) -> str:
+    block = next(b for b in message["content"] if not b.get("text", "").startswith("<memory>"))
+    return str(block.get("toolUse", block.get("toolResult", {})).get("toolUseId", "")) or str(block.get("text"))[:14]
+
+
+class TestOverflow:
+    def test_in_the_middle_of_a_loop_of_50_calls(self) -> None:
+        script, limit = Script(), 1_500
+        model = ScriptedModel(script, lambda request: "too long" if tokens(request) > limit else None)
+        agent = agent_of(model, conversation_manager=TokenBudgetConversationManager(4_000))
+        script.call_tools(50)
+        agent("Read the whole book.")
+        assert len(script.requests) == 51
+        assert 1 <= len(model.refused) <= 50
+        for request in script.requests:
+            assert validate(request, "bedrock") == []
+
+    def test_each_attempt_is_strictly_smaller_and_there_are_three(self) -> None:
+        script = Script()
+        model = ScriptedModel(script, lambda request: "too long")
+        agent = agent_of(model, conversation_manager=TokenBudgetConversationManager(50_000), messages=long_talk(30))
+        with pytest.raises(ContextWindowOverflowException):
+            agent("And now?")
+        sizes = [tokens(request) for request in model.refused]
+        assert len(sizes) == 4
+        assert sizes == sorted(set(sizes), reverse=True)
+
+    def test_a_limit_that_the_provider_names_is_met_at_once(self) -> None:
+        def refuse(request: list[Message]) -> str | None:
+            size = tokens(request)
+            return f"prompt is too long: {size} tokens > 1200 maximum" if size > 1_200 else None
+
+        script = Script()
+        model = ScriptedModel(script, refuse)
+        manager = TokenBudgetConversationManager(50_000)
+        agent = agent_of(model, conversation_manager=manager, messages=long_talk(60), system_prompt=WORDS)
+        agent("And now?")
+        assert len(model.refused) == 1
+        assert 0 < tokens(script.requests[0]) <= 1_200
+
+    def test_where_nothing_smaller_is_valid_the_messages_stay(self) -> None:
+        messages = [user("Hi.")]
+        with pytest.raises(ContextWindowOverflowException, match="Nothing smaller"):
+            TokenBudgetConversationManager().reduce_context(holding(messages), ContextWindowOverflowException("full"))
+        TokenBudgetConversationManager().reduce_context(holding(messages))
+        assert messages == [user("Hi.")]
+
+    def test_a_later_overflow_counts_anew(self) -> None:
+        messages, manager = long_talk(40), TokenBudgetConversationManager(100_000)
+        for _ in range(4):
+            before = len(messages)
+            manager.reduce_context(holding(messages), ContextWindowOverflowException("full"))
+            assert len(messages) < before
+            messages += [user("More?"), assistant("Yes.")]
+
+    def test_the_sdk_can_ask_for_less_before_it_overflows(self) -> None:
+        messages = long_talk()
+        TokenBudgetConversationManager().reduce_context(holding(messages))
+        assert len(messages) < 24
+
+
+def tokens(request: list[Message]) -> int:
+    return count_messages(request, estimate)
+
+
+class TestTheSummary:
+    def test_what_leaves_is_told_in_front_of_what_stays(self) -> None:
+        messages = [user("My daughter Mia is allergic to peanuts."), assistant("Noted."), *long_talk()]
+        manager = SummarizingConversationManager(1_500, summary_tokens=200)
+        manager.apply_management(holding(messages))
+        fits(manager, messages, 1_500)
+        assert "Mia is allergic to peanuts" in messages[0]["content"][0]["text"]
+        assert messages[0]["content"][1]["text"].endswith(WORDS)
+
+    def test_it_goes_on_from_cut_to_cut_and_stays_small(self) -> None:
+        messages, manager = list[Any](), SummarizingConversationManager(1_500, summary_tokens=200)
+        summaries = set()
+        towns = [
+            m for n in range(40) for m in (user(f"I went to Town{n} in 19{n + 10}."), assistant("How nice! " * 60))
+        ]
+        for message in towns:
+            messages.append(message)
+            manager.apply_management(holding(messages))
+            summaries.add(manager.summary)
+            assert estimate(manager.summary) <= 200
+            fits(manager, messages, 1_500)
+        assert 3 < len(summaries) < 20
+        assert manager.summary.count("I went to Town") > 3
+        assert sum("<memory>" in str(message) for message in messages) == 1
+
+    def test_an_overflow_is_summarised_too_and_gets_strictly_smaller(self) -> None:
+        messages = [user("My daughter Mia is allergic to peanuts."), assistant("Noted."), *long_talk()]
+        manager = SummarizingConversationManager(50_000)
+        sizes = [tokens(parse(messages, "bedrock"))]
+        for _ in range(3):
+            manager.reduce_context(holding(messages), ContextWindowOverflowException("full"))
+            sizes.append(tokens(parse(messages, "bedrock")))
+            assert "Mia is allergic" in messages[0]["content"][0]["text"]
+            assert str(messages).count("Mia is allergic") == 1
+        assert sizes == sorted(set(sizes), reverse=True)
+
+    def test_a_restart_brings_it_back(self, memory: Memory) -> None:
+        session, script = memory.session("trip", user="ada"), Script()
+
+        def open_agent() -> Any:
+            return agent_of(
+                ScriptedModel(script),
+                conversation_manager=SummarizingConversationManager(1_500, summary_tokens=200),
+                session_manager=SessionLog(session),
+            )
+
+        agent = open_agent()
+        for text in ["My daughter Mia is allergic to peanuts.", *(f"{n} {WORDS}" for n in range(20))]:
+            agent(text)
+        told = agent.conversation_manager.summary
+        assert "Mia is allergic" in told
+        again = open_agent()
+        assert again.conversation_manager.summary == told
+        again("And now?")
+        assert told in script.requests[-1][0].text
+
+
+class TestRestore:
+    @pytest.mark.parametrize("kept_by", ["sdk", "log"])
+    def test_an_agent_goes_on_after_a_restart_with_its_pins(self, memory: Memory, tmp_path: Path, kept_by: str) -> None:
+        session, script = memory.session("trip", user="ada"), Script()
+
+        def open_agent() -> Any:
+            keeper: Any = FileSessionManager("trip", str(tmp_path / "s")) if kept_by == "sdk" else SessionLog(session)
+            manager = TokenBudgetConversationManager(1_500)
+            return agent_of(ScriptedModel(script), conversation_manager=manager, session_manager=keeper)
+
+        agent = open_agent()
+        agent("Remember the number 42.")
+        pin_message(agent.messages, 0)
+        agent.state.set("mood", "good")
+        for n in range(12):
+            script.call_tools(1)
+            agent(f"{n} {WORDS}")
+        before = list(agent.messages)
+        assert "42" in before[0]["content"][0]["text"]
+        again = open_agent()
+        assert [m["tracking_id"] for m in again.messages] == [m["tracking_id"] for m in before]
+        assert again.state.get("mood") == "good"
+        again("And now?")
+        assert "Remember the number 42." in script.last
+        assert tokens(script.requests[-1]) <= 1_500
+
+    def test_a_conversation_that_began_elsewhere_goes_on(self, memory: Memory) -> None:
+        session, script = memory.session("trip", user="ada"), Script()
+        session.add_many(
+            parse(
+                [
+                    {"role": "user", "content": "My cat is called Tom."},
+                    {
+                        "role": "assistant",
+                        "content": None,
+                        "tool_calls": [
+                            {"id": i, "type": "function", "function": {"name": "lookup", "arguments": "{}"}}
+                            for i in ("a", "b")
+                        ],
+                    },
+                    {"role": "tool", "tool_call_id": "a", "content": "one"},
+                    {"role": "tool", "tool_call_id": "b", "content": "two"},
+                    {"role": "assistant", "content": "Noted."},
+                ],
+                "openai",
+            )
+        )
+        agent = agent_of(ScriptedModel(script), **with_memory(session, 2_000))
+        agent("Thank you.")
+        assert "My cat is called Tom." in script.last
+        assert validate(script.requests[-1], "bedrock") == []
+        assert len(session.history()) == 7
+
+    def test_an_agent_that_was_killed_between_a_call_and_its_result_goes_on(self, memory: Memory) -> None:
+        session, script = memory.session("trip", user="ada"), Script()
+        agent = agent_of(ScriptedModel(script), **with_memory(session, 2_000))
+        agent("Hello.")
+        session.add_many(parse([user("Read it."), tool_turn("lost", "")[0]], "bedrock"))
+        again = agent_of(ScriptedModel(script), **with_memory(session, 2_000))
+        again("Are you there?")
+        calls = [call.id for message in script.requests[-1] for call in message.tool_calls]
+        results = [result.call_id for message in script.requests[-1] for result in message.tool_results]
+        assert calls == results == ["lost"]
+        assert [m.role for m in session.history()][2:] == ["user", "assistant", "tool", "user", "assistant"]
+
+    def test_a_redacted_message_is_erased(self, memory: Memory) -> None:
+        session = memory.session("trip", user="ada")
+        keeper = SessionLog(session)
+        agent = agent_of(ScriptedModel(Script()), session_manager=keeper)
+        agent("The secret is avocado.")
+        agent.messages[-1]["content"] = [{"text": "[redacted]"}]
+        keeper.redact_latest_message(agent.messages[-1], agent)
+        assert [m.text for m in session.history()] == ["The secret is avocado.", "[redacted]"]
+
+    def test_a_second_agent_has_a_session_of_its_own(self, memory: Memory) -> None:
+        keeper = SessionLog(memory.session("trip", user="ada"))
+        first = agent_of(ScriptedModel(Script()), session_manager=keeper)
+        second = agent_of(ScriptedModel(Script()), session_manager=keeper, agent_id="critic")
+        first("To the first.")
+        second("To the second.")
+        assert memory.session("trip", user="ada").history()[0].text == "To the first."
+        assert memory.session("trip/critic", user="ada").history()[0].text == "To the second."
+        with pytest.raises(SessionException, match="unique"):
+            agent_of(ScriptedModel(Script()), session_manager=keeper, agent_id="critic")
+
+    def test_what_is_not_there_is_said(self, memory: Memory) -> None:
+        log: Any = LogRepository(memory, user="ada")
+        assert log.read_session("x") is None
+        assert log.read_agent("x", "a") is None
+        assert log.read_message("x", "a", 0) is None
+        assert log.read_multi_agent("x", "g") is None
+        several = SimpleNamespace(id="g", serialize_state=lambda: {"node": 1})
+        with pytest.raises(SessionException, match="does not exist"):
+            log.update_multi_agent("x", several)
+        log.create_multi_agent("x", several)
+        log.update_multi_agent("x", several)
+        assert log.read_multi_agent("x", "g") == {"node": 1}
+
+
+class TestMemoryStore:
+    def test_a_search_keeps_its_budget_and_knows_only_its_user(self, memory: Memory) -> None:
+        for n in range(20):
+            memory.session(f"s{n}", user="ada").add("user", f"Avocado number {n} <b>& more</b> {WORDS}")
+            memory.session(f"s{n}", user="bob").add("user", f"The banana and the avocado, {n}")
+        store = SessionMemory(memory.session("now", user="ada"), budget=300)
+        found = asyncio.run(store.search("What about the avocado?"))
+        assert found
+        assert all("Avocado" in entry.content and "banana" not in entry.content for entry in found)
+        assert sum(estimate(entry.content) for entry in found) <= 300
+
+    def test_what_is_shown_anyway_is_not_found(self, memory: Memory) -> None:
+        session = memory.session("now", user="ada")
+        session.add("user", "The avocado is ripe.")
+        assert asyncio.run(SessionMemory(session).search("avocado")) == []
+
+    def test_a_note_of_the_model_is_found_and_kept_once_and_is_no_fact(self, memory: Memory) -> None:
+        store = SessionMemory(memory.session("now", user="ada"))
+        first = asyncio.run(store.add("The user likes tea.", {"by": "model"}))
+        assert asyncio.run(store.add("The user likes tea.")) == first
+        (note,) = memory.session("notes", user="ada").history()
+        assert (note.role, note.metadata["by"]) == ("assistant", "model")
+        assert "tea" in asyncio.run(store.search("Which tea?"))[0].content
+
+    def test_messages_that_the_sdk_hands_over_are_kept_once(self, memory: Memory) -> None:
+        session = memory.session("now", user="ada")
+        messages: list[Any] = [{**user("Hello."), "tracking_id": "1"}, {**assistant("Hi."), "tracking_id": "2"}]
+        store = SessionMemory(session)
+        assert [asyncio.run(store.add_messages(messages)) for _ in range(2)] == [2, 0]
+        assert [m.text for m in session.history()] == ["Hello.", "Hi."]
+
+    def test_the_model_can_search_by_itself(self, memory: Memory) -> None:
+        agent = agent_of(ScriptedModel(Script()), **with_memory(memory.session("now", user="ada"), 2_000))
+        assert "search_memory" in agent.tool_names
+
+
+class TestProviders:
+    def test_a_budget(self, tmp_path: Path) -> None:
+        (tmp_path / "providers.yaml").write_text("agent:\n  context_budget: 5000\n")
+        assert conversation_manager(tmp_path / "providers.yaml").limits.budget == 5_000
+
+    def test_a_window_of_messages_is_valid_in_a_loop_too(self, tmp_path: Path) -> None:
+        (tmp_path / "providers.yaml").write_text("agent:\n  conversation_window: 5\n")
+        manager, script = conversation_manager(tmp_path / "providers.yaml"), Script()
+        assert (manager.limits.budget, manager.limits.last_messages) == (None, 5)
+        agent = agent_of(ScriptedModel(script), conversation_manager=manager)
+        for n in range(6):
+            script.call_tools(3)
+            agent(f"question {n}")
+        for request in script.requests:
+            assert validate(request, "bedrock") == []
+            assert len(request) <= 5
+
+
+def test_without_the_sdk_the_error_says_what_to_install() -> None:
+    code = "import sys; sys.modules['strands'] = None; import recollect.adapters.strands"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "MissingExtra" in out.stderr
+    assert "pip install 'recollect[strands]'" in out.stderr

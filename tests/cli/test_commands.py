@@ -1,0 +1,314 @@
+"""What the commands print, for people and for machines, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.cli.context import COLOURS, places_of
+from recollect.cli.shell import out, printable
+from recollect.testing import Provider
+
+from .conftest import Run
+
+
+def parsed(run: Run, *arguments: str, **options: Any) -> Any:
+    return json.loads(run(*arguments, "--json", **options).stdout)
+
+
+def test_a_message_is_kept_with_its_id_and_times(run: Run) -> None:
+    kept = parsed(run, "add", "Hello.", "--at", "2026-05-20")
+    assert set(kept) == {"role", "content", "id", "at", "received"}
+    assert kept["at"] == "2026-05-20T00:00:00+00:00"
+
+
+def test_a_message_can_come_from_stdin(run: Run) -> None:
+    assert parsed(run, "add", "-", said="Two\nlines")["content"] == "Two\nlines"
+
+
+def test_a_role_nobody_has_is_refused(run: Run) -> None:
+    assert "assistant" in run("add", "Hello.", "--role", "robot", code=1).stderr
+
+
+def test_a_context_has_its_prompt_and_receipt(trip: Run) -> None:
+    made = parsed(trip, "context", "Where does my sister live?", "--budget", "2000")
+    assert set(made) == {"messages", "receipt", "settings"}
+    assert set(made["receipt"]) == {"tokens", "overhead", "budget", "sections", "lines"}
+    assert made["receipt"]["tokens"] <= made["receipt"]["budget"] == 2000
+    assert "Oslo" in made["messages"][-1]["content"]
+
+
+def test_a_receipt_is_a_table_with_a_bar_of_the_budget(trip: Run) -> None:
+    shown = trip("context", "Where does my sister live?", "--budget", "300").stdout
+    table, _, rest = shown.partition("└")
+    assert "question" in table and "Where does my sister live?" in table
+    bar = rest.splitlines()[1]
+    assert len(bar) == out.width and set(bar) <= set("█▓▒·")
+    assert re.search(r"free \d+ \(\d+%\)", rest)
+
+
+def test_the_prompt_itself_is_shown_when_asked_for(trip: Run) -> None:
+    assert "<memory>" in trip("context", "Where does my sister live?", "--prompt").stdout
+
+
+def test_a_budget_that_is_too_small_says_by_how_much(trip: Run) -> None:
+    assert re.match(r"BudgetTooSmall: \d+ tokens must stay", trip("context", "Hello?", "--budget", "5", code=1).stderr)
+
+
+@given(st.dictionaries(st.sampled_from(sorted(COLOURS)), st.integers(0, 10**6)), st.integers(0, 300))
+def test_a_bar_has_its_width_and_a_place_for_whatever_has_a_token(sections: dict[str, int], width: int) -> None:
+    places = places_of(sections, width)
+    there = {name for name, tokens in sections.items() if tokens}
+    assert set(places) == there
+    assert all(places.values())
+    assert sum(places.values()) == (max(width, len(there)) if there else 0)
+
+
+def test_search_gives_turns_with_their_session(trip: Run) -> None:
+    found = parsed(trip, "search", "sister", "-k", "1")
+    assert set(found) == {"relevance", "hits"}
+    assert set(found["hits"][0]) == {"message_ids", "text", "score", "at", "session"}
+    assert "Nadia" in trip("search", "sister").stdout
+    assert parsed(trip, "search", "sister", "--here", "--session", "other")["hits"] == []
+
+
+def test_facts_are_known_as_of_a_day(trip: Run) -> None:
+    known = parsed(trip, "facts", "--session", "trip")
+    assert {"type", "key", "value", "confidence", "sources"} <= set(known[0])
+    assert "Oslo" in {fact["value"] for fact in known}
+    assert "peanuts" in trip("facts").stdout
+    assert parsed(trip, "facts", "--as-of", "2020-01-01") == []
+
+
+def test_history_is_numbered_and_can_be_paged(trip: Run) -> None:
+    assert [line["number"] for line in parsed(trip, "history", "--session", "trip", "--limit", "2")] == [2, 3]
+    page = parsed(trip, "history", "--session", "trip", "--before", "2")
+    assert [line["content"] for line in page] == ["My sister Nadia moved to Oslo in May."]
+    assert "recollect stats" in trip("history", "--session", "nothing").stdout
+
+
+def test_documents_are_kept_found_and_removed(run: Run, home: Path) -> None:
+    (home / "guide.md").write_text("# Tomatoes\n\nWater tomatoes in the morning.")
+    kept = parsed(run, "documents", "add", "guide.md")
+    assert set(kept[0]) == {"name", "chunks", "tokens", "at", "hash", "metadata"}
+    assert [document["name"] for document in parsed(run, "documents", "list")] == ["guide.md"]
+    assert parsed(run, "documents", "search", "water tomatoes")[0]["document"] == "guide.md"
+    assert parsed(run, "documents", "remove", "guide.md")["name"] == "guide.md"
+    assert "guide.md" in run("documents", "remove", "guide.md", code=1).stderr
+
+
+def test_chat_answers_from_memory_and_keeps_both(trip: Run) -> None:
+    answer = parsed(trip, "chat", "Where does my sister live?")
+    assert set(answer) == {"answer", "model", "tokens", "budget", "usage"}
+    assert "Oslo" in answer["answer"]
+    assert [line["role"] for line in parsed(trip, "history")] == ["user", "assistant"]
+
+
+def test_chat_takes_a_line_at_a_time(trip: Run) -> None:
+    said = trip("chat", "--session", "now", said="Where does my sister live?\n\nAnd my brother?\n").stdout
+    assert "Oslo" in said
+    assert [line["role"] for line in parsed(trip, "history", "--session", "now")] == ["user", "assistant"] * 2
+
+
+def test_a_model_by_name_is_asked_with_what_memory_recalls(trip: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Provider("openai", ["In Oslo."]) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        said = trip("chat", "Where does my sister live?", "--model", "openai:gpt-4o-mini").stdout
+        assert "Nadia" in json.dumps(provider.requests[0].body)
+    assert said == "In Oslo.\n"
+
+
+def test_what_was_said_is_kept_though_the_model_fails(trip: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Provider("openai", ["In Oslo."], faults=["unauthorized"]) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        failed = trip("chat", "Where does my sister live?", "--model", "openai:gpt-4o-mini", code=1)
+    assert len(failed.stderr.splitlines()) == 1
+    assert [line["content"] for line in parsed(trip, "history")] == ["Where does my sister live?"]
+
+
+def test_a_conversation_goes_on_after_a_failure(trip: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Provider("openai", ["In Oslo."], faults=["unauthorized"]) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        said = trip("chat", "--model", "openai:gpt-4o-mini", said="Hello?\nWhere does my sister live?\n")
+    assert said.stdout == "In Oslo.\n"
+    assert [line["role"] for line in parsed(trip, "history")] == ["user", "user", "assistant"]
+
+
+def test_a_model_nobody_knows_is_refused_before_anything_is_kept(run: Run) -> None:
+    assert "openai:gpt-4o-mini" in run("chat", "Hello", "--model", "nobody", code=1).stderr
+    assert parsed(run, "history") == []
+
+
+def test_forget_shows_what_would_go_and_asks(trip: Run) -> None:
+    asked = trip("forget", "--session", "trip", said="n\n", code=1)
+    assert "3 messages" in asked.stderr and "Nadia" in asked.stderr
+    assert len(parsed(trip, "history", "--session", "trip")) == 3
+
+
+def test_forget_erases_messages_by_id(trip: Run) -> None:
+    first = parsed(trip, "history", "--session", "trip")[0]["id"]
+    assert set(parsed(trip, "forget", first, "--session", "trip", "--yes")) == {"messages", "records", "items", "jobs"}
+    assert "Oslo" not in trip("facts").stdout
+    assert "recollect history" in trip("forget", first, "--session", "trip", "--yes", code=1).stderr
+
+
+def test_forget_everything_leaves_nothing_of_the_user(trip: Run) -> None:
+    trip("add", "I live in Bergen.", "--user", "bo")
+    trip("forget", "--everything", "--yes")
+    assert parsed(trip, "stats")["messages"] == 0
+    assert parsed(trip, "facts") == []
+    assert parsed(trip, "stats", "--user", "bo")["messages"] == 1
+
+
+def test_forget_wants_ids_or_everything(trip: Run) -> None:
+    assert "not both" in trip("forget", "x", "--everything", "--yes", code=1).stderr
+    assert "recollect stats" in trip("forget", "--session", "nothing", "--yes", code=1).stderr
+
+
+def test_what_is_exported_can_be_imported_as_it_was(trip: Run, home: Path) -> None:
+    trip("export", "out.jsonl")
+    done = parsed(trip, "import", "out.jsonl", "--store", "other.db")
+    assert {key: done[key] for key in ("sessions", "messages", "known", "skipped")} == {
+        "sessions": 1, "messages": 3, "known": 0, "skipped": [],
+    }  # fmt: skip
+    assert trip("export", "--store", "other.db").stdout == (home / "out.jsonl").read_text()
+    assert parsed(trip, "import", "out.jsonl", "--store", "other.db")["known"] == 3
+    assert "Oslo" in trip("facts", "--store", "other.db").stdout
+
+
+def test_an_export_does_not_write_over_a_file(trip: Run, home: Path) -> None:
+    (home / "out.jsonl").write_text("mine")
+    assert "out.jsonl" in trip("export", "out.jsonl", code=1).stderr
+    assert (home / "out.jsonl").read_text() == "mine"
+
+
+def test_import_tells_what_was_skipped_and_whose_it_is(run: Run, home: Path) -> None:
+    lines = [{"session_id": "a", "user_id": "bo", "messages": [{"role": "user", "content": "Hi from Bo."}]}]
+    (home / "chats.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines) + "{broken\n")
+    assert "chats.jsonl line 2" in run("import", "chats.jsonl").stderr
+    assert parsed(run, "stats", "--user", "bo")["messages"] == 1
+    assert parsed(run, "import", "chats.jsonl", "--user", "ada")["messages"] == 1
+
+
+def test_import_says_what_it_can_read(run: Run, home: Path) -> None:
+    (home / "shopping.txt").write_text("milk")
+    assert "format" in run("import", "shopping.txt", code=1).stderr
+    assert "nowhere.jsonl" in run("import", "nowhere.jsonl", code=1).stderr
+
+
+def test_stats_count_sessions_days_sections_and_cached_prefixes(trip: Run) -> None:
+    found = parsed(trip, "stats", "--session", "trip")
+    assert set(found) == {"user", "messages", "tokens", "sessions", "days", "sections", "cached_prefix"}
+    assert found["days"] == {"2026-05-20": 2, "2026-05-21": 1}
+    assert list(found["cached_prefix"]) == ["1", "3"]
+    assert found["sections"]["question"] > 0
+    shown = trip("stats", "--session", "trip").stdout
+    assert re.search(r"2026-05-20 █+ 2\n2026-05-21 █+ 1\n", shown)
+
+
+def test_config_says_where_every_value_came_from(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / "providers.yaml").write_text("agent:\n  context_budget: 9000\n  low_water: 0.5\n")
+    (home / ".env").write_text("RECOLLECT_LOW_WATER=0.6\nRAG_CHUNK_SIZE=200\n")
+    monkeypatch.setenv("RECOLLECT_MIN_TURNS", "2")
+    rows = {row["name"]: (row["value"], row["from"]) for row in parsed(run, "config")}
+    assert rows["context_budget"] == (9000, "providers.yaml, section agent")
+    assert rows["low_water"] == (0.6, ".env")
+    assert rows["chunk_tokens"] == (200, ".env")
+    assert rows["min_turns"] == (2, "the environment")
+    assert rows["min_messages"] == (2, "default")
+    assert rows["user"] == ("ada", "default")
+    assert "min_turns" in run("config").stdout
+
+
+def test_a_setting_that_is_wrong_is_told_in_one_line(trip: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOLLECT_LOW_WATER", "7")
+    for command in (["config"], ["facts"]):
+        assert trip(*command, code=1).stderr.startswith("ConfigError: the environment: low_water")
+
+
+def test_the_version_is_that_of_the_package(run: Run) -> None:
+    assert run("--version").stdout == f"recollect {metadata.version('recollect')}\n"
+
+
+def test_the_default_store_is_in_the_data_folder(run: Run, home: Path) -> None:
+    missing = run("facts", code=1).stderr
+    assert str(home / "memory.db") in missing and "recollect add" in missing
+    run("add", "Hello.")
+    assert (home / "memory.db").exists()
+
+
+def test_doctor_takes_a_file_by_itself(trip: Run) -> None:
+    assert trip("doctor", "memory.db").stdout == "All is well.\n"
+
+
+def test_a_file_that_is_no_store_is_told_as_such_and_left_alone(run: Run, home: Path) -> None:
+    (home / "text.db").write_text("not a database, " * 500)
+    with sqlite3.connect(home / "other.db") as db:
+        db.execute("CREATE TABLE mine (x)")
+    db.close()
+    (home / "folder.db").mkdir()
+    before = (home / "text.db").read_bytes()
+    for file in ("text.db", "other.db", "folder.db"):
+        for command in (["doctor", file], ["add", "Hello.", "--store", file]):
+            failed = run(*command, code=1).stderr
+            assert "not a Recollect store" in failed
+            assert len(failed.splitlines()) == 1
+    assert (home / "text.db").read_bytes() == before
+
+
+def test_benchmarks_without_a_checkout_say_where_they_are(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recollect.cli.bench.SCRIPT", Path("nowhere"))
+    assert "./scripts/bench" in run("bench", code=1).stderr
+
+
+@given(st.text(st.characters(codec=None)))
+def test_what_is_printed_steers_no_terminal(text: str) -> None:
+    shown = printable(text)
+    assert all(char.isprintable() or char in "\n\t" for char in shown)
+    shown.encode()
+
+
+def test_hostile_words_reach_the_terminal_as_words(run: Run) -> None:
+    run("add", "[red]bold[/red] \x1b]0;title\x07 \x1b[2J wiped")
+    for command in (["history"], ["search", "bold"], ["context", "bold?"], ["stats"], ["facts"]):
+        shown = run(*command).stdout
+        assert "\x1b" not in shown
+    assert "[red]bold[/red]" in run("history").stdout
+
+
+@pytest.mark.parametrize("no_color", [True, False])
+def test_colours_are_left_out_when_asked(trip: Run, home: Path, no_color: bool) -> None:
+    env = {**os.environ, "FORCE_COLOR": "1", "TERM": "xterm-256color", **({"NO_COLOR": "1"} if no_color else {})}
+    env = {key: value for key, value in env.items() if no_color or key != "NO_COLOR"}
+    command = [sys.executable, "-c", "from recollect.cli import main; main()", "context", "Where does my sister live?"]
+    shown = subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
+    coloured = bool(re.search(r"\x1b\[[0-9;]*3[0-7]m", shown))
+    assert coloured is not no_color
+
+
+def test_mcp_speaks_the_protocol_on_stdout_and_nothing_else(trip: Run) -> None:
+    pytest.importorskip("mcp")
+    params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
+    command = [sys.executable, "-c", "from recollect.cli import main; main()", "mcp"]
+    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert server.stdin and server.stdout
+    with server:
+        server.stdin.write(f"{hello}\n")
+        server.stdin.flush()
+        answer = json.loads(server.stdout.readline())
+        server.stdin.close()
+        assert server.stdout.read() == ""
+    assert answer["id"] == 1 and "tools" in answer["result"]["capabilities"]
+    assert server.returncode == 0

@@ -1,0 +1,100 @@
+"""How well facts are found: the labelled sets, and precision and recall by type.
+
+A line of a set is an utterance said on SAID, and what it says of its speaker: `[type, key, value]`, and for something
+due `[type, key, value, day]`; a value that ended is "ended VALUE". `utterances.jsonl` is what rules may be tuned on;
+`held_out.jsonl` was written before the first rule and is only measured.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from recollect.flow.facts import Found, extract
+from recollect.types import FACT_TYPES
+
+HERE = Path(__file__).parent
+SAID = datetime(2025, 5, 14, 10, tzinfo=UTC)
+SETS = {"tuned on": HERE / "utterances.jsonl", "held out": HERE / "held_out.jsonl"}
+Label = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Utterance:
+    text: str
+    facts: frozenset[Label]
+    negative: str = ""
+
+
+@dataclass
+class Score:
+    right: Counter[str] = field(default_factory=Counter)
+    wrong: Counter[str] = field(default_factory=Counter)
+    missed: Counter[str] = field(default_factory=Counter)
+    mistakes: list[str] = field(default_factory=list)
+
+    def precision(self, type: str | None = None) -> float:
+        return _share(_count(self.right, type), _count(self.wrong, type))
+
+    def recall(self, type: str | None = None) -> float:
+        return _share(_count(self.right, type), _count(self.missed, type))
+
+
+def utterances(path: Path) -> list[Utterance]:
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    return [Utterance(row["text"], frozenset(map(tuple, row["facts"])), row.get("negative", "")) for row in rows]
+
+
+def labels(found: Iterable[Found]) -> frozenset[Label]:
+    return frozenset(_label(one) for one in found)
+
+
+def _label(one: Found) -> Label:
+    value = f"ended {one.value}".strip() if one.ended else one.value
+    due = one.type == "action_item" and one.valid_to
+    day = ((one.valid_to - timedelta(days=1)).date().isoformat(),) if due and one.valid_to else ()
+    return (one.type, one.key, value, *day)
+
+
+def score(path: Path) -> Score:
+    total = Score()
+    for utterance in utterances(path):
+        found = labels(extract(utterance.text, SAID))
+        for count, facts in (
+            (total.right, found & utterance.facts),
+            (total.wrong, found - utterance.facts),
+            (total.missed, utterance.facts - found),
+        ):
+            count.update(fact[0] for fact in facts)
+        if found != utterance.facts:
+            total.mistakes.append(f"{utterance.text!r}: found {sorted(found)}, meant {sorted(utterance.facts)}")
+    return total
+
+
+def rows(total: Score) -> list[tuple[str, ...]]:
+    """The lines of a table: type, how many there are, precision, recall."""
+    head = ("", "facts", "found", "precision", "recall")
+    return [head, *(_row(total, type) for type in FACT_TYPES), _row(total, None)]
+
+
+def _row(total: Score, type: str | None) -> tuple[str, ...]:
+    right = _count(total.right, type)
+    return (
+        type or "all",
+        str(right + _count(total.missed, type)),
+        str(right + _count(total.wrong, type)),
+        f"{total.precision(type):.3f}",
+        f"{total.recall(type):.3f}",
+    )
+
+
+def _count(counts: Counter[str], type: str | None) -> int:
+    return counts.total() if type is None else counts[type]
+
+
+def _share(right: int, other: int) -> float:
+    return right / (right + other) if right + other else 1.0

@@ -1,0 +1,160 @@
+"""What a user says of himself is found; what only looks like it is not."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.flow.facts import Found, extract
+from recollect.flow.facts.prose import MAX_TEXT
+from recollect.types import FACT_TYPES
+
+from .scores import SAID, SETS, Utterance, labels, rows, score, utterances
+
+ROOT = Path(__file__).parents[2]
+ALL = [utterance for path in SETS.values() for utterance in utterances(path)]
+TOLD = [one for one in ALL if one.facts and "\n" not in one.text]
+anything = st.text(st.characters(exclude_categories=()), max_size=300)
+
+
+def one(text: str, at: datetime = SAID) -> Found:
+    (found,) = extract(text, at)
+    return found
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_of_what_is_found_at_least_95_in_100_are_right(name: str) -> None:
+    total = score(SETS[name])
+    assert total.precision() >= 0.95, total.mistakes
+    assert total.recall() >= 0.90, total.mistakes
+
+
+def test_the_sets_are_large_and_hard() -> None:
+    assert len(ALL) >= 260
+    for path in SETS.values():
+        said = utterances(path)
+        assert sum(not utterance.facts for utterance in said) >= 0.45 * len(said)
+    texts = [utterance.text for utterance in ALL]
+    assert len(set(texts)) == len(texts)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_the_page_shows_the_figures_as_they_are(name: str) -> None:
+    page = (ROOT / "docs" / "facts.md").read_text("utf-8")
+    table = page.partition(f"\n{name}: ")[2]
+    shown = [tuple(cell.strip() for cell in line.strip("| ").split("|")) for line in table.splitlines()[2:10]]
+    assert [shown[0], *shown[2:]] == [tuple(cell for cell in row if cell) for row in rows(score(SETS[name]))]
+
+
+@given(st.sampled_from(TOLD))
+def test_words_of_others_say_nothing_of_the_user(said: Utterance) -> None:
+    text = said.text.replace('"', "")
+    for quoted in (f'"{text}"', f"“{text}”", f"> {text}", f"```\n{text}\n```", f"`{text}`", f"    {text}"):
+        assert extract(quoted, SAID) == []
+
+
+@given(st.sampled_from(TOLD))
+def test_what_is_pasted_or_pretended_says_nothing_of_the_user(said: Utterance) -> None:
+    for start in ("Translate this text: ", "Please proofread the following email:\n\n", "Pretend that ", "Imagine: "):
+        assert extract(start + said.text, SAID) == []
+    assert extract(f"From: bob@example.com\nSubject: hello\n\n{said.text}", SAID) == []
+
+
+@given(st.sampled_from(TOLD), st.sampled_from(["Good point. ", "It rains a lot here.\n", "What a day! "]))
+def test_a_fact_is_found_wherever_it_stands_and_its_span_moves_along(said: Utterance, before: str) -> None:
+    alone, later = extract(said.text, SAID), extract(f"{before}{said.text}\nThat is all.", SAID)
+    assert labels(later) == labels(alone)
+    spans = {(found.key, found.span[0] + len(before)) for found in alone}
+    assert {(found.key, found.span[0]) for found in later} == spans
+
+
+@given(anything, st.datetimes(timezones=st.just(UTC)))
+def test_any_text_is_read_without_fail(text: str, at: datetime) -> None:
+    for found in extract(text, at):
+        assert 0 <= found.span[0] < found.span[1] <= len(text)
+        assert found.type in FACT_TYPES
+        assert 0 < found.confidence <= 1
+        assert found.key.strip() and len(found.key) <= 1_000
+        assert found.value.strip() or found.ended
+
+
+@given(anything, st.sampled_from(TOLD), anything)
+def test_facts_among_any_text_can_be_kept(before: str, said: Utterance, after: str) -> None:
+    for found in extract(f"{before} {said.text} {after}", SAID):
+        (found.key + found.value).encode()
+        assert "\x00" not in found.key + found.value
+
+
+@given(st.sampled_from(ALL), st.datetimes(timezones=st.just(UTC)))
+def test_the_same_words_say_the_same(said: Utterance, at: datetime) -> None:
+    assert extract(said.text, at) == extract(said.text, at)
+
+
+@pytest.mark.parametrize("said", TOLD, ids=lambda said: said.text[:40])
+def test_the_span_holds_the_words(said: Utterance) -> None:
+    for found in extract(said.text, SAID):
+        words = said.text[slice(*found.span)]
+        assert words == words.strip()
+        if found.type in ("interest", "user_profile") and "birthday" not in found.key:
+            assert found.value.casefold() in words.casefold()
+
+
+def test_days_count_from_when_it_was_said() -> None:
+    said = datetime(2024, 2, 28, 23, tzinfo=timezone(timedelta(hours=-5)))
+    found = one("Remind me to pay the rent tomorrow.", said)
+    assert found.valid_to == datetime(2024, 3, 1, tzinfo=said.tzinfo)
+
+
+def test_a_move_began_when_it_is_said_to_have_begun() -> None:
+    found = one("I moved to Lisbon in March.")
+    assert (found.value, found.valid_from) == ("Lisbon", datetime(2025, 3, 1, tzinfo=UTC))
+    assert one("I live in Lisbon.").valid_from is None
+
+
+def test_of_two_values_in_one_message_the_later_stands() -> None:
+    assert [found.value for found in extract("I live in Bonn. Sorry, I live in Köln.", SAID)] == ["Köln"]
+
+
+def test_switching_ends_the_one_and_begins_the_other() -> None:
+    assert labels(extract("I switched from Vim to Emacs.", SAID)) == {
+        ("preference", "uses:vim", "ended Vim"),
+        ("preference", "uses:emacs", "Emacs"),
+    }
+
+
+def test_whom_one_mentions_is_known() -> None:
+    assert one("I went skiing with my sister Nadia.").key == "sister:nadia"
+
+
+def test_an_abbreviation_ends_no_sentence() -> None:
+    assert one("I have an appointment with Dr. Smith on Friday at 3pm.").value == "appointment with Dr. Smith at 3pm"
+
+
+def test_at_the_end_of_time_nothing_is_due() -> None:
+    last = datetime.max.replace(tzinfo=UTC)
+    assert extract("Remind me to call mum tomorrow. I feel sad.", last)[1].valid_to is None
+    assert extract("I moved to Rome last month.", datetime.min.replace(tzinfo=UTC))[0].valid_from is None
+
+
+NASTY = (
+    "I ", "i like ", '"', "'", "a'", "my name is ", "I like a and i ", "a\n", "`", "{", "; ", " ", "\t", ".", "a.", ",",
+    "I'm, ", "planning to a ", "dear ", "on ", "this a ", "write ", "\x00", "\ud800", "A ", "ok, ", "ok ", "please ",
+    "x", "remind me in to ", "-", "İ", "what, ", "1", "I have a big ", "“", "~~~", "select ", "I live in A, ",
+    "my sister ", "> ", "    a\n",
+)  # fmt: skip
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("piece", NASTY, ids=repr)
+def test_a_megabyte_of_anything_takes_no_time(piece: str) -> None:
+    assert len(extract(piece * (1_000_000 // len(piece)), SAID)) <= 3
+
+
+def test_what_is_beyond_what_a_person_types_is_not_read() -> None:
+    typed = "Nothing to see. " * (MAX_TEXT // 16)
+    assert one("I live in Oslo. " + typed * 50).value == "Oslo"
+    assert extract(typed + "I live in Oslo.", SAID) == []

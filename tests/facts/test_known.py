@@ -1,0 +1,133 @@
+"""What is known follows from what was said, in the order it was said, whatever order it is learned in."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.flow.facts import Known, Statement, known
+from recollect.flow.facts.known import opposite
+from recollect.types import FactType
+
+START = datetime(2025, 5, 1, tzinfo=UTC)
+
+
+def say(
+    day: int,
+    key: str,
+    value: str,
+    *,
+    ended: bool = False,
+    type: FactType = "user_profile",
+    valid_from: int | None = None,
+    valid_to: int | None = None,
+) -> Statement:
+    at = START + timedelta(days=day)
+    return Statement(
+        f"{day}.{key}.{value}.{ended}",
+        (at, day, 0),
+        type,
+        key,
+        value,
+        0.9,
+        at,
+        "a",
+        (f"m{day}",),
+        (0, 1),
+        None if valid_from is None else START + timedelta(days=valid_from),
+        None if valid_to is None else START + timedelta(days=valid_to),
+        ended,
+    )
+
+
+def values(found: Known) -> dict[str, str]:
+    return {fact.key: fact.value for fact in found.standing}
+
+
+statements = st.lists(
+    st.builds(
+        say,
+        st.integers(0, 30),
+        st.sampled_from(["name", "place", "likes:jazz", "dislikes:jazz", "todo:call"]),
+        st.sampled_from(["a", "A", "b", "c"]),
+        ended=st.booleans(),
+        type=st.sampled_from(["user_profile", "action_item"]),
+        valid_from=st.none() | st.integers(-10, 30),
+        valid_to=st.none() | st.integers(0, 60),
+    ),
+    max_size=15,
+    unique_by=lambda one: one.id,
+)
+
+
+@given(statements, st.randoms())
+def test_the_order_of_learning_does_not_matter(said: list[Statement], random: Random) -> None:
+    assert known(random.sample(said, len(said))) == known(said)
+
+
+@given(statements)
+def test_one_key_has_one_value_and_the_past_is_over(said: list[Statement]) -> None:
+    found = known(said)
+    keys = [fact.key for fact in found.standing]
+    assert len(keys) == len(set(keys))
+    assert not {opposite(key) for key in keys}.intersection(keys)
+    assert all(fact.valid_to is not None for fact in found.past)
+    told = {source for one in said for source in one.sources}
+    assert all(set(fact.sources) <= told and fact.sources for fact in (*found.standing, *found.past))
+    assert all(fact.at <= fact.updated_at for fact in (*found.standing, *found.past))
+
+
+@given(statements)
+def test_the_last_word_on_a_key_stands(said: list[Statement]) -> None:
+    found = values(known(said))
+    for key in {one.key for one in said}:
+        about = [one for one in said if one.key in (key, opposite(key))]
+        last = max(about, key=lambda one: (one.order, one.id))
+        if last.key == key and not last.ended:
+            assert found[key].casefold() == last.value.casefold()
+
+
+def test_a_new_value_supersedes_and_the_old_stays_on_record() -> None:
+    found = known([say(1, "place", "Paris"), say(5, "place", "Rome", valid_from=3)])
+    assert values(found) == {"place": "Rome"}
+    assert [(fact.value, fact.valid_to) for fact in found.of("place")] == [
+        ("Paris", START + timedelta(days=3)),
+        ("Rome", None),
+    ]
+
+
+def test_what_is_said_again_is_one_fact_with_two_sources() -> None:
+    (fact,) = known([say(1, "name", "Ada"), say(9, "name", "ada")]).standing
+    assert (fact.value, fact.sources, fact.at, fact.updated_at) == (
+        "Ada",
+        ("m1", "m9"),
+        START + timedelta(days=1),
+        START + timedelta(days=9),
+    )
+
+
+def test_who_moves_back_has_lived_there_twice() -> None:
+    found = known([say(1, "place", "Paris"), say(2, "place", "Rome"), say(3, "place", "Paris")])
+    assert [fact.value for fact in found.of("place")] == ["Paris", "Rome", "Paris"]
+
+
+def test_an_end_ends_only_what_it_names() -> None:
+    job = say(1, "company", "Acme")
+    assert values(known([job, say(2, "company", "Globex", ended=True)])) == {"company": "Acme"}
+    assert values(known([job, say(2, "company", "acme", ended=True)])) == {}
+    assert values(known([job, say(2, "company", "", ended=True)])) == {}
+
+
+def test_who_likes_something_no_longer_dislikes_it() -> None:
+    found = known([say(1, "dislikes:jazz", "jazz"), say(2, "likes:jazz", "jazz")])
+    assert values(found) == {"likes:jazz": "jazz"}
+
+
+def test_a_new_day_is_a_new_plan() -> None:
+    first = say(1, "todo:call", "call", type="action_item", valid_to=5)
+    again = say(2, "todo:call", "call", type="action_item", valid_to=9)
+    assert [fact.valid_to for fact in known([first, again]).standing] == [START + timedelta(days=9)]
+    assert len(known([first, again]).past) == 1

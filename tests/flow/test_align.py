@@ -1,0 +1,63 @@
+"""Which of the messages that a caller hands over are known."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect import Message, Text, ToolCall, ToolResult
+from recollect.flow.align import align, fingerprint
+
+WORDS = st.lists(st.sampled_from("abcd"), max_size=12)
+
+
+@given(WORDS, WORDS)
+def test_a_place_holds_the_same_message_and_places_are_in_order(known: list[str], given: list[str]) -> None:
+    places = align(known, given)
+    found = [place for place in places if place is not None]
+    assert len(places) == len(given)
+    assert all(place is None or known[place] == word for place, word in zip(places, given, strict=True))
+    assert found == sorted(set(found))
+
+
+@given(WORDS, WORDS)
+def test_what_goes_on_where_the_known_ends_is_new_to_the_last(known: list[str], new: list[str]) -> None:
+    new = [word.upper() for word in new]
+    assert align(known, [*known, *new]) == [*range(len(known)), *[None] * len(new)]
+
+
+@given(st.lists(st.integers(), unique=True, min_size=2, max_size=12), st.data())
+def test_a_history_that_is_delivered_again_has_nothing_new(known: list[int], data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(known) - 2))
+    end = data.draw(st.integers(start + 2, len(known)))
+    assert align(known, known[start:end]) == list(range(start, end))
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=8), st.lists(st.integers(6, 9), min_size=1, max_size=3))
+def test_a_caller_who_cuts_its_history_is_understood(known: list[int], new: list[int]) -> None:
+    for kept in range(1, len(known) + 1):
+        places = align(known, [*known[-kept:], *new])
+        assert places[kept:] == [None] * len(new)
+        assert None not in places[:kept]
+
+
+def test_the_same_words_said_again_are_new() -> None:
+    assert align(["hi", "hello"], ["hi"]) == [None]
+    assert align(["hi", "hello", "hi", "hello"], ["hi", "hello", "hi"]) == [2, 3, None]
+
+
+def test_a_message_that_waits_for_its_answer_is_not_new_when_it_is_sent_again() -> None:
+    assert align(["hi", "hello", "how are you"], ["how are you"]) == [2]
+
+
+def test_of_a_changed_history_only_the_changes_are_new() -> None:
+    assert align(list("abcdef"), list("abXdefY")) == [0, 1, None, 3, 4, 5, None]
+    assert align(list("abcdef"), ["summary of abcd", "e", "f", "g"]) == [None, 4, 5, None]
+
+
+def test_a_message_is_the_same_however_its_text_is_wrapped() -> None:
+    assert fingerprint(Message("user", " Hi. ")) == fingerprint(Message("user", (Text("Hi."),)))
+    assert fingerprint(Message("user", "Hi.")) != fingerprint(Message("assistant", "Hi."))
+    calls = [Message("assistant", (ToolCall(id, "lookup"),)) for id in ("c1", "c2")]
+    results = [Message("tool", (ToolResult(id, "page"),)) for id in ("c1", "c2")]
+    assert len({fingerprint(message) for message in (*calls, *results)}) == 4

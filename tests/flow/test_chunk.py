@@ -1,0 +1,93 @@
+"""Documents are cut into chunks that lose nothing, are never too large, and know where they stand."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.errors import ConfigError
+from recollect.flow.chunk import chunks
+from recollect.tokens import estimate
+
+PIECES = [
+    "# Title\n",
+    "\n## Part\n",
+    "\n### Deep\n\n",
+    "A sentence of some length. ",
+    "Another one, with a number 4417! ",
+    "\n\n",
+    "- item\n",
+    "```\n# no heading\n```\n",
+    "x" * 400,
+    "\f",
+    "好" * 50 + "。",
+    "e\u0301" * 60,
+    "😀" * 30,
+    "Old style\n=====\n",
+]
+documents = st.one_of(st.text(), st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
+counters = st.sampled_from([estimate, len, lambda text: len(text.encode("utf-8", "surrogatepass")) // 2])
+
+
+@given(documents, counters, st.integers(20, 120), st.integers(0, 19))
+def test_every_character_is_in_a_chunk_and_no_chunk_is_too_large(text: str, count, size: int, overlap: int) -> None:
+    found = chunks(text, count, size, overlap)
+    assert all(text[chunk.start : chunk.end] == chunk.text and chunk.text for chunk in found)
+    assert all(count(chunk.text) <= size for chunk in found)
+    if text.strip():
+        assert found[0].start == 0
+        assert found[-1].end == len(text)
+    for one, other in pairwise(found):
+        assert one.start < other.start <= one.end < other.end
+        assert other.start == one.end or count(text[other.start : one.end]) <= overlap
+
+
+@given(documents)
+def test_the_same_text_gives_the_same_chunks(text: str) -> None:
+    assert chunks(text, estimate) == chunks(text, estimate)
+
+
+def test_a_chunk_knows_the_headings_it_stands_under() -> None:
+    body = "Some words that say how it is done. " * 8
+    text = f"# Guide\n\n{body}\n\n## Install\n\n{body}\n\n### Linux\n\n{body}\n\n## Use\n\n{body}"
+    assert [chunk.headings for chunk in chunks(text, estimate)] == [
+        ("Guide",),
+        ("Guide", "Install"),
+        ("Guide", "Install", "Linux"),
+        ("Guide", "Use"),
+    ]
+
+
+def test_short_sections_share_a_chunk_under_the_heading_they_share() -> None:
+    text = "# Words\n\n## Log\n\nWhat was said.\n\n## Turn\n\nA question and its answer.\n"
+    (chunk,) = chunks(text, estimate)
+    assert (chunk.text, chunk.headings) == (text, ("Words",))
+
+
+def test_a_comment_in_code_is_no_heading_and_a_new_page_is_one() -> None:
+    code = "```python\n# not a heading\nx = 1\n```\n" + "It sets x to one. " * 20
+    assert {chunk.headings for chunk in chunks(code, estimate)} == {()}
+    pages = ("The first page says this. " * 20) + "\f" + ("The second page says that. " * 20)
+    assert [chunk.headings for chunk in chunks(pages, estimate)] == [("page 1",), ("page 2",)]
+
+
+def test_a_chunk_begins_with_the_last_sentences_of_the_one_before() -> None:
+    text = " ".join(f"Sentence number {n} says something." for n in range(80))
+    one, other, *_ = chunks(text, estimate, 100, 30)
+    shared = text[other.start : one.end]
+    assert shared.startswith("Sentence number")
+    assert 0 < estimate(shared) <= 30
+
+
+@pytest.mark.parametrize(("size", "overlap"), [(0, 0), (-1, 0), (19, 0), (100, 100), (100, -1)])
+def test_sizes_that_make_no_sense_are_refused(size: int, overlap: int) -> None:
+    with pytest.raises(ConfigError, match="tokens"):
+        chunks("text", estimate, size, overlap)
+
+
+def test_nothing_gives_no_chunks() -> None:
+    assert chunks("", estimate) == []
+    assert chunks(" \n\t", estimate) == []

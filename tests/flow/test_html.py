@@ -1,0 +1,42 @@
+"""A web page becomes the text people read."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.flow.html import html_text
+
+PIECES = [
+    "<p>",
+    "</p>",
+    "word ",
+    "<h2>",
+    "</h2>",
+    "<script>",
+    "</script>",
+    "&amp;",
+    "<",
+    "<!--",
+    "-->",
+    "<td>",
+    "<pre>",
+]
+
+
+def test_headings_are_marked_and_what_no_one_reads_is_left_out() -> None:
+    page = """<!doctype html><html><head><title>T</title><style>p {color: red}</style></head>
+    <body><h1>The <b>guide</b></h1><script>track()</script><p>One &amp; two,
+    wrapped.</p><ul><li>first<li>second</ul><table><tr><td>a<td>b</table><pre>x = 1
+  y = 2</pre></body></html>"""
+    assert html_text(page) == ("# The guide\n\nOne & two, wrapped.\n\n- first\n\n- second\n\na | b\n\nx = 1\n  y = 2")
+
+
+@given(st.one_of(st.text(), st.lists(st.sampled_from(PIECES)).map("".join)))
+def test_no_page_breaks_it(page: str) -> None:
+    assert isinstance(html_text(page), str)
+
+
+@given(st.lists(st.from_regex(r"[a-z]{1,8}", fullmatch=True), min_size=1))
+def test_plain_words_stay(words: list[str]) -> None:
+    assert html_text(f"<p>{' '.join(words)}</p>").split() == words

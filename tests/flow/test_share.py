@@ -1,0 +1,31 @@
+"""How much of a question a text holds."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.flow.share import shares
+
+words = st.sampled_from("abcdefgh")
+
+
+@given(st.lists(words, unique=True), st.dictionaries(st.integers().map(str), st.frozensets(words)))
+def test_a_share_is_from_none_to_all_and_grows_with_what_is_held(
+    asked: list[str], held: dict[str, frozenset[str]]
+) -> None:
+    found = shares(asked, held)
+    assert set(found) == set(held)
+    for key, said in held.items():
+        assert 0 <= found[key] <= 1 + 1e-9
+        assert (found[key] > 0) == bool(said.intersection(asked))
+        assert all(found[key] <= found[other] + 1e-9 for other, more in held.items() if said <= more)
+    full = [key for key, said in held.items() if asked and said.issuperset(asked)]
+    assert all(abs(found[key] - 1) < 1e-9 for key in full)
+
+
+def test_a_word_that_every_text_holds_says_little_and_a_missing_one_much() -> None:
+    held = {str(n): frozenset({"long", f"w{n}"}) for n in range(20)}
+    assert shares(["long", "egg"], held)["3"] < 0.05
+    assert shares(["long", "w3"], held)["3"] == 1
+    assert shares(["long", "w3"], held)["4"] < 0.05

@@ -1,0 +1,126 @@
+"""A summary is made of the conversation's own sentences: the telling ones, within its tokens, citing their messages."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.flow.summarise import MAX_CHARS, Said, Sentence, fold, pick, render, score
+from recollect.layers.summary import telling
+from recollect.tokens import estimate
+
+PIECES = [
+    "My sister Nadia moved to Oslo in May. ",
+    "Wow, that is great! ",
+    "Let's meet at 9:30 on Friday. ",
+    "What should we cook? ",
+    "def f(x): return {x: 1}; ",
+    "The invoice of Acme was 4,417 euros.\n",
+    "好的，我们星期五去奥斯陆。",
+    "1. **Budget**: about $300\n",
+    "a" * 700,
+    "😀 ",
+    "It was fine, " * 40,
+]
+texts = st.one_of(st.text(max_size=60), st.lists(st.sampled_from(PIECES), max_size=6).map("".join))
+roles = st.sampled_from(["user", "assistant", "tool", "system"])
+talks = st.lists(st.tuples(roles, texts), max_size=12).map(
+    lambda said: [Said(f"m{n}", n, role, role, text) for n, (role, text) in enumerate(said, 1)]
+)
+
+
+def summary(messages: list[Said], max_tokens: int = 400, every: int = 12) -> list[Sentence]:
+    rolling: list[Sentence] = []
+    for start in range(0, len(messages), every):
+        rolling = fold(rolling, messages[start : start + every], max_tokens, estimate, telling)
+    return rolling
+
+
+def said(*lines: str, role: str = "user") -> list[Said]:
+    return [Said(f"m{n}", n, role, role, line) for n, line in enumerate(lines, 1)]
+
+
+@given(talks, st.integers(0, 200), st.integers(1, 12))
+def test_a_summary_keeps_to_its_tokens_and_says_only_what_was_said(
+    messages: list[Said], max_tokens: int, every: int
+) -> None:
+    found = summary(messages, max_tokens, every)
+    by_id = {message.id: message for message in messages}
+    assert estimate(render(found)) <= max_tokens
+    assert [sentence.seq for sentence in found] == sorted(sentence.seq for sentence in found)
+    for sentence in found:
+        message = by_id[sentence.id]
+        assert (sentence.seq, sentence.speaker) == (message.seq, message.speaker)
+        assert sentence.text in message.text
+        assert message.role != "system"
+        assert len(sentence.text) <= MAX_CHARS
+    assert len(set(found)) == len(found)
+    assert summary(messages, max_tokens, every) == found
+
+
+@given(talks, st.integers(0, 150), st.integers(0, 150))
+def test_more_tokens_never_lose_what_fewer_held(messages: list[Said], one: int, other: int) -> None:
+    found = score(messages)
+    few, more = (pick(found, most, estimate, telling) for most in sorted((one, other)))
+    assert set(few) <= set(more)
+
+
+def test_nothing_gives_nothing() -> None:
+    assert fold([], [], 400, estimate, telling) == []
+    assert render([]) == ""
+    assert summary(said("", "  \n", "😀")) == []
+
+
+def test_names_numbers_and_decisions_come_before_small_talk() -> None:
+    talk = said(
+        "Wow, that is so great, I am happy for you all!",
+        "My sister Nadia moved to Oslo in May 2023.",
+        "It was really nice to talk to you about things.",
+        "We decided to take the night train to Bergen.",
+        "Have a great time and see you soon!",
+    )
+    assert [sentence.seq for sentence in summary(talk, 45)] == [2, 4]
+
+
+def test_what_people_said_comes_before_what_the_assistant_and_tools_said() -> None:
+    line = "The meeting with Acme in Berlin is at 14:30."
+    for role in ("assistant", "tool"):
+        talk = [*said("The flight to Madrid leaves at 07:15.", role=role), Said("own", 2, "user", "user", line)]
+        assert [sentence.id for sentence in summary(talk, 25)] == ["own"]
+
+
+def test_code_is_left_for_words() -> None:
+    talk = said("for (i = 0; i < n; i++) { total += prices[i]; }", "The total must include shipping to Norway.")
+    assert [sentence.seq for sentence in summary(talk, 20)] == [2]
+
+
+def test_what_is_in_already_is_not_said_twice() -> None:
+    talk = said(*["The door code is 4417 for the flat in Oslo."] * 5)
+    assert len(summary(talk)) == 1
+
+
+def test_a_question_is_kept_until_somebody_answers() -> None:
+    asked = said("Which hotel in Bergen should Nadia book?")
+    (open_question,) = fold([], asked, 400, estimate, telling)
+    reply = [Said("m2", 2, "assistant", "assistant", "Take the Grand Hotel at 120 euros a night.")]
+    after = fold([open_question], reply, 400, estimate, telling)
+    assert after[0].text == open_question.text
+    assert open_question.open
+    assert not after[0].open
+    assert after[0].score < open_question.score
+    unanswered = fold([open_question], said("It is for three nights in June."), 400, estimate, telling)
+    assert unanswered[0] == open_question
+    at_once = fold([], [*asked, *reply], 400, estimate, telling)
+    assert at_once[0] == after[0]
+
+
+@pytest.mark.parametrize("marks", ["- ", "1. ", "## ", "* "])
+def test_list_marks_are_left_out(marks: str) -> None:
+    (sentence,) = score(said(f"{marks}The budget is 300 euros."))
+    assert sentence.text == "The budget is 300 euros."
+
+
+def test_a_line_shows_who_said_it_and_takes_one_message() -> None:
+    talk = said("Nadia lives in Oslo. She pays 900 euros of rent.", "I work at Acme.")
+    assert render(summary(talk)) == "- user: Nadia lives in Oslo. She pays 900 euros of rent.\n- user: I work at Acme."

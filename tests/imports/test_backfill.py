@@ -1,0 +1,169 @@
+"""Backfill keeps conversations as they were, once, however often and however far it runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from recollect import ConfigError, Memory, Message, Scope
+from recollect.backfill import Backfilled, backfill
+from recollect.imports import Imported, Skipped, read
+from tests.imports.exports import chatgpt, claude, mem0
+
+AT = datetime(2023, 5, 8, 12, tzinfo=UTC)
+
+
+@pytest.fixture(params=["reference", "sqlite"])
+def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
+    url = ":memory:" if request.param == "reference" else tmp_path / "memory.db"
+    with Memory.open(url, embedder=None, durability="normal") as memory:
+        yield memory
+
+
+@pytest.fixture
+def export(tmp_path: Path) -> Path:
+    path = tmp_path / "conversations.json"
+    path.write_text(json.dumps([chatgpt(f"c{n}") for n in range(10)]), "utf-8")
+    return path
+
+
+def log(memory: Memory) -> list[tuple[Any, ...]]:
+    entries = memory.store.log.scan(Scope("default"), limit=100_000)
+    return [(e.scope.session, e.seq, e.message.replace(received=None)) for e in entries]
+
+
+def test_conversations_keep_their_ids_and_times_and_are_recalled(memory: Memory, export: Path) -> None:
+    done = backfill(memory, read(export), user="ada")
+    assert done == Backfilled(sessions=10, messages=80)
+    chat = memory.session("c3", user="ada")
+    assert chat.history() == tuple(
+        message.replace(received=kept.received)
+        for message, kept in zip(
+            next(f for f in read(export) if f.session == "c3").messages, chat.history(), strict=True
+        )
+    )
+    assert chat.search("fjord", k=1)[0].text.startswith("14 Nov")
+
+
+def test_a_second_run_adds_nothing(memory: Memory, export: Path) -> None:
+    backfill(memory, read(export), user="ada")
+    before = log(memory)
+    assert backfill(memory, read(export), user="ada") == Backfilled(known=80)
+    assert log(memory) == before
+
+
+def test_a_conversation_that_went_on_gets_only_what_is_new(memory: Memory) -> None:
+    messages = tuple(Message("user", f"word {n}", id=f"m{n}", at=AT) for n in range(1_200))
+    backfill(memory, [Imported("s", messages[:700])], user="ada")
+    done = backfill(memory, [Imported("s", messages)], user="ada")
+    assert (done.messages, done.known) == (500, 700)
+    assert [m.id for m in memory.session("s", user="ada").history()] == [m.id for m in messages]
+
+
+def test_what_was_skipped_is_in_the_result_and_the_rest_is_kept(memory: Memory) -> None:
+    memory.session("b", user="ada").add(Message("user", "other words", id="m"))
+    items = [
+        Skipped("line 1", "not JSON"),
+        Imported("a", (Message("user", "x", id="m"),)),
+        Imported("b", (Message("user", "y", id="m"),)),
+        Imported("c", (Message("user", "z", id="m"),)),
+    ]
+    done = backfill(memory, items, user="ada")
+    assert (done.sessions, done.messages) == (2, 2)
+    assert [s.where for s in done.skipped] == ["line 1", "session b, messages from 0"]
+    assert memory.session("b", user="ada").history()[0].text == "other words"
+
+
+def test_progress_is_told_after_each_conversation(memory: Memory, export: Path) -> None:
+    told: list[Backfilled] = []
+    done = backfill(memory, read(export), user="ada", progress=told.append)
+    assert [t.sessions for t in told] == list(range(1, 11))
+    assert told[-1] == done
+
+
+def test_each_goes_to_the_user_its_export_names_unless_one_is_given(memory: Memory) -> None:
+    items = [Imported("s", (Message("user", "x", id="m"),), user="eve")]
+    backfill(memory, items, tenant="acme")
+    backfill(memory, items, user="ada", tenant="acme")
+    assert len(memory.session("s", user="eve", tenant="acme").history()) == 1
+    assert len(memory.session("s", user="ada", tenant="acme").history()) == 1
+    with pytest.raises(ConfigError, match="give user="):
+        backfill(memory, [Imported("s", (Message("user", "x", id="m"),))])
+
+
+def test_notes_of_another_memory_become_facts_once(memory: Memory, tmp_path: Path) -> None:
+    path = tmp_path / "memories.json"
+    path.write_text(json.dumps(mem0()), "utf-8")
+    assert backfill(memory, read(path)) == Backfilled(facts=2)
+    assert backfill(memory, read(path)) == Backfilled(known=2)
+    facts = memory.store.records.find(Scope("default", "ada"), kind="fact", exact=True)
+    assert [(f.value["value"], f.value["at"], f.origin) for f in facts] == [
+        ("Likes to sail in Norway", "2025-03-04T05:06:07-08:00", "import"),
+        ("Name is Ada", "2025-04-05T05:06:07+00:00", "import"),
+    ]
+
+
+def test_what_a_file_says_is_not_what_the_user_said(memory: Memory, tmp_path: Path) -> None:
+    path = tmp_path / "conversations.json"
+    path.write_text(json.dumps([claude()]), "utf-8")
+    backfill(memory, read(path), user="ada")
+    said = [m for m in memory.session("c-1", user="ada").history() if "Queen of Denmark" in m.text]
+    assert [m.role for m in said] == ["tool"]
+
+
+VICTIM = """
+import sys
+from recollect import Memory
+from recollect.backfill import backfill
+from recollect.imports import read
+with Memory.open(sys.argv[1], embedder=None) as memory:
+    backfill(memory, read(sys.argv[2]), user="ada", progress=lambda done: print(done.sessions, flush=True))
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs kill -9")
+@pytest.mark.parametrize("after", [1, 4, 9])
+def test_a_killed_backfill_is_just_run_again(tmp_path: Path, export: Path, after: int) -> None:
+    victim = subprocess.Popen(
+        [sys.executable, "-c", VICTIM, str(tmp_path / "m.db"), str(export)], stdout=subprocess.PIPE, text=True
+    )
+    assert victim.stdout is not None
+    with victim.stdout as told:
+        for _ in range(after):
+            told.readline()
+        os.kill(victim.pid, signal.SIGKILL)
+        victim.wait()
+    with Memory.open(tmp_path / "m.db", embedder=None) as memory, Memory.open(":memory:", embedder=None) as whole:
+        kept = len(memory.store.log.sessions(Scope("default")))
+        assert kept >= after
+        done = backfill(memory, read(export), user="ada")
+        assert done.known >= after * 8
+        backfill(whole, read(export), user="ada")
+        assert log(memory) == log(whole)
+
+
+pieces = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 6), st.integers(0, 6)), max_size=8)
+
+
+@settings(max_examples=50)
+@given(pieces)
+def test_any_course_of_pieces_and_repetitions_keeps_each_message_once(course: list[tuple[str, int, int]]) -> None:
+    with Memory.open(":memory:", embedder=None) as memory:
+        new = 0
+        for session, start, size in course:
+            messages = tuple(Message("user", f"{n}", id=f"m{n}", at=AT) for n in range(start, start + size))
+            new += backfill(memory, [Imported(session, messages)], user="ada").messages
+        kept = [(session, message.id) for session, _, message in log(memory)]
+        assert len(kept) == len(set(kept)) == new
+        assert set(kept) == {(s, f"m{n}") for s, start, size in course for n in range(start, start + size)}

@@ -1,0 +1,281 @@
+"""Procedural memory learns patterns from the log, once, in parts, and forgets what is erased."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from recollect.errors import ConfigError, Conflict
+from recollect.layers import procedural
+from recollect.layers.procedural import JOB, KIND, Procedural, telling
+from recollect.store import Job, Store
+from recollect.store import open as open_store
+from recollect.tokens import estimate
+from recollect.types import Message, Scope, ToolCall, ToolResult
+
+ADA = Scope("acme", "ada")
+START = datetime(2024, 3, 4, 19, tzinfo=UTC)
+
+
+@pytest.fixture(params=["reference", "sqlite"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    url = ":memory:" if request.param == "reference" else str(tmp_path / "memory.db")
+    minutes = count()
+    with open_store(url, durability="normal", clock=lambda: START + timedelta(minutes=2 * next(minutes))) as store:
+        yield store
+
+
+def talk(store: Store, n: int, scope: Scope = ADA, question: str = "How do I export the invoice?") -> None:
+    """A conversation of two turns; its answer is too long for the user."""
+    at = START + timedelta(days=n)
+    messages = [
+        Message("user", question, id=f"q{n}", at=at),
+        Message("assistant", "word " * 500, id=f"a{n}", at=at, metadata={"score": 5}),
+        Message("user", "shorter please", id=f"f{n}", at=at),
+        Message("assistant", "Use the menu.", id=f"b{n}", at=at, metadata={"score": 9}),
+    ]
+    store.log.append(Scope(scope.tenant, scope.user, f"s{n}"), messages, jobs=[JOB])
+
+
+def claim(store: Store) -> Job:
+    return store.jobs.claim((JOB.kind,), worker="w")[0]
+
+
+def work(store: Store, layer: Procedural) -> int:
+    """How many analyses all waiting jobs led to."""
+    done = 0
+    while jobs := store.jobs.claim((JOB.kind,), worker="w"):
+        done += layer.learn(jobs[0])
+    return done
+
+
+def test_patterns_are_those_of_what_happened(store: Store) -> None:
+    for n in range(8):
+        talk(store, n)
+    patterns = Procedural(store, estimate).patterns(ADA)
+    assert (patterns.conversations, patterns.turns, patterns.turns_per_conversation) == (8, 16, 2.0)
+    assert [(q.text, q.conversations, q.source) for q in patterns.questions] == [
+        ("How do I export the invoice?", 8, "q0")
+    ]
+    assert [t.text for t in patterns.topics] == ["export", "invoice"]
+    assert (patterns.length, patterns.follow_ups) == ("short", {"shorter": 8})
+    assert [worked.trait for worked in patterns.worked] == ["short"]
+    assert patterns.hours[19] == 8
+    assert patterns.rhythm == "daily"
+
+
+def test_an_analysis_takes_place_after_so_many_conversations(store: Store) -> None:
+    layer = Procedural(store, estimate, every=10)
+    for n in range(9):
+        talk(store, n)
+    assert work(store, layer) == 0
+    assert layer.offer(ADA) == []
+    talk(store, 9)
+    assert work(store, layer) == 1
+    assert layer.offer(ADA) != []
+    for n in range(10, 19):
+        talk(store, n)
+    assert work(store, layer) == 0
+    talk(store, 19)
+    assert work(store, layer) == 1
+    assert work(store, layer) == 0
+
+
+def test_asking_for_the_patterns_needs_no_hundred_conversations(store: Store) -> None:
+    talk(store, 0)
+    layer = Procedural(store, estimate)
+    assert layer.catch_up(ADA) == 1
+    assert layer.patterns(ADA).turns == 2
+    talk(store, 1)
+    assert layer.patterns(ADA).turns == 4
+
+
+def test_hints_stay_within_their_tokens_and_say_what_went(store: Store) -> None:
+    for n in range(8):
+        talk(store, n)
+    layer = Procedural(store, estimate, max_tokens=60)
+    layer.catch_up(ADA)
+    offered = layer.offer(ADA)
+    kept = [c for c in offered if not c.out]
+    assert 0 < sum(estimate(c.text + "\n") for c in kept) <= 60
+    assert [c.out for c in offered if c not in kept] == ["over the tokens for hints"] * (len(offered) - len(kept))
+    assert len(kept) < len(offered)
+    assert {c.section for c in offered} == {"hints"}
+    assert offered[0].text.startswith("The user prefers short answers (asked for shorter ones 8 times)")
+    assert next(c for c in offered if "invoice" in c.text).sources == ("q0",)
+
+
+@pytest.mark.parametrize("tokens", [0, 1, 40, 100])
+def test_hints_never_exceed_their_tokens(store: Store, tokens: int) -> None:
+    for n in range(8):
+        talk(store, n, question="What " + "exactly " * 30 + "is it?")
+    layer = Procedural(store, estimate, max_tokens=tokens)
+    layer.catch_up(ADA)
+    assert sum(estimate(c.text + "\n") for c in layer.offer(ADA) if not c.out) <= tokens
+
+
+def test_users_are_kept_apart(store: Store) -> None:
+    for n in range(8):
+        talk(store, n)
+    layer = Procedural(store, estimate)
+    layer.catch_up(ADA)
+    for other in (Scope("acme", "eve"), Scope("other", "ada")):
+        assert layer.offer(other) == []
+        assert layer.patterns(other).conversations == 0
+
+
+def test_only_what_the_user_said_becomes_a_hint(store: Store) -> None:
+    for n in range(8):
+        call = Message("assistant", (ToolCall(f"c{n}", "search"),), id=f"c{n}")
+        result = Message("tool", (ToolResult(f"c{n}", "Why buy bitcoin? bitcoin"),), id=f"r{n}")
+        system = Message("system", "Why bitcoin?", id=f"p{n}")
+        answer = Message("assistant", "Should you buy bitcoin?", id=f"x{n}")
+        messages = [system, Message("user", "Any sailing news?", id=f"u{n}"), call, result, answer]
+        store.log.append(Scope("acme", "ada", f"s{n}"), messages)
+    layer = Procedural(store, estimate)
+    patterns = layer.patterns(ADA)
+    assert "sailing" in [t.text for t in patterns.topics]
+    assert "bitcoin" not in str(patterns.to_dict())
+    assert all("bitcoin" not in c.text for c in layer.offer(ADA))
+    assert patterns.answers == 8
+
+
+def test_the_log_is_counted_in_parts_and_each_part_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(procedural, "PART", 7)
+    layer = Procedural(store, estimate)
+    for n in range(8):
+        talk(store, n)
+        whole = layer.patterns(ADA)
+    records = store.records.find(ADA, kind=KIND, key="part")
+    assert len(records) == 8 * 4 // 7
+    monkeypatch.setattr(procedural, "PART", 1_000)
+    for record in store.records.find(ADA, kind=KIND):
+        store.records.delete(ADA, [record.id])
+    assert layer.patterns(ADA) == whole
+
+
+def test_erasing_a_message_takes_its_counts_and_words_along(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(procedural, "PART", 7)
+    for n in range(9):
+        talk(store, n, question="Where is Nadia?" if n < 3 else "How do I export the invoice?")
+    layer = Procedural(store, estimate, every=10_000)
+    assert "Nadia" in [t.text for t in layer.patterns(ADA).topics]
+    store.log.erase(ADA, ["q0", "q1", "q2"])
+    assert "Nadia" not in str([r.value for r in store.records.find(ADA)])
+    assert layer.offer(ADA) == []
+    store.jobs.enqueue(Scope("acme", "ada", "s8"), [JOB])
+    assert work(store, layer) == 1
+    again = layer.patterns(ADA)
+    assert "Nadia" not in str(again.to_dict())
+    assert again.turns == 15
+    for record in store.records.find(ADA, kind=KIND):
+        store.records.delete(ADA, [record.id])
+    assert layer.patterns(ADA) == again
+
+
+def test_a_hint_of_an_earlier_moment_can_be_had_again(store: Store) -> None:
+    layer = Procedural(store, estimate)
+    for n in range(8):
+        talk(store, n)
+    layer.catch_up(ADA)
+    before, position = layer.offer(ADA), store.records.find(ADA, kind=KIND)[-1].position
+    for n in range(8, 16):
+        talk(store, n, question="Which harbour is best for sailing?")
+    layer.catch_up(ADA)
+    assert layer.offer(ADA) != before
+    assert layer.offer(ADA, as_of=position) == before
+    assert layer.offer(ADA, as_of=0) == []
+
+
+def test_a_lost_job_leaves_nothing_behind(store: Store) -> None:
+    layer = Procedural(store, estimate, every=1)
+    talk(store, 0)
+    job = claim(store)
+    store.jobs.finish(job)
+    with pytest.raises(Conflict):
+        layer.learn(job)
+    assert store.records.find(ADA, kind=KIND) == []
+
+
+def test_analysing_twice_changes_nothing(store: Store) -> None:
+    layer = Procedural(store, estimate)
+    for n in range(8):
+        talk(store, n)
+    layer.catch_up(ADA)
+    before = store.records.find(ADA, kind=KIND)
+    layer.catch_up(ADA)
+    assert store.records.find(ADA, kind=KIND) == before
+
+
+def test_two_who_analyse_at_once_count_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(procedural, "PART", 7)
+    for n in range(8):
+        talk(store, n)
+    one, other = Procedural(store, estimate), Procedural(store, estimate)
+    unread = other._unread
+
+    def and_meanwhile(*given: object) -> object:
+        found = unread(*given)
+        one.catch_up(ADA)
+        return found
+
+    monkeypatch.setattr(
+        Procedural, "_unread", lambda self, *given: (and_meanwhile if self is other else unread)(*given)
+    )
+    assert other.patterns(ADA) == one.patterns(ADA)
+    assert other.patterns(ADA).turns == 16
+    assert len(store.records.find(ADA, kind=KIND, key="patterns")) == 1
+
+
+def test_a_scope_without_a_user_is_refused(store: Store) -> None:
+    with pytest.raises(ConfigError, match="name one"):
+        Procedural(store, estimate).patterns(Scope("acme"))
+
+
+def test_telling_words_leave_out_what_every_conversation_has() -> None:
+    assert telling("Can you please explain the Moving averages to me in 2024?") == [
+        ("move", "Moving"),
+        ("averag", "averages"),
+    ]
+    assert telling("東京タワー")[0] == ("東京", "東京")
+    assert telling("\x00 \ud800 don't") == []
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 3),
+            st.sampled_from(["user", "assistant"]),
+            st.sampled_from(["Where is Oslo?", "shorter please", "sailing", "thanks"]),
+        ),
+        max_size=40,
+    ),
+    st.integers(1, 9),
+    st.data(),
+)
+def test_when_it_is_analysed_makes_no_difference(
+    log: list[tuple[int, str, str]], part: int, data: st.DataObject
+) -> None:
+    with pytest.MonkeyPatch.context() as patch, open_store(":memory:") as store:
+        patch.setattr(procedural, "PART", part)
+        layer = Procedural(store, estimate)
+        for n, (session, role, text) in enumerate(log):
+            message = Message(
+                "user" if role == "user" else "assistant", text, id=f"m{n}", at=START + timedelta(hours=n)
+            )
+            store.log.append(Scope("acme", "ada", f"s{session}"), [message])
+            if data.draw(st.integers(0, 4)) == 0:
+                layer.catch_up(ADA)
+        gone = data.draw(st.sets(st.integers(0, max(len(log) - 1, 0)), max_size=3))
+        store.log.erase(ADA, [f"m{n}" for n in gone])
+        learned = layer.patterns(ADA)
+        for record in store.records.find(ADA, kind=KIND):
+            store.records.delete(ADA, [record.id])
+        assert layer.patterns(ADA) == learned

@@ -1,0 +1,29 @@
+"""Models that talk to the test provider."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from recollect import llm
+from recollect.http import Retries
+from recollect.llm import ChatModel
+from recollect.testing import Provider
+
+QUICK = Retries(first=0.001, jitter=0)
+Serve = Callable[..., tuple[Provider, ChatModel]]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """A provider of some style, and a model that asks it."""
+    with ExitStack() as running:
+
+        def started(style: Any = "openai", *given: Any, context: int | None = None, **more: Any) -> Any:
+            provider = running.enter_context(Provider(style, *given, **more))
+            return provider, llm.open(f"{style}:test-model", url=provider.url, context=context, retries=QUICK)
+
+        yield started

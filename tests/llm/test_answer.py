@@ -1,0 +1,179 @@
+"""Answers from a model whose context is smaller than was thought, and a long run that never meets that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect import Message, ToolCall, ToolResult, fit, parse, validate
+from recollect.errors import ContextOverflow, ModelUnavailable
+from recollect.layers.answer import complete_fitting, stream_fitting
+from recollect.llm import Delta, Metered, Reply
+from recollect.testing.provider import Asked
+from recollect.tokens import count_messages, counter, estimate
+from tests.llm.conftest import Serve
+from tests.strategies import wire_transcripts
+
+LIMITS = {
+    "openai": None,
+    "anthropic": None,
+    "llama.cpp": "request ({tokens} tokens) exceeds the available context size ({limit} tokens), try increasing it",
+    "silent": "Your input exceeds the context window of this model. Please adjust your input and try again.",
+}
+
+
+def talk(turns: int, words: int = 60) -> list[Message]:
+    out = [Message("system", "You plan trips.")]
+    for n in range(turns):
+        out += [Message("user", f"Question {n}: " + "where " * words), Message("assistant", f"Answer {n}: there.")]
+    return [*out, Message("user", "And the last question?")]
+
+
+@pytest.mark.parametrize("server", LIMITS)
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_prompt_that_is_too_large_is_made_smaller_until_it_fits(serve: Serve, server: str, streamed: bool) -> None:
+    style = "anthropic" if server == "anthropic" else "openai"
+    provider, model = serve(style, ["There."], limit=3_000, overflow=LIMITS[server])
+    if streamed:
+        deltas = list(stream_fitting(model, talk(80), max_tokens=100))
+        assert deltas[-1].reply and deltas[-1].reply.text == "There."
+    else:
+        fitted = complete_fitting(model, talk(80), max_tokens=100)
+        assert fitted.reply.text == "There."
+        assert fitted.retries == len(provider.requests) - 1
+        assert fitted.window.messages[-1].text == "And the last question?"
+        assert fitted.window.receipt.entries[1].verdict == "dropped"
+    sizes = [asked.tokens for asked in provider.requests]
+    assert sizes == sorted(sizes, reverse=True) and len(set(sizes)) == len(sizes) <= 4
+    assert [asked.status for asked in provider.requests] == [400] * (len(sizes) - 1) + [200]
+
+
+def test_a_limit_that_is_named_is_met_at_once(serve: Serve) -> None:
+    provider, model = serve("openai", ["There."], limit=3_000)
+    assert complete_fitting(model, talk(200), max_tokens=500).retries == 1
+    assert provider.requests[-1].tokens + 500 <= 3_000
+
+
+def test_a_provider_that_counts_three_times_as_much_is_believed(serve: Serve) -> None:
+    provider, model = serve("openai", ["There."], limit=3_000, counter=lambda text: 3 * estimate(text))
+    assert complete_fitting(model, talk(200)).retries == 1
+    assert 1_500 < provider.requests[-1].tokens <= 3_000
+
+
+def test_what_fits_is_sent_as_it_is(serve: Serve) -> None:
+    provider, model = serve("openai", ["There."], limit=3_000)
+    fitted = complete_fitting(model, talk(2))
+    assert (fitted.retries, len(provider.requests)) == (0, 1)
+    assert fitted.window.messages == tuple(talk(2))
+
+
+def test_ollama_that_cut_the_prompt_is_asked_again_with_less(serve: Serve) -> None:
+    provider, model = serve("ollama", ["There."], context=2_000)
+    fitted = complete_fitting(model, talk(80))
+    assert fitted.reply.text == "There."
+    assert fitted.retries >= 1
+    assert fitted.window.tokens <= 2_000
+    assert provider.requests[-1].tokens == fitted.window.tokens
+
+
+def test_where_nothing_smaller_is_valid_the_overflow_is_the_error(serve: Serve) -> None:
+    provider, model = serve("openai", limit=50)
+    with pytest.raises(ContextOverflow, match="maximum context length is 50") as caught:
+        complete_fitting(model, [Message("system", "word " * 500), Message("user", "Hello?")])
+    assert caught.value.limit == 50
+    assert len(provider.requests) <= 4
+
+
+def test_room_for_the_answer_that_is_larger_than_the_context_is_not_retried(serve: Serve) -> None:
+    provider, model = serve("openai", limit=500)
+    with pytest.raises(ContextOverflow):
+        complete_fitting(model, talk(3), max_tokens=600)
+    assert len(provider.requests) == 1
+
+
+def test_other_errors_are_left_as_they_are(serve: Serve) -> None:
+    provider, model = serve("openai", faults=["bad_request"] * 2)
+    with pytest.raises(ModelUnavailable, match="temperature"):
+        complete_fitting(model, talk(3))
+    with pytest.raises(ModelUnavailable, match="temperature"):
+        list(stream_fitting(model, talk(3)))
+    assert len(provider.requests) == 2
+
+
+class Narrow:
+    """A model that takes so many tokens, and names its limit or not."""
+
+    name = "narrow:"
+
+    def __init__(self, limit: int, named: bool, factor: float) -> None:
+        self.limit, self.named, self.factor = limit, named, factor
+        self.asked: list[Sequence[Message]] = []
+
+    def complete(self, messages: Sequence[Message], **_: Any) -> Reply:
+        self.asked.append(messages)
+        tokens = int(count_messages(messages, estimate) * self.factor)
+        if tokens > self.limit:
+            raise ContextOverflow("too large", *((self.limit, tokens) if self.named else ()))
+        return Reply(Message("assistant", "Yes."))
+
+    def stream(self, messages: Sequence[Message], **_: Any) -> Iterator[Delta]:
+        yield Delta(reply=self.complete(messages))
+
+
+@given(
+    wire=wire_transcripts("openai"),
+    limit=st.integers(1, 400),
+    named=st.booleans(),
+    factor=st.sampled_from([0.5, 1.0, 3.0]),
+)
+def test_at_most_four_requests_each_valid_and_smaller(wire: Any, limit: int, named: bool, factor: float) -> None:
+    messages, model = parse(wire, "openai"), Narrow(limit, named, factor)
+    try:
+        fitted = complete_fitting(model, messages)
+    except ContextOverflow:
+        assert count_messages(model.asked[-1], estimate) * factor > limit
+    else:
+        assert fitted.window.messages == tuple(model.asked[-1])
+    sizes = [count_messages(shown, estimate) for shown in model.asked]
+    assert sizes == sorted(set(sizes), reverse=True)
+    assert len(sizes) <= 4
+    assert all(validate(shown, "openai") == [] for shown in model.asked[1:])
+
+
+@pytest.mark.parametrize(("style", "counted"), [("openai", "tiktoken:gpt-4o"), ("anthropic", "estimate")])
+def test_three_hundred_turns_never_see_a_refusal(serve: Serve, style: str, counted: str) -> None:
+    if counted != "estimate":
+        pytest.importorskip("tiktoken", reason="the extra 'tiktoken' is not installed")
+    random = Random(7)
+
+    def answer(asked: Asked) -> Message | str:
+        results = sum(len(message.tool_results) for message in asked.messages[-4:])
+        if random.random() < 0.4 and results < 3:
+            calls = [ToolCall(f"call_{random.random()}", "search", {"q": "Oslo"}) for _ in range(random.randint(1, 3))]
+            return Message("assistant", tuple(calls))
+        return "So it is. " * random.randint(1, 60)
+
+    provider, model = serve(style, answer, limit=8_000, counter=counter(counted))
+    watched = Metered(model)
+    count = watched.calibration.counter(watched.name, estimate)
+    window = fit([Message("system", "You plan trips. " * 20)], 8_000 - 1_000, counter=count)
+    for turn in range(300):
+        window.append(Message("user", f"Question {turn}: " + "and then? " * random.randint(1, 150)))
+        while True:
+            reply = watched.complete(window.messages, max_tokens=1_000)
+            window.append(reply.message)
+            if reply.finish != "tool_calls":
+                break
+            for call in reply.message.tool_calls:
+                found = '{"city": "Oslo", "rain": [1, 2, 3]}' * random.randint(1, 120)
+                window.append(Message("tool", (ToolResult(call.id, found),)))
+    statuses = [asked.status for asked in provider.requests]
+    assert len(statuses) > 300
+    assert set(statuses) == {200}
+    assert watched.spent.usage.prompt == sum(asked.tokens for asked in provider.requests)
+    assert watched.spent.usage.cached_share > 0.5

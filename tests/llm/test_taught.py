@@ -1,0 +1,208 @@
+"""Facts and summaries by a model: only what it can cite, within limits; nothing is lost when it fails or lies."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect import Memory, Message, Scope, Settings
+from recollect.flow.judge import cited, telling, unfaithful
+from recollect.llm import ChatModel, Reply
+from recollect.store import open as open_store
+from recollect.testing import FAULTS
+from tests.llm.conftest import Serve
+
+SAID = "Our lovely greyhound answers to the name of Biscuit."
+FACT = {"type": "user_profile", "key": "dog", "value": "Biscuit", "message": 0, "quote": "greyhound answers to"}
+
+
+JOBS = 2
+"""What ten turns enqueue: facts after five, and after ten. A job asks once and at most three times more."""
+
+
+class Clock:
+    now = datetime(2025, 3, 3, 12, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+def facts(*found: dict[str, Any]) -> str:
+    return json.dumps({"facts": list(found)})
+
+
+def answer(request: Any) -> str:
+    """What an honest model would say: one fact of the first message, and a summary of the notes as they are."""
+    asked = request.messages[-1].text
+    if "Notes:" not in asked:
+        return facts(FACT) if "greyhound" in asked else facts()
+    notes = asked.split("Notes:\n")[1].split("\n\nBefore:")[0]
+    return json.dumps({"summary": f"In short: {notes}"})
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path
+
+
+class Impatient:
+    """A model that is not waited for."""
+
+    def __init__(self, model: ChatModel) -> None:
+        self.model, self.name, self.stream = model, model.name, model.stream
+
+    def complete(self, messages: Any, **asked: Any) -> Reply:
+        return self.model.complete(messages, **{**asked, "timeout": 0.2})
+
+
+def opened(folder: Path, clock: Clock, model: Any, **numbers: Any) -> Memory:
+    store = open_store(str(folder / "memory.db"), durability="normal", clock=clock)
+    return Memory(store, model=Impatient(model), clock=clock, settings=Settings(**numbers))
+
+
+def talk(memory: Memory, turns: int = 25) -> Any:
+    chat = memory.session("s", user="ada")
+    chat.add_turn(SAID, "What a name!")
+    for n in range(1, turns):
+        chat.add_turn(f"Stop {n} of the tour was Halden with {n} guests.", "Noted.")
+    return chat
+
+
+def test_a_model_finds_facts_that_rules_do_not(folder: Path, clock: Clock, serve: Serve) -> None:
+    _, model = serve("openai", answer)
+    with opened(folder, clock, model) as memory:
+        chat = talk(memory)
+        memory.drain()
+        (fact,) = [fact for fact in chat.facts() if fact.key == "dog"]
+        assert (fact.value, SAID[slice(*fact.span)]) == ("Biscuit", "greyhound answers to")
+        spent = memory.ledger.today("default")
+        assert spent.calls >= 2
+        assert spent.tokens > 100
+
+
+def test_a_model_words_the_summary_and_the_old_one_stays_on_record(folder: Path, clock: Clock, serve: Serve) -> None:
+    _, model = serve("openai", answer)
+    with opened(folder, clock, model) as memory:
+        chat = talk(memory)
+        memory.drain()
+        assert "In short:" in chat.summary()
+        record = memory.layers.summary.newest(chat.scope)[1]
+        assert record is not None
+        assert record.origin.startswith("model openai:")
+        kinds = [old.origin for old in memory.store.records.history(chat.scope, "summary", record.key)]
+        assert kinds == ["conversation", record.origin]
+
+
+LIES = [
+    json.dumps({"summary": "They met Napoleon 77 times in Halden."}),
+    json.dumps({"summary": "Nothing much was said."}),
+    json.dumps({"summary": "word " * 2_000}),
+    json.dumps({"summary": ""}),
+    "I can't do that.",
+    "{",
+    facts({**FACT, "quote": "never said"}),
+    facts({**FACT, "message": 99}),
+    facts({**FACT, "message": -1}),
+    facts({**FACT, "value": "Rex"}),
+    facts({**FACT, "type": "gossip"}),
+    facts({**FACT, "key": " "}),
+]
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_model_that_lies_changes_nothing(folder: Path, clock: Clock, serve: Serve, lie: str) -> None:
+    _, model = serve("openai", [lie])
+    with opened(folder, clock, model) as memory:
+        chat = talk(memory)
+        memory.drain()
+        assert [fact for fact in chat.facts() if fact.key.strip() in ("dog", "")] == []
+        assert "Napoleon" not in chat.summary()
+        assert "Halden" in chat.summary()
+        assert len(chat.history()) == 50
+
+
+@pytest.mark.parametrize("fault", sorted(FAULTS))
+def test_a_provider_that_fails_loses_nothing_and_the_work_is_done_later(
+    folder: Path, clock: Clock, serve: Serve, fault: str
+) -> None:
+    provider, model = serve("openai", answer, faults=[fault] * 60)
+    with opened(folder, clock, model) as memory:
+        chat = talk(memory, 10)
+        memory.drain()
+        assert len(chat.history()) == 20
+        assert len(provider.requests) <= 4 * JOBS
+    clock.now += timedelta(hours=2)
+    _, well = serve("openai", answer)
+    with opened(folder, clock, well) as memory:
+        chat = memory.session("s", user="ada")
+        chat.add_many([Message("user", f"More of it, number {n}.") for n in range(10)])
+        memory.drain()
+        clock.now += timedelta(hours=2)
+        memory.drain()
+        assert len(chat.history()) == 30
+        assert memory.store.jobs.find(Scope("default"), state="running") == []
+        assert chat.summary()
+
+
+def test_the_days_limit_stops_the_spending_and_the_next_day_goes_on(folder: Path, clock: Clock, serve: Serve) -> None:
+    provider, model = serve("openai", answer)
+    with opened(folder, clock, model, model_calls_a_day=0) as memory:
+        talk(memory)
+        memory.drain()
+        assert list(provider.requests) == []
+        assert memory.ledger.days("default") == []
+    clock.now += timedelta(days=1)
+    with opened(folder, clock, model, model_calls_a_day=100) as memory:
+        memory.drain()
+        assert "dog" in [fact.key for fact in memory.session("s", user="ada").facts()]
+        assert [day.day for day in memory.ledger.days("default")] == ["2025-03-04"]
+
+
+def test_tenants_pay_apart(folder: Path, clock: Clock, serve: Serve) -> None:
+    _, model = serve("openai", answer)
+    with opened(folder, clock, model) as memory:
+        memory.ledger.add("acme", 50)
+        memory.ledger.add("acme", 50)
+        assert (memory.ledger.today("acme").calls, memory.ledger.today("acme").tokens) == (2, 100)
+        assert memory.ledger.today("rival").calls == 0
+
+
+words = st.text(st.sampled_from("abc ABC.,12\n"), max_size=40)
+
+
+@given(words, words)
+def test_a_summary_that_is_its_source_is_faithful(source: str, more: str) -> None:
+    assert unfaithful(source, source, f"{source} {more}") is None
+
+
+@given(words, st.integers(100, 999))
+def test_a_new_number_is_noticed(source: str, number: int) -> None:
+    assert unfaithful(f"{source} and {number}", "", source) is not None or str(number) in source
+
+
+@pytest.mark.parametrize(
+    "text, names",
+    [("We met Ada at 5:30.", {"ada", "5:30"}), ("Ada came.", set()), ("- Ada: met Bob", {"bob"}), ("", set())],
+)
+def test_names_and_numbers(text: str, names: set[str]) -> None:
+    assert telling(text) == names
+
+
+@given(st.lists(st.fixed_dictionaries({k: st.text(max_size=6) for k in ("type", "key", "value", "quote")}), max_size=4))
+def test_only_what_stands_there_is_cited(found: list[dict[str, Any]]) -> None:
+    texts = ["my dog is Rex", ""]
+    for number, one in cited([{**fact, "message": 0} for fact in found], texts):
+        assert re.search(re.escape(texts[number][slice(*one.span)]), texts[number])

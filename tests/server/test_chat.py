@@ -1,0 +1,209 @@
+"""The streaming chat."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import httpx2
+import pytest
+
+from recollect.errors import ModelUnavailable
+from recollect.llm import Delta, Reply, Usage
+from recollect.memory import Memory
+from recollect.server.app import create_app
+from recollect.server.options import Options
+from recollect.types import Message, Scope
+from tests.server.running import Running, listening
+
+ADA = {"user": "ada", "session": "trip"}
+
+
+def events(answer: httpx2.Response) -> list[tuple[str, Any]]:
+    """The events of a stream, comments as events named ':'."""
+    found = []
+    for block in answer.text.split("\n\n"):
+        lines = block.strip("\n").splitlines()
+        if lines and lines[0].startswith(":"):
+            found.append((":", lines[0][2:]))
+        elif lines:
+            fields = dict(line.split(": ", 1) for line in lines)
+            found.append((fields["event"], json.loads(fields["data"])))
+    return found
+
+
+def say(service: Running, message: str, *, headers: Mapping[str, str] | None = None, **more: Any) -> httpx2.Response:
+    return service.http.post("/chat", params=ADA, json={"message": message, **more}, headers=headers)
+
+
+def kept(memory: Memory) -> list[tuple[str, str]]:
+    return [(message.role, message.text) for message in memory.session("trip", user="ada").history()]
+
+
+class Scripted:
+    """A model that says words one by one, each when it is let; then it ends, or fails."""
+
+    name = "scripted:"
+
+    def __init__(self, *words: str, error: Exception | None = None, wait: bool = False) -> None:
+        self.words, self.error = words, error
+        self.go_on = threading.Semaphore(0 if wait else 10**6)
+        self.asked, self.closed = threading.Event(), threading.Event()
+        self.seen: list[Sequence[Message]] = []
+
+    def complete(self, messages: Sequence[Message], **_: Any) -> Reply:
+        return Reply(Message("assistant", "".join(self.words)), Usage(3, 4))
+
+    def stream(self, messages: Sequence[Message], **_: Any) -> Iterator[Delta]:
+        self.seen.append(messages)
+        self.asked.set()
+        try:
+            for word in self.words:
+                self.go_on.acquire(timeout=30)
+                yield Delta(word)
+            if self.error:
+                raise self.error
+            yield Delta(reply=self.complete(messages))
+        finally:
+            self.closed.set()
+
+
+def chatting(memory: Memory, model: Scripted) -> Any:
+    return listening(create_app(Options(), memory, model))
+
+
+def test_with_no_key_and_no_model_memory_answers(service: Running) -> None:
+    service.memory.session("old", user="ada").add("user", "My sister Nadia moved to Oslo in May.")
+    answer = say(service, "Where does my sister live?")
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    told = events(answer)
+    text = "".join(data["text"] for name, data in told if name == "token")
+    assert "Oslo" in text
+    name, done = told[-1]
+    assert (name, done["message"]["content"]) == ("done", text)
+    assert done["tokens"] > 0 and done["usage"]["prompt"] > 0
+    assert kept(service.memory) == [("user", "Where does my sister live?"), ("assistant", text)]
+
+
+def test_comments_say_what_was_injected_when_asked_for(service: Running) -> None:
+    service.memory.session("old", user="ada").add("user", "My sister Nadia moved to Oslo in May.")
+    assert all(name != ":" for name, _ in events(say(service, "Where does my sister live?")))
+    comments = [
+        data for name, data in events(say(service, "Where does my sister Nadia live?", debug=True)) if name == ":"
+    ]
+    assert [comment.split(" ")[0] for comment in comments] == ["MEMORY_DEBUG", "RAG_DEBUG", "SEARCH_DEBUG"]
+    shown = [json.loads(comment.split(" ", 1)[1]) for comment in comments]
+    assert any("Oslo" in line["text"] and line["kept"] for line in shown[0]["lines"])
+    assert shown[0]["tokens"] <= shown[0]["budget"]
+
+
+def test_the_message_is_kept_before_the_model_is_asked() -> None:
+    model = Scripted("never", wait=True)
+    with (
+        Memory.open(":memory:", embedder=None) as memory,
+        chatting(memory, model) as url,
+        httpx2.Client(base_url=url) as http,
+        http.stream("POST", "/chat", params=ADA, json={"message": "Hello?"}),
+    ):
+        assert model.asked.wait(30)
+        assert kept(memory) == [("user", "Hello?")]
+        model.go_on.release(10)
+
+
+class Noting(Memory):
+    """A memory that tells when something was added."""
+
+    def added(self, scope: Scope, messages: int) -> None:
+        super().added(scope, messages)
+        self.__dict__.setdefault("adds", threading.Semaphore(0)).release()
+
+
+def test_a_caller_that_goes_away_stops_the_work_and_loses_nothing() -> None:
+    model = Scripted("Once ", "upon ", "a ", "time", wait=True)
+    with Noting.open(":memory:", embedder=None) as memory:
+        adds = memory.__dict__.setdefault("adds", threading.Semaphore(0))
+        with chatting(memory, model) as url, httpx2.Client(base_url=url) as http:
+            with http.stream("POST", "/chat", params=ADA, json={"message": "Tell me"}) as answer:
+                model.go_on.release(2)
+                seen = ""
+                for piece in answer.iter_text():
+                    seen += piece
+                    if "upon" in seen:
+                        break
+            assert adds.acquire(timeout=30) and adds.acquire(timeout=30)
+            model.go_on.release(10)
+            assert model.closed.wait(30)
+        history = memory.session("trip", user="ada").history()
+        assert [(m.role, m.text) for m in history] == [("user", "Tell me"), ("assistant", "Once upon ")]
+        assert history[1].metadata == {"partial": True}
+        assert model.go_on.acquire(blocking=False), "the model went on to the end"
+
+
+@pytest.mark.parametrize(
+    ("error", "name"),
+    [(ModelUnavailable("the server is down"), "ModelUnavailable"), (ZeroDivisionError(), "InternalError")],
+)
+def test_a_model_that_breaks_off_is_told_and_its_words_are_kept(error: Exception, name: str) -> None:
+    with Memory.open(":memory:", embedder=None) as memory, chatting(memory, Scripted("Half", error=error)) as url:
+        told = events(httpx2.post(f"{url}/chat", params=ADA, json={"message": "Hello?"}))
+        assert [event for event, _ in told] == ["token", "error"]
+        assert (told[1][1]["class"], bool(told[1][1]["next"])) == (name, True)
+        history = memory.session("trip", user="ada").history()
+        assert [(message.text, message.metadata.get("partial")) for message in history] == [
+            ("Hello?", None),
+            ("Half", True),
+        ]
+
+
+def test_a_model_that_says_nothing_leaves_only_the_question() -> None:
+    model = Scripted(error=ModelUnavailable("down"))
+    with Memory.open(":memory:", embedder=None) as memory, chatting(memory, model) as url:
+        told = events(httpx2.post(f"{url}/chat", params=ADA, json={"message": "Hello?"}))
+        assert [event for event, _ in told] == ["error"]
+        assert kept(memory) == [("user", "Hello?")]
+
+
+def test_a_message_sent_again_under_its_key_is_answered_once() -> None:
+    model = Scripted("Hi")
+    key = {"Idempotency-Key": "k"}
+    with Memory.open(":memory:", embedder=None) as memory, chatting(memory, model) as url:
+        answers = [
+            events(httpx2.post(f"{url}/chat", params=ADA, json={"message": "Hello?"}, headers=key)) for _ in range(2)
+        ]
+        assert [answer[-1][1]["message"] for answer in answers] == [answers[0][-1][1]["message"]] * 2
+        assert len(model.seen) == 1
+        assert kept(memory) == [("user", "Hello?"), ("assistant", "Hi")]
+        other = httpx2.post(f"{url}/chat", params=ADA, json={"message": "Other"}, headers=key)
+        assert other.status_code == 409
+
+
+def test_a_prompt_that_can_not_fit_is_an_error_before_anything_streams(service: Running) -> None:
+    refused = say(service, "word " * 500, budget=50)
+    assert (refused.status_code, refused.json()["class"]) == (413, "BudgetTooSmall")
+    assert kept(service.memory)[0][0] == "user"
+
+
+def test_too_many_answers_at_once_are_refused() -> None:
+    model = Scripted("a", "b", wait=True)
+    with Memory.open(":memory:", embedder=None) as memory:
+        app = create_app(Options(max_streams=1), memory, model)
+        with listening(app) as url, httpx2.Client(base_url=url) as http:
+            with http.stream("POST", "/chat", params=ADA, json={"message": "one"}) as first:
+                assert first.status_code == 200
+                assert model.asked.wait(30)
+                second = http.post("/chat", params=ADA, json={"message": "two"})
+                assert (second.status_code, second.headers["retry-after"]) == (429, "1")
+            model.go_on.release(10)
+            assert model.closed.wait(30)
+        assert kept(memory)[0] == ("user", "one")
+        assert ("user", "two") not in kept(memory)
+
+
+def test_words_with_line_ends_and_half_pairs_stay_one_event() -> None:
+    words = ("a\n\nb\r\n", "\u2028", "\ud83d", "\x00")
+    with Memory.open(":memory:", embedder=None) as memory, chatting(memory, Scripted(*words)) as url:
+        told = events(httpx2.post(f"{url}/chat", params=ADA, json={"message": "Hello?"}))
+        assert [data["text"] for name, data in told if name == "token"] == list(words)
+        assert kept(memory)[1] == ("assistant", "".join(words))

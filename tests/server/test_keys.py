@@ -1,0 +1,132 @@
+"""Who may do what."""
+
+from __future__ import annotations
+
+import pytest
+
+from recollect.errors import ConfigError, NotFound
+from recollect.memory import Memory
+from recollect.server.auth import HOME, Ring, add_key, from_here, list_keys, loopback, revoke_key
+from recollect.store import open as open_store
+from tests.server.running import running
+
+ADA = {"user": "ada", "session": "trip"}
+HELLO = {"messages": [{"role": "user", "content": "Hello"}]}
+
+
+def signed(secret: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {secret}"}
+
+
+def test_a_key_is_kept_as_a_hash_and_its_secret_nowhere() -> None:
+    with open_store(":memory:") as store:
+        key, secret = add_key(store, tenant="acme", may=["read"], name="app")
+        assert list_keys(store) == [key]
+        assert all(secret not in str(record.value) for record in store.records.find(HOME))
+        ring = Ring(store)
+        ring.refresh()
+        assert ring.get(secret) == key
+        assert ring.get(secret + "x") is None
+        revoke_key(store, key.id)
+        ring.refresh()
+        assert ring.get(secret) is None
+        with pytest.raises(NotFound):
+            revoke_key(store, key.id)
+
+
+@pytest.mark.parametrize("bad", [{"may": []}, {"may": ["fly"]}, {"tenant": "recollect:keys"}, {"tenant": ""}])
+def test_a_key_that_makes_no_sense_is_refused(bad: dict[str, object]) -> None:
+    with open_store(":memory:") as store, pytest.raises(ConfigError):
+        add_key(store, **bad)
+
+
+def test_keys_are_read_anew_every_few_seconds_only() -> None:
+    now = 0.0
+    with open_store(":memory:") as store:
+        ring = Ring(store, lambda: now)
+        assert ring.stale
+        assert not ring.stale
+        now = 4.9
+        assert not ring.stale
+        now = 5.1
+        assert ring.stale
+
+
+def test_without_keys_only_this_machine_may_call() -> None:
+    with running() as service:
+        assert service.http.get("/sessions").status_code == 200
+        for headers in ({"Host": "evil.example"}, {"Origin": "https://evil.example"}, {"Origin": "null"}):
+            assert service.http.get("/sessions", headers=headers).status_code == 403
+        assert service.http.get("/sessions", headers={"Origin": service.url}).status_code == 200
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "[::1]", "localhost", "LOCALHOST"])
+def test_what_is_loopback(host: str) -> None:
+    assert loopback(host)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "example.org", "localhost.evil.org", ""])
+def test_what_is_not_loopback(host: str) -> None:
+    assert not loopback(host)
+
+
+def test_where_a_request_comes_from() -> None:
+    assert from_here("127.0.0.1:8642", None)
+    assert from_here("[::1]:8642", "http://localhost:3000")
+    assert not from_here("127.0.0.1.evil.org", None)
+    assert not from_here("localhost", "https://evil.org")
+
+
+@pytest.fixture
+def memory() -> Memory:
+    return Memory.open(":memory:", embedder=None)
+
+
+def test_a_key_may_do_what_it_says_and_nothing_else(memory: Memory) -> None:
+    secrets = {may: add_key(memory.store, may=[may])[1] for may in ("read", "write", "erase", "admin")}
+    calls = {
+        "read": lambda service, headers: service.http.get("/messages", params=ADA, headers=headers),
+        "write": lambda service, headers: service.http.post("/messages", params=ADA, json=HELLO, headers=headers),
+        "erase": lambda service, headers: service.http.post("/forget", params=ADA, json={}, headers=headers),
+        "admin": lambda service, headers: service.http.get("/metrics", headers=headers),
+    }
+    with memory, running(memory) as service:
+        for may, secret in secrets.items():
+            for needed, call in calls.items():
+                status = call(service, signed(secret)).status_code
+                assert (status < 300) is (may in (needed, "admin")), (may, needed, status)
+                assert status in (200, 201, 403)
+
+
+def test_no_key_or_a_wrong_one_opens_nothing(memory: Memory) -> None:
+    add_key(memory.store)
+    with memory, running(memory) as service:
+        for headers in ({}, signed("rk_wrong"), {"Authorization": "Basic eA=="}, {"Authorization": "Bearer"}):
+            refused = service.http.get("/sessions", headers=headers)
+            assert refused.status_code == 401
+            assert refused.headers["www-authenticate"] == "Bearer"
+        for open_to_all in ("/healthz", "/readyz"):
+            assert service.http.get(open_to_all).status_code == 200
+
+
+def test_tenants_do_not_see_each_other(memory: Memory) -> None:
+    one, two = (add_key(memory.store, tenant=tenant, may=["read", "write", "erase"])[1] for tenant in ("one", "two"))
+    with memory, running(memory) as service:
+        service.http.post("/messages", params=ADA, json=HELLO, headers=signed(one))
+        assert len(service.http.get("/sessions", headers=signed(one)).json()["items"]) == 1
+        assert service.http.get("/sessions", headers=signed(two)).json()["items"] == []
+        assert service.http.get("/messages", params=ADA, headers=signed(two)).json()["items"] == []
+        assert service.http.post("/forget", params=ADA, json={}, headers=signed(two)).json()["messages"] == 0
+        asked = {"question": "Hello?"}
+        assert service.http.post("/recall", params=ADA, json=asked, headers=signed(two)).json()["items"] == []
+        assert service.http.get("/export", params={"user": "ada"}, headers=signed(two)).text == ""
+
+
+def test_a_key_added_or_revoked_while_the_service_runs_counts(memory: Memory) -> None:
+    key, first = add_key(memory.store)
+    with memory, running(memory) as service:
+        _, second = add_key(memory.store)
+        assert service.http.get("/sessions", headers=signed(second)).status_code == 200
+        revoke_key(memory.store, key.id)
+        assert service.http.get("/sessions", headers=signed("rk_unknown")).status_code == 401
+        assert service.http.get("/sessions", headers=signed(first)).status_code == 401

@@ -1,0 +1,117 @@
+"""How much one caller may ask for."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client import Gauge
+
+from recollect.server.limits import CALLERS, Rate, Streams, too_deep
+from recollect.server.problems import Refused
+from tests.server.running import running
+
+ADA = {"user": "ada", "session": "trip"}
+JSON = {"content-type": "application/json"}
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(alphabet='[]{}"\\ab'),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(alphabet='[]{}"\\a'), inner, max_size=3),
+    max_leaves=20,
+)
+
+
+def depth(value: object) -> int:
+    if isinstance(value, dict):
+        return 1 + max(map(depth, value.values()), default=0)
+    return 1 + max(map(depth, value), default=0) if isinstance(value, list) else 0
+
+
+@given(VALUES, st.integers(0, 5))
+def test_nesting_is_counted_outside_of_strings(value: object, most: int) -> None:
+    assert too_deep(json.dumps(value).encode(), most) is (depth(value) > most)
+
+
+@given(st.binary(), st.integers(0, 5))
+def test_any_bytes_can_be_counted(body: bytes, most: int) -> None:
+    assert too_deep(body, most) in (True, False)
+
+
+def test_a_body_that_is_too_large_or_too_deep_is_refused_before_it_is_read() -> None:
+    with running(max_body=1_000, max_depth=10) as service:
+        large = service.http.post(
+            "/messages", params=ADA, json={"messages": [{"role": "user", "content": "x" * 1_000}]}
+        )
+        assert (large.status_code, large.headers["content-type"]) == (413, "application/problem+json")
+        streamed = service.http.post("/messages", params=ADA, content=iter([b"x" * 600] * 3), headers=JSON)
+        assert streamed.status_code == 413
+        upload = service.http.put("/documents", params={**ADA, "name": "a.md"}, content=iter([b"x" * 600] * 3))
+        assert upload.status_code == 413
+        deep = service.http.post("/recall", params=ADA, content=b'{"question":' + b"[" * 20, headers=JSON)
+        assert (deep.status_code, deep.json()["class"]) == (422, "Refused")
+        line = service.http.post("/import", content=b"x" * 1_500, headers={"content-type": "application/jsonl"})
+        assert line.status_code == 413
+        wrong = service.http.post("/recall", params=ADA, content=b"{}", headers={**JSON, "content-length": "2"})
+        assert wrong.status_code == 422
+
+
+def test_a_caller_that_comes_too_often_has_to_wait() -> None:
+    now = 0.0
+    rate = Rate(2.0, lambda: now)
+    rate.check("a")
+    rate.check("a")
+    with pytest.raises(Refused) as refused:
+        rate.check("a")
+    assert (refused.value.status_code, refused.value.headers) == (429, {"Retry-After": "1"})
+    rate.check("b")
+    now = 0.5
+    rate.check("a")
+    now = 100.0
+    rate.check("a")
+    rate.check("a")
+    with pytest.raises(Refused):
+        rate.check("a")
+
+
+def test_callers_not_seen_for_long_are_forgotten() -> None:
+    rate = Rate(1.0, lambda: 0.0)
+    for number in range(CALLERS + 10):
+        rate.check(str(number))
+    assert len(rate._seen) == CALLERS
+
+
+@given(st.lists(st.floats(0, 3), min_size=1, max_size=60), st.sampled_from([0.5, 1.0, 3.0, 10.0]))
+def test_no_stretch_of_time_sees_more_requests_than_allowed(waits: list[float], per_second: float) -> None:
+    now, let_in = 0.0, list[float]()
+    rate = Rate(per_second, lambda: now)
+    for wait in waits:
+        now += wait
+        try:
+            rate.check("a")
+        except Refused:
+            continue
+        let_in.append(now)
+    burst = max(1.0, per_second)
+    for start, first in enumerate(let_in):
+        for count, last in enumerate(let_in[start:], 1):
+            assert count <= burst + (last - first) * per_second + 1e-6
+
+
+def test_only_so_many_answers_are_streamed_at_once() -> None:
+    streams = Streams(1, Gauge("streams", "", registry=None))
+    streams.check()
+    streams.enter()
+    with pytest.raises(Refused) as refused:
+        streams.check()
+    assert refused.value.status_code == 429
+    streams.leave()
+    streams.check()
+
+
+def test_a_service_says_when_it_is_asked_too_often() -> None:
+    with running(rate=1.0) as service:
+        answers = [service.http.get("/sessions") for _ in range(5)]
+        assert 429 in [answer.status_code for answer in answers]
+        assert all("retry-after" in answer.headers for answer in answers if answer.status_code == 429)
+        assert service.http.get("/healthz").status_code == 200

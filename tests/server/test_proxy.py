@@ -1,0 +1,249 @@
+"""The OpenAI-compatible proxy, asked by the official client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import openai
+import pytest
+
+from recollect.testing.provider import Provider
+from recollect.types import Message, ToolCall
+from tests.server.running import Running, running
+
+TOOLS: Any = [
+    {
+        "type": "function",
+        "function": {"name": "weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}},
+    }
+]
+CALL = Message("assistant", (ToolCall("call_1", "weather", '{"city": "Oslo"}'),))
+HELLO = {"role": "user", "content": "My sister Nadia moved to Oslo in May."}
+
+
+@pytest.fixture
+def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[Provider]:
+    with Provider("openai", lambda asked: f"answer {len(asked.messages)}") as found:
+        monkeypatch.setenv("OPENAI_BASE_URL", found.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-upstream")
+        yield found
+
+
+@pytest.fixture
+def proxy(provider: Provider) -> Iterator[Running]:
+    with running(model="openai:test-model") as service:
+        yield service
+
+
+def client(proxy: Running, session: str | None = "trip", user: str | None = "ada") -> openai.OpenAI:
+    named = {"X-Recollect-User": user, "X-Recollect-Session": session}
+    headers = {name: value for name, value in named.items() if value}
+    return openai.OpenAI(
+        base_url=f"{proxy.url}/v1", api_key="unused", default_headers=headers, max_retries=0, http_client=proxy.http
+    )
+
+
+def ask(client: openai.OpenAI, *messages: Any, **more: Any) -> Any:
+    return client.chat.completions.create(model="recollect", messages=list(messages), **more)
+
+
+def said(proxy: Running, session: str = "trip", user: str = "ada") -> list[tuple[str, str]]:
+    return [(m.role, m.text) for m in proxy.memory.session(session, user=user).history()]
+
+
+def test_a_conversation_is_remembered_and_answered(proxy: Running, provider: Provider) -> None:
+    answer = ask(client(proxy), {"role": "system", "content": "Be brief."}, HELLO)
+    assert answer.choices[0].message.content == "answer 2"
+    assert answer.usage.prompt_tokens == provider.requests[0].tokens
+    assert provider.requests[0].body["model"] == "test-model"
+    assert provider.requests[0].headers["authorization"] == "Bearer sk-upstream"
+    assert said(proxy) == [("user", HELLO["content"]), ("assistant", "answer 2")]
+
+
+def test_a_stream_passes_through_with_its_usage(proxy: Running) -> None:
+    chunks = list(ask(client(proxy), HELLO, stream=True, stream_options={"include_usage": True}))
+    text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
+    assert text == "answer 1"
+    assert chunks[-1].usage.total_tokens > 0
+    assert said(proxy) == [("user", HELLO["content"]), ("assistant", "answer 1")]
+
+
+def test_a_history_sent_whole_each_time_is_kept_once(proxy: Running, provider: Provider) -> None:
+    asked, history = client(proxy), [{"role": "system", "content": "Be brief."}]
+    for turn in range(6):
+        history.append({"role": "user", "content": f"question {turn}"})
+        answer = ask(asked, *history, stream=turn % 2 == 1)
+        if turn % 2:
+            text = "".join(chunk.choices[0].delta.content or "" for chunk in answer if chunk.choices)
+            history.append({"role": "assistant", "content": text})
+        else:
+            history.append(answer.choices[0].message.model_dump())
+    assert [role for role, _ in said(proxy)] == ["user", "assistant"] * 6
+    assert [text for role, text in said(proxy) if role == "user"] == [f"question {turn}" for turn in range(6)]
+    assert [m["content"] for m in provider.requests[-1].body["messages"]] == [m["content"] for m in history[:-1]]
+
+
+def test_only_what_is_new_can_be_sent_too(proxy: Running, provider: Provider) -> None:
+    asked = client(proxy)
+    for text in ("one", "two", "two"):
+        ask(asked, {"role": "user", "content": text})
+    assert [text for role, text in said(proxy) if role == "user"] == ["one", "two", "two"]
+    assert len(provider.requests[-1].body["messages"]) == 5
+
+
+def test_memory_of_another_session_reaches_the_model(proxy: Running, provider: Provider) -> None:
+    ask(client(proxy, "spring"), HELLO)
+    ask(client(proxy, "autumn"), {"role": "user", "content": "Where does my sister live?"})
+    sent = provider.requests[-1].body["messages"]
+    assert len(sent) == 1
+    assert "Oslo" in sent[0]["content"]
+    assert sent[0]["content"].endswith("Where does my sister live?")
+    assert said(proxy, "autumn")[0] == ("user", "Where does my sister live?")
+    ask(client(proxy, "autumn", user="bob"), {"role": "user", "content": "Where does my sister live?"})
+    assert "Oslo" not in str(provider.requests[-1].body["messages"])
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_tools_are_called_and_answered(monkeypatch: pytest.MonkeyPatch, stream: bool) -> None:
+    with Provider("openai", [CALL, "It rains."]) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        with running(model="openai:test-model") as proxy:
+            asked = client(proxy)
+            question = {"role": "user", "content": "What is the weather in Oslo?"}
+            first = ask(asked, question, tools=TOOLS, stream=stream)
+            if stream:
+                calls = [c for chunk in first for c in (chunk.choices[0].delta.tool_calls or ()) if chunk.choices]
+                arguments = "".join(call.function.arguments for call in calls)
+            else:
+                arguments = first.choices[0].message.tool_calls[0].function.arguments
+            assert arguments == '{"city": "Oslo"}'
+            wire = {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": arguments}}
+            history = [
+                question,
+                {"role": "assistant", "content": None, "tool_calls": [wire]},
+                {"role": "tool", "tool_call_id": "call_1", "content": "rain"},
+            ]
+            second = ask(asked, *history, tools=TOOLS)
+            assert second.choices[0].message.content == "It rains."
+            assert [role for role, _ in said(proxy)] == ["user", "assistant", "tool", "assistant"]
+            assert [m["role"] for m in provider.requests[-1].body["messages"]] == ["user", "assistant", "tool"]
+            assert provider.requests[-1].body["tools"] == TOOLS
+
+
+def test_fields_nobody_here_knows_go_through(proxy: Running, provider: Provider) -> None:
+    ask(client(proxy), HELLO, temperature=0.3, seed=7, extra_body={"mystery": {"a": [1]}})
+    body = provider.requests[0].body
+    assert (body["temperature"], body["seed"], body["mystery"]) == (0.3, 7, {"a": [1]})
+
+
+def test_a_long_conversation_stays_within_the_budget(
+    proxy: Running, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat = proxy.memory.session("trip", user="ada")
+    for turn in range(200):
+        chat.add_turn(f"question {turn} " + "word " * 60, "answer " + "word " * 60)
+    ask(client(proxy), {"role": "user", "content": "And now?"})
+    assert provider.requests[-1].tokens <= 8_000
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_context_that_overflows_is_sent_again_smaller(monkeypatch: pytest.MonkeyPatch, stream: bool) -> None:
+    with Provider("openai", ["fits"], limit=2_000) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        with running(model="openai:test-model") as proxy:
+            chat = proxy.memory.session("trip", user="ada")
+            for turn in range(60):
+                chat.add_turn(f"question {turn} " + "word " * 60, "answer " + "word " * 60)
+            answer = ask(client(proxy), {"role": "user", "content": "And now?"}, stream=stream)
+            text = (
+                "".join(chunk.choices[0].delta.content or "" for chunk in answer if chunk.choices)
+                if stream
+                else answer.choices[0].message.content
+            )
+            assert text == "fits"
+            sizes = [asked.tokens for asked in provider.requests]
+            assert sizes == sorted(sizes, reverse=True)
+            assert 2 <= len(sizes) <= 4
+
+
+def test_the_user_can_be_named_by_the_standard_field(proxy: Running) -> None:
+    ask(client(proxy, user=None), HELLO, user="eve/../ 1")
+    assert said(proxy, user="eve/../ 1")[0] == ("user", HELLO["content"])
+
+
+def test_names_in_headers_are_percent_encoded(proxy: Running) -> None:
+    ask(client(proxy, session="%E2%98%83%2F%25", user="%C3%A9"), HELLO)
+    assert said(proxy, session="☃/%", user="é")[0] == ("user", HELLO["content"])
+
+
+def test_a_caller_that_names_no_session_stays_in_its_conversation(proxy: Running) -> None:
+    asked = client(proxy, session=None)
+    first = asked.chat.completions.with_raw_response.create(model="recollect", messages=[HELLO])
+    session = first.headers["x-recollect-session"]
+    answer = first.parse().choices[0].message.model_dump()
+    ask(asked, HELLO, answer, {"role": "user", "content": "And then?"})
+    assert [role for role, _ in said(proxy, session)] == ["user", "assistant"] * 2
+
+
+def test_a_caller_that_names_no_user_is_told_how(proxy: Running) -> None:
+    with pytest.raises(openai.BadRequestError, match="X-Recollect-User"):
+        ask(client(proxy, user=None), HELLO)
+
+
+@pytest.mark.parametrize("bad", [{"role": "nobody", "content": "x"}, {"content": "x"}, {"role": "user", "content": 5}])
+def test_a_message_that_can_not_be_read_is_named(proxy: Running, bad: Any) -> None:
+    with pytest.raises(openai.UnprocessableEntityError, match=r"messages\[1\]"):
+        ask(client(proxy), HELLO, bad)
+    assert said(proxy) == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [("rate_limit", openai.RateLimitError), ("server_error", openai.InternalServerError)],
+)
+def test_the_providers_own_errors_arrive_and_the_message_is_kept(
+    proxy: Running, provider: Provider, fault: str, error: type[Exception]
+) -> None:
+    provider.fail(fault)
+    with pytest.raises(error):
+        ask(client(proxy), HELLO)
+    assert said(proxy) == [("user", HELLO["content"])]
+    assert ask(client(proxy), HELLO).choices[0].message.content == "answer 1"
+    assert [role for role, _ in said(proxy)] == ["user", "assistant"]
+
+
+def test_a_provider_that_is_not_there_is_an_error_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+    with running(model="openai:test-model") as proxy:
+        for stream in (False, True):
+            with pytest.raises(openai.InternalServerError, match="does not answer"):
+                ask(client(proxy), HELLO, stream=stream)
+        assert said(proxy)[0] == ("user", HELLO["content"])
+
+
+def test_an_answer_asked_for_again_is_not_kept_twice(proxy: Running) -> None:
+    asked = client(proxy)
+    first = ask(asked, HELLO).choices[0].message.model_dump()
+    question = {"role": "user", "content": "Where?"}
+    ask(asked, HELLO, first, question)
+    ask(asked, HELLO, first, question)
+    assert [role for role, _ in said(proxy)] == ["user", "assistant"] * 2
+
+
+def test_models_are_the_providers(proxy: Running) -> None:
+    assert [model.id for model in client(proxy).models.list()] == ["test-model"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_any_model_of_ours_answers_in_the_same_shape(stream: bool) -> None:
+    with running(model="recall:") as proxy:
+        proxy.memory.session("old", user="ada").add("user", HELLO["content"])
+        answer = ask(client(proxy), {"role": "user", "content": "Where does my sister live?"}, stream=stream)
+        if stream:
+            text = "".join(chunk.choices[0].delta.content or "" for chunk in answer if chunk.choices)
+        else:
+            text = answer.choices[0].message.content
+        assert "Oslo" in text
+        assert said(proxy)[-1] == ("assistant", text)
+        assert [model.id for model in client(proxy).models.list()] == ["recall:"]

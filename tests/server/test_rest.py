@@ -1,0 +1,269 @@
+"""The library's verbs over HTTP."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from recollect.types import Scope
+from tests.server.running import Running
+
+ADA = {"user": "ada", "session": "trip"}
+HELLO = {"role": "user", "content": "My sister Nadia moved to Oslo in May."}
+NOTED = {"role": "assistant", "content": "Noted!"}
+CALL = {"type": "tool_call", "id": "1", "name": "x"}
+JSON = {"content-type": "application/json"}
+HOSTILE = [
+    "..", ".", "/", "a/b", "//", "%2F", "%", "?x=1&y=2", "#", "a b", "+", "\t\n\r", "☃", "e\u0301", "שלום", "\u202e",
+    "💥", "'; DROP TABLE messages; --", "<script>", "\\", '"', "a" * 1_000, "null", "\x1b[31m", "\x7f",
+]  # fmt: skip
+
+
+def add(service: Running, *messages: dict[str, Any], where: dict[str, str] = ADA, **headers: str) -> Any:
+    return service.http.post("/messages", params=where, json={"messages": list(messages)}, headers=headers)
+
+
+def listed(service: Running, **more: Any) -> Any:
+    return service.http.get("/messages", params={**ADA, **more}).json()
+
+
+def texts(page: Any) -> list[str]:
+    return [item["message"]["content"] for item in page["items"]]
+
+
+def test_a_message_is_kept_and_comes_back_with_its_number(service: Running) -> None:
+    added = add(service, HELLO, NOTED)
+    assert added.status_code == 201
+    assert [item["content"] for item in added.json()["items"]] == [HELLO["content"], NOTED["content"]]
+    page = listed(service)
+    assert [(item["seq"], item["message"]["role"]) for item in page["items"]] == [(1, "user"), (2, "assistant")]
+    assert (page["earlier"], page["later"]) == (False, False)
+
+
+def test_parts_of_every_kind_come_back_as_they_were_sent(service: Running) -> None:
+    call = {"type": "tool_call", "id": "c1", "name": "weather", "arguments": '{"city": "Oslo"}'}
+    result = {"type": "tool_result", "call_id": "c1", "content": [{"type": "text", "text": "rain"}]}
+    picture = {"type": "image", "url": "https://example.org/a.png", "width": 3, "height": 4}
+    sent = [
+        {"role": "user", "content": [picture, {"type": "text", "text": "where?"}], "metadata": {"important": True}},
+        {"role": "assistant", "content": [{"type": "thinking", "text": "hm"}, call]},
+        {"role": "tool", "content": [result]},
+    ]
+    add(service, *sent)
+    got = [item["message"] for item in listed(service)["items"]]
+    assert [message["content"] for message in got] == [message["content"] for message in sent]
+    assert got[0]["metadata"] == {"important": True}
+
+
+def test_half_a_surrogate_pair_survives(service: Running) -> None:
+    body = b'{"messages": [{"role": "user", "content": "cut \\ud83d"}]}'
+    assert service.http.post("/messages", params=ADA, content=body, headers=JSON).status_code == 201
+    assert texts(listed(service)) == ["cut \ud83d"]
+
+
+def test_pages_go_backward_and_forward(service: Running) -> None:
+    add(service, *({"role": "user", "content": str(n)} for n in range(1, 11)))
+    last = listed(service, limit=3)
+    assert (texts(last), last["earlier"], last["later"]) == (["8", "9", "10"], True, False)
+    before = listed(service, limit=3, before=8)
+    assert (texts(before), before["earlier"], before["later"]) == (["5", "6", "7"], True, True)
+    first = listed(service, limit=3, after=0)
+    assert (texts(first), first["earlier"], first["later"]) == (["1", "2", "3"], False, True)
+    rest = listed(service, limit=50, after=3)
+    assert (len(rest["items"]), rest["earlier"], rest["later"]) == (7, True, False)
+
+
+def test_the_same_idempotency_key_keeps_messages_once(service: Running) -> None:
+    first = add(service, HELLO, NOTED, **{"Idempotency-Key": "one"})
+    again = add(service, HELLO, NOTED, **{"Idempotency-Key": "one"})
+    assert again.json() == first.json()
+    assert len(listed(service)["items"]) == 2
+    other = add(service, {"role": "user", "content": "Something else"}, **{"Idempotency-Key": "one"})
+    assert (other.status_code, other.json()["class"]) == (409, "Conflict")
+    assert "next" in other.json()
+
+
+def test_a_page_that_is_known_is_not_sent_again(service: Running) -> None:
+    add(service, HELLO)
+    first = service.http.get("/messages", params=ADA)
+    known = {"If-None-Match": first.headers["etag"]}
+    assert service.http.get("/messages", params=ADA, headers=known).status_code == 304
+    add(service, NOTED)
+    assert service.http.get("/messages", params=ADA, headers=known).status_code == 200
+
+
+@pytest.mark.parametrize("id", HOSTILE)
+def test_any_text_can_be_the_id_of_a_user_or_a_session(service: Running, id: str) -> None:
+    where = {"user": id, "session": id}
+    assert add(service, HELLO, where=where).status_code == 201
+    found = service.http.get("/session", params=where).json()
+    assert (found["user"], found["session"], found["messages"]) == (id, id, 1)
+    assert service.memory.store.log.sessions(Scope("default", id))[0].scope == Scope("default", id, id)
+    assert service.http.post("/forget", params=where, json={}).json()["messages"] == 1
+    assert service.http.get("/session", params=where).status_code == 404
+
+
+@pytest.mark.parametrize("id", ["", "\x00", "a" * 1_001])
+def test_what_can_be_no_id_is_refused(service: Running, id: str) -> None:
+    assert service.http.get("/session", params={"user": id, "session": "s"}).status_code == 422
+
+
+def test_sessions_are_listed_the_last_written_first(service: Running) -> None:
+    for session in ("one", "two", "three"):
+        add(service, HELLO, where={"user": "ada", "session": session})
+    add(service, HELLO, where={"user": "bob", "session": "four"})
+    page = service.http.get("/sessions", params={"user": "ada", "limit": 2}).json()
+    assert [item["session"] for item in page["items"]] == ["three", "two"]
+    rest = service.http.get("/sessions", params={"user": "ada", "limit": 2, "before": page["next"]}).json()
+    assert ([item["session"] for item in rest["items"]], rest["next"]) == (["one"], None)
+    assert len(service.http.get("/sessions").json()["items"]) == 4
+
+
+def test_a_question_finds_what_was_said_in_another_session(service: Running) -> None:
+    add(service, HELLO, NOTED)
+    later = {"user": "ada", "session": "later"}
+    asked = {"question": "Where does my sister live?"}
+    for verb in ("/recall", "/search"):
+        found = service.http.post(verb, params=later, json=asked).json()
+        assert "Oslo" in found["items"][0]["text"]
+    other = service.http.post("/recall", params={"user": "bob", "session": "x"}, json=asked).json()
+    assert other["items"] == []
+    before = {**asked, "where": {"before": "2000-01-01T00:00:00Z"}}
+    assert service.http.post("/search", params=later, json=before).json()["items"] == []
+
+
+def test_a_context_comes_with_its_receipt(service: Running) -> None:
+    add(service, HELLO, NOTED)
+    asked = {"question": "Where does my sister live?", "budget": 500, "shape": "anthropic"}
+    made = service.http.post("/context", params={"user": "ada", "session": "new"}, json=asked).json()
+    assert "Oslo" in made["messages"][-1]["content"]
+    assert made["receipt"]["tokens"] <= made["receipt"]["budget"] == 500
+    assert any(line["section"] == "episodic" and line["kept"] for line in made["receipt"]["lines"])
+    assert "messages" in made["request"]
+
+
+def test_a_budget_that_is_too_small_says_by_how_much(service: Running) -> None:
+    asked = {"question": "word " * 500, "budget": 50}
+    refused = service.http.post("/context", params=ADA, json=asked)
+    assert (refused.status_code, refused.json()["class"]) == (413, "BudgetTooSmall")
+    assert refused.json()["needed"] > refused.json()["allowed"]
+
+
+def test_a_context_of_the_past_is_built_again(service: Running) -> None:
+    add(service, HELLO, NOTED, {"role": "user", "content": "Where does my sister live?"}, NOTED)
+    replayed = service.http.get("/contexts/3", params=ADA).json()
+    assert replayed["messages"][-1]["content"].endswith("Where does my sister live?")
+    assert service.http.get("/contexts/99", params=ADA).status_code == 404
+
+
+def test_facts_are_remembered_and_superseded(service: Running) -> None:
+    fact = {"key": "city", "value": "Oslo"}
+    assert service.http.post("/facts", params=ADA, json=fact).status_code == 201
+    service.http.post("/facts", params=ADA, json={**fact, "value": "Bergen"})
+    now = service.http.get("/facts", params=ADA).json()["items"]
+    assert [item["value"] for item in now if item["key"] == "city"] == ["Bergen"]
+    past = service.http.get("/facts/history", params={**ADA, "key": "city"}).json()["items"]
+    assert [item["value"] for item in past] == ["Oslo", "Bergen"]
+
+
+def test_documents_are_kept_found_and_removed(service: Running) -> None:
+    text = "# Tents\n\nThe blue tent sleeps four people and weighs nine kilograms."
+    added = service.http.post("/documents", params=ADA, json={"name": "camping.md", "text": text})
+    assert (added.status_code, added.json()["name"]) == (201, "camping.md")
+    upload = service.http.put("/documents", params={**ADA, "name": "page.html"}, content=b"<p>The red canoe leaks.</p>")
+    assert upload.status_code == 201
+    assert [item["name"] for item in service.http.get("/documents", params=ADA).json()["items"]] == [
+        "camping.md",
+        "page.html",
+    ]
+    found = service.http.post("/documents/search", params=ADA, json={"question": "Which tent sleeps four people?"})
+    assert "nine kilograms" in found.json()["items"][0]["text"]
+    assert service.http.delete("/documents", params={**ADA, "name": "camping.md"}).status_code == 200
+    assert service.http.delete("/documents", params={**ADA, "name": "camping.md"}).status_code == 404
+
+
+def test_an_excerpt_of_a_tool_is_quoted_in_a_context(service: Running) -> None:
+    excerpt = {"text": "The ferry to Bastoy leaves at 14:10 today.", "source": "https://example.org/ferries"}
+    assert service.http.post("/tools", params=ADA, json=excerpt).status_code == 201
+    made = service.http.post("/context", params=ADA, json={"question": "When does the ferry to Bastoy leave?"}).json()
+    assert "14:10" in json.dumps(made["messages"])
+
+
+def test_summary_and_patterns_are_there(service: Running) -> None:
+    add(service, HELLO, NOTED)
+    assert isinstance(service.http.get("/summary", params=ADA).json()["text"], str)
+    assert service.http.get("/patterns", params=ADA).status_code == 200
+
+
+def test_forgetting_is_previewed_and_then_done(service: Running) -> None:
+    ids = [item["id"] for item in add(service, HELLO, NOTED).json()["items"]]
+    one = {"ids": ids[:1]}
+    assert service.http.post("/forget/preview", params=ADA, json=one).json()["messages"] == 1
+    assert len(listed(service)["items"]) == 2
+    assert service.http.post("/forget", params=ADA, json=one).json()["messages"] == 1
+    assert texts(listed(service)) == ["Noted!"]
+    assert service.http.get("/message", params={**ADA, "id": ids[0]}).status_code == 404
+    assert service.http.post("/forget/preview", params={"user": "ada"}, json={}).json()["messages"] == 1
+    assert service.http.post("/forget", params={"user": "ada"}, json={}).json()["messages"] == 1
+    assert service.http.get("/sessions").json()["items"] == []
+
+
+def test_what_was_exported_is_imported_with_ids_and_times(service: Running) -> None:
+    add(service, *({"role": "user", "content": f"message {n}"} for n in range(1_203)))
+    add(service, HELLO, where={"user": "ada", "session": "other\n"})
+    before = listed(service, limit=1_000, after=0)
+    lines = service.http.get("/export", params={"user": "ada"})
+    assert lines.headers["content-type"].startswith("application/jsonl")
+    assert len(lines.text.splitlines()) == 1_204
+    service.http.post("/forget", params={"user": "ada"}, json={})
+    for _ in range(2):
+        taken = service.http.post("/import", content=lines.content, headers={"content-type": "application/jsonl"})
+        assert taken.json() == {"messages": 1_204}
+        assert listed(service, limit=1_000, after=0) == before
+    assert service.http.get("/session", params=ADA).json()["messages"] == 1_203
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{", "[]", "5", "{}", '{"user": "a", "session": "b"}',
+        '{"user": "", "session": "b", "message": {"role": "user"}}',
+        '{"user": "a", "session": "b", "message": {"role": "nobody"}}',
+        '{"user": "a", "session": "b", "message": {"role": "user", "content": 5}}',
+        '{"user": "a", "session": "b", "message": {"role": "user", "content": [{"type": "image", "url": 5}]}}',
+        '{"user": "a", "session": "b", "message": {"role": "user", "at": "yesterday"}}',
+        '{"user": "a", "session": "b", "message": {"role": "user", "sender": "x"}}',
+    ],
+)  # fmt: skip
+def test_a_line_that_can_not_be_used_is_named(service: Running, line: str) -> None:
+    good = json.dumps({"user": "a", "session": "b", "message": HELLO})
+    refused = service.http.post("/import", content=f"{good}\n{line}\n", headers={"content-type": "application/jsonl"})
+    assert (refused.status_code, refused.json()["where"]) == (422, "line 2")
+
+
+def test_jobs_can_be_seen_and_revived(service: Running) -> None:
+    assert service.http.get("/jobs").status_code == 200
+    assert service.http.post("/jobs/revive").json() == {"revived": 0}
+
+
+@pytest.mark.parametrize(
+    ("sent", "names"),
+    [
+        ({"json": {"messages": []}}, "messages"),
+        ({"json": {"messages": [{"role": "nobody", "content": ""}]}}, "role"),
+        ({"json": {"message": [HELLO]}}, "messages"),
+        ({"json": {"messages": [{"role": "user", "content": [CALL]}]}}, "type"),
+        ({"content": b"{", "headers": JSON}, "body"),
+        ({"content": b"\xff\xfe", "headers": JSON}, "body"),
+        ({"params": {**ADA, "sesion": "x"}, "json": {"messages": [HELLO]}}, "sesion"),
+    ],
+)  # fmt: skip
+def test_bad_input_gets_an_error_that_names_it_and_keeps_nothing(service: Running, sent: Any, names: str) -> None:
+    refused = service.http.post("/messages", **{"params": ADA, **sent})
+    assert refused.status_code in (400, 422)
+    assert refused.headers["content-type"] == "application/problem+json"
+    assert names in refused.json()["detail"]
+    assert refused.json()["next"]
+    assert listed(service)["items"] == []

@@ -1,0 +1,85 @@
+"""The example agent: a loop with tools against a provider with a limit, killed between a call and its result."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect import Memory, Message, ToolCall
+from recollect.testing import Provider
+
+ROOT = Path(__file__).parent.parent
+AGENT = ROOT / "examples" / "agent.py"
+KILLED = f"""
+import os, signal, sys
+sys.path.insert(0, {str(AGENT.parent)!r})
+import agent
+left = int(sys.argv.pop())
+def step():
+    global left
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+print(agent.main(*sys.argv[1:], step=step))
+"""
+
+
+def scripted(request: Any) -> Message:
+    """A model that calculates once for every question, with two calls at a time, then answers by the results."""
+    last = request.messages[-1]
+    if last.role == "user":
+        return Message(
+            "assistant",
+            tuple(ToolCall(f"c{len(request.messages)}{n}", "calculate", '{"expression": "12 * 31"}') for n in "ab"),
+        )
+    return Message("assistant", f"It is {last.text}.")
+
+
+def environment(provider: Provider) -> dict[str, str]:
+    return {
+        **os.environ,
+        "RECOLLECT_MODEL": "openai:test-model",
+        "RECOLLECT_EMBEDDER": "hash:64",
+        "OPENAI_BASE_URL": provider.url,
+        "OPENAI_API_KEY": "none",
+    }
+
+
+def test_it_answers_with_tools_and_remembers(tmp_path: Path) -> None:
+    with Provider("openai", scripted, limit=8_000) as provider:
+        for question in ("What is 12 * 31?", "And again?"):
+            done = subprocess.run(
+                [sys.executable, str(AGENT), str(tmp_path / "m.db"), question],
+                env=environment(provider), capture_output=True, text=True, check=True,
+            )  # fmt: skip
+            assert done.stdout.strip() == "It is 372."
+        assert all(request.status == 200 for request in provider.requests)
+        assert "What is 12 * 31?" in str(provider.requests[-1].body)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 4])
+def test_killed_after_any_step_it_goes_on(tmp_path: Path, steps: int) -> None:
+    with Provider("openai", scripted, limit=8_000) as provider:
+        killed = subprocess.run(
+            [sys.executable, "-c", KILLED, str(tmp_path / "m.db"), "What is 12 * 31?", str(steps)],
+            env=environment(provider), capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert killed.returncode == -signal.SIGKILL
+        again = subprocess.run(
+            [sys.executable, str(AGENT), str(tmp_path / "m.db"), "And again?"],
+            env=environment(provider), capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert again.stdout.split("\n")[-2] == "It is 372."
+        assert all(request.status == 200 for request in provider.requests)
+    with Memory.open(tmp_path / "m.db", embedder=None) as memory:
+        history = memory.session("agent", user=os.environ.get("USER", "me")).history()
+        calls = [call.id for message in history for call in message.tool_calls]
+        results = [result.call_id for message in history for result in message.tool_results]
+        assert sorted(calls) == sorted(results)
+        assert len(set(results)) == len(results)
