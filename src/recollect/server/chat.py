@@ -36,7 +36,7 @@ from recollect.types import Message
 DEBUG: Final = {"RAG_DEBUG": ("documents",), "SEARCH_DEBUG": ("tools",)}
 """Which sections a comment is about; MEMORY_DEBUG is about all others that memory fills."""
 TEXT: Final = {"type": "string"}
-NAMES: Final = {"type": "string", "enum": ["token", "thinking", "done", "error"]}
+NAMES: Final = {"type": "string", "enum": ["context", "token", "thinking", "done", "error"]}
 EVENTS: Final[dict[int | str, dict[str, Any]]] = {
     200: {
         "content": {"text/event-stream": {"schema": {"type": "object", "properties": {"event": NAMES, "data": TEXT}}}}
