@@ -85,7 +85,7 @@ class SqliteIndex:
             place = scopes.find(db, scope)
             if place is None or not asked:
                 return []
-            if not is_late(db, scope, place):
+            if not is_late(db, scope, place, where):
                 return _search(db, scope, place, asked, where, k)
         self._database.write_if_free(catch_up)
         with self._database.reading() as db:
