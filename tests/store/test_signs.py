@@ -70,6 +70,19 @@ def test_nearly_all_of_the_nearest_are_found(store: SqliteStore, rows: Any, wher
     assert hits >= 0.98 * 200
 
 
+def test_an_owner_who_gets_many_is_kept_by_signs_from_then_on(tmp_path: Path, rows: Any) -> None:
+    with SqliteStore(tmp_path / "memory.db", durability="normal") as store:
+        store.index.cache = VectorCache(compared=100 * SIZE * 4)
+        for start in (0, 50, 100, 400):
+            names = [f"n{place}" for place in range(start, 2 * start or 50)]
+            store.index.put(ADA, [Item("x", name) for name in names])
+            store.index.embed(ADA, "x", "m", {name: rows[int(name[1:])] for name in names})
+            assert nearest(store, rows[start])[0] == f"n{start}"
+        (held,) = store.index.cache._held.values()
+        assert held.signs
+        assert held.vectors
+
+
 def test_scores_are_of_the_vectors_not_of_the_signs(store: SqliteStore, rows: Any) -> None:
     asked = directions(1, 3)[0]
     for match in store.index.nearest(ADA, asked, "m", 10):

@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from recollect.errors import ConfigError, Conflict, InvalidTranscript, NotFound, StoreError
-from recollect.store.values import MESSAGE, Record
+from recollect.store.values import MESSAGE, Item, Record
 from recollect.types import Message, Scope, check_id
 
 KEPT, MAX_KEPT = 2_048, 4_096
@@ -297,3 +297,17 @@ def decode_record(body: bytes) -> dict[str, Any]:
         return {**data, "sources": tuple(data.get("sources", ()))}
     except DAMAGE as error:
         raise damaged("a record", error) from error
+
+
+def encode_item(item: Item) -> bytes:
+    """What of an item is not in columns of its own, as bytes."""
+    at = None if item.at is None else item.at.isoformat()
+    kept = {"text": item.text, "at": at, "role": item.role, "metadata": item.metadata, "sources": list(item.sources)}
+    return to_bytes(kept)
+
+
+def decode_item(body: bytes) -> dict[str, Any]:
+    """The fields that `encode_item` wrote."""
+    data: dict[str, Any] = from_bytes(body)
+    at = None if data["at"] is None else datetime.fromisoformat(data["at"])
+    return {**data, "at": at, "sources": tuple(data["sources"])}

@@ -72,9 +72,12 @@ class _Held:
         return sum(column.nbytes for column in self.rows.columns())
 
     def add(self, more: Rows, last: int) -> None:
+        self.last = last
+        if not len(more.position):
+            return
         if self.mean is None:
-            self.mean = more.vector.mean(axis=0) if len(more.vector) else None
-        if self.signs and self.mean is not None:
+            self.mean = more.vector.mean(axis=0)
+        if self.signs:
             more = replace(more, bits=signs(more.vector - self.mean))
         if not self.vectors:
             more = replace(more, vector=more.vector[:, :0])
@@ -86,7 +89,7 @@ class _Held:
             self.rows = bigger
         for column, new in zip(self.rows.columns(), more.columns(), strict=True):
             column[self.count : need] = new
-        self.count, self.last = need, last
+        self.count = need
 
     def _room(self, count: int) -> Rows:
         return empty(count, self.size if self.vectors else 0, words(self.size) if self.signs else 0)
@@ -124,7 +127,7 @@ class VectorCache:
     def _current(self, db: apsw.Connection, owner: int, model: int, size: int) -> _Held | None:
         *state, last = db.execute(_STATE, (owner, model)).fetchone() or (0, 0, None)
         held = self._held.pop((owner, model), None)
-        if held is None or held.state != state or held.size != size or held.bytes > self._limit:
+        if held is None or held.state != state or held.size != size or self._outgrown(held):
             count = db.execute(_COUNT, (owner, model)).get
             if count * (words(size) * 8 + BESIDE) > self._limit:
                 return None
@@ -137,6 +140,9 @@ class VectorCache:
             while len(self._held) > 1 and sum(other.bytes for other in self._held.values()) > self._limit:
                 self._held.popitem(last=False)
         return held
+
+    def _outgrown(self, held: _Held) -> bool:
+        return held.bytes > self._limit or (not held.signs and held.rows.vector.nbytes > 2 * self._compared)
 
 
 def _scored(rows: Rows, asked: Asked) -> Scored:
