@@ -44,10 +44,11 @@ def sentences(seed: int) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Cost:
-    """Microseconds a call, by the clock and of the processor."""
+    """Microseconds a call, by the clock and of the processor; of many calls their medians, and the processor's mean."""
 
     wall: float
     cpu: float
+    mean: float = 0.0
 
 
 def timed(call: Callable[[], object]) -> Cost:
@@ -57,4 +58,5 @@ def timed(call: Callable[[], object]) -> Cost:
 
 
 def median(costs: Sequence[Cost]) -> Cost:
-    return Cost(statistics.median(c.wall for c in costs), statistics.median(c.cpu for c in costs))
+    cpu = [cost.cpu for cost in costs]
+    return Cost(statistics.median(cost.wall for cost in costs), statistics.median(cpu), statistics.fmean(cpu))

@@ -1,7 +1,4 @@
-"""Trimming bugs that other libraries had, each as the situation that showed it and what must hold here.
-
-Strands #1749 is not among them: what it reported could not be found.
-"""
+"""Trimming bugs that other libraries had, each as the situation that showed it and what must hold here."""
 
 from __future__ import annotations
 
@@ -9,6 +6,7 @@ import pytest
 
 from recollect.conversation import ConversationMemory
 from recollect.errors import BudgetTooSmall
+from recollect.flow.validate import validate
 from recollect.flow.window import Limits, Window
 from recollect.layers.working import fit, reduce
 from recollect.types import Message, Text, ToolCall, ToolResult
@@ -95,6 +93,22 @@ def test_strands_1435_a_result_that_comes_after_another_exchange_stays_with_its_
                     assert not torn(it.messages)
                 except BudgetTooSmall:
                     continue
+
+
+@pytest.mark.parametrize("budget", range(20, 130, 5))
+def test_strands_1749_no_history_starts_with_a_function_call_even_where_results_were_shortened_before(budget: int) -> None:
+    """strands-agents/sdk-python#1749: the newest result was cut short already, so the history was cut at a call.
+
+    Gemini refuses it: a function call turn must come right after a user turn or a function response turn.
+    """
+    talk = [m for n in range(6) for m in (user(f"pod {n}?"), *many_steps(2, "The tool result was too large!"), says("ok"))]
+    talk = [user("show the pods"), *talk, user("and now?"), *many_steps(3, "state " * 20)]
+    it = window(talk, budget)
+    for attempt in range(1, 4):
+        shown = it.messages if attempt == 1 else reduce(it.messages, attempt).messages
+        assert shown[0].role == "user"
+        assert not torn(shown)
+        assert validate(shown, "gemini") == []
 
 
 def test_strands_2085_what_is_left_starts_with_a_user_message() -> None:

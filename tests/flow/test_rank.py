@@ -13,7 +13,7 @@ from recollect.flow import rank
 from recollect.flow.rank import Nearness, Numbers, Places, Question, Turns
 
 
-def turns_of(sessions: list[int], words: float | list[float] = 10, doublings: float = 0.0) -> Turns:
+def turns_of(sessions: list[int], words: float | list[float] = 10) -> Turns:
     n, last = len(sessions), dict[int, int]()
     before, after = np.full(n, -1), np.full(n, -1)
     for place, session in enumerate(sessions):
@@ -33,8 +33,7 @@ def turns_of(sessions: list[int], words: float | list[float] = 10, doublings: fl
     return Turns(
         session=np.array(sessions, np.int64), before=before, after=after, lenders=lenders, words=lengths,
         borrowed=np.array([sum(lengths[at] for at in row if at >= 0) for row in lenders], np.float64),
-        doublings=np.full(n, doublings), day=np.arange(n) + 1_000, asks=np.zeros(n),
-        own=(np.arange(n) % 2 == 0).astype(np.float64), speaker=np.arange(n) % 2,
+        worth=np.zeros(n), day=np.arange(n) + 1_000, own=(np.arange(n) + 1.0) % 2, speaker=np.arange(n) % 2,
     )  # fmt: skip
 
 
@@ -164,11 +163,24 @@ def test_a_named_speaker_and_the_users_own_words_come_first() -> None:
 
 def test_a_long_turn_pays_for_its_length() -> None:
     turns = turns_of([0, 1])
-    turns.doublings[0] = rank.doublings(640)
-    assert (rank.doublings(640), rank.doublings(0)) == (3, 0)
+    turns.worth[0] = rank.worth(640, False)
     short, long = rank.score(turns, asking())[[1, 0]]
     assert short > long
 
 
 def test_no_turns_have_no_scores() -> None:
     assert rank.score(turns_of([]), asking(postings=[])).tolist() == []
+
+
+def test_what_a_turn_is_worth_whatever_is_asked() -> None:
+    assert rank.worth(0, False) == rank.worth(rank.LONG_TOKENS, False) == 0
+    assert rank.worth(8 * rank.LONG_TOKENS, False) == pytest.approx(3 * rank.LENGTH)
+    assert rank.worth(0, True) == rank.ASKS
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(-3, 3)), max_size=40))
+def test_each_turn_gets_its_share_of_the_best_in_its_session(each: list[tuple[int, int]]) -> None:
+    sessions, scores = [session for session, _ in each], [score for _, score in each]
+    best = [0.5 * max(score for other, score in each if other == session) for session in sessions]
+    found = rank.session_best(np.array(scores, np.float64), np.array(sessions, np.int64), 0.5)
+    assert found.tolist() == best

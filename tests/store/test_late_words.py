@@ -59,9 +59,12 @@ def test_a_search_finds_what_waits_as_if_it_did_not(store: SqliteStore, path: Pa
     assert store.index.search(USER, "apple") == matches
 
 
-def test_what_waits_elsewhere_is_left_waiting(store: SqliteStore, path: Path) -> None:
+def test_what_a_search_is_not_about_is_left_waiting(store: SqliteStore, path: Path) -> None:
+    store.index.put(ADA, [Item("chunk", "c", "apple")])
+    assert found(store, ADA, "apple") == ["c"]
     say(store, ADA, "apple")
     assert found(store, BOB, "apple") == []
+    assert found(store, ADA, "apple", where=Filter(kinds=("chunk",))) == ["c"]
     assert behind(path) == 1
 
 

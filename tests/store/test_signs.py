@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,19 +38,27 @@ def store(tmp_path_factory: pytest.TempPathFactory, rows: Any) -> Any:
         store.index.put(ADA, items)
         for kind in ("odd", "even"):
             store.index.embed(ADA, kind, "m", dict(zip(names, rows, strict=True)))
-        store.index.cache = VectorCache(limit=COUNT * 100)
         yield store
+
+
+@pytest.fixture(params=["signs", "signs and vectors"], autouse=True)
+def cache(request: pytest.FixtureRequest, store: SqliteStore) -> VectorCache:
+    store.index.cache = VectorCache(COUNT * (100 if request.param == "signs" else 500), compared=0)
+    return store.index.cache
 
 
 def nearest(store: SqliteStore, vector: Any, **options: Any) -> list[str]:
     return [match.id for match in store.index.nearest(ADA, vector, "m", 10, **options)]
 
 
-def test_they_are_kept_by_their_signs_alone(store: SqliteStore, rows: Any) -> None:
+def test_they_are_kept_by_their_signs_and_as_they_are_where_that_fits(
+    store: SqliteStore, rows: Any, cache: VectorCache
+) -> None:
     nearest(store, rows[0])
-    (held,) = store.index.cache._held.values()
-    assert held.by_signs
-    assert held.bytes < COUNT * 100
+    (held,) = cache._held.values()
+    assert held.signs
+    assert held.vectors == (cache._limit > COUNT * 100)
+    assert held.bytes < cache._limit
 
 
 @pytest.mark.parametrize(("where", "step"), [(Filter(), 1), (Filter(kinds=("even",)), 2)])
@@ -59,6 +68,19 @@ def test_nearly_all_of_the_nearest_are_found(store: SqliteStore, rows: Any, wher
         best = np.argsort(-(rows[::step] @ asked))[:10] * step
         hits += len({f"n{place}" for place in best} & set(nearest(store, asked, where=where)))
     assert hits >= 0.98 * 200
+
+
+def test_an_owner_who_gets_many_is_kept_by_signs_from_then_on(tmp_path: Path, rows: Any) -> None:
+    with SqliteStore(tmp_path / "memory.db", durability="normal") as store:
+        store.index.cache = VectorCache(compared=100 * SIZE * 4)
+        for start in (0, 50, 100, 400):
+            names = [f"n{place}" for place in range(start, 2 * start or 50)]
+            store.index.put(ADA, [Item("x", name) for name in names])
+            store.index.embed(ADA, "x", "m", {name: rows[int(name[1:])] for name in names})
+            assert nearest(store, rows[start])[0] == f"n{start}"
+        (held,) = store.index.cache._held.values()
+        assert held.signs
+        assert held.vectors
 
 
 def test_scores_are_of_the_vectors_not_of_the_signs(store: SqliteStore, rows: Any) -> None:
@@ -74,6 +96,20 @@ def test_a_metadata_filter_sees_all_of_them(store: SqliteStore, rows: Any) -> No
     assert nearest(store, -rows[7])[0] == "far"
     store.index.delete(ADA, "tagged", ["far"])
     assert "far" not in nearest(store, -rows[7])
+
+
+def test_vectors_that_all_lean_one_way_are_found_too(tmp_path: Path) -> None:
+    rows = directions(COUNT, 6) + 3 * directions(1, 7)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    with SqliteStore(tmp_path / "memory.db", durability="normal") as store:
+        store.index.put(ADA, [Item("x", f"n{place}") for place in range(COUNT)])
+        store.index.embed(ADA, "x", "m", {f"n{place}": row for place, row in enumerate(rows)})
+        store.index.cache = VectorCache(COUNT * 100, compared=0)
+        hits = 0
+        for asked in rows[::1_000]:
+            best = {f"n{place}" for place in np.argsort(-(rows @ asked))[:10]}
+            hits += len(best & set(nearest(store, asked)))
+    assert hits >= 0.95 * 10 * len(rows[::1_000])
 
 
 def test_very_many_that_are_alike_do_not_all_get_a_closer_look() -> None:

@@ -98,9 +98,8 @@ def one_by_one(moments: Iterable[Moment]) -> list[Hit]:
     return [_hit([(moment, turn_line(moment))], day_line) for moment in moments]
 
 
-def of_sessions(moments: Iterable[Moment], most: int | None) -> Iterator[Moment]:
-    """The moments of the first `most` sessions among them."""
-    sessions: set[str] = set()
+def of_sessions(moments: Iterable[Moment], most: int | None, sessions: set[str]) -> Iterator[Moment]:
+    """The moments of the first `most` sessions among them, which are told in `sessions`."""
     for moment in moments:
         if moment.session in sessions or most is None or len(sessions) < most:
             sessions.add(moment.session)
@@ -116,21 +115,17 @@ def distinct(moments: Iterable[Moment]) -> Iterator[Moment]:
             continue
         exact.add(moment.text)
         said = set(moment.text.lower().split())
-        if len(said) > 3 and any(_alike(said, other) for other in seen if _alike_in_size(said, other)):
+        if len(said) > 3 and any(_alike(said, other) for other in seen if 8 * abs(len(said) - len(other)) <= len(said)):
             continue
         seen.append(said)
         yield moment
 
 
-def _alike_in_size(one: set[str], other: set[str]) -> bool:
-    """Whether they can be alike at all: a quick look that spares most pairs the other."""
-    return 8 * abs(len(one) - len(other)) <= min(len(one), len(other))
-
-
 def _alike(one: set[str], other: set[str]) -> bool:
     """Nearly the same words, and the very same numbers."""
-    differ = one ^ other
-    return len(differ) <= DIFFERENT * len(one | other) and not any(_NUMBER.search(word) for word in differ)
+    shared = len(one & other)
+    differ, both = len(one) + len(other) - 2 * shared, len(one) + len(other) - shared
+    return differ <= DIFFERENT * both and not any(_NUMBER.search(word) for word in one ^ other)
 
 
 def excerpts(moment: Moment, words: Words, asked: set[str]) -> Iterator[str]:

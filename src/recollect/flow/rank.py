@@ -47,7 +47,7 @@ class Turns(NamedTuple):
     """What ranking knows of each turn, as columns; `before` and `after` are neighbours in its session, -1 for none.
 
     `lenders` has a row a turn: the neighbours on both sides that lend it their words and that it lends its own to, -1
-    for none. `borrowed` is how many words they have.
+    for none. `borrowed` is how many words they have. `worth` is what a turn is worth whatever is asked.
     """
 
     session: Places
@@ -56,9 +56,8 @@ class Turns(NamedTuple):
     lenders: Places
     words: Numbers
     borrowed: Numbers
-    doublings: Numbers
+    worth: Numbers
     day: Places
-    asks: Numbers
     own: Numbers
     speaker: Places
 
@@ -80,9 +79,9 @@ class Question:
     recency: float = 0.0
 
 
-def doublings(tokens: int) -> float:
-    """How often a turn is twice as long as one that does not pay for its length."""
-    return math.log2(max(tokens / LONG_TOKENS, 1.0))
+def worth(tokens: int, asks: bool) -> float:
+    """What a turn is worth whatever is asked: less if it is long, and if it asks something itself."""
+    return ASKS * asks + LENGTH * math.log2(max(tokens / LONG_TOKENS, 1.0))
 
 
 def lends(words: float) -> bool:
@@ -92,12 +91,12 @@ def lends(words: float) -> bool:
 
 def score(turns: Turns, question: Question) -> Numbers:
     """One score a turn, the higher the better."""
-    total = KEYWORDS * _to_best(keywords(turns, question.postings))
+    total = keywords(turns, question.postings)
+    total *= KEYWORDS / max(float(total.max(initial=0.0)), 1e-6)
+    total += turns.worth
+    total[turns.day > question.today] += NOT_YET
     if question.periods:
         total += DATE * dated(turns.day, question.periods)
-    total += ASKS * turns.asks
-    total[turns.day > question.today] += NOT_YET
-    total += LENGTH * turns.doublings
     if question.recency:
         total += question.recency * 0.5 ** (np.maximum(question.today - turns.day, 0) / HALF_LIFE)
     if question.speaker is not None:
@@ -106,7 +105,8 @@ def score(turns: Turns, question: Question) -> Numbers:
         total += OWN_WORDS * turns.own
     if question.meaning is not None and len(question.meaning[0]):
         total += meaning(turns, question.meaning)
-    return total + SESSION * session_best(total, turns.session)
+    total += session_best(total, turns.session, SESSION)
+    return total
 
 
 def meaning(turns: Turns, known: Nearness) -> Numbers:
@@ -123,9 +123,12 @@ def meaning(turns: Turns, known: Nearness) -> Numbers:
     at = _beside(turns, places) if few else np.arange(len(near))
     middle = floor if few else _median(near)
     around = _around(turns, near, at, middle)
-    out = MEANING * _from(middle, near)
-    out[at] += NEIGHBOURS_MEANING * _from(floor if few else _median(around), around)
-    return out
+    near -= middle
+    near *= MEANING / max(float(near.max()), 1e-6)
+    around -= floor if few else _median(around)
+    around *= NEIGHBOURS_MEANING / max(float(around.max(initial=0.0)), 1e-6)
+    near[at] += around
+    return near
 
 
 def _beside(turns: Turns, places: Places) -> Places:
@@ -196,13 +199,14 @@ def dated(days: Places, periods: Sequence[Period]) -> Numbers:
     return best
 
 
-def session_best(scores: Numbers, session: Places) -> Numbers:
-    """For each turn, the best score in its session."""
+def session_best(scores: Numbers, session: Places, share: float) -> Numbers:
+    """For each turn, a share of the best score in its session; turns in a row are mostly of one session."""
     if not len(scores):
         return scores
+    starts = np.concatenate(([0], np.flatnonzero(session[1:] != session[:-1]) + 1))
     best = np.full(int(session.max()) + 1, -np.inf)
-    np.maximum.at(best, session, scores)
-    return best[session]
+    np.maximum.at(best, session[starts], np.maximum.reduceat(scores, starts))
+    return np.repeat(share * best[session[starts]], np.diff(starts, append=len(scores)))
 
 
 def best_first(scores: Numbers, count: int) -> Places:
@@ -216,11 +220,3 @@ def _median(values: Numbers) -> float:
     half = len(values) // 2
     parted = np.partition(values, half)
     return float(parted[half] if len(values) % 2 else (parted[:half].max() + parted[half]) / 2)
-
-
-def _to_best(values: Numbers) -> Numbers:
-    return values / max(float(values.max()) if len(values) else 0.0, 1e-6)
-
-
-def _from(base: float, values: Numbers) -> Numbers:
-    return (values - base) / max(float(values.max(initial=base)) - base, 1e-6)

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from recollect.flow.rank import REACH, Nearness, Numbers, Places, Turns, doublings, lends
+from recollect.flow.rank import REACH, Nearness, Numbers, Places, Turns, lends, worth
 from recollect.store import Entry, Store
 from recollect.store.words import words
 from recollect.types import Message, Scope
@@ -36,7 +36,7 @@ def day_of(at: datetime) -> int:
 
 def _room() -> Turns:
     whole = [np.empty(ROOM, np.int64) for _ in range(5)]
-    parts = [np.empty(ROOM, np.float64) for _ in range(5)]
+    parts = [np.empty(ROOM, np.float64) for _ in range(4)]
     return Turns(
         session=whole[0],
         before=whole[1],
@@ -44,10 +44,9 @@ def _room() -> Turns:
         lenders=np.empty((ROOM, 2 * REACH), np.int64),
         words=parts[0],
         borrowed=parts[1],
-        doublings=parts[2],
+        worth=parts[2],
         day=whole[3],
-        asks=parts[3],
-        own=parts[4],
+        own=parts[3],
         speaker=whole[4],
     )
 
@@ -118,9 +117,8 @@ class Columns:
         self.with_assistant |= message.role == "assistant" and speaker.lower() in ASSISTANTS
         self._positions[place] = entry.position
         turns = self._turns
-        turns.doublings[place] = doublings(self.tokens[place])
+        turns.worth[place] = worth(self.tokens[place], text.rstrip().endswith(("?", "\uff1f")))
         turns.day[place] = day_of(message.at)
-        turns.asks[place] = text.rstrip().endswith(("?", "\uff1f"))
         turns.own[place] = message.role == "user"
         if speaker not in self.speakers:
             self.speakers[speaker] = len(self.speakers)

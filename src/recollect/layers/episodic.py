@@ -6,7 +6,7 @@ import logging
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from itertools import islice
@@ -72,29 +72,31 @@ class _Ranking:
 
     places: Places
     scores: Numbers
-    ids: Sequence[tuple[str, str]]
-    tokens: Sequence[int]
+    columns: Columns
     relevance: float
 
-    def best(self, first: int) -> Iterator[list[tuple[int, float]]]:
-        """All of them, best first: the first so many, then twice as many each time."""
-        done, size = 0, first
-        while done < len(self.places):
-            chosen = best_first(self.scores, done + size)[done:]
-            yield list(zip(self.places[chosen].tolist(), self.scores[chosen].tolist(), strict=True))
-            done, size = done + size, size * 2
+    def best(self, count: int) -> Places:
+        """The best so many, best first, as indexes of `places`."""
+        return best_first(self.scores, count)
+
+    def without(self, some: Places) -> _Ranking:
+        """The others."""
+        return replace(self, places=np.delete(self.places, some), scores=np.delete(self.scores, some))
+
+    def within(self, sessions: Iterable[str]) -> _Ranking:
+        """Those of some sessions."""
+        numbers = [self.columns.session(name) for name in sessions]
+        there = np.flatnonzero(np.isin(self.columns.turns().session[self.places], numbers))
+        return replace(self, places=self.places[there], scores=self.scores[there])
 
     def fitting(self, budget: int) -> int:
         """How many of the best may fit so many tokens."""
         left = budget
-        for n, (place, _) in enumerate(next(self.best(MANY), [])):
-            left -= self.tokens[place]
+        for n, place in enumerate(self.places[self.best(MANY)].tolist()):
+            left -= self.columns.tokens[place]
             if left < 0:
                 return n + 1
         return MANY
-
-
-_NONE: Final = _Ranking(np.zeros(0, np.int64), np.zeros(0), (), (), 0.0)
 
 
 @dataclass(slots=True, eq=False)
@@ -132,7 +134,12 @@ class Episodic:
         They come as up to `k` conversations, each under its dates; those that are next in rank come marked as out.
         """
         ranking = self._rank(asked)
-        relevant = self._read(asked, ranking, FIRST) if ranking.relevance > self.floor else iter(())
+        sessions: set[str] = set()
+
+        def chosen() -> set[str] | None:
+            return sessions if k is not None and len(sessions) >= k else None
+
+        relevant = self._read(asked, ranking, FIRST, chosen) if ranking.relevance > self.floor else iter(())
         moments = _Kept(moment for moment in distinct(relevant) if moment.id not in without)
         matter, today = set(query_words(asked.text)), date.fromordinal(day_of(asked.at))
 
@@ -140,7 +147,7 @@ class Episodic:
             return f"{day_line(at)} ({ago(date.fromordinal(day_of(at)), today)})"
 
         def within(tokens: int) -> list[Candidate]:
-            hits = pack(of_sessions(moments, k), tokens, self.count, words, matter, day)
+            hits = pack(of_sessions(moments, k, sessions), tokens, self.count, words, matter, day)
             taken = {id for hit in hits for id in hit.message_ids}
             left = [moment for moment in moments.read if moment.id not in taken]
             return [*map(_candidate, hits), *map(_missed, left[:NEAR_MISSES])]
@@ -168,24 +175,33 @@ class Episodic:
         with columns.lock:
             columns.refresh(self.store, self.count, until)
         if not len(columns) or not asked.text.strip():
-            return _NONE
+            return _Ranking(np.zeros(0, np.int64), np.zeros(0), columns, 0.0)
         vectors = self._vectors(asked.text)
         with columns.lock:
             turns, question = columns.turns(), self._question(columns, asked, vectors)
-            scores, places = score(turns, question), np.arange(len(columns))
-            if asked.within.session is not None:
-                places = np.flatnonzero(turns.session == columns.session(asked.within.session))
-                scores = scores[places]
-            return _Ranking(places, scores, columns.ids, columns.tokens, _relevance(question, len(columns)))
+            relevance = _relevance(question, len(columns))
+            ranking = _Ranking(np.arange(len(columns)), score(turns, question), columns, relevance)
+            return ranking if asked.within.session is None else ranking.within([asked.within.session])
 
-    def _read(self, asked: Asked, ranking: _Ranking, first: int) -> Iterator[Moment]:
-        """The ranked turns from the log, best first, as far as they are asked for; what is gone there is left out."""
-        for best in ranking.best(first + SPARE):
-            entries = self.store.log.get(asked.within, [ranking.ids[place][1] for place, _ in best])
+    def _read(
+        self, asked: Asked, ranking: _Ranking, first: int, chosen: Callable[[], Iterable[str] | None] = lambda: None
+    ) -> Iterator[Moment]:
+        """The ranked turns from the log, best first, as far as they are asked for; what is gone there is left out.
+
+        Once there are chosen sessions, only their turns are read.
+        """
+        size, columns = first + SPARE, ranking.columns
+        while len(ranking.places):
+            if (sessions := chosen()) is not None:
+                ranking = ranking.within(sessions)
+            best = ranking.best(size)
+            places = ranking.places[best].tolist()
+            entries = self.store.log.get(asked.within, [columns.ids[place][1] for place in places])
             by_id = {(entry.scope.session, entry.message.id): entry for entry in entries}
-            for place, points in best:
-                if (entry := by_id.get(ranking.ids[place])) and _passes(entry, asked.where, self.min_score):
-                    yield _moment(entry, points, ranking.tokens[place])
+            for place, points in zip(places, ranking.scores[best].tolist(), strict=True):
+                if (entry := by_id.get(columns.ids[place])) and _passes(entry, asked.where, self.min_score):
+                    yield _moment(entry, points, columns.tokens[place])
+            ranking, size = ranking.without(best), size * 2
 
     def _question(self, columns: Columns, asked: Asked, vectors: Sequence[tuple[str, Vector]]) -> Question:
         today = date.fromordinal(day_of(asked.at))
@@ -238,7 +254,7 @@ def _passes(entry: Entry, where: Filter, min_score: float) -> bool:
     given = message.metadata.get("score")
     if isinstance(given, (int, float)) and given < min_score:
         return False
-    return where is ANY or where.passes(
+    return where == ANY or where.passes(
         Item(MESSAGE, message.id, at=message.at, role=message.role, metadata=message.metadata, position=entry.position)
     )
 

@@ -9,12 +9,16 @@ import time
 import zlib
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Final
 
 from recollect.errors import ConfigError, Conflict, InvalidTranscript, NotFound, StoreError
-from recollect.store.values import MESSAGE, Record
+from recollect.store.values import MESSAGE, Item, Record
 from recollect.types import Message, Scope, check_id
+
+KEPT, MAX_KEPT = 2_048, 4_096
+"""How many messages that were read are remembered, of up to how many bytes."""
 
 START: Final = bytes(32)
 """The hash before a session's first message."""
@@ -150,7 +154,11 @@ def encode(message: Message) -> bytes:
 
 
 def decode(id: str, body: bytes) -> Message:
-    """The message that `encode` described; StoreError if it was damaged."""
+    """The message that `encode` described; StoreError if it was damaged. Those that come again are remembered."""
+    return _kept(id, body) if len(body) <= MAX_KEPT else _decoded(id, body)
+
+
+def _decoded(id: str, body: bytes) -> Message:
     data = from_bytes(body)
     try:
         data["received"] = datetime.fromisoformat(data["received"])
@@ -159,6 +167,9 @@ def decode(id: str, body: bytes) -> Message:
         return Message(**data) if type(data.get("content", "")) is str else Message.from_dict(data)
     except DAMAGE as error:
         raise damaged(f"message {id!r}", error) from error
+
+
+_kept: Final = lru_cache(maxsize=KEPT)(_decoded)
 
 
 def decode_text(id: str, body: bytes) -> str:
@@ -286,3 +297,17 @@ def decode_record(body: bytes) -> dict[str, Any]:
         return {**data, "sources": tuple(data.get("sources", ()))}
     except DAMAGE as error:
         raise damaged("a record", error) from error
+
+
+def encode_item(item: Item) -> bytes:
+    """What of an item is not in columns of its own, as bytes."""
+    at = None if item.at is None else item.at.isoformat()
+    kept = {"text": item.text, "at": at, "role": item.role, "metadata": item.metadata, "sources": list(item.sources)}
+    return to_bytes(kept)
+
+
+def decode_item(body: bytes) -> dict[str, Any]:
+    """The fields that `encode_item` wrote."""
+    data: dict[str, Any] = from_bytes(body)
+    at = None if data["at"] is None else datetime.fromisoformat(data["at"])
+    return {**data, "at": at, "sources": tuple(data["sources"])}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from itertools import filterfalse
 from operator import mul
 from typing import Final, NamedTuple
@@ -20,6 +20,8 @@ from recollect.tokens.weights import WEIGHTS
 
 UNIT: Final = 64
 """Weights are whole numbers of this part of a token."""
+KEPT, MAX_KEPT = 512, 10_000
+"""How many counts are remembered, of texts up to how many characters."""
 START: Final = 2
 """Tokens every text is given on top."""
 BLOCKS: Final = {
@@ -115,8 +117,8 @@ def estimator(family: str = "any") -> Callable[[str], int]:
     of_word, of_sign, of_byte, of_block = WEIGHTS[family]
     blocks = [(lead, own, tuple(of_block[block] for block in own)) for lead, own in BLOCKS.items()]
 
-    def estimate(text: str) -> int:
-        """A number of tokens that is seldom too low."""
+    @lru_cache(maxsize=KEPT)
+    def kept(text: str) -> int:
         tokens, words, signs = cut(text)
         raw = b"".join(words + signs)
         weight = of_word * len(words) + of_sign * len(signs) + _sum(raw.translate(of_byte))
@@ -125,6 +127,10 @@ def estimator(family: str = "any") -> Callable[[str], int]:
                 weight += sum(map(mul, map(raw.count, own), weights))
         most = len(text) if text.isascii() else len(encode(text))
         return min(START + tokens - -weight // UNIT, most)
+
+    def estimate(text: str) -> int:
+        """A number of tokens that is seldom too low; of texts that come again it is remembered."""
+        return kept(text) if len(text) <= MAX_KEPT else kept.__wrapped__(text)
 
     return estimate
 

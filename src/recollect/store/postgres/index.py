@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from recollect.store import codec
 from recollect.store.postgres.database import Database, rows
 from recollect.store.postgres.driver import Connection
-from recollect.store.postgres.items import COLUMNS, SOURCE, Prepared, encode_item, insert, item_from, passing
+from recollect.store.postgres.items import COLUMNS, SOURCE, Prepared, insert, item_from, passing
 from recollect.store.postgres.keys import in_order, inside, key, keys
 from recollect.store.postgres.search import matches, search
 from recollect.store.postgres.vectors import NAMED, PLACED, ByteVectors, PgVectors, Vectors
@@ -51,7 +51,7 @@ class PostgresIndex:
         """See `Index.put`."""
         for item in items:
             codec.check_own_kind(item.kind)
-        ready = [Prepared(item, words(item.text), encode_item(item)) for item in items]
+        ready = [Prepared(item, words(item.text), codec.encode_item(item)) for item in items]
         if ready:
             self._database.write(scope, lambda db: _put(db, scope, ready), repeatable=True)
 

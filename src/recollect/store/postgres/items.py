@@ -78,13 +78,6 @@ def _row(prepared: Prepared) -> tuple[Any, ...]:
     return (key(item.kind), key(item.id), item.position, *shown, *found)
 
 
-def encode_item(item: Item) -> bytes:
-    """What of an item is not in columns of its own, as bytes."""
-    at = None if item.at is None else item.at.isoformat()
-    kept = {"text": item.text, "at": at, "role": item.role, "metadata": item.metadata, "sources": list(item.sources)}
-    return codec.to_bytes(kept)
-
-
 def item_from(tenant: str, row: Sequence[Any]) -> Item:
     """The item of a row of `COLUMNS`."""
     *found, position, full, body, message, tagged = row
@@ -94,9 +87,7 @@ def item_from(tenant: str, row: Sequence[Any]) -> Item:
         if tagged:
             decoded = decoded.replace(metadata=metadata_with(decoded.metadata, codec.from_bytes(tagged)))
         return item_of(decoded, where, position)
-    data = codec.from_bytes(body)
-    at = None if data["at"] is None else datetime.fromisoformat(data["at"])
-    return Item(kind, id, data["text"], at, data["role"], data["metadata"], tuple(data["sources"]), where, position)
+    return Item(kind, id, **codec.decode_item(body), scope=where, position=position)
 
 
 def spelled(tenant: str, found: Sequence[str], full: bytes | None) -> tuple[Scope, str, str]:

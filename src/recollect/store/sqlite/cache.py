@@ -23,7 +23,13 @@ if TYPE_CHECKING:
     Scored: TypeAlias = tuple[NDArray[np.float32], NDArray[np.int64]]
 
 LIMIT: Final = 256 * 2**20
-"""Bytes of vectors kept in memory. An owner whose vectors take more than half of it is kept by their signs."""
+"""Bytes of vectors kept in memory. Of an owner with more only the signs are kept."""
+
+COMPARED: Final = 64 * 2**20
+"""Bytes of an owner's vectors up to which all of them are compared; above, their signs tell which are worth it."""
+
+BESIDE: Final = 48
+"""Bytes of what is known about a vector."""
 
 CHUNK: Final = 8_192
 
@@ -49,11 +55,16 @@ class Asked(NamedTuple):
 
 
 class _Held:
-    """One owner's rows of a model, with room to grow at the end."""
+    """One owner's rows of a model, with room to grow at the end: their vectors, their signs, or both.
 
-    def __init__(self, state: list[int], size: int, by_signs: bool) -> None:
-        self.state, self.size, self.by_signs = state, size, by_signs
+    Signs are those of the difference from the mean of the first: vectors of one model all lean the same way.
+    """
+
+    def __init__(self, state: list[int], size: int, *, vectors: bool, signs: bool) -> None:
+        self.state, self.size = state, size
+        self.vectors, self.signs = vectors, signs
         self.last, self.count = 0, 0
+        self.mean: NDArray[np.float32] | None = None
         self.rows = self._room(0)
 
     @property
@@ -61,8 +72,15 @@ class _Held:
         return sum(column.nbytes for column in self.rows.columns())
 
     def add(self, more: Rows, last: int) -> None:
-        if self.by_signs:
-            more = replace(more, vector=signs(more.vector))
+        self.last = last
+        if not len(more.position):
+            return
+        if self.mean is None:
+            self.mean = more.vector.mean(axis=0)
+        if self.signs:
+            more = replace(more, bits=signs(more.vector - self.mean))
+        if not self.vectors:
+            more = replace(more, vector=more.vector[:, :0])
         need = self.count + len(more.position)
         if need > len(self.rows.position):
             bigger = self._room(max(need, need * 5 // 4 if self.count else need))
@@ -71,39 +89,35 @@ class _Held:
             self.rows = bigger
         for column, new in zip(self.rows.columns(), more.columns(), strict=True):
             column[self.count : need] = new
-        self.count, self.last = need, last
+        self.count = need
 
     def _room(self, count: int) -> Rows:
-        import numpy as np
-
-        if self.by_signs:
-            return empty(count, np.empty((count, words(self.size)), np.uint64, order="F"))
-        return empty(count, np.empty((count, self.size), np.float32))
+        return empty(count, self.size if self.vectors else 0, words(self.size) if self.signs else 0)
 
 
 class VectorCache:
     """The vectors of the owners asked for last, as many as fit."""
 
-    def __init__(self, limit: int = LIMIT) -> None:
-        self._limit = limit
+    def __init__(self, limit: int = LIMIT, compared: int = COMPARED) -> None:
+        self._limit, self._compared = limit, compared
         self._lock = threading.Lock()
         self._held: OrderedDict[tuple[int, int], _Held] = OrderedDict()
 
     def nearest(self, db: apsw.Connection, owner: int, model: int, asked: Asked) -> Iterator[Scored]:
         """Cosines and positions of an owner's rows of a model that pass, as that connection sees them, in blocks.
 
-        Where the vectors do not fit into memory only of those that are near; all, where metadata must be looked at.
+        Of very many only those that are near; all, where metadata must be looked at.
         """
         size = len(asked.direction)
         with self._lock:
             held = self._current(db, owner, model, size)
             view = None if held is None else held.rows.head(held.count)
-        if view is None or held is None or (held.by_signs and asked.where.metadata):
-            yield from (_scored(more, asked) for more, _ in _loaded(db, owner, model, size, 0))
-        elif held.by_signs:
-            yield _near(db, view, size, asked)
-        else:
+        if held is not None and view is not None and held.signs and not asked.where.metadata:
+            yield _near(db, view, held, asked)
+        elif view is not None and held is not None and held.vectors:
             yield _scored(view, asked)
+        else:
+            yield from (_scored(more, asked) for more, _ in _loaded(db, owner, model, size, 0))
 
     def clear(self) -> None:
         """Forgets everything."""
@@ -113,11 +127,12 @@ class VectorCache:
     def _current(self, db: apsw.Connection, owner: int, model: int, size: int) -> _Held | None:
         *state, last = db.execute(_STATE, (owner, model)).fetchone() or (0, 0, None)
         held = self._held.pop((owner, model), None)
-        if held is None or held.state != state or held.size != size or held.bytes > self._limit:
+        if held is None or held.state != state or held.size != size or self._outgrown(held):
             count = db.execute(_COUNT, (owner, model)).get
-            held = _Held(state, size, count * size * 4 > self._limit // 2)
-            if count * (words(size) * 8 + 48) > self._limit:
+            if count * (words(size) * 8 + BESIDE) > self._limit:
                 return None
+            few = count * (size * 4 + words(size) * 8 + BESIDE) <= self._limit
+            held = _Held(state, size, vectors=few, signs=not few or count * size * 4 > self._compared)
         self._held[owner, model] = held
         if held.last < (last or 0):
             for more, loaded in _loaded(db, owner, model, size, held.last):
@@ -126,19 +141,25 @@ class VectorCache:
                 self._held.popitem(last=False)
         return held
 
+    def _outgrown(self, held: _Held) -> bool:
+        return held.bytes > self._limit or (not held.signs and held.rows.vector.nbytes > 2 * self._compared)
+
 
 def _scored(rows: Rows, asked: Asked) -> Scored:
     scores, keep = _cosines(rows.vector, asked.direction), rows.kept(asked.only, asked.where)
     return (scores, rows.position) if keep is None else (scores[keep], rows.position[keep])
 
 
-def _near(db: apsw.Connection, rows: Rows, size: int, asked: Asked) -> Scored:
+def _near(db: apsw.Connection, rows: Rows, held: _Held, asked: Asked) -> Scored:
     """The same of those whose signs are most alike, by their own vectors."""
     import numpy as np
 
-    places = closest(rows.vector, asked.direction, rows.kept(asked.only, asked.where), asked.k)
+    lean = asked.direction if held.mean is None else asked.direction - held.mean
+    places = closest(rows.bits, lean, rows.kept(asked.only, asked.where), asked.k)
+    if held.vectors:
+        return _cosines(rows.vector[places], asked.direction), rows.position[places]
     data = [row[0] for row in scopes.rows(db, _DATA, (json.dumps(rows.id[places].tolist()),))]
-    given = numbers(data, size)
+    given = numbers(data, held.size)
     lengths = np.sqrt(np.einsum("ij,ij->i", given, given))
     return _cosines(given, asked.direction) / lengths, rows.position[places]
 

@@ -11,7 +11,7 @@ from recollect.store import codec
 from recollect.store.sqlite import scopes
 from recollect.store.sqlite.cache import Asked, VectorCache
 from recollect.store.sqlite.database import Change, Database
-from recollect.store.sqlite.items import bare_items_at, encode_item, items_at, names_at, put_item, remove_items
+from recollect.store.sqlite.items import bare_items_at, items_at, names_at, put_item, remove_items
 from recollect.store.sqlite.keywords import best_by_words, catch_up, is_late, late_by_words
 from recollect.store.sqlite.vectors import embedded, find_model, find_thing, find_vectors, make_model, put_vector
 from recollect.store.values import ANY, MESSAGE, Filter, Item, Match
@@ -61,7 +61,7 @@ class SqliteIndex:
         """See `Index.put`."""
         for item in items:
             codec.check_own_kind(item.kind)
-        ready = [(item, encode_item(item)) for item in items]
+        ready = [(item, codec.encode_item(item)) for item in items]
 
         def work(change: Change) -> None:
             place = change.place(scope)
@@ -85,7 +85,7 @@ class SqliteIndex:
             place = scopes.find(db, scope)
             if place is None or not asked:
                 return []
-            if not is_late(db, scope, place):
+            if not is_late(db, scope, place, where):
                 return _search(db, scope, place, asked, where, k)
         self._database.write_if_free(catch_up)
         with self._database.reading() as db:

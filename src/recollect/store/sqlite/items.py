@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from recollect.store import codec
@@ -104,13 +103,6 @@ def _bare(row: Sequence[Any]) -> Item:
     return Item(kind, id, at=time, role=role, scope=scopes.named(*names), position=position)
 
 
-def encode_item(item: Item) -> bytes:
-    """What of an item is not in columns of its own, as bytes."""
-    at = None if item.at is None else item.at.isoformat()
-    kept = {"text": item.text, "at": at, "role": item.role, "metadata": item.metadata, "sources": list(item.sources)}
-    return codec.to_bytes(kept)
-
-
 def _item(row: Sequence[Any]) -> Item:
     position, kind, id, body, tags, *names = row
     scope = scopes.named(*names)
@@ -124,7 +116,4 @@ def _message_item(position: int, id: str, body: bytes, tags: bytes | None, scope
 
 
 def _own_item(position: int, row: Sequence[Any], scope: Scope) -> Item:
-    data = codec.from_bytes(row[3])
-    at = None if data["at"] is None else datetime.fromisoformat(data["at"])
-    sources = tuple(data["sources"])
-    return Item(row[1], row[2], data["text"], at, data["role"], data["metadata"], sources, scope, position)
+    return Item(row[1], row[2], **codec.decode_item(row[3]), scope=scope, position=position)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from recollect.store.sqlite.database import Change
 
-LAG: Final = 64
+LAG: Final = 256
 """How many positions the index may be behind."""
 
 _ADD: Final = "INSERT INTO words (rowid, scope, text) VALUES (?, ?, ?)"
@@ -31,15 +31,18 @@ _REMOVE: Final = "INSERT INTO words (words, rowid, scope, text) VALUES ('delete'
 _SETTINGS: Final = "INSERT INTO words (words, rank) VALUES ('secure-delete', 1), ('rank', 'bm25(0.0, 1.0)')"
 _SEARCH: Final = "SELECT rowid, rank FROM words WHERE words MATCH ? ORDER BY rank, rowid DESC LIMIT ?"
 _TEXTS: Final = (
-    "SELECT position, 'message', message.id, body, scope.id, user_id, tenant_id FROM message"
-    " CROSS JOIN scope ON scope.id = message.session WHERE position > ?2 <and inside>"
+    "SELECT position, 'message' AS kind, message.id, body, scope.id, user_id, tenant_id FROM message"
+    " CROSS JOIN scope ON scope.id = message.session WHERE position > <after><more>"
     " UNION ALL SELECT position, kind, NULL, body, scope.id, user_id, tenant_id FROM item"
-    " CROSS JOIN scope ON scope.id = item.scope WHERE position > ?2 <and inside>"
+    " CROSS JOIN scope ON scope.id = item.scope WHERE position > <after><more>"
 )
-_ALL: Final = _TEXTS.replace("?2", "?1").replace(" <and inside>", "")
-_INSIDE: Final = scopes.by_scope(_TEXTS.replace("<and inside>", "AND <in scope>"))
-_LATE: Final = {level: f"SELECT EXISTS ({query})" for level, query in _INSIDE.items()}
-_INDEXED: Final = "SELECT indexed FROM counter"
+_ALL: Final = _TEXTS.replace("<after>", "?1").replace("<more>", "")
+_LATE: Final = scopes.by_scope(
+    _TEXTS.replace("<after>", "(SELECT indexed FROM counter)").replace(
+        "<more>", " AND <in scope> AND (?2 = '[]' OR kind IN (SELECT value FROM json_each(?2)))"
+    )
+)
+_IS_LATE: Final = {level: f"SELECT EXISTS ({query})" for level, query in _LATE.items()}
 
 
 def texts(db: apsw.Connection, after: int = 0) -> Iterator[tuple[int, Place, str, str]]:
@@ -82,10 +85,9 @@ def remove_words(change: Change, position: int, place: Place, kind: str, id: str
         change.db.execute(_REMOVE, (position, tokens(place, kind), text))
 
 
-def is_late(db: apsw.Connection, scope: Scope, place: Place) -> bool:
-    """Whether something in the scope is not in the index yet."""
-    query = _LATE[scopes.level(scope)]
-    return bool(db.execute(query, (place.id, db.execute(_INDEXED).get)).get)
+def is_late(db: apsw.Connection, scope: Scope, place: Place, where: Filter) -> bool:
+    """Whether something that a search may find is not in the index yet."""
+    return bool(db.execute(_IS_LATE[scopes.level(scope, where.exact)], (place.id, codec.id_list(where.kinds))).get)
 
 
 def best_by_words(
@@ -101,10 +103,10 @@ def late_by_words(
     db: apsw.Connection, scope: Scope, place: Place, asked: Sequence[str], where: Filter
 ) -> Iterator[tuple[int, float]]:
     """The same of what is not in the index yet, in any order, by how often the words stand there alone."""
-    rows = scopes.rows(db, _INSIDE[scopes.level(scope, where.exact)], (place.id, db.execute(_INDEXED).get))
-    for position, kind, id, body, *_ in rows:
+    late = _LATE[scopes.level(scope, where.exact)]
+    for position, kind, id, body, *_ in scopes.rows(db, late, (place.id, codec.id_list(where.kinds))):
         said = Counter((_words(kind, id, body) or "").split())
-        if (score := sum(said[word] / (said[word] + 1) for word in asked)) and kind in (where.kinds or (kind,)):
+        if score := sum(said[word] / (said[word] + 1) for word in asked):
             yield position, score
 
 

@@ -37,8 +37,9 @@ _BACKWARD: Final = (
 _SCAN: Final = scopes.by_scope(
     "SELECT seq, position, message.id, body, tokens, hash, tags, tenant, user, scope.session"
     " FROM message JOIN scope ON scope.id = message.session WHERE position IN ("
-    " SELECT position FROM message INDEXED BY message_seq WHERE session <scope> AND position > ?2 ORDER BY position"
-    " LIMIT ?3) ORDER BY position"
+    " SELECT position FROM message INDEXED BY message_seq WHERE session IN ("
+    " SELECT head.scope FROM session AS head WHERE head.scope <scope> AND head.position > ?2)"
+    " AND position > ?2 ORDER BY position LIMIT ?3) ORDER BY position"
 )
 _GET: Final = scopes.by_scope(
     "SELECT seq, position, message.id, body, tokens, hash, tags, tenant, user, scope.session"

@@ -28,7 +28,10 @@ def number(name: str | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Vectors and what is known about each; row i is position[i]. `vector` holds directions, or only their signs."""
+    """Vectors and what is known about each; row i is position[i].
+
+    `vector` holds directions, `bits` their signs; either has no columns where only the other is kept.
+    """
 
     id: NDArray[np.int64]
     position: NDArray[np.int64]
@@ -36,11 +39,12 @@ class Rows:
     at: NDArray[np.int64]
     kind: NDArray[np.int32]
     role: NDArray[np.int32]
-    vector: NDArray[Any]
+    vector: NDArray[np.float32]
+    bits: NDArray[np.uint64]
 
     def columns(self) -> tuple[NDArray[Any], ...]:
         """All of it, column by column."""
-        return self.id, self.position, self.scope, self.at, self.kind, self.role, self.vector
+        return self.id, self.position, self.scope, self.at, self.kind, self.role, self.vector, self.bits
 
     def head(self, count: int) -> Rows:
         """The first rows."""
@@ -75,9 +79,7 @@ def _among(column: NDArray[np.int32], names: Iterable[str]) -> NDArray[np.bool_]
 
 def made(rows: Sequence[Any], size: int) -> Rows:
     """Rows of the table (id, position, scope, kind, at, role, check_sum, data) as columns."""
-    import numpy as np
-
-    out = empty(len(rows), np.empty((len(rows), size), np.float32))
+    out = empty(len(rows), size, 0)
     for column, place in ((out.id, 0), (out.position, 1), (out.scope, 2)):
         column[:] = [row[place] for row in rows]
     out.kind[:] = [number(row[3]) for row in rows]
@@ -103,10 +105,11 @@ def _floats(data: bytes, size: int) -> NDArray[np.float32]:
     return np.frombuffer(data, kind).astype(np.float32)
 
 
-def empty(count: int, vector: NDArray[Any]) -> Rows:
-    """Room for what is known about so many vectors, beside the room for these."""
+def empty(count: int, size: int, words: int) -> Rows:
+    """Room for so many vectors with so many numbers, and so many words of signs."""
     import numpy as np
 
+    vector, bits = np.empty((count, size), np.float32), np.empty((count, words), np.uint64, order="F")
     wide = [np.empty(count, np.int64) for _ in range(4)]
     narrow = [np.empty(count, np.int32) for _ in range(2)]
-    return Rows(wide[0], wide[1], wide[2], wide[3], narrow[0], narrow[1], vector)
+    return Rows(wide[0], wide[1], wide[2], wide[3], narrow[0], narrow[1], vector, bits)

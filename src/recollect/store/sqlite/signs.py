@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-CANDIDATES: Final = 800
-"""How many vectors get a closer look, at least; more find more, see docs/benchmarks.md."""
+CANDIDATES, MORE = 800, 2
+"""How many vectors get a closer look, and how many more for each that is wanted; see docs/benchmarks.md."""
 
 BLOCK: Final = 65_536
-_WIDER: Final = 8
+_WIDER: Final = 4
 _FAR: Final = 65_535
 
 
@@ -36,17 +36,17 @@ def closest(
 ) -> NDArray[np.intp]:
     """The places of those whose signs are most like the asked direction's: enough that the k nearest are among them.
 
-    The first half of the bits leaves eight times as many as get a closer look, all bits decide among these.
+    The first half of the bits leaves several times as many as get a closer look, all bits decide among these.
     """
     import numpy as np
 
-    wanted = max(CANDIDATES, 20 * k)
+    wanted = CANDIDATES + MORE * k
     like = signs(asked[np.newaxis])[0]
     half = (len(like) + 1) // 2
     unlike = _unlike(bits[:, :half], like[:half])
     if keep is not None:
         unlike[~keep] = _FAR
-    places = _smallest(unlike, wanted * _WIDER)
+    places = _smallest(unlike, _WIDER * (CANDIDATES + wanted))
     rest = _unlike(np.asfortranarray(bits[places, half:]), like[half:])
     return places[_smallest(unlike[places] + rest, wanted)]
 
@@ -87,7 +87,8 @@ def _smallest(unlike: NDArray[np.uint16], count: int) -> NDArray[np.intp]:
         return np.flatnonzero(unlike < _FAR)
     sample = unlike[:: max(1, len(unlike) // 50_000)]
     place = min(len(sample) - 1, -(-count * len(sample) // len(unlike)))
-    found = np.flatnonzero(unlike <= min(np.partition(sample, place)[place], _FAR - 1))
+    bound = int(np.searchsorted(np.cumsum(np.bincount(sample)), place, side="right"))
+    found = np.flatnonzero(unlike <= min(bound, _FAR - 1))
     if len(found) > 4 * count:
         newest = found[::-1]
         found = np.sort(newest[np.argsort(unlike[newest], kind="stable")[:count]])

@@ -142,6 +142,10 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(scope=scopes, model=st.sampled_from(MODELS))
     def missing_and_drop(self, scope: Scope, model: str) -> None:
         self.both(lambda store: store.index.missing(scope, model), _items)
+        self.both(
+            lambda store: store.index.embedded(scope, model),
+            lambda pairs: (_items([item for item, _ in pairs]), [row.round(4).tolist() for _, row in pairs]),
+        )
         self.both(lambda store: store.index.drop(scope, model))
 
     @rule(
@@ -159,6 +163,10 @@ class StoreMachine(RuleBasedStateMachine):
     def search(self, scope: Scope, text: str, row: Any, where: Filter) -> None:
         self.both(lambda store: store.index.search(scope, text, 1_000, where=where), _found)
         self.both(lambda store: store.index.nearest(scope, row, "m", 1_000, where=where), _scored)
+        self.both(
+            lambda store: store.index.nearest_positions(scope, row, "m", 1_000, where=where),
+            lambda found: (len(found[0]), sorted(found[1].round(4))),
+        )
 
     @rule(scope=scopes, given=st.lists(jobs, max_size=2))
     def enqueue(self, scope: Scope, given: list[Job]) -> None:
