@@ -64,7 +64,7 @@ def _routed(**more: Any) -> FastAPI:
         responses=ERRORS,
         **more,
     )
-    for part in (chat, rest, learned, upkeep, openai, metrics):
+    for part in (openai, chat, rest, learned, upkeep, metrics):
         app.include_router(part.routes)
     return app
 
