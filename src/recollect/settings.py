@@ -129,8 +129,13 @@ class Settings:
     @property
     def hash(self) -> str:
         """A name for these very settings: the same numbers, the same name."""
-        told = json.dumps(dataclasses.asdict(self), sort_keys=True)
-        return hashlib.sha256(told.encode()).hexdigest()[:16]
+        return _name(self)
+
+
+@cache
+def _name(settings: Settings) -> str:
+    told = json.dumps(dataclasses.asdict(settings), sort_keys=True)
+    return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 
 _HINTS: Final = get_type_hints(Settings)
