@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -59,7 +60,15 @@ class Process:
             wanted -= self.log[-1]["event"] == "Application startup complete."
             if wanted == 0:
                 break
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
         self._connect()
+
+    def _read(self) -> None:
+        """Its log, to the end: a pipe that nobody reads would stop it."""
+        assert self._process.stderr
+        with self._process.stderr:
+            self.log += [json.loads(line) for line in self._process.stderr]
 
     def _connect(self) -> None:
         """It listens a moment after it says so."""
@@ -70,10 +79,7 @@ class Process:
 
     def stop(self) -> int:
         self._process.send_signal(signal.SIGTERM)
-        assert self._process.stderr
-        if not self._process.stderr.closed:
-            with self._process.stderr:
-                self.log += [json.loads(line) for line in self._process.stderr]
+        self._reader.join()
         return self._process.wait(60)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from recollect.flow.shapes import Shape
-from recollect.flow.shapes.wire import NOTHING, Word, json_object, pictures_beside
+from recollect.flow.shapes.wire import NOTHING, Word, json_object, pictures_beside, plain
 from recollect.frozen import EMPTY, FrozenDict
 from recollect.types import Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 
@@ -52,6 +52,8 @@ class Carrier:
 
     def carry(self, message: Message, index: int) -> Message | None:
         """The message in terms of the target shape, or None when nothing of it can be said there."""
+        if plain(message):
+            return message
         if message.name and not self.shape.names:
             self._lose(index, "name")
         self._lose_fields(index, message.extra)

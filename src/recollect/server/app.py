@@ -64,7 +64,7 @@ def _routed(**more: Any) -> FastAPI:
         responses=ERRORS,
         **more,
     )
-    for part in (chat, rest, learned, upkeep, openai, metrics, page):
+    for part in (openai, chat, rest, learned, upkeep, metrics, page):
         app.include_router(part.routes)
     return app
 

@@ -27,7 +27,6 @@ def _without_zone(value: str) -> datetime:
 
 
 Moment: TypeAlias = Annotated[datetime, BeforeValidator(_moment)]
-
 Json: TypeAlias = dict[str, Any]
 
 
@@ -36,13 +35,9 @@ def _whole(value: Any) -> Any:
 
 
 Whole: Final = BeforeValidator(_whole)
-
 """A whole number; in JSON 5.0 is one too."""
-
 Count: TypeAlias = Annotated[int, Field(ge=0, le=2**53 - 1), Whole]
-
 Few: TypeAlias = Annotated[int, Field(ge=0, le=1_000), Whole]
-
 Budget: TypeAlias = Annotated[int, Field(ge=1, le=10_000_000), Whole]
 
 

@@ -8,7 +8,7 @@ conversation fitted into the budget, with what memory recalls; the caller's syst
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, TypeVar
@@ -61,19 +61,19 @@ async def create(
 ) -> Response:
     """An answer of the model, streamed or whole, to a conversation that is remembered and fitted."""
     body = asked.model_dump(exclude_unset=True)
-    given = parse(asked.messages, SHAPE)
+    sent = parse(asked.messages, SHAPE)
     user = unquote(x_recollect_user) if x_recollect_user else asked.user
     if not user:
         raise Refused(400, "no user is named", "name one by the header X-Recollect-User or the field `user`")
-    session = unquote(x_recollect_session) if x_recollect_session else _session_of(given)
+    session = unquote(x_recollect_session) if x_recollect_session else _session_of(sent)
     chat = service.memory.session(session, user=user, tenant=key.tenant)
-    turn = Turn(service, chat, {**body, "model": service.upstream.named(asked.model)}, given)
+    turn = Turn(service, chat, {**body, "model": service.upstream.named(asked.model)}, sent)
     return await (turn.streamed() if asked.stream else turn.whole())
 
 
-def _session_of(given: Sequence[Message]) -> str:
+def _session_of(sent: Sequence[Message]) -> str:
     """The session of a caller that names none: the one that began with the same words."""
-    first = next((message.text for message in given if message.role != "system"), "")
+    first = next((message.text for message in sent if message.role != "system"), "")
     return "chat-" + hashlib.sha256(first.encode("utf-8", "replace")).hexdigest()[:24]
 
 
@@ -88,7 +88,7 @@ class Turn:
     service: Service
     chat: Session
     body: dict[str, Any]
-    given: Sequence[Message]
+    sent: Sequence[Message]
 
     @property
     def headers(self) -> dict[str, str]:
@@ -97,32 +97,46 @@ class Turn:
 
     async def whole(self) -> Response:
         """The answer in one piece."""
-        again = await self.service.run(keep, self.chat, self.given)
-        reply = await self._asked(self.service.upstream.complete)
+        reply, again = await self._asked(self.service.upstream.complete)
         if reply.status == 200 and not again and (message := answer_of(reply.data)):
             await self.service.run(self.chat.add, message)
         return _passed(reply, self.headers)
 
     async def streamed(self) -> Response:
         """The answer as it is made."""
-        again = await self.service.run(keep, self.chat, self.given)
-        reply = await self._asked(self._opened)
+        reply, again = await self._asked(self._opened)
         if isinstance(reply, Reply):
             return _passed(reply, self.headers)
         return Stream(self._pieces(reply, again), self.service.streams, self.headers)
 
-    async def _asked(self, ask: Callable[[Mapping[str, Any]], Awaitable[T]]) -> T:
-        """What the model says; asked again with less, a few times, where it says that the prompt is too long."""
-        run, budget = self.service.run, self.chat.memory.settings.budget
-        request, tokens = await run(fitted, self.chat, self.body, self.given, budget)
+    async def _asked(self, ask: Callable[[Mapping[str, Any]], Awaitable[T]]) -> tuple[T, bool]:
+        """What the model says, and whether it said so before.
+
+        What was sent is kept first. Where the model finds the prompt too long it is asked again with less, a few times.
+        """
+        (request, tokens), again = await self.service.run(self._kept)
         reply = await ask(request)
         for share in SMALLER:
             if not _overflowed(reply):
                 break
             with suppress(BudgetTooSmall):
-                request, _ = await run(fitted, self.chat, self.body, self.given, int(tokens * share))
+                request, _ = await self.service.run(self._fitted, int(tokens * share))
                 reply = await ask(request)
-        return reply
+        return reply, again
+
+    def _kept(self) -> tuple[tuple[dict[str, Any], int], bool]:
+        again = keep(self.chat, self.sent)
+        return self._fitted(self.chat.memory.settings.budget), again
+
+    def _fitted(self, budget: int) -> tuple[dict[str, Any], int]:
+        """The request with the conversation fitted into a budget, and how many tokens it has."""
+        chat = self.chat
+        system = [message for message in self.sent if message.role == "system"]
+        taken = sum(count_message(message, chat.memory.counter) for message in system)
+        if taken >= budget:
+            raise BudgetTooSmall(taken, budget)
+        context = chat.context(None, budget - taken, tools=self.body.get("tools") or ())
+        return {**self.body, "messages": [*render(system, SHAPE), *context.messages]}, context.tokens + taken
 
     async def _opened(self, request: Mapping[str, Any]) -> Reply | Opened:
         async with AsyncExitStack() as stack:
@@ -164,21 +178,19 @@ def _overflowed(reply: object) -> bool:
     return detect(reply.status, reply.body.decode("utf-8", "replace")) is not None
 
 
-def keep(chat: Session, given: Sequence[Message]) -> bool:
+def keep(chat: Session, sent: Sequence[Message]) -> bool:
     """Keep what is new of a conversation; says whether it was asked before and answered since."""
-    said = [message for message in given if message.role != "system"]
-    before = chat.history(limit=2 * len(said) + LOOK_BACK) if said else ()
-    known = [message for message in before if message.role != "system"]
-    places = align([fingerprint(message) for message in known], [fingerprint(message) for message in said])
-    chat.add_many([message for message, place in zip(said, places, strict=True) if place is None])
-    return bool(places) and None not in places and places[-1] != len(known) - 1
+    said = [message for message in sent if message.role != "system"]
+    given = [fingerprint(message) for message in said]
+    places, last = _places(chat, given, len(said))
+    if places and places[0] is None and len(said) > 1:
+        places, last = _places(chat, given, 2 * len(said) + LOOK_BACK)
+    if new := [message for message, place in zip(said, places, strict=True) if place is None]:
+        chat.add_many(new)
+    return bool(places) and None not in places and places[-1] != last
 
 
-def fitted(chat: Session, body: Mapping[str, Any], given: Sequence[Message], budget: int) -> tuple[dict[str, Any], int]:
-    """The request with the conversation fitted into a budget, and how many tokens it has."""
-    system = [message for message in given if message.role == "system"]
-    taken = sum(count_message(message, chat.memory.counter) for message in system)
-    if taken >= budget:
-        raise BudgetTooSmall(taken, budget)
-    context = chat.context(None, budget - taken, tools=body.get("tools") or ())
-    return {**body, "messages": [*render(system, SHAPE), *context.messages]}, context.tokens + taken
+def _places(chat: Session, given: Sequence[Hashable], limit: int) -> tuple[list[int | None], int]:
+    """Where the given messages stand among the newest ones kept, and the place of the last of those."""
+    known = [message for message in chat.history(limit) if message.role != "system"] if limit else []
+    return align([fingerprint(message) for message in known], given), len(known) - 1

@@ -119,7 +119,7 @@ async def add_messages(
     ] = None,
 ) -> Response:
     """Keep messages, whole or not at all. With an Idempotency-Key, or ids, sending them again is harmless."""
-    messages = [message_of(given, derived_id(idempotency_key, index)) for index, given in enumerate(batch.messages)]
+    messages = [message_of(one, derived_id(idempotency_key, index)) for index, one in enumerate(batch.messages)]
     kept = await service.run(chat.add_many, messages)
     return answer({"items": [message.to_dict() for message in kept]}, 201)
 
@@ -129,9 +129,9 @@ def derived_id(key: str | None, index: int) -> str:
     return hashlib.sha256(f"{key}\n{index}".encode()).hexdigest()[:32] if key else ""
 
 
-def message_of(given: given.FromPerson | given.FromModel | given.FromTool, id: str) -> Message:
+def message_of(one: given.FromPerson | given.FromModel | given.FromTool, id: str) -> Message:
     """The message a caller sent."""
-    fields = given.model_dump(exclude_unset=True)
+    fields = one.model_dump(exclude_unset=True)
     return Message.from_dict({**fields, "id": fields.get("id") or id})
 
 

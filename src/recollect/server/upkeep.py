@@ -84,18 +84,18 @@ async def _pages(request: Request, longest: int) -> AsyncIterator[list[bytes]]:
 
 
 @routes.post("/retention/preview", operation_id="previewRetention", response_model=shown.RetentionPlan)
-async def preview_retention(service: Served, scope: ErasedScope, given: given.Policies) -> Response:
+async def preview_retention(service: Served, scope: ErasedScope, wanted: given.Policies) -> Response:
     """What these policies would let go now; nothing is touched. The digest names exactly that."""
-    policies = [retention.Policy(**policy.model_dump()) for policy in given.policies]
+    policies = [retention.Policy(**policy.model_dump()) for policy in wanted.policies]
     plan = await service.run(retention.preview, service.memory.store, scope, policies, service.memory.clock())
     return answer(plain({"now": plan.now, "digest": plan.digest, "going": plan.going}))
 
 
 @routes.post("/retention", operation_id="applyRetention", response_model=shown.ShownErased)
-async def apply_retention(service: Served, scope: ErasedScope, given: given.PlannedPolicies) -> Response:
+async def apply_retention(service: Served, scope: ErasedScope, wanted: given.PlannedPolicies) -> Response:
     """Erase exactly what was previewed; refused where that is no longer the same."""
-    policies = tuple(retention.Policy(**policy.model_dump()) for policy in given.policies)
-    plan = retention.Plan(scope, policies, given.now, (), given.digest)
+    policies = tuple(retention.Policy(**policy.model_dump()) for policy in wanted.policies)
+    plan = retention.Plan(scope, policies, wanted.now, (), wanted.digest)
     erased = await service.run(retention.apply, service.memory.store, plan)
     service.memory.controller.forget(scope)
     return answer(plain(erased))

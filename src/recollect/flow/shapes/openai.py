@@ -25,6 +25,7 @@ from recollect.flow.shapes.wire import (
     note,
     of_kind,
     opaque,
+    plain,
     repeated,
     role_of,
     to_json,
@@ -152,6 +153,8 @@ def _read_result(wire: Mapping[str, Any], where: str, calls: OpenCalls) -> Messa
 
 def write(message: Message) -> list[Wire]:
     """The chat messages of one Message: one, or one for each tool result and one for the words beside them."""
+    if plain(message) and message.role != "tool":
+        return [{"role": message.role, "content": message.content}]
     if message.role == "tool":
         return _write_results(message)
     thinking, made = of_kind(message.parts, Thinking), of_kind(message.parts, ToolCall)

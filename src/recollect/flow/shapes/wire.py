@@ -93,6 +93,11 @@ def role_of(wire: Mapping[str, Any], known: Mapping[Any, Role], where: str) -> R
     return known[role]
 
 
+def plain(message: Message) -> bool:
+    """Whether a message is words and nothing else, as most are: every shape can say it as it is."""
+    return type(message.content) is str and message.content != "" and not message.extra and not message.name
+
+
 def leftover(
     wire: Mapping[str, Any],
     placed: Mapping[str, bool | None],
