@@ -95,20 +95,20 @@ def test_strands_1435_a_result_that_comes_after_another_exchange_stays_with_its_
                     continue
 
 
-@pytest.mark.parametrize("budget", range(20, 130, 5))
-def test_strands_1749_no_history_starts_with_a_function_call_even_where_results_were_shortened_before(budget: int) -> None:
-    """strands-agents/sdk-python#1749: the newest result was cut short already, so the history was cut at a call.
+@pytest.mark.parametrize("budget", range(25, 130, 5))
+def test_strands_1749_no_history_starts_with_a_function_call(budget: int) -> None:
+    """strands-agents/sdk-python#1749: where the newest result was cut short before, the history was cut at a call.
 
     Gemini refuses it: a function call turn must come right after a user turn or a function response turn.
     """
-    talk = [m for n in range(6) for m in (user(f"pod {n}?"), *many_steps(2, "The tool result was too large!"), says("ok"))]
-    talk = [user("show the pods"), *talk, user("and now?"), *many_steps(3, "state " * 20)]
-    it = window(talk, budget)
-    for attempt in range(1, 4):
-        shown = it.messages if attempt == 1 else reduce(it.messages, attempt).messages
-        assert shown[0].role == "user"
-        assert not torn(shown)
-        assert validate(shown, "gemini") == []
+    pods = [(user(f"pod {n}?"), call(f"p{n}"), result(f"p{n}", "The tool result was too large!")) for n in range(9)]
+    talk = [message for pod in pods for message in (*pod, says("ok"))]
+    talk += [user("and now?"), *many_steps(3, "state " * 20), call("last"), result("last", "The tool result was too large!")]
+    shown = window(talk, budget).messages
+    for history in (shown, *(reduce(talk, attempt).messages for attempt in (1, 2, 3))):
+        assert history[0].role == "user"
+        assert not torn(history)
+        assert validate(history, "gemini") == []
 
 
 def test_strands_2085_what_is_left_starts_with_a_user_message() -> None:
