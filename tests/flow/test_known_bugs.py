@@ -103,7 +103,12 @@ def test_strands_1749_no_history_starts_with_a_function_call(budget: int) -> Non
     """
     pods = [(user(f"pod {n}?"), call(f"p{n}"), result(f"p{n}", "The tool result was too large!")) for n in range(9)]
     talk = [message for pod in pods for message in (*pod, says("ok"))]
-    talk += [user("and now?"), *many_steps(3, "state " * 20), call("last"), result("last", "The tool result was too large!")]
+    talk += [
+        user("and now?"),
+        *many_steps(3, "state " * 20),
+        call("last"),
+        result("last", "The tool result was too large!"),
+    ]
     shown = window(talk, budget).messages
     for history in (shown, *(reduce(talk, attempt).messages for attempt in (1, 2, 3))):
         assert history[0].role == "user"
