@@ -15,7 +15,7 @@ from typing import Any
 import platformdirs
 import pytest
 
-from recollect.demo.__main__ import conversation
+from recollect.demo import QUESTIONS, conversation, keep
 from recollect.memory import Memory
 from recollect.server import page as served
 from recollect.server.app import document
@@ -214,6 +214,28 @@ def test_a_turn_shows_the_context_it_was_answered_from(tab: Any) -> None:
             page.emulate_media(color_scheme="dark")
             shot(page, "turn-dark")
         assert [m.role for m in memory.session("today", user="ada").history()] == ["user", "assistant"] * 3
+
+
+@needs_chromium
+def test_a_new_conversation_suggests_what_to_ask(tab: Any) -> None:
+    with Memory.open(":memory:", embedder=None) as memory, running(memory, questions=QUESTIONS) as service:
+        keep(memory)
+        with tab(service.url) as found:
+            page = found.open("chat", "today")
+            expect(page.locator(".suggested button")).to_have_text(list(QUESTIONS))
+            shot(page, "suggested")
+            page.get_by_role("button", name="Who is my manager?").click()
+            expect(page.locator(".bubble.assistant").last).to_contain_text(
+                re.compile(r"2 June 2026.*Farida", re.DOTALL)
+            )
+            expect(page.locator("#status")).to_have_text("Answered.")
+            expect(page.locator(".suggested")).to_have_count(0)
+
+
+def test_suggestions_are_only_ever_words(service: Running) -> None:
+    assert b'<meta name="questions" content="[]">' in service.http.get("/").content
+    with running(questions=['"><script>alert(1)</script>']) as other:
+        assert b"<script>alert" not in other.http.get("/").content
 
 
 @needs_chromium
