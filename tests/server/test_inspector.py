@@ -272,6 +272,29 @@ def test_a_fact_has_its_history_and_leads_to_its_message(sample: Running, tab: A
 
 
 @needs_chromium
+def test_a_pattern_leads_to_the_conversation_that_began_it(sample: Running, tab: Any) -> None:
+    with tab(sample.url) as found:
+        page = found.open("patterns", "trip")
+        card = page.locator(".card").filter(has_text="How do I get to the airport?").first
+        card.get_by_role("button", name="First said").click()
+        expect(page.locator(".row.marked")).to_contain_text("How do I get to the airport?")
+        expect(page.locator("#session")).to_have_value('["ada","tue"]')
+
+
+@needs_chromium
+def test_a_message_that_is_gone_is_told(tab: Any) -> None:
+    with Memory.open(":memory:", embedder=None) as memory, running(memory) as service:
+        fill(memory)
+        with tab(service.url, expected="404") as found:
+            page = found.open("patterns", "trip")
+            expect(page.get_by_role("button", name="First said").first).to_be_visible()
+            for day in ("mon", "tue", "wed", "thu", "trip"):
+                memory.session(day, user="ada").forget()
+            page.get_by_role("button", name="First said").first.click()
+            expect(page.locator("#status")).to_contain_text("no message")
+
+
+@needs_chromium
 def test_a_hit_leads_to_its_message(sample: Running, tab: Any) -> None:
     with tab(sample.url) as found:
         page = found.open("search", "mon")

@@ -19,6 +19,7 @@ from recollect.server.service import (
     ErasedScope,
     MaybeId,
     Reads,
+    ReadScope,
     ReadSession,
     Served,
     Service,
@@ -100,13 +101,13 @@ def _entry(entry: Entry) -> dict[str, Any]:
     return {"seq": entry.seq, "tokens": entry.tokens, "message": entry.message.to_dict()}
 
 
-@routes.get("/message", operation_id="getMessage", response_model=shown.ShownEntry)
-async def get_message(request: Request, service: Served, chat: ReadSession, id: Annotated[Id, Query()]) -> Response:
-    """One message with its number."""
-    found = await service.run(service.memory.store.log.get, chat.scope, [id])
+@routes.get("/message", operation_id="getMessage", response_model=shown.FoundEntry)
+async def get_message(request: Request, service: Served, scope: ReadScope, id: Annotated[Id, Query()]) -> Response:
+    """One message with its number, in a session, or in whichever of the user's has it where none is named."""
+    found = await service.run(service.memory.store.log.get, scope, [id])
     if not found:
-        raise NotFound(f"no message {id!r} in this session")
-    return tagged(request, _entry(found[0]))
+        raise NotFound(f"no message {id!r} in this session" if scope.session else f"no message {id!r} of this user")
+    return tagged(request, {**_entry(found[0]), "session": found[0].scope.session})
 
 
 @routes.post("/messages", operation_id="addMessages", response_model=shown.Added, status_code=201)
