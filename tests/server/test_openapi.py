@@ -32,7 +32,7 @@ BEYOND_SCHEMAS = {
     ("replay", "BudgetTooSmall"): "the same",
     ("uploadDocument", "ConfigError"): "a file's bytes are of the kind that its name says, and hold text",
 }
-"""What is refused though the document allows it, for a reason that no schema can give: operation, class of the error."""
+"""What is refused though the document allows it, as no schema can say why: the operation, the class of the error."""
 NAMED = "X-Recollect-User"
 """A chat names its user by this header or by a field, one of them, which no schema can say either."""
 

@@ -66,7 +66,7 @@ async def create(
     x_recollect_session: Named = None,
 ) -> Response:
     """An answer of the model, streamed or whole, to a conversation that is remembered and fitted."""
-    body = asked.model_dump(exclude_unset=True)
+    body = {name: value for name, value in asked if name in asked.model_fields_set}
     sent = parse(asked.messages, SHAPE)
     user = unquote(x_recollect_user) if x_recollect_user else asked.user
     if not user:

@@ -14,7 +14,7 @@ from recollect.errors import NotFound
 from recollect.memory import Session
 from recollect.server import given, shown
 from recollect.server.given import Id
-from recollect.server.replies import answer, plain, tagged
+from recollect.server.replies import answer, tagged
 from recollect.server.service import (
     ErasedScope,
     MaybeId,
@@ -65,8 +65,8 @@ def _session(session: Any) -> dict[str, Any]:
         "session": session.scope.session,
         "messages": session.messages,
         "tokens": session.tokens,
-        "first": plain(session.first),
-        "last": plain(session.last),
+        "first": session.first,
+        "last": session.last,
         "position": session.position,
     }
 
@@ -174,19 +174,19 @@ def _filter(where: given.Where) -> Filter:
 
 
 def _hits(found: Recalled) -> Response:
-    return answer({"items": plain(list(found)), "relevance": found.relevance})
+    return answer({"items": list(found), "relevance": found.relevance})
 
 
 @routes.post("/forget/preview", operation_id="previewForget", response_model=shown.ShownErased)
 async def preview_forget(service: Served, scope: ErasedScope, what: given.Forget) -> Response:
     """How much `forget` would erase; nothing is touched."""
-    return answer(plain(await service.run(_would_erase, service, scope, what.ids)))
+    return answer(await service.run(_would_erase, service, scope, what.ids))
 
 
 @routes.post("/forget", operation_id="forget", response_model=shown.ShownErased)
 async def forget(service: Served, scope: ErasedScope, what: given.Forget) -> Response:
     """Erase messages, a session, or all of a user for good: text, index and all that was learned from them."""
-    return answer(plain(await service.run(_erase, service, scope, what.ids)))
+    return answer(await service.run(_erase, service, scope, what.ids))
 
 
 class _Undone(Exception):
