@@ -25,6 +25,7 @@ EXAMPLES = int(os.environ.get("RECOLLECT_API_EXAMPLES", "200" if "CI" in os.envi
 SECRET = "rk_test"
 
 schema = schemathesis.openapi.from_path(DOCUMENT)
+schema.config.update(request_timeout=60)
 
 BEYOND_SCHEMAS = {
     ("chat", "BudgetTooSmall"): "a budget is too small for the message, or for the system text, by tokens",
