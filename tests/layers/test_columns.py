@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from recollect.layers.columns import Columns
 from recollect.store.reference import ReferenceStore
+from recollect.store.words import words
 from recollect.types import Message, Scope
 from tests.flow.test_rank import turns_of
 
@@ -45,8 +46,9 @@ def test_growing_columns_are_those_read_at_once(spoken: list[tuple[str, str, str
 @given(said)
 def test_neighbours_and_lenders_are_those_of_the_rule(spoken: list[tuple[str, str, str]]) -> None:
     turns = columns_of(spoken, 1).turns()
-    expected = turns_of(turns.session.tolist(), turns.words.tolist())
-    for name in ("before", "after", "lenders", "borrowed"):
+    lengths = [float(len(words(text))) for _, role, text in spoken if role != "system" and text.strip()]
+    expected = turns_of(turns.session.tolist(), lengths)
+    for name in ("before", "after", "lenders", "length", "runs"):
         assert (getattr(turns, name) == getattr(expected, name)).all(), name
 
 

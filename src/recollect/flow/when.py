@@ -45,6 +45,8 @@ _FORMS: Final[tuple[tuple[str, str], ...]] = (
     ("near", r"\b(yesterday|today)\b"),
 )
 _PATTERNS: Final = tuple((form, re.compile(pattern)) for form, pattern in _FORMS)
+_ANY: Final = re.compile(rf"{_MONTH}|\bago\b|-\d|\b(?:last|past|previous|this|yesterday|today)\b")
+"""What every form has something of."""
 _UNTIL: Final = r"(?:(?:by|on|before|until|till|for|at|due)(?: the)? )?"
 _AHEAD: Final[tuple[tuple[str, str], ...]] = (
     ("iso", rf"\b{_UNTIL}(\d{{4}})-(\d\d)-(\d\d)\b"),
@@ -71,6 +73,8 @@ _AHEAD_PATTERNS: Final = tuple((form, re.compile(pattern)) for form, pattern in 
 def periods(question: str, asked: date) -> list[Period]:
     """Each period the question names; relative ones count back from the day it was asked."""
     text, found = question[:10_000].lower(), list[Period]()
+    if not _ANY.search(text):
+        return found
     for form, pattern in _PATTERNS:
         if matches := list(pattern.finditer(text)):
             found += [period for match in matches for period in _READ[form](match, asked)]

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from recollect.flow.rank import REACH, Nearness, Numbers, Places, Turns, lends, worth
+from recollect.flow.rank import LENT, REACH, Nearness, Numbers, Places, Turns, lends, worth
 from recollect.store import Entry, Store
 from recollect.store.words import words
 from recollect.types import Message, Scope
@@ -35,19 +35,19 @@ def day_of(at: datetime) -> int:
 
 
 def _room() -> Turns:
-    whole = [np.empty(ROOM, np.int64) for _ in range(5)]
-    parts = [np.empty(ROOM, np.float64) for _ in range(4)]
+    marks = [np.empty(ROOM, np.int32) for _ in range(5)]
+    numbers = [np.empty(ROOM, np.float64) for _ in range(3)]
     return Turns(
-        session=whole[0],
-        before=whole[1],
-        after=whole[2],
-        lenders=np.empty((ROOM, 2 * REACH), np.int64),
-        words=parts[0],
-        borrowed=parts[1],
-        worth=parts[2],
-        day=whole[3],
-        own=parts[3],
-        speaker=whole[4],
+        session=marks[0],
+        before=marks[1],
+        after=marks[2],
+        lenders=np.empty((ROOM, 2 * REACH), np.int32),
+        length=numbers[0],
+        worth=numbers[1],
+        day=marks[3],
+        own=numbers[2],
+        speaker=marks[4],
+        runs=np.empty(0, np.int32),
     )
 
 
@@ -65,6 +65,8 @@ class Columns:
     lock: threading.Lock = field(default_factory=threading.Lock)
     _sessions: dict[str, int] = field(default_factory=dict)
     _last: dict[int, int] = field(default_factory=dict)
+    _words: list[int] = field(default_factory=list)
+    _runs: array[int] = field(default_factory=lambda: array("i"))
     _postings: dict[str, array[int]] = field(default_factory=lambda: defaultdict(lambda: array("i")))
     _positions: Places = field(default_factory=lambda: np.empty(ROOM, np.int64))
     _turns: Turns = field(default_factory=_room)
@@ -89,7 +91,7 @@ class Columns:
 
     def turns(self) -> Turns:
         """The columns as arrays, until the next `refresh`."""
-        return Turns._make(column[: len(self)] for column in self._turns)
+        return Turns._make(column[: len(self)] for column in self._turns)._replace(runs=np.array(self._runs, np.int32))
 
     def postings(self, asked: Sequence[str]) -> list[Places]:
         """Where each of these words stands, for those that stand anywhere."""
@@ -129,15 +131,18 @@ class Columns:
     def _link(self, place: int, session: int, said: int) -> None:
         turns, before = self._turns, self._last.get(session, -1)
         turns.session[place], turns.before[place], turns.after[place] = session, before, -1
-        turns.words[place], turns.borrowed[place], turns.lenders[place] = said, 0, -1
+        turns.length[place], turns.lenders[place] = said, -1
+        self._words.append(said)
         if before >= 0:
             turns.after[before] = place
+        if not place or before != place - 1:
+            self._runs.append(place)
         self._last[session] = place
         at = place
         for step in range(REACH if lends(said) else 0):
-            at = turns.before[at]
-            if at < 0 or not lends(turns.words[at]):
+            at = int(turns.before[at])
+            if at < 0 or not lends(self._words[at]):
                 break
             turns.lenders[place, step], turns.lenders[at, REACH + step] = at, place
-            turns.borrowed[place] += turns.words[at]
-            turns.borrowed[at] += said
+            turns.length[place] += LENT * self._words[at]
+            turns.length[at] += LENT * said
