@@ -193,6 +193,21 @@ def test_the_same_log_gives_the_same_context_to_another_process(tmp_path: Path, 
         assert other.session("april", user="ada").context("Where does my sister live?", 700).to_dict() == context
 
 
+def test_a_message_erased_elsewhere_leaves_the_summary_too(tmp_path: Path, clock: Clock) -> None:
+    fields: dict[str, Any] = {"settings": Settings(reply_tokens=0, summary_every_messages=100)}
+    with opened(tmp_path, clock, **fields) as one, opened(tmp_path, clock, **fields) as other:
+        here, there = (memory.session("trip", user="ada") for memory in (one, other))
+        for n in range(40):
+            here.add_turn(f"We saw the Vigeland park number {n} in Oslo.", "Lovely, what else is planned for today?")
+        shown = [line for line in there.context("Next?", 400).receipt.lines if line.section == "summary"]
+        gone = shown[0].sources[0]
+        assert gone in shown[0].sources
+        here.forget([gone])
+        again = [line for line in there.context("And then?", 400).receipt.lines if line.section == "summary"]
+        assert again
+        assert not any(gone in line.sources for line in again)
+
+
 def test_a_message_erased_elsewhere_is_not_shown_again(tmp_path: Path, clock: Clock) -> None:
     with opened(tmp_path, clock) as one, opened(tmp_path, clock) as other:
         here, there = (memory.session("s", user="ada") for memory in (one, other))

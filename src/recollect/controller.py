@@ -62,6 +62,10 @@ class Controller:
 
     def context(self, scope: Scope, wanted: Wanted) -> Context:
         """The context for a session as it is now."""
+        with self.store.reading():
+            return self._built(scope, wanted)
+
+    def _built(self, scope: Scope, wanted: Wanted) -> Context:
         started = perf_counter()
         view = self._view(scope, wanted, None)
         question = wanted.question or _last_asked(view)
@@ -177,7 +181,7 @@ class Controller:
             "profile": [fact for fact in known if fact.section == "profile"],
             "facts": [fact for fact in known if fact.section == "facts"],
             "hints": layers.procedural.offer(scope.owner, as_of),
-            "summary": layers.summary.offer(scope, view.first, as_of),
+            "summary": layers.summary.offer(scope, view.first, as_of, None if as_of else view.before),
             "documents": layers.documents.offer(scope, text, as_of=as_of),
             "episodic": layers.episodic.offer(asked, without, settings.episodic_top_k),
             "tools": layers.tools.offer(scope, text, at, as_of=as_of),

@@ -79,6 +79,12 @@ class Change:
         self.db.execute("COMMIT")
 
 
+class Connection(apsw.Connection):
+    """A connection that remembers the scopes' rows while it sees one moment."""
+
+    places: dict[Scope, scopes.Place | None] | None = None
+
+
 class Database:
     """An open file. `write` runs a function in a write transaction, `reading` lends a connection that sees a moment."""
 
@@ -88,7 +94,7 @@ class Database:
         self._vfs = vfs
         self._synchronous = {"full": "FULL", "normal": "NORMAL"}[durability]
         self._turns = Turns[Change]()
-        self._idle: deque[apsw.Connection] = deque()
+        self._idle: deque[Connection] = deque()
         self._mine = threading.local()
         self._places: dict[Scope, scopes.Place] = {}
         self._epoch = -1
@@ -102,8 +108,8 @@ class Database:
         self.scrub(wait=0)
         self._unscrubbed = False
 
-    def _connect(self) -> apsw.Connection:
-        db = apsw.Connection(self.path, vfs=self._vfs, statementcachesize=200)
+    def _connect(self) -> Connection:
+        db = Connection(self.path, vfs=self._vfs, statementcachesize=200)
         db.set_busy_timeout(BUSY_MS)
         db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # else most statements are compiled anew for every value
         for name, value in (("journal_mode", "WAL"), ("synchronous", self._synchronous), ("secure_delete", "ON")):
@@ -117,15 +123,35 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:
         """A connection for reads that all see the same moment; inside a transaction of this thread, its own."""
+        shared: apsw.Connection | None = getattr(self._mine, "moment", None)
         if (change := self._change()) is not None:
             yield change.db
+        elif shared is not None:
+            try:
+                yield shared
+            except (apsw.Error, UnicodeDecodeError) as error:
+                raise errors.translated(error, self.path) from error
+        else:
+            with self.lent() as db:
+                db.execute("BEGIN")
+                yield db
+
+    @contextmanager
+    def moment(self) -> Iterator[None]:
+        """Makes all reads of this thread inside the block see the same moment, that of the first."""
+        if self._change() is not None or getattr(self._mine, "moment", None) is not None:
+            yield
             return
         with self.lent() as db:
             db.execute("BEGIN")
-            yield db
+            self._mine.moment, db.places = db, {}
+            try:
+                yield
+            finally:
+                self._mine.moment = db.places = None
 
     @contextmanager
-    def lent(self) -> Iterator[apsw.Connection]:
+    def lent(self) -> Iterator[Connection]:
         """A connection beside the writer's, in no transaction."""
         db = self._borrowed()
         try:
@@ -149,7 +175,7 @@ class Database:
         finally:
             db.close()
 
-    def _borrowed(self) -> apsw.Connection:
+    def _borrowed(self) -> Connection:
         if self.closed:
             raise errors.closed(self.path)
         try:
@@ -157,7 +183,7 @@ class Database:
         except IndexError:
             return self._connect()
 
-    def _give_back(self, db: apsw.Connection) -> None:
+    def _give_back(self, db: Connection) -> None:
         if db.in_transaction:
             db.execute("ROLLBACK")
         if self.closed or len(self._idle) >= MAX_IDLE:
