@@ -47,7 +47,7 @@ class Stub:
 
     name, dimension = "stub", 384
 
-    def embed(self, texts: Sequence[str], *, kind: Kind = "passage") -> np.ndarray[Any, np.dtype[np.float32]]:
+    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> np.ndarray[Any, np.dtype[np.float32]]:
         drawn = [np.random.PCG64(zlib.crc32(text.encode())).random_raw(self.dimension) for text in texts]
         rows = (np.array(drawn, np.uint64).reshape(-1, self.dimension) / 2**63 - 1).astype(np.float32)
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)

@@ -174,7 +174,8 @@ class Controller:
         if question is None or not question.text.strip():
             return {}
         settings, layers, text = self.settings, self.layers, question.text[:MAX_QUERY]
-        asked = Asked(text, at, scope.owner, Filter(as_of=as_of), settings.episodic_recency_weight)
+        days = layers.semantic.days(scope, text, as_of)
+        asked = Asked(text, at, scope.owner, Filter(as_of=as_of), settings.episodic_recency_weight, days)
         without = frozenset(message.id for message in view.shown.messages if message.id)
         known = [_unless_shown(fact, without) for fact in layers.semantic.offer(scope, text, at, as_of)]
         return {

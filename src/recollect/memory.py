@@ -351,9 +351,9 @@ class Session:
     def _asked(self, question: str, at: datetime | None, scope: str, where: Filter, recency: float) -> Asked:
         if not isinstance(question, str):
             raise ConfigError(f"a question is text, not a {type(question).__name__}")
-        return Asked(
-            question[:MAX_QUERY], with_zone(at) if at else self.memory.clock(), self._within(scope), where, recency
-        )
+        text, when = question[:MAX_QUERY], with_zone(at) if at else self.memory.clock()
+        days = self.memory.layers.semantic.days(self.scope, text, where.as_of)
+        return Asked(text, when, self._within(scope), where, recency, days)
 
     def _within(self, scope: str) -> Scope:
         if scope not in ("user", "session"):

@@ -165,7 +165,7 @@ def keywords(turns: Turns, postings: Sequence[Places]) -> Numbers:
     if not postings:
         return np.zeros(many)
     word, place, seen = _seen(turns, postings)
-    holders = np.bincount(word, minlength=len(postings))
+    holders = np.bincount(word, seen > 0, len(postings))
     rarity = np.log(1 + (many - holders + 0.5) / (holders + 0.5))
     mean = max(float(turns.length.sum()) / many, 1e-6)
     norm = K1 * (1 - B) + K1 * B / mean * turns.length[place]

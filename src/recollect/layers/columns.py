@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from recollect.flow.rank import LENT, REACH, Nearness, Numbers, Places, Turns, lends, worth
+from recollect.flow import rank
+from recollect.flow.rank import REACH, Nearness, Numbers, Places, Turns, lends, worth
 from recollect.store import Entry, Store
 from recollect.store.words import words
 from recollect.types import Message, Scope
@@ -144,5 +145,5 @@ class Columns:
             if at < 0 or not lends(self._words[at]):
                 break
             turns.lenders[place, step], turns.lenders[at, REACH + step] = at, place
-            turns.length[place] += LENT * self._words[at]
-            turns.length[at] += LENT * said
+            turns.length[place] += rank.LENT * self._words[at]
+            turns.length[at] += rank.LENT * said

@@ -6,7 +6,7 @@ import logging
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from itertools import islice
@@ -18,7 +18,8 @@ from recollect.embed import Embedder
 from recollect.errors import ModelError
 from recollect.flow.pack import Moment, day_line, distinct, of_sessions, one_by_one, pack, turn_line
 from recollect.flow.rank import Nearness, Numbers, Places, Question, aligned, best_first, score
-from recollect.flow.when import ago, periods
+from recollect.flow.when import ago, periods, with_days
+from recollect.frozen import EMPTY
 from recollect.layers.columns import Columns, day_of, speaker_of
 from recollect.store import ANY, MESSAGE, Entry, Filter, Item, Store
 from recollect.store.words import COMMON, query_words, words
@@ -59,13 +60,17 @@ _ASKS_ASSISTANT: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question, when it is asked, where its answer may lie, and how much newness counts."""
+    """A question, when it is asked, where its answer may lie, and how much newness counts.
+
+    `days` are those of the user's life that the question may name: "my birthday" is "9 November".
+    """
 
     text: str
     at: datetime
     within: Scope
     where: Filter = ANY
     recency: float = 0.0
+    days: Mapping[str, str] = EMPTY
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +229,7 @@ class Episodic:
         return Question(
             self._meaning(columns, vectors, asked.where.as_of) if vectors else None,
             columns.postings([word for word in query_words(asked.text) if word not in columns.names]),
-            periods(asked.text, today),
+            periods(with_days(asked.text, asked.days), today),
             today.toordinal(),
             columns.speakers[named[0]] if len(named) == 1 else None,
             columns.with_assistant and not _ASKS_ASSISTANT.search(asked.text),
