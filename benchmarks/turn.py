@@ -301,12 +301,15 @@ def main() -> int:
         flat.append(measured(Caller, stub, 1_000, size - 1_000, steps))
     store_rows = [("turns in the store", "p50", "p95")]
     store_rows += [(f"{n:,}", f"{p(c, 0.5):.1f}", f"{p(c, 0.95):.1f}") for n, c in zip(stored, flat, strict=True)]
+    say("One conversation …")
+    steady = grown(600 if args.quick else 2_000)
     real_rows, ratio = real(steps) if (local := embed.open("auto")) else ([], math.nan)
     ours = costs["Caller"]
     goals = [
         Goal("ms CPU of the caller, add + context at 1k turns", ours[0], 2.0),
         Goal(f"ms CPU of the caller, add + context at {sizes[-1] // 1000}k turns", ours[-1], 4.0),
         Goal("growth exponent", exponent(*ours, sizes[1] / sizes[0]), 0.25),
+        Goal("growth exponent in one conversation of 2,000 turns at 8k", steady, 0.1),
         Goal("p95 with the largest store / with the smallest", p(flat[-1], 0.95) / p(flat[0], 0.95), 1.2),
     ]
     text = f"CPU ms of a turn, by the user's stored turns, with a stub embedder:\n\n{table(rows)}\n\n"
@@ -316,6 +319,22 @@ def main() -> int:
         text += f"\n\nWith {local.name}, 200 turns stored:\n\n{table(real_rows)}"
     peers = ", ".join(f"{name} {version(name)}" for name in ("langgraph-checkpoint-sqlite", "chromadb", "mem0ai"))
     return publish("turn", f"{text}\n\n{peers}.", {"costs": costs}, goals, args)
+
+
+def grown(turns: int) -> float:
+    """The growth exponent of one conversation's cost a turn, at 8,000 tokens, from its hundredth turn on."""
+    costs: list[float] = []
+    with scratch() as folder:
+        made = Caller(folder, Stub())
+        for question, answer in islice(pairs(3), turns):
+            started = time.thread_time()
+            made.chat.context(question, 8_000)
+            made.chat.add_turn(question, answer)
+            costs.append(time.thread_time() - started)
+        made.close()
+    starts = range(100, turns, 100)
+    middles = [statistics.median(costs[start : start + 100]) for start in starts]
+    return float(np.polyfit(np.log([start + 50 for start in starts]), np.log(middles), 1)[0])
 
 
 def real(steps: int) -> tuple[list[tuple[str, ...]], float]:

@@ -63,6 +63,15 @@ def test_positions_of_the_log_are_turns_and_others_are_left_out() -> None:
     assert (places.tolist(), cosines.tolist()) == ([1, 0], [0.9, 0.5])
 
 
+def test_of_many_turns_words_that_tell_little_are_not_looked_up() -> None:
+    many = [("a", "user", "oslo again" if n % 700 else "oslo trip") for n in range(2_100)]
+    columns = columns_of(many, len(many))
+    assert [places.tolist() for places in columns.postings(["oslo", "trip"])] == [[0, 700, 1_400]]
+    assert [len(places) for places in columns.postings(["oslo"])] == [2_100]
+    few = columns_of(many[:900], len(many))
+    assert [len(places) for places in few.postings(["oslo", "trip"])] == [2, 900]
+
+
 def test_a_word_said_twice_stands_there_twice() -> None:
     columns = columns_of([("a", "user", "oslo oslo"), ("a", "user", "oslo")], 1)
     assert [places.tolist() for places in columns.postings(["oslo", "never"])] == [[0, 0, 1]]

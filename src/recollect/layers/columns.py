@@ -19,6 +19,8 @@ from recollect.types import Message, Scope
 
 PAGE = 1_000
 ROOM = 64
+FEW, COMMON = 1_000, 0.25
+"""Turns above which a word that stands there for every fourth of them, and tells little, is not looked up."""
 ASSISTANTS = frozenset({"assistant", "ai", "bot", "model"})
 
 
@@ -95,8 +97,11 @@ class Columns:
         return Turns._make(column[: len(self)] for column in self._turns)._replace(runs=np.array(self._runs, np.int32))
 
     def postings(self, asked: Sequence[str]) -> list[Places]:
-        """Where each of these words stands, for those that stand anywhere."""
-        return [np.array(self._postings[word], np.int64) for word in asked if word in self._postings]
+        """Where each of these words stands, for those that stand anywhere; of very many turns, those of rarer words."""
+        found = sorted((self._postings[word] for word in asked if word in self._postings), key=len)
+        if len(self) > FEW:
+            found = [held for held in found if len(held) <= COMMON * len(self)] or found[:1]
+        return [np.array(held, np.int64) for held in found]
 
     def known(self, positions: Places, cosines: Numbers) -> Nearness:
         """The turns at these positions of the log; a position of none is left out."""
