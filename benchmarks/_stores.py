@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import count
@@ -15,9 +16,11 @@ from agents.memory.sqlite_session import SQLiteSession
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from recollect.store.sqlite import SqliteStore
+from recollect.store.sqlite.keywords import LAG
 from recollect.types import Message, Scope
 
 TRIP = Scope("acme", "ada", "trip")
+HASH, SALT = bytes(range(32)), bytes(range(16))
 
 
 class Keeper(ABC):
@@ -101,24 +104,64 @@ class RawRow(Keeper):
 
 
 class RawRows(RawRow):
-    """By hand with sqlite3, the rows we write: the message, found by its id too, its words, the session's totals."""
+    """By hand with sqlite3, what we write: the message with an index of ids, the session's totals, the last position.
+
+    Words go to the keyword index when as many wait as we let wait. What must be right whoever else writes to the file
+    is read from it: the numbers, and the texts that wait. There is no hash, only room for one.
+    """
 
     name = "sqlite3, same rows"
 
     def create(self) -> None:
-        super().create()
-        self.db.execute("ALTER TABLE message ADD COLUMN id TEXT")
-        self.db.execute("CREATE UNIQUE INDEX message_id ON message (id, session)")
-        self.db.execute("CREATE VIRTUAL TABLE words USING fts5 (scope, text, content = '', tokenize = 'ascii')")
-        self.db.execute("CREATE TABLE session (name TEXT PRIMARY KEY, seq INTEGER, messages INTEGER)")
-
-    def insert(self, number: int, message: Any) -> None:
-        values = (number, f"{number:028x}", json.dumps(message))
-        self.db.execute("INSERT INTO message (session, seq, id, body) VALUES ('trip', ?, ?, ?)", values)
-        self.db.execute(
-            "INSERT INTO words (rowid, scope, text) VALUES (?, 't1 u2 x3 k4', ?)", (number, message["content"])
+        self.db.executescript(
+            """
+            CREATE TABLE message (position INTEGER PRIMARY KEY, session INTEGER, seq INTEGER, tokens INTEGER,
+                at INTEGER, role TEXT, id TEXT, hash BLOB, salt BLOB, body BLOB);
+            CREATE UNIQUE INDEX message_seq ON message (session, seq);
+            CREATE UNIQUE INDEX message_id ON message (id, session);
+            CREATE TABLE session (scope INTEGER PRIMARY KEY, seq INTEGER, hash BLOB, position INTEGER,
+                messages INTEGER, tokens INTEGER, first INTEGER, last INTEGER);
+            CREATE TABLE counter (position INTEGER, indexed INTEGER);
+            INSERT INTO counter VALUES (0, 0);
+            CREATE VIRTUAL TABLE words USING fts5 (scope, text, content = '', tokenize = 'porter ascii');
+            """
         )
-        self.db.execute("INSERT OR REPLACE INTO session VALUES ('trip', ?, ?)", (number, number))
+
+    def append(self, batch: Sequence[Any]) -> None:
+        self.db.execute("BEGIN IMMEDIATE")
+        position, indexed = self.db.execute("SELECT position, indexed FROM counter").fetchone()
+        found = self.db.execute("SELECT seq, first FROM session WHERE scope = 3").fetchone()
+        now = time.time_ns() // 1_000
+        seq, first = found or (0, now)
+        rows = [
+            (
+                position + n,
+                seq + n,
+                now,
+                message["role"],
+                f"{position + n:028x}",
+                HASH,
+                SALT,
+                json.dumps(message).encode(),
+            )
+            for n, message in enumerate(batch, 1)
+        ]
+        position, seq = rows[-1][:2]
+        self.db.executemany("INSERT INTO message VALUES (?, 3, ?, 30, ?, ?, ?, ?, ?, ?)", rows)
+        totals = (seq, HASH, position, seq, 30 * seq, first, now)
+        self.db.execute("INSERT OR REPLACE INTO session VALUES (3, ?, ?, ?, ?, ?, ?, ?)", totals)
+        if position - indexed >= LAG:
+            self.add_words(indexed)
+            indexed = position
+        self.db.execute("UPDATE counter SET position = ?, indexed = ?", (position, indexed))
+        self.db.execute("COMMIT")
+
+    def add_words(self, after: int) -> None:
+        waiting = self.db.execute("SELECT position, body FROM message WHERE position > ?", (after,))
+        self.db.executemany(
+            "INSERT INTO words (rowid, scope, text) VALUES (?, 't1 u2 x3 k6d657373616765', ?)",
+            [(position, json.loads(body)["content"]) for position, body in waiting],
+        )
 
 
 class Agents(Keeper):
