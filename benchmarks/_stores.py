@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -27,8 +28,6 @@ class Keeper(ABC):
     """Somewhere to append messages to one session, and to read the last ones from."""
 
     name = ""
-    full = "full"
-    """What it is called where every append is synced to the disk."""
 
     def __init__(self, path: Path, durability: str = "full") -> None:
         self.path, self.durability = path, durability
@@ -53,6 +52,14 @@ class Recollect(Keeper):
     def __init__(self, path: Path, durability: str = "full") -> None:
         super().__init__(path, durability)
         self.store = SqliteStore(path, durability="full" if durability == "full" else "normal")
+
+    def append_at_once(self, each: Sequence[Sequence[Message]]) -> None:
+        """One by one what each of several threads has to append."""
+        threads = [threading.Thread(target=lambda mine=mine: [self.append([m]) for m in mine]) for mine in each]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
 
     def convert(self, text: str) -> Message:
         return Message("user", text)
@@ -164,15 +171,36 @@ class RawRows(RawRow):
         )
 
 
+class _NormalSession(SQLiteSession):
+    """Its connections as they are, but for syncing less often."""
+
+    def _get_connection(self) -> sqlite3.Connection:
+        connection = super()._get_connection()
+        connection.execute("PRAGMA synchronous = NORMAL")
+        return connection
+
+
 class Agents(Keeper):
-    """The OpenAI Agents SDK: write-ahead, SQLite's default of syncing every commit."""
+    """The OpenAI Agents SDK: a connection a thread, write-ahead, as it comes every commit synced."""
 
     name = "openai-agents SQLiteSession"
 
     def __init__(self, path: Path, durability: str = "full") -> None:
         super().__init__(path, durability)
         self.loop = asyncio.new_event_loop()
-        self.session = SQLiteSession("trip", path)
+        self.session = (SQLiteSession if durability == "full" else _NormalSession)("trip", path)
+
+    def append_at_once(self, each: Sequence[Sequence[Any]]) -> None:
+        """One by one what each of several tasks has to append."""
+
+        async def task(messages: Sequence[Any]) -> None:
+            for message in messages:
+                await self.session.add_items([message])
+
+        async def tasks() -> None:
+            await asyncio.gather(*map(task, each))
+
+        self.loop.run_until_complete(tasks())
 
     def append(self, batch: Sequence[Any]) -> None:
         self.loop.run_until_complete(self.session.add_items(list(batch)))
@@ -194,6 +222,7 @@ class LangGraph(Keeper):
     def __init__(self, path: Path, durability: str = "full") -> None:
         super().__init__(path, durability)
         self.db = sqlite3.connect(path, check_same_thread=False)
+        self.db.execute(f"PRAGMA synchronous = {durability}")
         self.saver = SqliteSaver(self.db)
         self.state: list[Any] = []
         self.config: Any = {"configurable": {"thread_id": "trip", "checkpoint_ns": ""}}

@@ -52,8 +52,10 @@ _SCAN_FEW: Final = scopes.by_scope(
     " ORDER BY position LIMIT ?3"
 )
 _SESSIONS: Final = scopes.by_scope(
-    "SELECT tenant, user, scope.session, messages, tokens, first, last, position FROM scope"
-    " JOIN session ON session.scope = scope.id WHERE scope.id <scope> AND position < ?2 ORDER BY position DESC LIMIT ?3"
+    "SELECT tenant, user, scope.session, messages, tokens, first, last, position FROM session"
+    " JOIN scope ON scope.id = session.scope WHERE session.scope IN ("
+    " SELECT scope FROM session WHERE scope <scope> AND position < ?2 ORDER BY position DESC LIMIT ?3)"
+    " ORDER BY position DESC"
 )
 FEW: Final = 2_000
 """Positions up to which it is faster to look at all that came since than at all that the scope holds."""
