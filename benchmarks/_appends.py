@@ -19,6 +19,7 @@ from recollect.types import Message
 
 KEEPERS: tuple[type[Keeper], ...] = (Recollect, RawRow, RawRows, Agents, LangGraph)
 FLOOR = "write + fdatasync"
+FILLED = 10_000
 
 
 def fdatasync_floor(folder: Path, calls: int) -> list[Cost]:
@@ -43,6 +44,8 @@ def appends(durability: str, batch: int, rounds: int) -> dict[str, Cost]:
     texts = sentences(1)
     with scratch() as folder:
         keepers = [kind(folder / f"{place}.db", durability) for place, kind in enumerate(KEEPERS)]
+        for keeper in keepers:
+            keeper.fill(texts, FILLED)
         for _ in range(rounds):
             drawn = [list(islice(texts, batch)) for _ in range(calls)]
             for keeper in keepers:
@@ -67,6 +70,8 @@ def group_commit(calls: int) -> dict[str, dict[int, float]]:
     texts, rates = sentences(2), defaultdict[tuple[str, int], list[float]](list)
     with scratch() as folder:
         keepers = [kind(folder / kind.__name__) for kind in (Recollect, Agents)]
+        for keeper in keepers:
+            keeper.fill(texts, FILLED)
         for keeper, many in [(keeper, many) for _ in range(5) for many in (1, 8) for keeper in keepers]:
             ready = [[keeper.convert(text) for text in islice(texts, calls)] for _ in range(many)]
             cost = timed(lambda keeper=keeper, ready=ready: keeper.append_at_once(ready))

@@ -8,8 +8,8 @@ import sqlite3
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from itertools import count
+from collections.abc import Iterator, Sequence
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,11 @@ class Keeper(ABC):
     def convert(self, text: str) -> Any:
         """A message of a user in its own form."""
         return {"role": "user", "content": text}
+
+    def fill(self, texts: Iterator[str], count: int) -> None:
+        """Messages up to that many, so that the files are as large as they get before they are written over."""
+        for _ in range(count // 100):
+            self.append([self.convert(text) for text in islice(texts, 100)])
 
     @abstractmethod
     def append(self, batch: Sequence[Any]) -> None: ...
@@ -226,6 +231,9 @@ class LangGraph(Keeper):
         self.saver = SqliteSaver(self.db)
         self.state: list[Any] = []
         self.config: Any = {"configurable": {"thread_id": "trip", "checkpoint_ns": ""}}
+
+    def fill(self, texts: Iterator[str], count: int) -> None:
+        """Nothing, in its favour: with so much in its state a step would cost a hundred times as much."""
 
     def append(self, batch: Sequence[Any]) -> None:
         self.state += batch
