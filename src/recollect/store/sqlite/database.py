@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import datetime
 from functools import cached_property
 from typing import Final, TypeVar
@@ -85,6 +85,13 @@ class Connection(apsw.Connection):
     places: dict[Scope, scopes.Place | None] | None = None
 
 
+class _Mine(threading.local):
+    """The change a thread is making in a block, or the connection it reads one moment by."""
+
+    change: Change | None = None
+    moment: Connection | None = None
+
+
 class Database:
     """An open file. `write` runs a function in a write transaction, `reading` lends a connection that sees a moment."""
 
@@ -95,7 +102,7 @@ class Database:
         self._synchronous = {"full": "FULL", "normal": "NORMAL"}[durability]
         self._turns = Turns[Change]()
         self._idle: deque[Connection] = deque()
-        self._mine = threading.local()
+        self._mine = _Mine()
         self._places: dict[Scope, scopes.Place] = {}
         self._epoch = -1
         self._unscrubbed = False
@@ -120,30 +127,20 @@ class Database:
         db.pragma("temp_store", "MEMORY")
         return db
 
-    @contextmanager
-    def reading(self) -> Iterator[apsw.Connection]:
+    def reading(self) -> AbstractContextManager[apsw.Connection]:
         """A connection for reads that all see the same moment; inside a transaction of this thread, its own."""
-        shared: apsw.Connection | None = getattr(self._mine, "moment", None)
-        if (change := self._change()) is not None:
-            yield change.db
-        elif shared is not None:
-            try:
-                yield shared
-            except (apsw.Error, UnicodeDecodeError) as error:
-                raise errors.translated(error, self.path) from error
-        else:
-            with self.lent() as db:
-                db.execute("BEGIN")
-                yield db
+        mine = self._mine
+        if mine.change is not None:
+            return nullcontext(mine.change.db)
+        return self.lent(at_a_moment=True) if mine.moment is None else nullcontext(mine.moment)
 
     @contextmanager
     def moment(self) -> Iterator[None]:
         """Makes all reads of this thread inside the block see the same moment, that of the first."""
-        if self._change() is not None or getattr(self._mine, "moment", None) is not None:
+        if self._mine.change is not None or self._mine.moment is not None:
             yield
             return
-        with self.lent() as db:
-            db.execute("BEGIN")
+        with self.lent(at_a_moment=True) as db:
             self._mine.moment, db.places = db, {}
             try:
                 yield
@@ -151,10 +148,12 @@ class Database:
                 self._mine.moment = db.places = None
 
     @contextmanager
-    def lent(self) -> Iterator[Connection]:
-        """A connection beside the writer's, in no transaction."""
+    def lent(self, *, at_a_moment: bool = False) -> Iterator[Connection]:
+        """A connection beside the writer's, in no transaction unless its reads shall all see the same moment."""
         db = self._borrowed()
         try:
+            if at_a_moment:
+                db.execute("BEGIN")
             yield db
         except (apsw.Error, UnicodeDecodeError) as error:
             raise errors.translated(error, self.path) from error
@@ -193,7 +192,7 @@ class Database:
 
     def write(self, work: Callable[[Change], T]) -> T:
         """What the function returns, once what it wrote is durable. It may run in any thread, together with others'."""
-        if (change := self._change()) is not None:
+        if (change := self._mine.change) is not None:
             return self._nested(change, work)
         request: Request[Change] = Request(work)
         self._turns.serve(request, self._run)
@@ -204,7 +203,7 @@ class Database:
 
     def write_if_free(self, work: Callable[[Change], None]) -> None:
         """The same for work that can wait: it is left where others are writing for long, or the disk is full."""
-        if (change := self._change()) is not None:
+        if (change := self._mine.change) is not None:
             self._nested(change, work)
         elif self._turns.enter(FREE_MS / 1_000):
             request: Request[Change] = Request(work)
@@ -220,7 +219,7 @@ class Database:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Makes every call of this thread inside the block part of one transaction."""
-        if (outer := self._change()) is not None:
+        if (outer := self._mine.change) is not None:
             with self._savepoint(outer):
                 yield
             return
@@ -241,11 +240,7 @@ class Database:
     @property
     def in_transaction(self) -> bool:
         """Whether this thread is inside `transaction()`."""
-        return self._change() is not None
-
-    def _change(self) -> Change | None:
-        change: Change | None = getattr(self._mine, "change", None)
-        return change
+        return self._mine.change is not None
 
     def _run(self, batch: list[Request[Change]]) -> None:
         try:

@@ -14,7 +14,7 @@ from recollect.store.protocols import Progress
 from recollect.store.sqlite import scopes
 from recollect.store.sqlite.chain import verified
 from recollect.store.sqlite.database import Change
-from recollect.store.sqlite.keywords import rebuild, texts, tokens
+from recollect.store.sqlite.keywords import rebuild, rows
 from recollect.store.sqlite.migrate import migrations, version
 from recollect.store.values import Finding
 from recollect.types import Scope
@@ -140,9 +140,7 @@ def _compared(db: apsw.Connection) -> tuple[int, int, int]:
         db.execute(_SEEN)
         db.execute(_SHOULD)
         indexed = db.execute("SELECT indexed FROM counter").get
-        for position, place, kind, text in texts(db):
-            if text and position <= indexed:
-                db.execute(_EXPECT, (position, tokens(place, kind), text))
+        db.executemany(_EXPECT, (row for row in rows(db) if row[2] and row[0] <= indexed))
         db.execute("SAVEPOINT written; RELEASE written")
         return db.execute(_LACKING).get, db.execute(_EXTRA).get, len(db.execute(_UNLIKE).fetchall())
     finally:

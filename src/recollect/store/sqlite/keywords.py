@@ -45,17 +45,15 @@ _LATE: Final = scopes.by_scope(
 _IS_LATE: Final = {level: f"SELECT EXISTS ({query})" for level, query in _LATE.items()}
 
 
-def texts(db: apsw.Connection, after: int = 0) -> Iterator[tuple[int, Place, str, str]]:
-    """Position, place, kind and words of all that can be found, after a position."""
+def rows(db: apsw.Connection, after: int = 0) -> Iterator[tuple[int, str, str]]:
+    """Position, tokens and words of all that can be found, after a position."""
     for position, kind, id, body, *place in scopes.rows(db, _ALL, (after,)):
-        yield position, Place(*place), kind, _words(kind, id, body) or ""
+        yield position, _tokens(*place, kind), _words(kind, id, body) or ""
 
 
 def catch_up(change: Change) -> None:
     """Puts everything into the index that is not in it yet."""
-    for position, place, kind, text in texts(change.db, change.indexed):
-        if text:
-            change.db.execute(_ADD, (position, tokens(place, kind), text))
+    change.db.executemany(_ADD, (row for row in rows(change.db, change.indexed) if row[2]))
     _is_up_to_date(change)
 
 
@@ -64,9 +62,9 @@ def rebuild(change: Change, progress: Callable[[int], None] = lambda done: None)
     change.db.execute("INSERT INTO words (words) VALUES ('delete-all')")
     change.db.execute(_SETTINGS)
     indexed = 0
-    for done, (position, place, kind, text) in enumerate(texts(change.db), 1):
-        if text:
-            change.db.execute(_ADD, (position, tokens(place, kind), text))
+    for done, row in enumerate(rows(change.db), 1):
+        if row[2]:
+            change.db.execute(_ADD, row)
             indexed += 1
         progress(done)
     change.db.execute("UPDATE counter SET words = ?", (words.VERSION,))
@@ -82,7 +80,7 @@ def remove_words(change: Change, position: int, place: Place, kind: str, id: str
     if text is None:
         change.unreadable = True
     elif text:
-        change.db.execute(_REMOVE, (position, tokens(place, kind), text))
+        change.db.execute(_REMOVE, (position, _tokens(*place, kind), text))
 
 
 def is_late(db: apsw.Connection, scope: Scope, place: Place, where: Filter) -> bool:
@@ -111,9 +109,9 @@ def late_by_words(
 
 
 @lru_cache(maxsize=10_000)
-def tokens(place: Place, kind: str) -> str:
+def _tokens(scope: int, user: int, tenant: int, kind: str) -> str:
     """What the column `scope` holds for something of a kind at a place."""
-    return f"t{place.tenant} u{place.user} x{place.id} {_kind(kind)}"
+    return f"t{tenant} u{user} x{scope} {_kind(kind)}"
 
 
 def _is_up_to_date(change: Change) -> None:
