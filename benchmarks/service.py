@@ -142,7 +142,7 @@ async def ask(http: httpx2.AsyncClient, url: str, chat: int, text: str) -> float
 
 
 async def talk(url: str, turns: int, pause: float) -> tuple[list[float], float]:
-    """The latencies of sixteen chats of so many turns each, and how long it took in all."""
+    """The latencies of sixteen chats of so many turns each, and how many requests a second there were."""
     latencies: list[float] = []
     async with httpx2.AsyncClient(timeout=60, verify=False) as http:
 
@@ -158,7 +158,7 @@ async def talk(url: str, turns: int, pause: float) -> tuple[list[float], float]:
 
         begun = time.perf_counter()
         await asyncio.gather(*map(chat, range(CHATS)))
-        return latencies, time.perf_counter() - begun
+        return latencies, CHATS * (turns + WARM_UP) / (time.perf_counter() - begun)
 
 
 def quantile(values: list[float], share: float) -> float:
@@ -178,9 +178,8 @@ def added_latency(
             ("flat out", 0.0, 10 if quick else 60),
         ):
             for where, url in (("bare upstream", provider), ("through the proxy", f"{served.url}/v1")):
-                latencies, seconds = asyncio.run(talk(url, count, pause))
+                latencies, rate = asyncio.run(talk(url, count, pause))
                 shown = [quantile(latencies, share) for share in (0.5, 0.95, 0.99)]
-                rate = len(latencies) / seconds
                 rows.append([f"{name}: {where}", *(f"{value:.1f}" for value in shown), f"{rate:,.0f}"])
                 figures[f"{name}: {where}"] = {"p50": shown[0], "p95": shown[1], "p99": shown[2], "per_second": rate}
     return (

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
+import socket
 import subprocess
 import sys
 import tomllib
@@ -16,6 +18,7 @@ import yaml
 
 ROOT = Path(__file__).parent.parent
 RECOLLECT = Path(sys.executable).with_name("recollect")
+ALONE = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +34,18 @@ def dockerfile() -> dict[str, list[str]]:
             word, rest = line.split(" ", 1)
             found.setdefault(word, []).append(rest.strip())
     return found
+
+
+def ignored(name: str) -> bool:
+    """Whether .dockerignore, which lets in only what it names, keeps a file from the image."""
+    first, *rules = (ROOT / ".dockerignore").read_text("utf-8").split()
+    assert first == "*"
+    return f"!{name}" not in rules
+
+
+def run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    env = {**ALONE, "RECOLLECT_EMBEDDER": "none", **environment}
+    return subprocess.run([RECOLLECT, *command], env=env, capture_output=True, text=True, check=False, timeout=120)
 
 
 def exists(command: list[str]) -> None:
@@ -75,11 +90,43 @@ def test_the_image_installs_extras_that_exist_and_files_that_are_there() -> None
     assert extras and set(extras[1].split(",")) <= set(known)
     for copied in dockerfile()["COPY"]:
         for name in copied.split()[:-1]:
-            assert (ROOT / name).exists(), name
+            assert (ROOT / name).exists() and not ignored(name), name
 
 
 def test_the_environment_names_options_of_the_service(compose: Any) -> None:
     from recollect.server.options import Options
 
-    named = [name for name in compose["services"]["service"]["environment"] if name.startswith("RECOLLECT_")]
-    assert {name.removeprefix("RECOLLECT_").lower() for name in named} <= set(Options.model_fields)
+    options = {f"RECOLLECT_{name.upper()}" for name in Options.model_fields}
+    theirs = {"OPENAI_API_KEY", "OPENAI_BASE_URL"}
+    sources = "".join(path.read_text("utf-8") for path in (ROOT / "src").rglob("*.py"))
+    assert all(f'"{name}"' in sources for name in theirs)
+    assert set(compose["services"]["service"]["environment"]) <= options | theirs
+    assert [name for name in dockerfile()["ENV"] if f'"{name.partition("=")[0]}"' not in sources] == []
+
+
+def test_a_stop_lasts_as_long_as_open_answers_may_take(compose: Any) -> None:
+    from recollect.server.options import Options
+
+    grace = compose["services"]["service"]["stop_grace_period"]
+    assert float(grace.removesuffix("s")) > Options.model_fields["drain_seconds"].default
+
+
+def test_a_container_serves_once_it_has_a_key_and_is_healthy_then(tmp_path: Path) -> None:
+    home = {"RECOLLECT_DATA_DIR": str(tmp_path)}
+    assert dockerfile()["ENTRYPOINT"] == ['["recollect"]']
+    command = json.loads(dockerfile()["CMD"][0])
+    refused = run(*command, **home)
+    assert refused.returncode == 1 and "recollect keys add" in refused.stderr
+    assert run("keys", "add", "--may", "read", "--may", "write", **home).stdout.startswith("rk_")
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = str(probe.getsockname()[1])
+    check = json.loads(dockerfile()["HEALTHCHECK"][0].removeprefix("CMD "))[-1].replace("8642", port)
+    served = [RECOLLECT, *(port if word == "8642" else word for word in command)]
+    env = {**ALONE, "RECOLLECT_EMBEDDER": "none", **home}
+    with subprocess.Popen(served, env=env, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        assert any("running on" in line for line in process.stderr)
+        healthy = subprocess.run([sys.executable, "-c", check], check=False, timeout=60)
+        process.terminate()
+        process.stderr.read()
+    assert healthy.returncode == 0

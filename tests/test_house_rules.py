@@ -7,7 +7,9 @@ import re
 import resource
 import subprocess
 import sys
+import tomllib
 from importlib import metadata
+from itertools import chain
 from pathlib import Path
 from statistics import median
 
@@ -75,6 +77,16 @@ def closure(name: str) -> set[str]:
             found.add(at)
             todo += [re.split(r"[^\w.-]", need)[0] for need in metadata.requires(at) or () if "extra ==" not in need]
     return found
+
+
+def test_every_dependency_has_its_line_in_why() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    extras, groups = project["project"]["optional-dependencies"], project["dependency-groups"]
+    needed = [*project["project"]["dependencies"], *chain(*extras.values()), *chain(*groups.values())]
+    _, _, lines = (ROOT / "docs" / "why.md").read_text("utf-8").partition("\n## Dependencies\n")
+    packages = [row.split("|")[1] for row in lines.partition("\n## ")[0].splitlines() if row.startswith("|")]
+    explained = set(re.findall(r"[\w.-]+", re.sub(r"\([^)]*\)", "", " ".join(packages))))
+    assert {re.split(r"[^\w.-]", need)[0] for need in needed} - explained == set()
 
 
 def test_the_core_is_light() -> None:

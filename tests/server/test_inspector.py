@@ -15,7 +15,7 @@ from typing import Any
 import platformdirs
 import pytest
 
-from recollect.demo.__main__ import conversation
+from recollect.demo import QUESTIONS, conversation, keep
 from recollect.memory import Memory
 from recollect.server import page as served
 from recollect.server.app import document
@@ -217,6 +217,28 @@ def test_a_turn_shows_the_context_it_was_answered_from(tab: Any) -> None:
 
 
 @needs_chromium
+def test_a_new_conversation_suggests_what_to_ask(tab: Any) -> None:
+    with Memory.open(":memory:", embedder=None) as memory, running(memory, questions=QUESTIONS) as service:
+        keep(memory)
+        with tab(service.url) as found:
+            page = found.open("chat", "today")
+            expect(page.locator(".suggested button")).to_have_text(list(QUESTIONS))
+            shot(page, "suggested")
+            page.get_by_role("button", name="Who is my manager?").click()
+            expect(page.locator(".bubble.assistant").last).to_contain_text(
+                re.compile(r"2 June 2026.*Farida", re.DOTALL)
+            )
+            expect(page.locator("#status")).to_have_text("Answered.")
+            expect(page.locator(".suggested")).to_have_count(0)
+
+
+def test_suggestions_are_only_ever_words(service: Running) -> None:
+    assert b'<meta name="questions" content="[]">' in service.http.get("/").content
+    with running(questions=['"><script>alert(1)</script>']) as other:
+        assert b"<script>alert" not in other.http.get("/").content
+
+
+@needs_chromium
 def test_the_slider_goes_through_the_contexts_of_the_past(sample: Running, tab: Any) -> None:
     with tab(sample.url) as found:
         page = found.open("replay")
@@ -247,6 +269,29 @@ def test_a_fact_has_its_history_and_leads_to_its_message(sample: Running, tab: A
         card.get_by_role("button", name="Source").first.click()
         expect(page.locator(".row.marked")).to_contain_text("Marseille")
         assert page.url.endswith("#/timeline/ada/wed/1")
+
+
+@needs_chromium
+def test_a_pattern_leads_to_the_conversation_that_began_it(sample: Running, tab: Any) -> None:
+    with tab(sample.url) as found:
+        page = found.open("patterns", "trip")
+        card = page.locator(".card").filter(has_text="How do I get to the airport?").first
+        card.get_by_role("button", name="First said").click()
+        expect(page.locator(".row.marked")).to_contain_text("How do I get to the airport?")
+        expect(page.locator("#session")).to_have_value('["ada","tue"]')
+
+
+@needs_chromium
+def test_a_message_that_is_gone_is_told(tab: Any) -> None:
+    with Memory.open(":memory:", embedder=None) as memory, running(memory) as service:
+        fill(memory)
+        with tab(service.url, expected="404") as found:
+            page = found.open("patterns", "trip")
+            expect(page.get_by_role("button", name="First said").first).to_be_visible()
+            for day in ("mon", "tue", "wed", "thu", "trip"):
+                memory.session(day, user="ada").forget()
+            page.get_by_role("button", name="First said").first.click()
+            expect(page.locator("#status")).to_contain_text("no message")
 
 
 @needs_chromium

@@ -75,6 +75,13 @@ def test_pages_go_backward_and_forward(service: Running) -> None:
     assert (len(rest["items"]), rest["earlier"], rest["later"]) == (7, True, False)
 
 
+def test_a_message_is_found_in_whichever_session_has_it(service: Running) -> None:
+    [kept] = add(service, HELLO).json()["items"]
+    found = service.http.get("/message", params={"user": ADA["user"], "id": kept["id"]}).json()
+    assert (found["session"], found["seq"], found["message"]["id"]) == (ADA["session"], 1, kept["id"])
+    assert service.http.get("/message", params={"user": "eve", "id": kept["id"]}).status_code == 404
+
+
 def test_the_same_idempotency_key_keeps_messages_once(service: Running) -> None:
     first = add(service, HELLO, NOTED, **{"Idempotency-Key": "one"})
     again = add(service, HELLO, NOTED, **{"Idempotency-Key": "one"})
@@ -205,6 +212,7 @@ def test_forgetting_is_previewed_and_then_done(service: Running) -> None:
     assert service.http.post("/forget", params=ADA, json=one).json()["messages"] == 1
     assert texts(listed(service)) == ["Noted!"]
     assert service.http.get("/message", params={**ADA, "id": ids[0]}).status_code == 404
+    assert service.http.get("/message", params={"user": ADA["user"], "id": ids[0]}).status_code == 404
     assert service.http.post("/forget/preview", params={"user": "ada"}, json={}).json()["messages"] == 1
     assert service.http.post("/forget", params={"user": "ada"}, json={}).json()["messages"] == 1
     assert service.http.get("/sessions").json()["items"] == []

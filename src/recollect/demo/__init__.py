@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from recollect.memory import Memory
     from recollect.types import Message
 
-QUESTIONS: Final = ("Where does my sister live?", "Who is my manager?", "What is Ingrid's phone number?")
+USER: Final = "ada"
+QUESTIONS: Final = ("Who is my manager?", "Where does my sister live?", "What is Ingrid's phone number?")
 """What the sample conversations can be asked, each about another one."""
 
 
@@ -21,7 +22,7 @@ def conversation() -> list[Message]:
     return parse(json.loads(files(__name__).joinpath("conversation.json").read_text("utf-8")), "openai")
 
 
-def keep(memory: Memory, user: str = "ada") -> None:
+def keep(memory: Memory, user: str = USER) -> None:
     """Keep all sample conversations in a memory, and learn from them: the trip, and three before it."""
     from recollect.backfill import backfill
     from recollect.imports import read

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import tempfile
@@ -131,7 +132,7 @@ def serve(options: Options, host: str = "127.0.0.1", port: int = 8642, workers: 
 
     _check_address(options, host)
     for name, value in options.model_dump(exclude_unset=True, exclude_none=True).items():
-        os.environ[f"RECOLLECT_{name.upper()}"] = str(value)
+        os.environ[f"RECOLLECT_{name.upper()}"] = value if isinstance(value, str) else json.dumps(value)
     with _counting_together(workers):
         uvicorn.run(
             "recollect.server.app:create_app",

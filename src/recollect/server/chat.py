@@ -26,7 +26,7 @@ from recollect.memory import Session
 from recollect.server import given
 from recollect.server.heard import PARTIAL
 from recollect.server.problems import log, told
-from recollect.server.replies import plain, to_json
+from recollect.server.replies import to_json
 from recollect.server.rest import IdempotencyKey, derived_id
 from recollect.server.service import Served, Service, WrittenSession
 from recollect.server.streams import Stream
@@ -111,13 +111,13 @@ class Answer:
         """The stream; however it ends, what came is kept."""
         try:
             if self.said.context:
-                yield event("context", plain(self.context))
+                yield event("context", self.context)
             if self.said.debug:
                 for comment in comments(self.context):
                     yield comment
             async for piece in self._pieces():
                 yield piece
-            usage = plain(self.reply.usage) if self.reply else None
+            usage = self.reply.usage if self.reply else None
             kept = await self._keep()
             yield event("done", {"message": kept, "usage": usage, "tokens": self.context.tokens})
         except RecollectError as error:

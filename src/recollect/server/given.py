@@ -5,11 +5,16 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
+from recollect.server.wire import MESSAGE
 from recollect.types import MAX_ID
 
 Id: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_ID, pattern="^[^\x00]+$")]
+
+BLANKS: Final = "".join(filter(str.isspace, map(chr, range(0x3001))))
+"""What Python takes for white space, character by character: `\\s` is something else in each engine of patterns."""
+Words: TypeAlias = Annotated[str, Field(min_length=1, pattern=f"[^{BLANKS}]")]
 
 
 def _moment(value: Any) -> datetime:
@@ -257,7 +262,7 @@ class GivenFact(Given):
     """A fact as the user states it; null ends what was known under that key."""
 
     key: Id
-    value: Annotated[str, Field(min_length=1, max_length=10_000)] | None
+    value: Annotated[Words, Field(max_length=10_000)] | None
     type: Literal["user_profile", "interest", "preference", "action_item", "sentiment"] = "user_profile"
 
 
@@ -265,7 +270,7 @@ class GivenDocument(Given):
     """A document's text (Markdown, HTML or plain) under its name."""
 
     name: Id
-    text: str = Field(min_length=1, pattern=r"\S")
+    text: Words
     metadata: Json = {}
     at: Moment | None = None
 
@@ -280,7 +285,7 @@ class DocumentQuestion(Given):
 class GivenExcerpt(Given):
     """A short excerpt of what a tool found, its source (an address, a tool's name) and when it was found."""
 
-    text: str = Field(min_length=1)
+    text: Words
     source: Id
     at: Moment | None = None
 
@@ -301,7 +306,7 @@ class CompletionRequest(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
     model: str = ""
-    messages: list[Json] = Field(min_length=1)
+    messages: list[Annotated[Json, WithJsonSchema(MESSAGE)]] = Field(min_length=1)
     stream: bool | None = False
-    user: str | None = None
+    user: Id | Literal[""] | None = None
     tools: list[Json] | None = None

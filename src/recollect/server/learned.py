@@ -14,7 +14,7 @@ from recollect.errors import ConfigError
 from recollect.memory import Session
 from recollect.server import given, shown
 from recollect.server.given import Id
-from recollect.server.replies import answer, plain, tagged
+from recollect.server.replies import answer, tagged
 from recollect.server.service import ErasedSession, ReadSession, Served, WrittenSession
 from recollect.types import Document
 
@@ -35,7 +35,7 @@ async def context(service: Served, chat: ReadSession, asked: given.ContextQuesti
     made = await service.run(
         chat.context, asked.question, asked.budget, system=asked.system, at=asked.at, tools=asked.tools
     )
-    shown = plain(made)
+    shown = made.to_dict()
     if asked.shape:
         shown["request"] = made.to(asked.shape).request()
     return answer(shown)
@@ -49,7 +49,7 @@ async def replay(
     budget: Annotated[given.Budget | SkipJsonSchema[None], Query()] = None,
 ) -> Response:
     """The context as it was built for an earlier question, from what was kept until then."""
-    return answer(plain(await service.run(chat.replay, seq, budget)))
+    return answer(await service.run(chat.replay, seq, budget))
 
 
 @routes.get("/facts", operation_id="listFacts", response_model=shown.Facts)
@@ -60,26 +60,26 @@ async def list_facts(
     as_of: Annotated[given.Moment | SkipJsonSchema[None], Query()] = None,
 ) -> Response:
     """What the user said of himself, up to now or as it was known at an earlier time."""
-    return tagged(request, {"items": plain(await service.run(chat.facts, as_of))})
+    return tagged(request, {"items": await service.run(chat.facts, as_of)})
 
 
 @routes.get("/facts/history", operation_id="factHistory", response_model=shown.Facts)
 async def fact_history(request: Request, service: Served, chat: ReadSession, key: Annotated[Id, Query()]) -> Response:
     """Every value a fact has had, with the messages that say it."""
     history = service.memory.layers.semantic.history
-    return tagged(request, {"items": plain(await service.run(history, chat.scope.owner, key))})
+    return tagged(request, {"items": await service.run(history, chat.scope.owner, key)})
 
 
 @routes.post("/facts", operation_id="remember", status_code=201, response_model=shown.Remembered)
 async def remember(service: Served, chat: WrittenSession, fact: given.GivenFact) -> Response:
     """Keep a fact in place of what was known under its key, which stays on record; without a value it ends."""
-    return answer({"item": plain(await service.run(chat.remember, fact.key, fact.value, fact.type))}, 201)
+    return answer({"item": await service.run(chat.remember, fact.key, fact.value, fact.type)}, 201)
 
 
 @routes.get("/patterns", operation_id="patterns", response_model=shown.Shown)
 async def patterns(request: Request, service: Served, chat: ReadSession) -> Response:
     """How the user talks with the assistant, counted over everything said."""
-    return tagged(request, plain(await service.run(chat.patterns)))
+    return tagged(request, await service.run(chat.patterns))
 
 
 @routes.get("/summary", operation_id="summary", response_model=shown.Text)
@@ -91,7 +91,7 @@ async def summary(request: Request, service: Served, chat: ReadSession) -> Respo
 @routes.get("/documents", operation_id="listDocuments", response_model=shown.Documents)
 async def list_documents(request: Request, service: Served, chat: ReadSession) -> Response:
     """The user's documents by name."""
-    return tagged(request, {"items": plain(await service.run(chat.documents.list))})
+    return tagged(request, {"items": await service.run(chat.documents.list)})
 
 
 @routes.post("/documents", operation_id="addDocument", status_code=201, response_model=shown.ShownDocument)
@@ -99,7 +99,7 @@ async def add_document(service: Served, chat: WrittenSession, document: given.Gi
     """Keep a document's text; one of the same name is replaced."""
     add = chat.documents.add
     made = await service.run(add, document.text, name=document.name, metadata=document.metadata, at=document.at)
-    return answer(plain(made), 201)
+    return answer(made, 201)
 
 
 @routes.put(
@@ -114,7 +114,7 @@ async def upload_document(
 ) -> Response:
     """Keep a file (Markdown, plain text, HTML, PDF) under a name whose end says what it is."""
     data = await request.body()
-    return answer(plain(await service.run(_upload, chat, name, data)), 201)
+    return answer(await service.run(_upload, chat, name, data), 201)
 
 
 def _upload(chat: Session, name: str, data: bytes) -> Document:
@@ -131,16 +131,16 @@ def _upload(chat: Session, name: str, data: bytes) -> Document:
 @routes.delete("/documents", operation_id="removeDocument", response_model=shown.ShownDocument)
 async def remove_document(service: Served, chat: ErasedSession, name: Annotated[Id, Query()]) -> Response:
     """Erase a document and its chunks for good."""
-    return answer(plain(await service.run(chat.documents.remove, name)))
+    return answer(await service.run(chat.documents.remove, name))
 
 
 @routes.post("/documents/search", operation_id="searchDocuments", response_model=shown.Passages)
 async def search_documents(service: Served, chat: ReadSession, asked: given.DocumentQuestion) -> Response:
     """The passages near enough to a question, best first."""
-    return answer({"items": plain(await service.run(chat.documents.search, asked.question, asked.k))})
+    return answer({"items": await service.run(chat.documents.search, asked.question, asked.k)})
 
 
 @routes.post("/tools", operation_id="addExcerpt", status_code=201, response_model=shown.ShownExcerpt)
 async def add_excerpt(service: Served, chat: WrittenSession, excerpt: given.GivenExcerpt) -> Response:
     """Keep what a tool or a web search found, with its source, until it expires."""
-    return answer(plain(await service.run(chat.tools.add, excerpt.text, excerpt.source, excerpt.at)), 201)
+    return answer(await service.run(chat.tools.add, excerpt.text, excerpt.source, excerpt.at), 201)

@@ -41,6 +41,7 @@ CONFIG: Final[dict[str, Any]] = {
     "disable_existing_loggers": False,
     "formatters": {"json": {"()": JsonLines}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
+    "loggers": {"httpx2": {"level": "WARNING"}},
     "root": {"level": "INFO", "handlers": ["stderr"]},
 }
 """Everything as JSON lines on stderr; what `uvicorn` and `logging.config.dictConfig` take."""

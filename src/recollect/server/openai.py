@@ -41,6 +41,10 @@ SMALLER: Final = (0.7, 0.5, 0.3)
 
 ERRORS: Final[dict[int | str, dict[str, Any]]] = {status: {"model": shown.OpenAIError} for status in ("4XX", "5XX")}
 
+STREAMED: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"content": {"text/event-stream": {"schema": {"type": "object", "properties": {"data": {"type": "string"}}}}}},
+}
+
 routes = APIRouter(prefix="/v1", responses=ERRORS)
 Named = Annotated[str | SkipJsonSchema[None], Header()]
 
@@ -51,7 +55,9 @@ async def list_models(service: Served, _: Writes) -> Response:
     return _passed(await service.upstream.models())
 
 
-@routes.post("/chat/completions", operation_id="createChatCompletion", response_model=shown.Completion)
+@routes.post(
+    "/chat/completions", operation_id="createChatCompletion", response_model=shown.Completion, responses=STREAMED
+)
 async def create(
     service: Served,
     key: Writes,
@@ -60,7 +66,7 @@ async def create(
     x_recollect_session: Named = None,
 ) -> Response:
     """An answer of the model, streamed or whole, to a conversation that is remembered and fitted."""
-    body = asked.model_dump(exclude_unset=True)
+    body = {name: value for name, value in asked if name in asked.model_fields_set}
     sent = parse(asked.messages, SHAPE)
     user = unquote(x_recollect_user) if x_recollect_user else asked.user
     if not user:

@@ -23,6 +23,9 @@ class Options(BaseSettings):
     model: str = Field(
         default="recall:", description="the model that answers, as 'provider:model'; recall: needs no key"
     )
+    questions: tuple[str, ...] = Field(
+        default=(), description="what the page suggests to ask in a new conversation, as a JSON list"
+    )
     max_body: int = Field(default=10_000_000, gt=0, description="most bytes of a request")
     max_depth: int = Field(default=64, gt=0, description="most levels of nested JSON")
     max_streams: int = Field(default=256, gt=0, description="most answers streamed at once by one process")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import html
+import json
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Final
@@ -10,6 +13,7 @@ from typing import Final
 from fastapi import APIRouter, Request, Response
 
 from recollect.server.problems import Refused
+from recollect.server.service import served
 
 HOME: Final = "index.html"
 TYPES: Final = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -37,7 +41,7 @@ def parts() -> dict[str, bytes]:
 @routes.get("/")
 async def home(request: Request) -> Response:
     """The page."""
-    return _part(request, HOME)
+    return _tagged(request, HOME, _suggesting(parts()[HOME], served(request).options.questions))
 
 
 @routes.get("/inspector/{name}")
@@ -49,6 +53,16 @@ async def part(request: Request, name: str) -> Response:
 def _part(request: Request, name: str) -> Response:
     if (body := parts().get(name)) is None:
         raise Refused(404, f"the page has no file {name!r}", "open / instead")
+    return _tagged(request, name, body)
+
+
+def _suggesting(body: bytes, questions: Sequence[str]) -> bytes:
+    """The page with what it suggests to ask."""
+    found = html.escape(json.dumps(questions))
+    return body.replace(b"</head>", f'<meta name="questions" content="{found}">\n</head>'.encode())
+
+
+def _tagged(request: Request, name: str, body: bytes) -> Response:
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     if tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers={"ETag": tag, **HEADERS})

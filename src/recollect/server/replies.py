@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
 from fastapi import Request, Response
 
-_ENCODER: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
-
 
 def to_json(value: Any) -> bytes:
-    """JSON in ASCII: half a surrogate pair, which UTF-8 has no bytes for, survives as its escape."""
+    """The value as JSON in ASCII: half a surrogate pair, which UTF-8 has no bytes for, survives as its escape."""
     return _ENCODER.encode(value).encode("ascii")
 
 
-def plain(value: Any) -> Any:
-    """Any of the library's values as JSON data."""
+def _plain(value: Any) -> Any:
+    """One of the library's values as JSON knows them; what is in it follows."""
+    if isinstance(value, datetime):
+        return value.isoformat()
     if hasattr(value, "to_dict"):
-        return plain(value.to_dict())
-    if isinstance(value, (datetime, Mapping)):
-        return value.isoformat() if isinstance(value, datetime) else {key: plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    return value
+        return value.to_dict()
+    return {name: getattr(value, name) for name in value.__dataclass_fields__}
+
+
+_ENCODER: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False, default=_plain)
 
 
 def answer(value: Any, status: int = 200) -> Response:

@@ -14,11 +14,12 @@ from recollect.errors import NotFound
 from recollect.memory import Session
 from recollect.server import given, shown
 from recollect.server.given import Id
-from recollect.server.replies import answer, plain, tagged
+from recollect.server.replies import answer, tagged
 from recollect.server.service import (
     ErasedScope,
     MaybeId,
     Reads,
+    ReadScope,
     ReadSession,
     Served,
     Service,
@@ -64,8 +65,8 @@ def _session(session: Any) -> dict[str, Any]:
         "session": session.scope.session,
         "messages": session.messages,
         "tokens": session.tokens,
-        "first": plain(session.first),
-        "last": plain(session.last),
+        "first": session.first,
+        "last": session.last,
         "position": session.position,
     }
 
@@ -100,13 +101,13 @@ def _entry(entry: Entry) -> dict[str, Any]:
     return {"seq": entry.seq, "tokens": entry.tokens, "message": entry.message.to_dict()}
 
 
-@routes.get("/message", operation_id="getMessage", response_model=shown.ShownEntry)
-async def get_message(request: Request, service: Served, chat: ReadSession, id: Annotated[Id, Query()]) -> Response:
-    """One message with its number."""
-    found = await service.run(service.memory.store.log.get, chat.scope, [id])
+@routes.get("/message", operation_id="getMessage", response_model=shown.FoundEntry)
+async def get_message(request: Request, service: Served, scope: ReadScope, id: Annotated[Id, Query()]) -> Response:
+    """One message with its number, in a session, or in whichever of the user's has it where none is named."""
+    found = await service.run(service.memory.store.log.get, scope, [id])
     if not found:
-        raise NotFound(f"no message {id!r} in this session")
-    return tagged(request, _entry(found[0]))
+        raise NotFound(f"no message {id!r} in this session" if scope.session else f"no message {id!r} of this user")
+    return tagged(request, {**_entry(found[0]), "session": found[0].scope.session})
 
 
 @routes.post("/messages", operation_id="addMessages", response_model=shown.Added, status_code=201)
@@ -173,19 +174,19 @@ def _filter(where: given.Where) -> Filter:
 
 
 def _hits(found: Recalled) -> Response:
-    return answer({"items": plain(list(found)), "relevance": found.relevance})
+    return answer({"items": list(found), "relevance": found.relevance})
 
 
 @routes.post("/forget/preview", operation_id="previewForget", response_model=shown.ShownErased)
 async def preview_forget(service: Served, scope: ErasedScope, what: given.Forget) -> Response:
     """How much `forget` would erase; nothing is touched."""
-    return answer(plain(await service.run(_would_erase, service, scope, what.ids)))
+    return answer(await service.run(_would_erase, service, scope, what.ids))
 
 
 @routes.post("/forget", operation_id="forget", response_model=shown.ShownErased)
 async def forget(service: Served, scope: ErasedScope, what: given.Forget) -> Response:
     """Erase messages, a session, or all of a user for good: text, index and all that was learned from them."""
-    return answer(plain(await service.run(_erase, service, scope, what.ids)))
+    return answer(await service.run(_erase, service, scope, what.ids))
 
 
 class _Undone(Exception):

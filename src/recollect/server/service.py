@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, ParamSpec, TypeAlias, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Query, Request, Security
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer, SecurityScopes
+from fastapi.security import HTTPBearer
+from fastapi.security.base import SecurityBase
 from pydantic.json_schema import SkipJsonSchema
 
 from recollect.llm import ChatModel
 from recollect.memory import Memory, Session
-from recollect.server.auth import ANYONE, Key, Ring, from_here, loopback
+from recollect.server.auth import ANYONE, Key, May, Ring, from_here, loopback
 from recollect.server.given import Id
 from recollect.server.limits import Rate, Streams
 from recollect.server.options import Options
@@ -57,23 +58,29 @@ def served(request: Request) -> Service:
     return found
 
 
-async def identified(
-    request: Request,
-    needs: SecurityScopes,
-    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
-) -> Key:
+async def _served(request: Request) -> Service:
+    return served(request)
+
+
+class Needs(SecurityBase):
     """The key a request comes with; refused where it may not do what the route needs."""
-    service = served(request)
-    _check_names(request, service)
-    if service.ring.stale:
-        await service.run(service.ring.refresh)
-    key = await _key(request, service, credentials.credentials if credentials else None)
-    request.state.key = key
-    service.rate.check(key.id)
-    for what in needs.scopes:
-        if not key.allows(what):
-            raise Refused(403, f"this key may not {what}", f"use a key that may {what}")
-    return key
+
+    def __init__(self, what: May) -> None:
+        self.model, self.scheme_name, self._what = bearer.model, bearer.scheme_name, what
+
+    async def __call__(self, request: Request) -> Key:
+        """The key of a request."""
+        service = served(request)
+        _check_names(request, service)
+        if service.ring.stale:
+            await service.run(service.ring.refresh)
+        given = await bearer(request)
+        key = await _key(request, service, given.credentials if given else None)
+        request.state.key = key
+        service.rate.check(key.id)
+        if not key.allows(self._what):
+            raise Refused(403, f"this key may not {self._what}", f"use a key that may {self._what}")
+        return key
 
 
 def _check_names(request: Request, service: Service) -> None:
@@ -109,10 +116,10 @@ def _anyone(request: Request) -> Key:
 UserId: TypeAlias = Annotated[Id, Query(description="Whose memory.")]
 SessionId: TypeAlias = Annotated[Id, Query(description="Which conversation.")]
 MaybeId: TypeAlias = Annotated[Id | SkipJsonSchema[None], Query()]
-Reads: TypeAlias = Annotated[Key, Security(identified, scopes=["read"])]
-Writes: TypeAlias = Annotated[Key, Security(identified, scopes=["write"])]
-Erases: TypeAlias = Annotated[Key, Security(identified, scopes=["erase"])]
-Administers: TypeAlias = Annotated[Key, Security(identified, scopes=["admin"])]
+Reads: TypeAlias = Annotated[Key, Security(Needs("read"), scopes=["read"])]
+Writes: TypeAlias = Annotated[Key, Security(Needs("write"), scopes=["write"])]
+Erases: TypeAlias = Annotated[Key, Security(Needs("erase"), scopes=["erase"])]
+Administers: TypeAlias = Annotated[Key, Security(Needs("admin"), scopes=["admin"])]
 
 
 async def _read(request: Request, key: Reads, user: UserId, session: SessionId) -> Session:
@@ -141,4 +148,4 @@ ErasedSession: TypeAlias = Annotated[Session, Depends(_erased)]
 ReadScope: TypeAlias = Annotated[Scope, Depends(_within)]
 ErasedScope: TypeAlias = Annotated[Scope, Depends(_erasing)]
 """A session, or all of a user where no session is named."""
-Served: TypeAlias = Annotated[Service, Depends(served)]
+Served: TypeAlias = Annotated[Service, Depends(_served)]

@@ -36,6 +36,12 @@ class ShownEntry(Shown):
     message: ShownMessage
 
 
+class FoundEntry(ShownEntry):
+    """A message and the session that holds it."""
+
+    session: str
+
+
 class Messages(Shown):
     """A page of messages in order. `earlier` and `later` say whether there are more on either side."""
 

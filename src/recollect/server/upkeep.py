@@ -16,7 +16,7 @@ from recollect.errors import InvalidTranscript
 from recollect.memory import Memory
 from recollect.server import given, shown
 from recollect.server.problems import Refused
-from recollect.server.replies import answer, plain
+from recollect.server.replies import answer
 from recollect.server.service import Administers, ErasedScope, Reads, ReadScope, Served, Writes
 from recollect.transfer import PAGE, export_lines, import_lines
 from recollect.types import Scope
@@ -88,7 +88,7 @@ async def preview_retention(service: Served, scope: ErasedScope, wanted: given.P
     """What these policies would let go now; nothing is touched. The digest names exactly that."""
     policies = [retention.Policy(**policy.model_dump()) for policy in wanted.policies]
     plan = await service.run(retention.preview, service.memory.store, scope, policies, service.memory.clock())
-    return answer(plain({"now": plan.now, "digest": plan.digest, "going": plan.going}))
+    return answer({"now": plan.now, "digest": plan.digest, "going": plan.going})
 
 
 @routes.post("/retention", operation_id="applyRetention", response_model=shown.ShownErased)
@@ -98,7 +98,7 @@ async def apply_retention(service: Served, scope: ErasedScope, wanted: given.Pla
     plan = retention.Plan(scope, policies, wanted.now, (), wanted.digest)
     erased = await service.run(retention.apply, service.memory.store, plan)
     service.memory.controller.forget(scope)
-    return answer(plain(erased))
+    return answer(erased)
 
 
 @routes.get("/stats", operation_id="stats", response_model=dict[str, float])
@@ -116,7 +116,7 @@ async def list_jobs(
 ) -> Response:
     """Background work that waits, runs or was given up, oldest first."""
     found = await service.run(service.memory.store.jobs.find, Scope(key.tenant), state=state, limit=limit)
-    return answer({"items": plain(found)})
+    return answer({"items": found})
 
 
 @routes.post("/jobs/revive", operation_id="reviveJobs", response_model=shown.Revived)

@@ -73,7 +73,8 @@ class Passthrough:
     """A server that speaks OpenAI's wire format: requests go to it as they are, so that no field is lost."""
 
     model: str
-    url: str
+    listing: httpx2.URL
+    chats: httpx2.URL
     client: httpx2.AsyncClient
 
     @classmethod
@@ -81,7 +82,7 @@ class Passthrough:
         """The server that the environment names, as OPENAI_BASE_URL and OPENAI_API_KEY."""
         url = os.environ.get("OPENAI_BASE_URL", OPENAI).rstrip("/")
         client = httpx2.AsyncClient(timeout=TIMEOUT, limits=CONNECTIONS, verify=url.startswith("https:"))
-        return cls(model, url, client)
+        return cls(model, httpx2.URL(f"{url}/models"), httpx2.URL(f"{url}/chat/completions"), client)
 
     def named(self, model: str) -> str:
         """The model that a caller means."""
@@ -89,18 +90,18 @@ class Passthrough:
 
     async def models(self) -> Reply:
         """The models there are."""
-        async with self._sent("GET", "/models", None) as response:
+        async with self._sent("GET", self.listing, None) as response:
             return await _whole(response)
 
     async def complete(self, body: Mapping[str, Any]) -> Reply:
         """The whole answer."""
-        async with self._sent("POST", "/chat/completions", body) as response:
+        async with self._sent("POST", self.chats, body) as response:
             return await _whole(response)
 
     @asynccontextmanager
     async def stream(self, body: Mapping[str, Any]) -> AsyncIterator[Reply | AsyncIterator[bytes]]:
         """The answer as its event stream comes; a refusal whole."""
-        async with self._sent("POST", "/chat/completions", body) as response:
+        async with self._sent("POST", self.chats, body) as response:
             if response.is_success:
                 yield response.aiter_bytes()
             else:
@@ -111,14 +112,16 @@ class Passthrough:
         await self.client.aclose()
 
     @asynccontextmanager
-    async def _sent(self, method: str, path: str, body: Mapping[str, Any] | None) -> AsyncIterator[httpx2.Response]:
+    async def _sent(
+        self, method: str, url: httpx2.URL, body: Mapping[str, Any] | None
+    ) -> AsyncIterator[httpx2.Response]:
         key = os.environ.get("OPENAI_API_KEY", "")
         headers = {"authorization": f"Bearer {key}"} if key else {}
         content = None if body is None else json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         if content:
             headers["content-type"] = "application/json"
         try:
-            async with self.client.stream(method, self.url + path, content=content, headers=headers) as response:
+            async with self.client.stream(method, url, content=content, headers=headers) as response:
                 yield response
         except httpx2.RequestError as error:
             raise ModelUnavailable(f"the model's server does not answer ({type(error).__name__})") from error

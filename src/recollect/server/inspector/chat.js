@@ -1,10 +1,12 @@
 // A chat with memory, and beside it the context each answer was made from.
 
 import { call, events, get } from "./api.js";
-import { empty, failed, h, show, status, words } from "./dom.js";
+import { button, empty, failed, h, show, status, words } from "./dom.js";
 import { contextAt, note, panel, questionAt } from "./context.js";
 
 export const title = "Chat";
+
+const QUESTIONS = JSON.parse(document.querySelector("meta[name=questions]").content);
 
 const bubble = (role, text) => h("div", { class: `bubble ${role}` },
   h("span", { class: "who" }, role === "user" ? "You" : role), h("p", { dir: "auto" }, text));
@@ -71,8 +73,12 @@ export const view = async ({ where, go, signal, sessions }) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) submit(event);
   });
 
+  const ask = (question) => button(question, () => ((field.value = question), whole.querySelector("form").requestSubmit()),
+    { class: "quiet" });
   if (!items.length) {
-    show(log, empty("Nothing said here yet", "Say something about yourself; ask about it in another conversation."));
+    show(log, empty("Nothing said here yet", QUESTIONS.length ? "Ask about what was said in other conversations:"
+      : "Say something about yourself; ask about it in another conversation.",
+    QUESTIONS.length > 0 && h("div", { class: "suggested" }, QUESTIONS.map(ask))));
   }
   const last = items.findLast((entry) => entry.message.role === "user");
   if (last) showContext(last).catch((error) => signal.aborted || show(side, failed(error)));

@@ -3,13 +3,11 @@
 import { get } from "./api.js";
 import { button, dialog, h, number, status, when, words } from "./dom.js";
 
-// Go to where a message stands in its conversation.
+// Go to where a message stands: in that conversation, or in whichever has it.
 export const jump = async (where, id, session, go) => {
-  for (const name of new Set([session || where.session, where.session])) {
-    const found = await get("/message", { user: where.user, session: name, id }).catch(() => null);
-    if (found) return go({ view: "timeline", session: name, at: String(found.seq) });
-  }
-  return status("That message is in another conversation, or was erased.");
+  const ask = (within) => get("/message", { user: where.user, session: within, id });
+  const found = await ask(session).catch(() => ask("")).catch((error) => status(error.message));
+  if (found) go({ view: "timeline", session: found.session, at: String(found.seq) });
 };
 
 export const row = (entry) => {
