@@ -25,7 +25,7 @@ from recollect.errors import (
 from recollect.http import Endpoint, Retries
 from recollect.llm import ChatModel, Delta, Metered, Reply, Usage
 from recollect.llm.dialect import Ask
-from recollect.llm.openai import OpenAI
+from recollect.llm.openai import Chunks, OpenAI
 from recollect.testing import Provider
 from recollect.testing.provider import Asked
 from recollect.tokens import estimate
@@ -144,6 +144,18 @@ def test_a_refusal_of_the_model_is_no_answer_to_a_schema(serve: Serve) -> None:
     _, model = serve("openai", [Message("assistant", extra={"refusal": "I can't say."}, shape="openai")])
     reply = model.complete(ASKED)
     assert (reply.text, reply.finish) == ("I can't say.", "content_filter")
+
+
+def test_of_several_choices_that_come_mixed_the_first_is_the_answer() -> None:
+    chunks = Chunks()
+    for index, words in ((1, "Snow."), (0, "Rain"), (1, " Ice."), (0, ".")):
+        chunks.add({"choices": [{"index": index, "delta": {"content": words}, "finish_reason": None}]})
+    assert chunks.whole() is None
+    chunks.add({"choices": [{"index": 1, "delta": {}, "finish_reason": "length"}]})
+    assert chunks.whole() is None
+    chunks.add({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+    reply = OpenAI().read(chunks.whole() or {}, Ask("m", ASKED))
+    assert (reply.text, reply.finish) == ("Rain.", "stop")
 
 
 def test_deepseek_reports_its_cache_in_its_own_words() -> None:
