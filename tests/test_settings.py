@@ -187,6 +187,7 @@ def test_none_takes_a_cap_away(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"counter": 5}, "counter is 5: expected text"),
         ({"min_turns": True}, "min_turns is True"),
         ({"layout": "upside-down"}, "layout is 'upside-down'; use tail-first or memory-first"),
+        ({"old_messages": "burn"}, "old_messages is 'burn'; use drop or summarise"),
         ({"chunk_overlap": 200}, "chunk_overlap is 200"),
     ],
 )

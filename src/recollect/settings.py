@@ -22,6 +22,7 @@ PREFIX: Final = "RECOLLECT_"
 BUDGET: Final = 8_000
 
 LAYOUTS: Final = ("tail-first", "memory-first")
+OLD_MESSAGES: Final = ("drop", "summarise")
 
 
 def _knob(default: Any, says: str, env: str | None = None, **bounds: float) -> Any:
@@ -37,6 +38,9 @@ class Settings:
     low_water: float = _knob(0.7, "the part of the budget a cut goes down to", gt=0, le=1)
     min_turns: int = _knob(1, "newest turns that always stay in a window", ge=1)
     min_messages: int = _knob(2, "newest messages that always stay in a window", ge=1)
+    old_messages: Literal["drop", "summarise"] = _knob(
+        "drop", "what becomes of messages that leave a Strands agent's list: drop, or summarise"
+    )
     counter: str = _knob("estimate", "the token counter, by name")
 
     layout: Literal["tail-first", "memory-first"] = _knob(
@@ -94,8 +98,9 @@ class Settings:
     def __post_init__(self) -> None:
         if problems := [problem for knob in dataclasses.fields(self) if (problem := _problem(self, knob))]:
             raise ConfigError("; ".join(problems))
-        if self.layout not in LAYOUTS:
-            raise ConfigError(f"layout is {self.layout!r}; use {' or '.join(LAYOUTS)}")
+        for name, allowed in (("layout", LAYOUTS), ("old_messages", OLD_MESSAGES)):
+            if (value := getattr(self, name)) not in allowed:
+                raise ConfigError(f"{name} is {value!r}; use {' or '.join(allowed)}")
         if self.chunk_overlap * 2 > self.chunk_tokens:
             raise ConfigError(f"chunk_overlap is {self.chunk_overlap}; at most half of chunk_tokens can be shared")
 
