@@ -38,7 +38,7 @@ class Change:
     def __init__(self, db: apsw.Connection, clock: Clock, places: dict[Scope, scopes.Place]) -> None:
         self.db, self._clock, self.places = db, clock, places
         counter = db.execute("SELECT position, epoch, indexed FROM counter").fetchone()
-        if counter is None:
+        if counter is None or {*map(type, counter)} != {int}:
             raise apsw.CorruptError("the counter is gone")
         self.start: int = counter[0]
         self.epoch: int = counter[1]

@@ -14,7 +14,7 @@ from recollect.store.protocols import Progress
 from recollect.store.sqlite import scopes
 from recollect.store.sqlite.chain import verified
 from recollect.store.sqlite.database import Change
-from recollect.store.sqlite.keywords import rebuild, rows
+from recollect.store.sqlite.keywords import LAST, rebuild, rows
 from recollect.store.sqlite.migrate import migrations, version
 from recollect.store.values import Finding
 from recollect.types import Scope
@@ -43,6 +43,7 @@ _WEIGHTS: Final = (
     " UNION ALL SELECT k, v FROM <words>_config WHERE k <> 'version')"
 )
 _UNLIKE: Final = f"{_WEIGHTS.replace('<words>', 'temp.should')} EXCEPT {_WEIGHTS.replace('<words>', 'main.words')}"
+_BEHIND: Final = "SELECT position < max(indexed, (<last>)) FROM counter".replace("<last>", LAST)
 _FIX: Final = "run reindex"
 
 
@@ -122,8 +123,8 @@ def _keywords(db: apsw.Connection) -> Iterator[Finding]:
     if words_outdated(db):
         yield Finding("index", "the keyword index was made by other word rules", fix=_FIX)
         return
-    if db.execute("SELECT indexed > position FROM counter").get:
-        yield Finding("index", "the keyword index is said to hold more than there is", fix=_FIX)
+    if db.execute(_BEHIND).get:
+        yield Finding("index", "positions were given that the counter has not come to", fix=_FIX)
     try:
         lacking, extra, weights = _compared(db)
     except apsw.Error as error:

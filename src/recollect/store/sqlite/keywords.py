@@ -36,6 +36,12 @@ _TEXTS: Final = (
     " UNION ALL SELECT position, kind, NULL, body, scope.id, user_id, tenant_id FROM item"
     " CROSS JOIN scope ON scope.id = item.scope WHERE position > <after><more>"
 )
+LAST: Final = (
+    "SELECT coalesce(max(position), 0) FROM (SELECT max(position) AS position FROM message"
+    " UNION ALL SELECT max(position) FROM item UNION ALL SELECT max(position) FROM record"
+    " UNION ALL SELECT max(position) FROM job)"
+)
+"""The highest position of all that is there."""
 _ALL: Final = _TEXTS.replace("<after>", "?1").replace("<more>", "")
 _LATE: Final = scopes.by_scope(
     _TEXTS.replace("<after>", "(SELECT indexed FROM counter)").replace(
@@ -58,7 +64,8 @@ def catch_up(change: Change) -> None:
 
 
 def rebuild(change: Change, progress: Callable[[int], None] = lambda done: None) -> int:
-    """How many positions have words after the index was made anew."""
+    """How many positions have words after the index was made anew, and the counter of positions put right."""
+    change.position = max(change.position, change.db.execute(LAST).get)
     change.db.execute("INSERT INTO words (words) VALUES ('delete-all')")
     change.db.execute(_SETTINGS)
     indexed = 0
