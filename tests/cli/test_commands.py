@@ -297,6 +297,12 @@ def test_colours_are_left_out_when_asked(trip: Run, home: Path, no_color: bool) 
     assert coloured is not no_color
 
 
+def test_a_service_that_can_not_start_says_why_in_a_line(run: Run) -> None:
+    assert "model 'nonsense' is not known" in run("serve", "--model", "nonsense", code=1).stderr
+    assert "recollect keys add" in run("serve", "--host", "0.0.0.0", code=1).stderr
+    assert "65535" in run("serve", "--port", "99999", code=2).stderr
+
+
 def test_mcp_speaks_the_protocol_on_stdout_and_nothing_else(trip: Run) -> None:
     pytest.importorskip("mcp")
     params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -53,9 +54,22 @@ def test_without_a_memory_in_the_prompt_there_is_nothing() -> None:
     assert llm.open("recall").complete([Message("user", "<memory>")]).text == NOTHING
 
 
-def test_what_the_conversation_itself_said_is_not_memory() -> None:
-    said = [Message("user", "My sister lives in Oslo."), Message("assistant", "My sister too.")]
-    assert llm.open("recall:").complete([*said, Message("user", "Where does my sister live?")]).text == NOTHING
+def test_what_the_user_said_before_in_the_conversation_is_quoted_too() -> None:
+    said = [
+        Message("user", "My sister lives in Oslo.", at=datetime(2026, 5, 3, tzinfo=UTC)),
+        Message("assistant", "My sister too."),
+    ]
+    assert llm.open("recall:").complete([*said, Message("user", "Where does my sister live?")]).text == (
+        "From memory:\n\nEarlier in this conversation:\n> 3 May 2026, user: My sister lives in Oslo."
+    )
+
+
+def test_the_same_question_is_no_answer_nor_is_what_was_quoted_before() -> None:
+    before = "user: Where does my sister live?\n> 8 May 2023, user: My sister Nadia moved to Oslo."
+    memory = MEMORY.replace("user: My sister Nadia moved to Oslo.", before).replace("sisters", "all")
+    asked = [Message("user", "Where does my sister live?"), Message("assistant", NOTHING)]
+    again = Message("user", f"{memory}\n\nWhere does my sister live?")
+    assert llm.open("recall:").complete([*asked, again]).text == NOTHING
 
 
 def test_the_memory_may_be_a_part_of_its_own_and_stand_before_tool_calls() -> None:

@@ -92,6 +92,12 @@ def test_the_same_idempotency_key_keeps_messages_once(service: Running) -> None:
     assert "next" in other.json()
 
 
+def test_a_body_that_is_not_said_to_be_json_is_told_so(service: Running) -> None:
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    told = service.http.post("/messages", params=ADA, content=b'{"messages": []}', headers=form)
+    assert (told.status_code, told.json()["next"]) == (422, "send JSON, with Content-Type: application/json")
+
+
 def test_a_page_that_is_known_is_not_sent_again(service: Running) -> None:
     add(service, HELLO)
     first = service.http.get("/messages", params=ADA)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli.shell import Json, Where, machine, opened, out, table, telling_errors
+from recollect.cli.shell import Json, Where, err, machine, opened, out, table, telling_errors
 from recollect.errors import MissingExtra
 
 keys = typer.Typer(help="Keys of the service: who may read, write, erase and administer.", no_args_is_help=True)
@@ -23,7 +23,7 @@ def serve(
     host: Annotated[
         str, typer.Option(help="The address to listen on; others than this machine's need keys.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port to listen on.")] = 8642,
+    port: Annotated[int, typer.Option(min=1, max=65_535, help="The port to listen on.")] = 8642,
     workers: Annotated[int, typer.Option(min=1, help="Processes that answer.")] = 1,
 ) -> None:
     """Serve memory over HTTP: REST, a streaming chat and an OpenAI-compatible proxy.
@@ -36,6 +36,8 @@ def serve(
             from recollect.server.options import Options
         except ModuleNotFoundError as error:
             raise MissingExtra(error.name or "fastapi", "server", "the service") from error
+        if err.is_terminal:
+            err.print(f"Open http://{host}:{port}/ in a browser; Ctrl-C ends it.")
         run(Options.read(store=store, model=model), host, port, workers)
 
 

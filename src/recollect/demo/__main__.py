@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import socket
 import sys
 from collections.abc import Sequence
@@ -66,6 +67,7 @@ def serve(options: Options) -> None:
 def main(given: Sequence[str]) -> None:
     """Keep the conversations, ask about them, and serve them where that is wanted."""
     asked = _arguments(given)
+    logging.getLogger("recollect").setLevel(logging.ERROR)
     file = asked.file or str(Path(mkdtemp(prefix="recollect-"), "memory.db"))
     options = Options.read(store=file, questions=QUESTIONS)
     llm.open(options.model)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from recollect.errors import ConfigError
 from recollect.flow.fence import CLOSE, OPEN, without_memory
@@ -20,8 +20,21 @@ _DAY: Final = re.compile(r"\d{1,2} \w+ \d{1,4}(?: \([^)]*\))?")
 _MEMORY: Final = re.compile(f"^{OPEN}\n(.*?)^{CLOSE}", re.DOTALL | re.MULTILINE)
 
 
+class Line(NamedTuple):
+    """A line that could be quoted: where it stands, its day, and who said what."""
+
+    heading: str
+    day: str
+    text: str
+
+    @property
+    def words(self) -> str:
+        """What was said, without who said it."""
+        return self.text.removeprefix("user: ")
+
+
 class RecallModel:
-    """A `ChatModel` that answers the last question only by quoting the memory in the prompt."""
+    """A `ChatModel` that answers the last question only by quoting the memory and the user's words in the prompt."""
 
     name = "recall:"
 
@@ -58,12 +71,13 @@ class RecallModel:
 
 def answer(messages: Sequence[Message]) -> str:
     """What memory says about the last question, in its own words, under the headings it was found under."""
-    asked = next((message for message in reversed(messages) if message.role == "user"), None)
-    memory = next((found for m in reversed(messages) if m.role == "user" and (found := _MEMORY.search(m.text))), None)
-    question = without_memory(asked) if asked else None
-    if not memory or not question:
+    said = [message for message in messages if message.role == "user"]
+    memory = next((found for message in reversed(said) if (found := _MEMORY.search(message.text))), None)
+    question = without_memory(said[-1]) if said else None
+    if not question:
         return NOTHING
-    quotes = _quotes(memory[1], set(query_words(question.text)))
+    lines_of = [*_remembered(memory[1] if memory else ""), *_said(said[:-1])]
+    quotes = _best(lines_of, set(query_words(question.text)))
     if not quotes:
         return NOTHING
     lines = ["From memory:"]
@@ -74,16 +88,34 @@ def answer(messages: Sequence[Message]) -> str:
     return "\n".join(lines)
 
 
-def _quotes(memory: str, wanted: set[str]) -> list[tuple[str, str]]:
-    """The lines that share words with the question, those that share most; in their order, with their headings."""
-    found: list[tuple[int, int, str, str]] = []
+def _remembered(memory: str) -> Iterator[Line]:
+    """The lines of a memory; what an answer of this kind quoted before is not quoted again."""
     heading = day = ""
-    for place, line in enumerate(memory.splitlines()):
+    for line in memory.splitlines():
         if line.startswith("## "):
             heading, day = line.removeprefix("## ") + ":", ""
         elif _DAY.fullmatch(line):
             day = f"{line}, "
-        elif shared := len(wanted.intersection(words(line))):
-            found.append((-shared, place, heading, f"{day}{line.strip()}"))
-    best = sorted(found)[:MOST]
-    return [(heading, line) for _, _, heading, line in sorted(best, key=lambda item: item[1])]
+        elif not line.startswith("> "):
+            yield Line(heading, day, line.strip())
+
+
+def _said(messages: Sequence[Message]) -> Iterator[Line]:
+    """What the user said before in the conversation itself, which memory leaves out."""
+    for message in filter(None, map(without_memory, messages)):
+        day = f"{message.at.day} {message.at:%B %Y}, " if message.at else ""
+        yield from (Line("Earlier in this conversation:", day, f"user: {line}") for line in message.text.splitlines())
+
+
+def _best(lines: Sequence[Line], wanted: set[str]) -> list[tuple[str, str]]:
+    """The lines that share words with the question, those that share most; in their order, with their headings.
+
+    The same question, asked before, is no answer.
+    """
+    found = [
+        (-shared, place, line)
+        for place, line in enumerate(lines)
+        if (shared := len(wanted.intersection(words(line.text)))) and set(query_words(line.words)) != wanted
+    ]
+    best = sorted(sorted(found)[:MOST], key=lambda item: item[1])
+    return [(line.heading, f"{line.day}{line.text}") for _, _, line in best]

@@ -130,6 +130,7 @@ def serve(options: Options, host: str = "127.0.0.1", port: int = 8642, workers: 
     """Run the service until it is told to stop; refuses an address others can reach while there are no keys."""
     import uvicorn
 
+    llm.open(options.model)
     _check_address(options, host)
     for name, value in options.model_dump(exclude_unset=True, exclude_none=True).items():
         os.environ[f"RECOLLECT_{name.upper()}"] = value if isinstance(value, str) else json.dumps(value)

@@ -78,7 +78,9 @@ def told(error: Exception) -> dict[str, Any]:
     if isinstance(error, RequestValidationError):
         faults = [{"where": _place(e["loc"]), "problem": e["msg"]} for e in error.errors()]
         detail = "; ".join(f"{fault['where']}: {fault['problem']}" for fault in faults[:5])
-        return problem(422, "InvalidRequest", detail, "correct what the detail names and send it again", errors=faults)
+        unread = isinstance(error.body, bytes)
+        next_step = "send JSON, with Content-Type: application/json" if unread else _CORRECT
+        return problem(422, "InvalidRequest", detail, next_step, errors=faults)
     if isinstance(error, HTTPException):
         name = type(error).__name__ if isinstance(error, Refused) else "InvalidRequest"
         return problem(error.status_code, name, str(error.detail), _next(error))
@@ -97,6 +99,7 @@ def _place(loc: tuple[int | str, ...]) -> str:
     return ".".join(str(part) for part in loc)
 
 
+_CORRECT: Final = "correct what the detail names and send it again"
 _NEXT: Final = {
     400: "send a body that can be read as the Content-Type says",
     404: "see GET /openapi.json for what there is",

@@ -14,7 +14,7 @@ const mentions = (name, found, where, go) => [
   found.length
     ? h("ul", { class: "cards" }, found.map((item) => h("li", { class: "card" },
       h("p", { dir: "auto" }, item.text),
-      h("div", { class: "line-foot" }, plural(item.conversations, "conversation"),
+      h("div", { class: "line-foot" }, h("span", {}, plural(item.conversations, "conversation")),
         button("First said", () => jump(where, item.source, "", go), { class: "link" })))))
     : h("p", { class: "hint" }, "Not enough evidence yet."),
 ];

@@ -21,9 +21,10 @@ export const barsOf = (values, label, name) => {
   const top = Math.max(...values, 1);
   const step = W / values.length;
   return svg("svg", { class: "plot bars", viewBox: `0 0 ${W} ${H + 14}`, role: "img", "aria-label": label },
+    svg("line", { x2: W, y1: H + 0.5, y2: H + 0.5 }),
     values.map((value, n) => svg("rect", {
       x: (n * step + 1).toFixed(1), width: (step - 2).toFixed(1), rx: 1.5,
       y: (H - (value / top) * (H - 4)).toFixed(1), height: ((value / top) * (H - 4)).toFixed(1),
     }, svg("title", {}, `${name(n)}: ${number(value)}`))),
-    values.map((_, n) => n % 6 === 0 && svg("text", { x: (n * step + 1).toFixed(1), y: H + 11 }, name(n))));
+    values.map((_, n) => n % 6 === 0 && svg("text", { x: (n * step + 1).toFixed(1), y: H + 10 }, name(n))));
 };
