@@ -238,6 +238,28 @@ class TestOverflow:
         assert len(model.refused) == 1
         assert 0 < tokens(script.requests[0]) <= 1_200
 
+    def test_words_of_an_overflow_that_the_sdk_does_not_know_are_met_too(self) -> None:
+        def refuse(request: list[Message]) -> str | None:
+            size = tokens(request)
+            return f"input length and `max_tokens` exceed context limit: {size} + 500 > 1700" if size > 1_200 else None
+
+        script = Script()
+        model = ScriptedModel(script, refuse, RuntimeError)
+        agent = agent_of(model, conversation_manager=TokenBudgetConversationManager(50_000))
+        script.call_tools(50)
+        agent("Read the whole book.")
+        assert len(script.requests) == 51
+        assert 1 <= len(model.refused) <= 50
+        assert all(validate(request, "bedrock") == [] for request in script.requests)
+
+    @pytest.mark.parametrize(("words", "requests"), [("prompt is too long", 4), ("Invalid value: 'temperature'", 1)])
+    def test_an_error_that_stays_is_the_one_that_is_told(self, words: str, requests: int) -> None:
+        model = ScriptedModel(Script(), lambda request: words, RuntimeError)
+        agent = agent_of(model, conversation_manager=TokenBudgetConversationManager(50_000), messages=long_talk(30))
+        with pytest.raises(RuntimeError, match=words):
+            agent("And now?")
+        assert len(model.refused) == requests
+
     def test_where_nothing_smaller_is_valid_the_messages_stay(self) -> None:
         messages = [user("Hi.")]
         with pytest.raises(ContextWindowOverflowException, match="Nothing smaller"):

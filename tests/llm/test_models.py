@@ -87,6 +87,15 @@ def test_a_tool_is_called_and_its_result_goes_back(serve: Serve, style: str) -> 
     assert [asked.status for asked in provider.requests] == [200, 200, 200]
 
 
+@pytest.mark.parametrize("style", STYLES)
+def test_no_two_calls_have_the_same_id(serve: Serve, style: str) -> None:
+    both = Message("assistant", (ToolCall("a", "weather", "{}"), ToolCall("b", "weather", "{}")))
+    _, model = serve(style, [both])
+    made = [call.id for _ in range(2) for call in model.complete(ASKED, tools=[WEATHER]).message.tool_calls]
+    assert len(made) == 4
+    assert len(set(made)) == (4 if style == "ollama" else 2)  # the others give their own
+
+
 def test_tools_and_limits_are_put_as_each_provider_wants_them(serve: Serve) -> None:
     bodies = {}
     for style in STYLES:

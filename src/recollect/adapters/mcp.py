@@ -28,7 +28,7 @@ try:
     from mcp.server.mcpserver.resources import ResourceSecurity
     from pydantic import BaseModel, Field
 except ImportError as error:
-    raise MissingExtra(error.name or "mcp", "mcp", "an MCP server") from error
+    raise MissingExtra("mcp", "mcp", "an MCP server") from error
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
