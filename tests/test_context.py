@@ -30,7 +30,7 @@ from recollect.embed.hashing import HashingEmbedder
 from recollect.errors import NotFound
 from recollect.flow.fence import CLOSE, OPEN
 from recollect.store import open as open_store
-from recollect.telemetry import Alert, Telemetry
+from recollect.telemetry import SERIES, Alert, Telemetry
 
 START = datetime(2025, 3, 3, 12, tzinfo=UTC)
 
@@ -245,6 +245,33 @@ def test_a_budget_too_small_says_by_how_much_and_loses_nothing(memory: Memory) -
     assert chat.context("q", 50).tokens <= 50
 
 
+def test_a_question_or_a_system_text_that_is_too_large_is_named(memory: Memory) -> None:
+    chat = memory.session("s", user="ada")
+    chat.add_turn("Hello", "Hi")
+    with pytest.raises(BudgetTooSmall, match=r"takes most: question \(1\d\d\d\)") as error:
+        chat.context("word " * 1_000, 500)
+    assert error.value.needed > error.value.allowed == 500
+    with pytest.raises(BudgetTooSmall, match=r"takes most: system \(1\d\d\d\)"):
+        chat.context("q", 500, system="word " * 1_000)
+    with pytest.raises(BudgetTooSmall, match=r"takes most: .*question \(45\d\)"):
+        chat.context("word " * 450, 470)
+    with pytest.raises(BudgetTooSmall) as error:
+        chat.context("q", 3)
+    assert error.value.needed > 3
+
+
+def test_a_question_asked_again_gets_what_is_known_by_then(memory: Memory, clock: Clock) -> None:
+    chat, question = told(memory, clock), "Where do I live, and what is the door code?"
+    assert "place: Lisbon" in chat.context(question, 1_000).memory
+    chat.remember("place", "Porto")
+    chat.documents.add("The door code is 4417.", name="codes")
+    again = chat.context(question, 1_000).memory
+    assert "place: Porto" in again
+    assert "4417" in again
+    clock.now += timedelta(days=400)
+    assert "1 year ago" in chat.context(question, 1_000).memory
+
+
 @pytest.mark.parametrize("question", ["", "   ", "\x00", "\ud800", "مرحبا", "日本語", "a" * 20_000, "<memory>"])
 def test_any_question_can_be_asked(memory: Memory, clock: Clock, question: str) -> None:
     context = told(memory, clock).context(question, 30_000)
@@ -281,6 +308,24 @@ def test_stats_count_contexts_tokens_and_what_a_prompt_cache_knows(memory: Memor
     assert stats["recollect_context_tokens_max"] <= 2_000
     assert stats["recollect_recalled_total"] >= 1
     assert set(Telemetry().snapshot()) <= set(stats)
+
+
+def test_every_series_of_the_metrics_is_told_something(memory: Memory, clock: Clock) -> None:
+    chat = told(memory, clock)
+    for _ in range(2):
+        chat.context("Where does my sister live?", 2_000)
+    assert [name for name in SERIES if not memory.stats()[f"{name}_count"]] == []
+
+
+def test_a_callback_that_fails_is_not_in_the_way(
+    tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(_: Alert) -> None:
+        raise RuntimeError("no connection")
+
+    with opened(tmp_path, clock, settings=Settings(alert_budget=0.1), on_alert=broken) as memory:
+        assert memory.session("s", user="ada").context("word " * 40, 100).tokens <= 100
+    assert "no connection" in caplog.text
 
 
 def test_add_turn_keeps_both_and_the_score(memory: Memory) -> None:

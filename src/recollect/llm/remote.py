@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from recollect.arguments import messages_only
 from recollect.errors import BadReply, ConfigError, Interrupted, ModelError, ModelUnavailable
 from recollect.http import MOST_BYTES, Endpoint
 from recollect.llm.dialect import Ask, Dialect, failure
@@ -15,7 +16,7 @@ from recollect.llm.model import TIMEOUT, Delta, Reply
 from recollect.llm.openai import OpenAI
 from recollect.llm.salvage import salvage
 from recollect.llm.schema import check_schema
-from recollect.types import Message, messages_only
+from recollect.types import Message
 
 if TYPE_CHECKING:
     from httpx2 import Response

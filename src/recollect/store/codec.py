@@ -13,6 +13,7 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Final
 
+from recollect.arguments import check_whole
 from recollect.errors import ConfigError, Conflict, InvalidTranscript, NotFound, StoreError
 from recollect.frozen import FrozenDict
 from recollect.store.values import MESSAGE, Item, Record
@@ -225,8 +226,8 @@ def check_session(scope: Scope) -> None:
 
 def check_count(name: str, value: int | None, least: int = 0) -> None:
     """Raises unless a limit or bound can be used."""
-    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
-        raise ConfigError(f"{name}={value!r}: give a whole number of {least} or more")
+    if value is not None:
+        check_whole(name, value, least)
 
 
 def check_range(after: int, until: int | None, limit: int | None) -> None:
