@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -39,7 +40,9 @@ GOALS = {"locomo": (0.74, 0.82, 0.89, 0.93), "lme": (0.75, 0.85, 0.92, 0.95)}
 OPEN = Settings(
     memory_tokens=None, episodic_tokens=None, documents_tokens=0, episodic_top_k=None, episodic_recency_weight=0.0
 )
-"""A context that gives recall all of its budget, as `recall` has it."""
+"""A context without a cap on what is recalled."""
+ALONE = replace(OPEN, profile_tokens=0, facts_tokens=0, hints_tokens=0)
+"""One that recalls and nothing else."""
 WITHOUT = {
     "meaning": {"MEANING": 0.0, "NEIGHBOURS_MEANING": 0.0},
     "neighbours' meaning": {"NEIGHBOURS_MEANING": 0.0},
@@ -94,12 +97,12 @@ factory = System
 
 
 class Fed(System):
-    """A system that finds a conversation which was fed before as it was left then; `way` is how it is asked."""
+    """A system that finds a conversation which was fed before as it was left then; asked for a context by settings."""
 
     kept: ClassVar[dict[tuple[object, ...], tuple[Memory, str]]] = {}
 
-    def __init__(self, count_tokens: Callable[[str], int], embedder: Any, way: str) -> None:
-        self.count, self.embedder, self.way = count_tokens, embedder, way
+    def __init__(self, count_tokens: Callable[[str], int], embedder: Any, settings: Settings | None) -> None:
+        self.count, self.embedder, self.settings = count_tokens, embedder, settings
 
     def add(self, turns: Sequence[dict[str, Any]]) -> None:
         key = (self.embedder, *(turn["turn_id"] for turn in turns))
@@ -110,19 +113,25 @@ class Fed(System):
                 counter=self.count,
                 durability="normal",
                 embedder=self.embedder,
-                settings=OPEN,
             )
             super().add(turns)
             self.kept[key] = self.memory, folder
         self.memory, _ = self.kept[key]
 
     def retrieve(self, question: str, budget: int | None, asked_at: str) -> list[tuple[list[str], str]]:
-        if budget is None or self.way == "recall":
+        if budget is None or self.settings is None:
             return super().retrieve(question, budget, asked_at)
+        self.memory.controller.settings = self.settings
         lines = self._asking().context(question, budget, at=datetime.fromisoformat(asked_at)).offered
         return [(list(line.sources), line.text) for line in lines if line.kept]
 
     def close(self) -> None: ...
+
+    @classmethod
+    def forget_ranking(cls) -> None:
+        """Have every turn weighed anew."""
+        for memory, _ in cls.kept.values():
+            memory.layers.episodic.forget(Scope("default", USER))
 
     @classmethod
     def drop(cls) -> None:
@@ -162,14 +171,16 @@ def changed(weights: dict[str, float]) -> Iterator[None]:
     before = {name: getattr(rank, name) for name in weights}
     for name, value in weights.items():
         setattr(rank, name, value)
+    Fed.forget_ranking()
     try:
         yield
     finally:
         for name, value in before.items():
             setattr(rank, name, value)
+        Fed.forget_ranking()
 
 
-def evaluated(name: str, embedder: Any, quick: bool, way: str = "recall") -> dict[str, Any]:
+def evaluated(name: str, embedder: Any, quick: bool, settings: Settings | None = None) -> dict[str, Any]:
     sys.path.insert(0, str(SHARED / "eval"))
     import evaluate  # type: ignore[import-not-found]
 
@@ -178,7 +189,7 @@ def evaluated(name: str, embedder: Any, quick: bool, way: str = "recall") -> dic
     with tempfile.TemporaryDirectory() as folder:
         rows = Path(folder) / "rows.jsonl"
         result: dict[str, Any] = evaluate.evaluate(
-            lambda count, _: Fed(count, embedder, way),
+            lambda count, _: Fed(count, embedder, settings),
             str(SHARED / "data" / "dev"),
             name,
             BUDGETS,
@@ -226,10 +237,12 @@ def quality(quick: bool) -> tuple[str, list[Goal], dict[str, Any]]:
         over = str(sum(result["over_budget_calls"].values()))
         rows.append((name, *shares(full(result)), sessions, f"{result['auc']:.3f}", over))
         rows.extend((f"{name}: {c}", *shares(full(result, c)), "", "", "") for c in result["by_category"])
-    contexts = {name: evaluated(name, embedder, quick, "context") for name in GOALS}
-    for name, result in contexts.items():
-        over = str(sum(result["over_budget_calls"].values()))
-        rows.append((f"{name}, by `context`", *shares(full(result)), "", "", over))
+    contexts = {name: evaluated(name, embedder, quick, ALONE) for name in GOALS}
+    everything = {name: evaluated(name, embedder, quick, OPEN) for name in GOALS}
+    for name in GOALS:
+        for what, result in (("`context`", contexts[name]), ("`context` with facts", everything[name])):
+            over = str(sum(result["over_budget_calls"].values()))
+            rows.append((f"{name}, by {what}", *shares(full(result)), "", "", over))
     worth = [("without", *(f"{name} {head}" for name in GOALS for head in heads))]
     for what, weights in {} if quick else WITHOUT.items():
         with changed(weights):

@@ -296,6 +296,13 @@ def test_names_and_numbers(text: str, names: set[str]) -> None:
     assert telling(text) == names
 
 
+def test_a_quotation_is_found_where_it_stands_whatever_case_does_to_the_letters_before() -> None:
+    text = "\u0130\u0130 Our greyhound answers to Biscuit."
+    fact = {"type": "user_profile", "key": "dog", "value": "Biscuit", "message": 0, "quote": "OUR GREYHOUND ANSWERS"}
+    ((_, found),) = cited([fact], [text])
+    assert text[slice(*found.span)] == "Our greyhound answers"
+
+
 @given(st.lists(st.fixed_dictionaries({k: st.text(max_size=6) for k in ("type", "key", "value", "quote")}), max_size=4))
 def test_only_what_stands_there_is_cited(found: list[dict[str, Any]]) -> None:
     texts = ["my dog is Rex", ""]
