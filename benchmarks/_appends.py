@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import statistics
-import threading
+from collections import defaultdict
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -14,10 +14,12 @@ from _stores import TRIP, Agents, Keeper, LangGraph, RawRow, RawRows, Recollect
 from _timing import Cost, median, say, scratch, sentences, timed
 
 from recollect.store import Job
+from recollect.store.sqlite.keywords import LAG
 from recollect.types import Message
 
 KEEPERS: tuple[type[Keeper], ...] = (Recollect, RawRow, RawRows, Agents, LangGraph)
 FLOOR = "write + fdatasync"
+FILLED = 10_000
 
 
 def fdatasync_floor(folder: Path, calls: int) -> list[Cost]:
@@ -34,47 +36,51 @@ def fdatasync_floor(folder: Path, calls: int) -> list[Cost]:
     return costs
 
 
-def appends(durability: str, batch: int, calls: int, rounds: int) -> dict[str, Cost]:
-    """The median cost a message of each keeper that can be that durable."""
+def appends(durability: str, batch: int, rounds: int) -> dict[str, Cost]:
+    """What a message costs each keeper: medians of rounds, each of which takes words into the index, too."""
     say(f"appending {batch} at a time, {durability} …")
-    kinds = [kind for kind in KEEPERS if durability == "full" or kind not in (Agents, LangGraph)]
-    costs: dict[str, list[Cost]] = {kind.name: [] for kind in kinds}
+    calls = 3 * -(-LAG // batch) if batch > 1 else LAG
+    costs: dict[str, list[Cost]] = {kind.name: [] for kind in KEEPERS}
     texts = sentences(1)
     with scratch() as folder:
-        keepers = [kind(folder / f"{place}.db", durability) for place, kind in enumerate(kinds)]
+        keepers = [kind(folder / f"{place}.db", durability) for place, kind in enumerate(KEEPERS)]
+        for keeper in keepers:
+            keeper.fill(texts, FILLED)
         for _ in range(rounds):
             drawn = [list(islice(texts, batch)) for _ in range(calls)]
             for keeper in keepers:
-                costs[keeper.name] += one_round(keeper, drawn, batch)
+                costs[keeper.name].append(one_round(keeper, drawn))
         for keeper in keepers:
             keeper.close()
-        costs[FLOOR] = fdatasync_floor(folder, calls)
+        costs[FLOOR] = fdatasync_floor(folder, LAG)
     return {name: median(each) for name, each in costs.items()}
 
 
-def one_round(keeper: Keeper, drawn: Sequence[Sequence[str]], batch: int) -> list[Cost]:
-    natives = [[keeper.convert(text) for text in texts] for texts in drawn]
+def one_round(keeper: Keeper, drawn: Sequence[Sequence[str]]) -> Cost:
+    ready = [[keeper.convert(text) for text in texts] for texts in drawn]
     gc.collect()
-    costs = [timed(lambda ready=ready: keeper.append(ready)) for ready in natives]
-    return [Cost(cost.wall / batch, cost.cpu / batch) for cost in costs]
+    cost = timed(lambda: [keeper.append(batch) for batch in ready])
+    messages = sum(map(len, drawn))
+    return Cost(cost.wall / messages, cost.cpu / messages)
 
 
-def group_commit(calls: int, threads: int = 8) -> tuple[float, float]:
-    """Durable appends a second by one thread and by eight, one message each, in turns."""
+def group_commit(calls: int) -> dict[str, dict[int, float]]:
+    """Durable appends a second, one message each: by one thread or task and by eight at once, in turns."""
     say("group commit …")
-    texts, rates = sentences(2), {1: list[float](), threads: list[float]()}
+    texts, rates = sentences(2), defaultdict[tuple[str, int], list[float]](list)
     with scratch() as folder:
-        keeper = Recollect(folder / "memory.db")
-        for _ in range(5):
-            for many, into in rates.items():
-                ready = [[[keeper.convert(text)] for text in islice(texts, calls)] for _ in range(many)]
-                workers = [
-                    threading.Thread(target=lambda mine=mine: [keeper.append(m) for m in mine]) for mine in ready
-                ]
-                cost = timed(lambda workers=workers: ([w.start() for w in workers], [w.join() for w in workers]))
-                into.append(calls * many / cost.wall * 1e6)
-        keeper.close()
-    return statistics.median(rates[1]), statistics.median(rates[threads])
+        keepers = [kind(folder / kind.__name__) for kind in (Recollect, Agents)]
+        for keeper in keepers:
+            keeper.fill(texts, FILLED)
+        for keeper, many in [(keeper, many) for _ in range(5) for many in (1, 8) for keeper in keepers]:
+            ready = [[keeper.convert(text) for text in islice(texts, calls)] for _ in range(many)]
+            cost = timed(lambda keeper=keeper, ready=ready: keeper.append_at_once(ready))
+            rates[keeper.name, many].append(calls * many / cost.wall * 1e6)
+        for keeper in keepers:
+            keeper.close()
+    return {
+        kind.name: {many: statistics.median(rates[kind.name, many]) for many in (1, 8)} for kind in (Recollect, Agents)
+    }
 
 
 def turn(durability: str, calls: int) -> tuple[Cost, Cost]:

@@ -12,6 +12,7 @@ from _stores import Agents, LangGraph, RawRow
 from _timing import Cost, median, say, scratch, sentences, timed
 
 from recollect.store import Item
+from recollect.store.codec import _kept as decoded
 from recollect.store.sqlite import SqliteStore
 from recollect.types import Message, Scope
 
@@ -33,9 +34,12 @@ def fill(store: SqliteStore, have: int, want: int) -> None:
 
 
 def last_fifty(store: SqliteStore, owners: int) -> Cost:
-    dice = Random(5)
-    drawn = [owner(dice.randrange(owners)) for _ in range(200)]
-    costs = [timed(lambda scope=scope: store.log.read(scope, limit=50, reverse=True)) for scope in drawn]
+    """With nothing remembered in the process of what was read before, which would favour a small store."""
+    dice, costs = Random(5), []
+    for _ in range(200):
+        scope = owner(dice.randrange(owners))
+        decoded.cache_clear()
+        costs.append(timed(lambda scope=scope: store.log.read(scope, limit=50, reverse=True)))
     return median(costs)
 
 

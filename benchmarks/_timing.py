@@ -44,11 +44,10 @@ def sentences(seed: int) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Cost:
-    """Microseconds a call, by the clock and of the processor; of many calls their medians, and the processor's mean."""
+    """Microseconds a call, by the clock and of the processor; of many calls their medians."""
 
     wall: float
     cpu: float
-    mean: float = 0.0
 
 
 def timed(call: Callable[[], object]) -> Cost:
@@ -58,5 +57,4 @@ def timed(call: Callable[[], object]) -> Cost:
 
 
 def median(costs: Sequence[Cost]) -> Cost:
-    cpu = [cost.cpu for cost in costs]
-    return Cost(statistics.median(cost.wall for cost in costs), statistics.median(cpu), statistics.fmean(cpu))
+    return Cost(statistics.median(cost.wall for cost in costs), statistics.median(cost.cpu for cost in costs))

@@ -1,36 +1,48 @@
 """Recall: does the evidence reach the context, what is each signal worth, and how long does a search take?
 
 `factory(count_tokens, workdir)` is what the evaluator wants: `evaluate.py --system recall:factory`. As a script it runs
-the evaluator over both sets, then again without each signal, then measures latency. Vectors are kept between runs.
+the evaluator over both sets, by `recall` and by `context`, then again without each signal, then measures latency.
+Vectors are kept between runs, and every conversation is fed once for all evaluations with the same embedder.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import os
+import shutil
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from _report import ROOT, Goal, arguments, publish, table
 
-from recollect import Memory, Message, Session, counter, embed
+from recollect import Memory, Message, Session, Settings, counter, embed
 from recollect.embed.hashing import HashingEmbedder
 from recollect.embed.models import data_dir
 from recollect.flow import rank
+from recollect.layers import episodic
+from recollect.types import Scope
 
 USER = "someone"
 SHARED = Path(os.environ.get("RECOLLECT_SHARED") or ROOT.parent / "shared")
 BUDGETS = (400, 800, 2_000, 4_000)
 GOALS = {"locomo": (0.74, 0.82, 0.89, 0.93), "lme": (0.75, 0.85, 0.92, 0.95)}
+OPEN = Settings(
+    memory_tokens=None, episodic_tokens=None, documents_tokens=0, episodic_top_k=None, episodic_recency_weight=0.0
+)
+"""A context without a cap on what is recalled."""
+ALONE = replace(OPEN, profile_tokens=0, facts_tokens=0, hints_tokens=0)
+"""One that recalls and nothing else."""
 WITHOUT = {
     "meaning": {"MEANING": 0.0, "NEIGHBOURS_MEANING": 0.0},
     "neighbours' meaning": {"NEIGHBOURS_MEANING": 0.0},
@@ -84,6 +96,52 @@ class System:
 factory = System
 
 
+class Fed(System):
+    """A system that finds a conversation which was fed before as it was left then; asked for a context by settings."""
+
+    kept: ClassVar[dict[tuple[object, ...], tuple[Memory, str]]] = {}
+
+    def __init__(self, count_tokens: Callable[[str], int], embedder: Any, settings: Settings | None) -> None:
+        self.count, self.embedder, self.settings = count_tokens, embedder, settings
+
+    def add(self, turns: Sequence[dict[str, Any]]) -> None:
+        key = (self.embedder, *(turn["turn_id"] for turn in turns))
+        if key not in self.kept:
+            folder = tempfile.mkdtemp(prefix="recall-benchmark-")
+            self.memory = Memory.open(
+                Path(folder) / "memory.db",
+                counter=self.count,
+                durability="normal",
+                embedder=self.embedder,
+            )
+            super().add(turns)
+            self.kept[key] = self.memory, folder
+        self.memory, _ = self.kept[key]
+
+    def retrieve(self, question: str, budget: int | None, asked_at: str) -> list[tuple[list[str], str]]:
+        if budget is None or self.settings is None:
+            return super().retrieve(question, budget, asked_at)
+        self.memory.controller.settings = self.settings
+        lines = self._asking().context(question, budget, at=datetime.fromisoformat(asked_at)).offered
+        return [(list(line.sources), line.text) for line in lines if line.kept]
+
+    def close(self) -> None: ...
+
+    @classmethod
+    def forget_ranking(cls) -> None:
+        """Have every turn weighed anew."""
+        for memory, _ in cls.kept.values():
+            memory.layers.episodic.forget(Scope("default", USER))
+
+    @classmethod
+    def drop(cls) -> None:
+        """Close and remove what was fed."""
+        for memory, folder in cls.kept.values():
+            memory.close()
+            shutil.rmtree(folder)
+        cls.kept.clear()
+
+
 class Kept:
     """An embedder that keeps every vector in a file, so that only the first run pays for them."""
 
@@ -113,14 +171,16 @@ def changed(weights: dict[str, float]) -> Iterator[None]:
     before = {name: getattr(rank, name) for name in weights}
     for name, value in weights.items():
         setattr(rank, name, value)
+    Fed.forget_ranking()
     try:
         yield
     finally:
         for name, value in before.items():
             setattr(rank, name, value)
+        Fed.forget_ranking()
 
 
-def evaluated(name: str, embedder: Any, quick: bool) -> dict[str, Any]:
+def evaluated(name: str, embedder: Any, quick: bool, settings: Settings | None = None) -> dict[str, Any]:
     sys.path.insert(0, str(SHARED / "eval"))
     import evaluate  # type: ignore[import-not-found]
 
@@ -129,7 +189,7 @@ def evaluated(name: str, embedder: Any, quick: bool) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         rows = Path(folder) / "rows.jsonl"
         result: dict[str, Any] = evaluate.evaluate(
-            lambda count, workdir: System(count, workdir, embedder),
+            lambda count, _: Fed(count, embedder, settings),
             str(SHARED / "data" / "dev"),
             name,
             BUDGETS,
@@ -177,8 +237,12 @@ def quality(quick: bool) -> tuple[str, list[Goal], dict[str, Any]]:
         over = str(sum(result["over_budget_calls"].values()))
         rows.append((name, *shares(full(result)), sessions, f"{result['auc']:.3f}", over))
         rows.extend((f"{name}: {c}", *shares(full(result, c)), "", "", "") for c in result["by_category"])
-    words = {name: evaluated(name, None, quick) for name in GOALS}
-    rows.extend((f"{name}, no model", *shares(full(result)), "", "", "") for name, result in words.items())
+    contexts = {name: evaluated(name, embedder, quick, ALONE) for name in GOALS}
+    everything = {name: evaluated(name, embedder, quick, OPEN) for name in GOALS}
+    for name in GOALS:
+        for what, result in (("`context`", contexts[name]), ("`context` with facts", everything[name])):
+            over = str(sum(result["over_budget_calls"].values()))
+            rows.append((f"{name}, by {what}", *shares(full(result)), "", "", over))
     worth = [("without", *(f"{name} {head}" for name in GOALS for head in heads))]
     for what, weights in {} if quick else WITHOUT.items():
         with changed(weights):
@@ -194,53 +258,86 @@ def quality(quick: bool) -> tuple[str, list[Goal], dict[str, Any]]:
         for name, bounds in GOALS.items()
         for budget, value, bound in zip(BUDGETS, full(results[name]), bounds, strict=True)
     ]
+    lost = max(a - b for n in GOALS for a, b in zip(full(results[n])[1:], full(contexts[n])[1:], strict=True))
+    goals.append(Goal("most points of full@B that `context` loses, 800 to 4,000", lost * 100, 2.0, form="{:.1f}"))
     goals.append(Goal("lme sessions all@5", results["lme"]["overall"]["s_all@5"], 0.94, at_least=True, form="{:.3f}"))
-    text = f"{table(rows)}\n\nWhat each signal is worth, in points of `full@B`:\n\n{table(worth)}"
-    return text, goals, {"results": results, "words": words}
+    Fed.drop()
+    words = {name: evaluated(name, None, quick) for name in GOALS}
+    rows.extend((f"{name}, no model", *shares(full(result)), "", "", "") for name, result in words.items())
+    Fed.drop()
+    text = f"{table(rows)}\n\nWhat is lost, in points of `full@B`, without each signal:\n\n{table(worth)}"
+    return text, goals, {"results": results, "contexts": contexts, "words": words}
+
+
+SPENT = {"channels": (episodic.Episodic, "_question"), "fusion": (episodic, "score")}
+"""Which function's time is which part of a search; the rest is reading the turns and packing them."""
 
 
 def latency(quick: bool) -> tuple[str, list[Goal]]:
     model = embed.open("auto")
-    rows = [("turns in scope", "store", "p50 ms", "p95 ms", "of it the question's vector", "first search ms")]
+    asked = [f"Where did we go on day {n}?" for n in range(40)]
+    vector = statistics.median(timed(lambda q=q: model.embed([q], kind="query")) for q in asked) if model else 0.0
+    rows = [("turns in scope", "in the store", "p50", "p95", "question's vector", *SPENT, "reading", "first search")]
     at_10k = 0.0
-    for turns, others in (
-        ((1_000, 0), (10_000, 0), (10_000, 90_000)) if quick else ((1_000, 0), (10_000, 0), (100_000, 900_000))
-    ):
-        first, times = searches(turns, others, 60)
-        vector = (
-            statistics.median(
-                timed(lambda n=n: model.embed([f"Where did we go on day {n}?"], kind="query")) for n in range(40)
-            )
-            if model
-            else 0.0
-        )
+    for turns, others in ((1_000, 0), (10_000, 0), (100_000, 900_000 * (not quick))):
+        first, times, spent = searches(turns, others, 60)
         p50, p95 = statistics.median(times) + vector, sorted(times)[int(len(times) * 0.95)] + vector
-        at_10k = p50 if turns == 10_000 and not others else at_10k
-        rows.append((f"{turns:,}", f"{turns + others:,}", f"{p50:.1f}", f"{p95:.1f}", f"{vector:.1f}", f"{first:,.0f}"))
+        at_10k = p50 if turns == 10_000 else at_10k
+        parts = (vector, *spent, p50 - vector - sum(spent))
+        told = (f"{value:.1f}" for value in (p50, p95, *parts))
+        rows.append((f"{turns:,}", f"{turns + others:,}", *told, f"{first:,.0f}"))
     return table(rows), [Goal("search, ms p50 at 10,000 turns", at_10k, 15.0, form="{:.1f}")]
 
 
-def searches(turns: int, others: int, times: int) -> tuple[float, list[float]]:
+def searches(turns: int, others: int, times: int) -> tuple[float, list[float], list[float]]:
+    """Ms of the first search, of each later one, and of each part of them (the median)."""
     dice = Random(turns)
     common = [f"word{n}" for n in range(3_000)]
+    start = datetime(2023, 1, 1, tzinfo=UTC)
+
+    def thousand(block: int) -> list[Message]:
+        texts = [" ".join(dice.choices(common, k=dice.randint(8, 40))) for _ in range(1_000)]
+        roles = ("assistant", "user")
+        return [Message(roles[n % 2], text, at=start + timedelta(minutes=block + n)) for n, text in enumerate(texts)]
+
     with (
         tempfile.TemporaryDirectory() as folder,
         Memory.open(Path(folder) / "m.db", embedder=HashingEmbedder(384), durability="normal") as memory,
     ):
-        start = datetime(2023, 1, 1, tzinfo=UTC)
-        for user, size in (("me", turns), *((f"user {n}", 1_000) for n in range(others // 1_000))):
-            for block in range(0, size, 1_000):
-                texts = [" ".join(dice.choices(common, k=dice.randint(8, 40))) for _ in range(min(1_000, size - block))]
-                batch = [
-                    Message("user" if n % 2 else "assistant", text, at=start + timedelta(minutes=block + n))
-                    for n, text in enumerate(texts)
-                ]
-                memory.session(f"s{block}", user=user).add_many(batch)
+        for block in range(0, turns, 1_000):
+            memory.session(f"s{block}", user="me").add_many(thousand(block))
         memory.drain()
+        for number in range(others // 1_000):
+            memory.store.log.append(Scope("default", f"user {number}", "s"), thousand(number))
         chat = memory.session("question", user="me")
         first = timed(lambda: chat.recall("word1 word2 word3", 800))
         asked = [" ".join(dice.choices(common, k=6)) for _ in range(times)]
-        return first, [timed(lambda q=q: chat.recall(q, 800)) for q in asked]
+        with spending() as spent:
+            found = [timed(lambda q=q: chat.recall(q, 800)) for q in asked]
+        return first, found, [statistics.median(spent[part]) for part in SPENT]
+
+
+@contextmanager
+def spending() -> Iterator[dict[str, list[float]]]:
+    """How many ms each part takes, call by call."""
+    spent: dict[str, list[float]] = {part: [] for part in SPENT}
+    before = {part: getattr(*place) for part, place in SPENT.items()}
+
+    def watched(part: str) -> Callable[..., Any]:
+        def call(*given: Any) -> Any:
+            out: list[Any] = []
+            spent[part].append(timed(lambda: out.append(before[part](*given))))
+            return out[0]
+
+        return call
+
+    for part, place in SPENT.items():
+        setattr(*place, watched(part))
+    try:
+        yield spent
+    finally:
+        for part, place in SPENT.items():
+            setattr(*place, before[part])
 
 
 def timed(act: Callable[[], object]) -> float:
@@ -254,6 +351,7 @@ def main() -> int:
     if not (SHARED / "eval").exists():
         print(f"skipped: the evaluator is not in {SHARED}; set RECOLLECT_SHARED", file=sys.stderr)
         return 0
+    logging.getLogger("recollect").setLevel(logging.ERROR)
     speed, speed_goals = latency(args.quick)
     text, goals, figures = quality(args.quick)
     return publish("recall", f"{text}\n\n{speed}", figures, [*goals, *speed_goals], args)

@@ -36,7 +36,6 @@ def a_message(costs: Mapping[str, Cost]) -> list[tuple[str, ...]]:
             f"{1e6 / cost.wall:,.0f}",
             f"{cost.wall:,.0f}",
             f"{cost.cpu:,.0f}",
-            f"{cost.mean:,.0f}",
             f"{cost.wall / ours:,.2f}x",
         )
         for name, cost in costs.items()
@@ -44,9 +43,9 @@ def a_message(costs: Mapping[str, Cost]) -> list[tuple[str, ...]]:
 
 
 def append_part(quick: bool) -> tuple[list[Goal], str, dict[str, Any]]:
-    calls, rounds = (40, 3) if quick else (100, 10)
-    found = {way: appends(*way, calls if way[1] == 1 else calls // 10, rounds) for way in WAYS}
-    one, eight = group_commit(calls)
+    found = {way: appends(*way, rounds=3 if quick else 9) for way in WAYS}
+    at_once = group_commit(40 if quick else 100)
+    one, eight = at_once[Recollect.name].values()
     goals = [
         Goal(
             f"sqlite3 with the same rows / ours, {durability}, {batch} at a time",
@@ -59,24 +58,26 @@ def append_part(quick: bool) -> tuple[list[Goal], str, dict[str, Any]]:
     ]
     goals += [
         Goal(
-            f"SQLiteSession / ours, full, {batch} at a time",
-            found["full", batch][Agents.name].wall / found["full", batch][Recollect.name].wall,
+            f"SQLiteSession / ours, {durability}, {batch} at a time",
+            costs[Agents.name].wall / costs[Recollect.name].wall,
             3,
             True,
             "{:.1f}x",
         )
-        for batch in (1, 100)
+        for (durability, batch), costs in found.items()
     ]
+    goals.append(Goal("ours / SQLiteSession, full, 8 at once", eight / at_once[Agents.name][8], 3, True, "{:.1f}x"))
     goals.append(Goal("8 threads / 1 thread, full", eight / one, 5, True, "{:.1f}x"))
     parts = []
     for (durability, batch), costs in found.items():
         parts += [
             f"Appending {batch} at a time, `{durability}`:",
-            table([("", "messages/s", "µs each", "CPU µs each", "mean CPU µs", "to ours"), *a_message(costs)]),
+            table([("", "messages/s", "µs each", "CPU µs each", "to ours"), *a_message(costs)]),
         ]
-    parts.append(f"Eight threads, `full`, one at a time: {eight:,.0f} messages/s; one thread: {one:,.0f}.")
+    rows = [(name, f"{by[1]:,.0f}", f"{by[8]:,.0f}") for name, by in at_once.items()]
+    parts += ["Messages/s at `full`, one at a time, by threads or tasks at once:", table([("", "1", "8"), *rows])]
     figures = {f"{d}, {b}": {name: asdict(cost) for name, cost in costs.items()} for (d, b), costs in found.items()}
-    return goals, "\n\n".join(parts), {"appends": figures, "group_commit": {"1": one, "8": eight}}
+    return goals, "\n\n".join(parts), {"appends": figures, "group_commit": at_once}
 
 
 def turn_part(quick: bool) -> tuple[list[Goal], str, dict[str, Any]]:

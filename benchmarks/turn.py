@@ -1,36 +1,56 @@
 """A whole turn, add it and build the next context, beside mem0, LangGraph's store and Chroma with the same embedder.
 
-CPU time of the process, its background included: ten turns are done when their vectors are made and their facts are
-learned. The turns before belong to one user, or to many where the store is larger than the user's share.
+CPU time: of the caller's thread, and of the process with its background, where ten turns are done when their vectors
+are made and their facts are learned. The turns before belong to one user, or to many where the store is larger than the
+user's share; those of the others have their words in the index, but no vectors.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import sqlite3
 import statistics
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from hashlib import shake_128
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 from _report import Goal, arguments, publish, table
 from _timing import say, scratch, sentences
 
 from recollect import Memory, Message, embed
-from recollect.embed import Embedder
-from recollect.embed.hashing import HashingEmbedder
+from recollect.embed import Embedder, Kind
+from recollect.types import Scope
 
+if not hasattr(sqlite3.Connection, "enable_load_extension"):
+    import sqlean  # the same module, with the extensions that LangGraph's store needs and this Python was built without
+
+    sys.modules["sqlite3"] = sqlean
 os.environ["MEM0_TELEMETRY"] = "False"
 os.environ["ANONYMIZED_TELEMETRY"] = "False"
 
 BUDGET = 2_000
 ME = "ada"
 BLOCK = 10
-MOST = {"Mem0": 5_000}
+MOST = {"Mem0": 1_000}
 """Turns above which a system would take hours to fill."""
+
+
+class Stub:
+    """A vector of any text, for next to nothing: the same text, the same vector."""
+
+    name, dimension = "stub", 384
+
+    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> np.ndarray[Any, np.dtype[np.float32]]:
+        drawn = b"".join(shake_128(text.encode()).digest(self.dimension) for text in texts)
+        rows = np.frombuffer(drawn, np.int8).reshape(-1, self.dimension).astype(np.float32)
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
 def pairs(seed: int) -> Iterator[tuple[str, str]]:
@@ -40,12 +60,16 @@ def pairs(seed: int) -> Iterator[tuple[str, str]]:
         yield f"{question}?", next(texts)
 
 
+def messages(turns: Sequence[tuple[str, str]]) -> list[Message]:
+    return [m for question, answer in turns for m in (Message("user", question), Message("assistant", answer))]
+
+
 class System(Protocol):
     """A memory that is filled with turns, then measured."""
 
     clock: Callable[[], float]
 
-    def fill(self, user: str, turns: Sequence[tuple[str, str]]) -> None: ...
+    def fill(self, turns: Sequence[tuple[str, str]]) -> None: ...
     def turn(self, question: str, answer: str) -> int: ...
     def settle(self) -> None: ...
     def close(self) -> None: ...
@@ -61,12 +85,14 @@ class Recollect:
         self.memory = Memory.open(folder / "memory.db", embedder=embedder, durability="normal")
         self.chat = self.memory.session("now", user=ME)
 
-    def fill(self, user: str, turns: Sequence[tuple[str, str]]) -> None:
+    def fill(self, turns: Sequence[tuple[str, str]]) -> None:
         for start in range(0, len(turns), 100):
-            chat = self.memory.session(f"before {start}", user=user)
-            some = turns[start : start + 100]
-            chat.add_many([m for q, a in some for m in (Message("user", q), Message("assistant", a))])
+            self.memory.session(f"before {start}", user=ME).add_many(messages(turns[start : start + 100]))
         self.memory.drain()
+
+    def fill_others(self, turns: Iterator[tuple[str, str]]) -> None:
+        for number, some in enumerate(iter(lambda: list(islice(turns, 100)), [])):
+            self.memory.store.log.append(Scope("default", f"user {number // 10}", f"{number}"), messages(some))
 
     def turn(self, question: str, answer: str) -> int:
         context = self.chat.context(question, BUDGET)
@@ -106,12 +132,12 @@ class LangGraph:
         self.store, self.n = self._open.__enter__(), 0
         self.store.setup()
 
-    def fill(self, user: str, turns: Sequence[tuple[str, str]]) -> None:
+    def fill(self, turns: Sequence[tuple[str, str]]) -> None:
         from langgraph.store.base import PutOp
 
         for start in range(0, len(turns), 100):
             texts = [text for pair in turns[start : start + 100] for text in pair]
-            self.store.batch([PutOp((user,), f"{user} {start} {n}", {"text": text}) for n, text in enumerate(texts)])
+            self.store.batch([PutOp((ME,), f"{start} {n}", {"text": text}) for n, text in enumerate(texts)])
 
     def turn(self, question: str, answer: str) -> int:
         found = self.store.search((ME,), query=question, limit=5)
@@ -139,21 +165,21 @@ class Chroma:
         self.collection: Any = self.client.create_collection("turns", embedding_function=None)
         self.embedder, self.n = embedder, 0
 
-    def _add(self, user: str, texts: list[str]) -> None:
+    def _add(self, texts: list[str]) -> None:
         rows = [row.tolist() for row in self.embedder.embed(texts, kind="passage")]
         ids = [f"{self.n + n}" for n in range(len(texts))]
         self.n += len(texts)
-        self.collection.add(ids=ids, embeddings=rows, documents=texts, metadatas=[{"user": user}] * len(texts))
+        self.collection.add(ids=ids, embeddings=rows, documents=texts, metadatas=[{"user": ME}] * len(texts))
 
-    def fill(self, user: str, turns: Sequence[tuple[str, str]]) -> None:
+    def fill(self, turns: Sequence[tuple[str, str]]) -> None:
         for start in range(0, len(turns), 100):
-            self._add(user, [text for pair in turns[start : start + 100] for text in pair])
+            self._add([text for pair in turns[start : start + 100] for text in pair])
 
     def turn(self, question: str, answer: str) -> int:
         vector = self.embedder.embed([question], kind="query")[0].tolist()
         found = self.collection.query(query_embeddings=[vector], n_results=5, where={"user": ME})
-        self._add(ME, [question])
-        self._add(ME, [answer])
+        self._add([question])
+        self._add([answer])
         return len(found["ids"][0])
 
     def settle(self) -> None: ...
@@ -197,17 +223,17 @@ class Mem0:
             }
         )
 
-    def fill(self, user: str, turns: Sequence[tuple[str, str]]) -> None:
+    def fill(self, turns: Sequence[tuple[str, str]]) -> None:
         for question, answer in turns:
-            self._add(user, question, answer)
+            self._add(question, answer)
 
-    def _add(self, user: str, question: str, answer: str) -> None:
-        messages = [{"role": "user", "content": question}, {"role": "assistant", "content": answer}]
-        self.memory.add(messages, user_id=user, infer=False)
+    def _add(self, question: str, answer: str) -> None:
+        said = [{"role": "user", "content": question}, {"role": "assistant", "content": answer}]
+        self.memory.add(said, user_id=ME, infer=False)
 
     def turn(self, question: str, answer: str) -> int:
         found = self.memory.search(question, filters={"user_id": ME}, top_k=5)
-        self._add(ME, question, answer)
+        self._add(question, answer)
         return len(found["results"])
 
     def settle(self) -> None: ...
@@ -216,16 +242,7 @@ class Mem0:
         self.memory.vector_store.client.close()
 
 
-SYSTEMS: tuple[Callable[[Path, Embedder], System], ...] = (Caller, Recollect, LangGraph, Chroma, Mem0)
-
-
-NAMES = {
-    "Caller": Caller.name,
-    "Recollect": Recollect.name,
-    "LangGraph": LangGraph.name,
-    "Chroma": Chroma.name,
-    "Mem0": Mem0.name,
-}
+SYSTEMS: tuple[Any, ...] = (Caller, Recollect, LangGraph, Chroma, Mem0)
 
 
 def measured(
@@ -236,9 +253,9 @@ def measured(
     with scratch() as folder:
         made = system(folder, embedder)
         try:
-            made.fill(ME, list(islice(told, own)))
-            for start in range(0, others, own):
-                made.fill(f"user {start}", list(islice(told, min(own, others - start))))
+            made.fill(list(islice(told, own)))
+            if isinstance(made, Recollect):
+                made.fill_others(islice(told, others))
             return [block(made, islice(told, BLOCK)) for _ in range(1 + steps // BLOCK)][1:]
         finally:
             made.close()
@@ -267,7 +284,7 @@ def main() -> int:
     sizes = (1_000, 5_000) if args.quick else (1_000, 50_000)
     stored = (1_000, 10_000) if args.quick else (1_000, 50_000, 1_000_000)
     steps = 60 if args.quick else 200
-    stub = HashingEmbedder(384)
+    stub = Stub()
     rows: list[tuple[str, ...]] = [("", *(f"{size:,} turns" for size in sizes), "exponent")]
     costs: dict[str, list[float]] = {}
     for system in SYSTEMS:
@@ -277,37 +294,56 @@ def main() -> int:
         costs[name] = [statistics.median(measured(system, stub, size, 0, steps)) for size in limits]
         told = [f"{cost:,.1f}" for cost in costs[name]] + ["not run"] * (len(sizes) - len(limits))
         grown = f"{exponent(*costs[name], sizes[1] / sizes[0]):.2f}" if len(limits) == 2 else "-"
-        rows.append((NAMES[name], *told, grown))
+        rows.append((system.name, *told, grown))
     flat = []
     for size in stored:
         say(f"Recollect, {size:,} turns in the store …")
         flat.append(measured(Caller, stub, 1_000, size - 1_000, steps))
     store_rows = [("turns in the store", "p50", "p95")]
     store_rows += [(f"{n:,}", f"{p(c, 0.5):.1f}", f"{p(c, 0.95):.1f}") for n, c in zip(stored, flat, strict=True)]
+    say("One conversation …")
+    steady = grown(600 if args.quick else 2_000)
     real_rows, ratio = real(steps) if (local := embed.open("auto")) else ([], math.nan)
     ours = costs["Caller"]
     goals = [
         Goal("ms CPU of the caller, add + context at 1k turns", ours[0], 2.0),
         Goal(f"ms CPU of the caller, add + context at {sizes[-1] // 1000}k turns", ours[-1], 4.0),
         Goal("growth exponent", exponent(*ours, sizes[1] / sizes[0]), 0.25),
+        Goal("growth exponent in one conversation of 2,000 turns at 8k", steady, 0.1),
         Goal("p95 with the largest store / with the smallest", p(flat[-1], 0.95) / p(flat[0], 0.95), 1.2),
     ]
     text = f"CPU ms of a turn, by the user's stored turns, with a stub embedder:\n\n{table(rows)}\n\n"
     text += f"The user has 1,000 turns, the others of the store belong to others:\n\n{table(store_rows)}"
     if local:
-        goals.append(Goal("with the real embedder, ours / the fastest peer's", ratio, 0.5))
-        text += f"\n\nWith {local.name}, 200 turns:\n\n{table(real_rows)}"
+        goals.append(Goal("with the real embedder, the caller / the fastest peer", ratio, 0.5))
+        text += f"\n\nWith {local.name}, 200 turns stored:\n\n{table(real_rows)}"
     peers = ", ".join(f"{name} {version(name)}" for name in ("langgraph-checkpoint-sqlite", "chromadb", "mem0ai"))
     return publish("turn", f"{text}\n\n{peers}.", {"costs": costs}, goals, args)
+
+
+def grown(turns: int) -> float:
+    """The growth exponent of one conversation's cost a turn, at 8,000 tokens, from its hundredth turn on."""
+    costs: list[float] = []
+    with scratch() as folder:
+        made = Caller(folder, Stub())
+        for question, answer in islice(pairs(3), turns):
+            started = time.thread_time()
+            made.chat.context(question, 8_000)
+            made.chat.add_turn(question, answer)
+            costs.append(time.thread_time() - started)
+        made.close()
+    starts = range(100, turns, 100)
+    middles = [statistics.median(costs[start : start + 100]) for start in starts]
+    return float(np.polyfit(np.log([start + 50 for start in starts]), np.log(middles), 1)[0])
 
 
 def real(steps: int) -> tuple[list[tuple[str, ...]], float]:
     local = embed.open("auto")
     assert local is not None
-    costs = {system.__name__: measured(system, local, 200, 0, steps // 2) for system in (Recollect, LangGraph, Chroma)}
-    rows = [("", "p50"), *((name, f"{p(cost, 0.5):,.1f}") for name, cost in costs.items())]
-    ours, *others = (p(cost, 0.5) for cost in costs.values())
-    return rows, ours / min(others)
+    systems = (Caller, Recollect, LangGraph, Chroma)
+    costs = {system.name: p(measured(system, local, 200, 0, steps // 2), 0.5) for system in systems}
+    ours, _, *others = costs.values()
+    return [("", "p50"), *((name, f"{cost:,.1f}") for name, cost in costs.items())], ours / min(others)
 
 
 if __name__ == "__main__":

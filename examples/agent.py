@@ -21,10 +21,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from recollect import Memory, Message, Session, ToolResult, llm
+from recollect import Memory, Message, Session, ToolResult, complete_fitting, llm
 
 SYSTEM = "You are a careful assistant. Use the tools when they help, then answer in one sentence."
 MOST_STEPS = 20
+REPLY = 1_000  # tokens of the budget that are the answer's
 OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
 
 
@@ -69,8 +70,9 @@ def run(chat: Session, model: llm.ChatModel, budget: int = 8_000, step: Callable
     """The answer to the last user message; `step` is called after everything that is kept."""
     for _ in range(MOST_STEPS):
         answer_open_calls(chat, step)
-        context = chat.context(None, budget, system=SYSTEM, tools=SCHEMAS)
-        reply = model.complete(context.prompt, tools=SCHEMAS)
+        context = chat.context(None, budget - REPLY, system=SYSTEM, tools=SCHEMAS)
+        # Should the model's context be smaller than thought, it is asked again with less.
+        reply = complete_fitting(model, context.prompt, tools=SCHEMAS, max_tokens=REPLY).reply
         chat.add(reply.message)
         step()
         if not reply.message.tool_calls:
@@ -87,7 +89,7 @@ def answer_open_calls(chat: Session, step: Callable[[], None]) -> None:
             return
         for call in message.tool_calls:
             if call.id not in done:
-                chat.add(Message("tool", (called(call.id, call.name, call.arguments),), id=f"result of {call.id}"))
+                chat.add(Message("tool", (called(call.id, call.name, call.arguments),)))
                 step()
 
 

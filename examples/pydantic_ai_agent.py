@@ -40,7 +40,7 @@ async def main(folder: Path) -> None:
             ("autumn", "Which train takes me to my sister Nadia?"),
         ):
             print(f"{session}: {text}")
-            remember = Remember(memory, "ada", session=session, budget=2_000)
+            remember = Remember(memory, user="ada", session=session, budget=2_000)
             result = await agent.run(text, capabilities=[remember])
             print(f"  answer: {result.output}\n")
 

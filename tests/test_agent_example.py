@@ -38,25 +38,29 @@ def scripted(request: Any) -> Message:
             "assistant",
             tuple(ToolCall(f"c{len(request.messages)}{n}", "calculate", '{"expression": "12 * 31"}') for n in "ab"),
         )
-    return Message("assistant", f"It is {last.text}.")
+    return Message("assistant", f"It is {last.tool_results[-1].text}.")
 
 
-def environment(provider: Provider) -> dict[str, str]:
+ADDRESS = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL", "ollama": "OLLAMA_HOST"}
+
+
+def environment(provider: Provider, style: str = "openai") -> dict[str, str]:
     return {
         **os.environ,
-        "RECOLLECT_MODEL": "openai:test-model",
+        "RECOLLECT_MODEL": f"{style}:test-model",
         "RECOLLECT_EMBEDDER": "hash:64",
-        "OPENAI_BASE_URL": provider.url,
+        ADDRESS[style]: provider.url,
         "OPENAI_API_KEY": "none",
     }
 
 
-def test_it_answers_with_tools_and_remembers(tmp_path: Path) -> None:
-    with Provider("openai", scripted, limit=8_000) as provider:
+@pytest.mark.parametrize("style", ADDRESS)
+def test_it_answers_with_tools_and_remembers(tmp_path: Path, style: Any) -> None:
+    with Provider(style, scripted, limit=8_000) as provider:
         for question in ("What is 12 * 31?", "And again?"):
             done = subprocess.run(
                 [sys.executable, str(AGENT), str(tmp_path / "m.db"), question],
-                env=environment(provider), capture_output=True, text=True, check=True,
+                env=environment(provider, style), capture_output=True, text=True, check=True,
             )  # fmt: skip
             assert done.stdout.strip() == "It is 372."
         assert all(request.status == 200 for request in provider.requests)

@@ -30,7 +30,7 @@ from recollect.embed.hashing import HashingEmbedder
 from recollect.errors import NotFound
 from recollect.flow.fence import CLOSE, OPEN
 from recollect.store import open as open_store
-from recollect.telemetry import Alert, Telemetry
+from recollect.telemetry import SERIES, Alert, Telemetry
 
 START = datetime(2025, 3, 3, 12, tzinfo=UTC)
 
@@ -193,6 +193,21 @@ def test_the_same_log_gives_the_same_context_to_another_process(tmp_path: Path, 
         assert other.session("april", user="ada").context("Where does my sister live?", 700).to_dict() == context
 
 
+def test_a_message_erased_elsewhere_leaves_the_summary_too(tmp_path: Path, clock: Clock) -> None:
+    fields: dict[str, Any] = {"settings": Settings(reply_tokens=0, summary_every_messages=100)}
+    with opened(tmp_path, clock, **fields) as one, opened(tmp_path, clock, **fields) as other:
+        here, there = (memory.session("trip", user="ada") for memory in (one, other))
+        for n in range(40):
+            here.add_turn(f"We saw the Vigeland park number {n} in Oslo.", "Lovely, what else is planned for today?")
+        shown = [line for line in there.context("Next?", 400).receipt.lines if line.section == "summary"]
+        gone = shown[0].sources[0]
+        assert gone in shown[0].sources
+        here.forget([gone])
+        again = [line for line in there.context("And then?", 400).receipt.lines if line.section == "summary"]
+        assert again
+        assert not any(gone in line.sources for line in again)
+
+
 def test_a_message_erased_elsewhere_is_not_shown_again(tmp_path: Path, clock: Clock) -> None:
     with opened(tmp_path, clock) as one, opened(tmp_path, clock) as other:
         here, there = (memory.session("s", user="ada") for memory in (one, other))
@@ -228,6 +243,33 @@ def test_a_budget_too_small_says_by_how_much_and_loses_nothing(memory: Memory) -
     with pytest.raises(BudgetTooSmall):
         chat.context("q", 30, system="word " * 100)
     assert chat.context("q", 50).tokens <= 50
+
+
+def test_a_question_or_a_system_text_that_is_too_large_is_named(memory: Memory) -> None:
+    chat = memory.session("s", user="ada")
+    chat.add_turn("Hello", "Hi")
+    with pytest.raises(BudgetTooSmall, match=r"takes most: question \(1\d\d\d\)") as error:
+        chat.context("word " * 1_000, 500)
+    assert error.value.needed > error.value.allowed == 500
+    with pytest.raises(BudgetTooSmall, match=r"takes most: system \(1\d\d\d\)"):
+        chat.context("q", 500, system="word " * 1_000)
+    with pytest.raises(BudgetTooSmall, match=r"takes most: .*question \(45\d\)"):
+        chat.context("word " * 450, 470)
+    with pytest.raises(BudgetTooSmall) as error:
+        chat.context("q", 3)
+    assert error.value.needed > 3
+
+
+def test_a_question_asked_again_gets_what_is_known_by_then(memory: Memory, clock: Clock) -> None:
+    chat, question = told(memory, clock), "Where do I live, and what is the door code?"
+    assert "place: Lisbon" in chat.context(question, 1_000).memory
+    chat.remember("place", "Porto")
+    chat.documents.add("The door code is 4417.", name="codes")
+    again = chat.context(question, 1_000).memory
+    assert "place: Porto" in again
+    assert "4417" in again
+    clock.now += timedelta(days=400)
+    assert "1 year ago" in chat.context(question, 1_000).memory
 
 
 @pytest.mark.parametrize("question", ["", "   ", "\x00", "\ud800", "مرحبا", "日本語", "a" * 20_000, "<memory>"])
@@ -266,6 +308,24 @@ def test_stats_count_contexts_tokens_and_what_a_prompt_cache_knows(memory: Memor
     assert stats["recollect_context_tokens_max"] <= 2_000
     assert stats["recollect_recalled_total"] >= 1
     assert set(Telemetry().snapshot()) <= set(stats)
+
+
+def test_every_series_of_the_metrics_is_told_something(memory: Memory, clock: Clock) -> None:
+    chat = told(memory, clock)
+    for _ in range(2):
+        chat.context("Where does my sister live?", 2_000)
+    assert [name for name in SERIES if not memory.stats()[f"{name}_count"]] == []
+
+
+def test_a_callback_that_fails_is_not_in_the_way(
+    tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(_: Alert) -> None:
+        raise RuntimeError("no connection")
+
+    with opened(tmp_path, clock, settings=Settings(alert_budget=0.1), on_alert=broken) as memory:
+        assert memory.session("s", user="ada").context("word " * 40, 100).tokens <= 100
+    assert "no connection" in caplog.text
 
 
 def test_add_turn_keeps_both_and_the_score(memory: Memory) -> None:

@@ -138,6 +138,21 @@ def test_what_another_process_forgot_is_not_found(tmp_path: Path) -> None:
         assert here.session("trip", user="ada").recall("peanuts") == []
 
 
+def test_a_birthday_in_the_question_is_the_one_the_user_told(memory: Memory) -> None:
+    about = memory.session("about me", user="ada")
+    about.add("user", "My birthday is on 9 June.", at=datetime(2024, 1, 5, tzinfo=UTC))
+    assert [fact.value for fact in about.facts()] == ["9 June"]
+    shop = memory.session("shop", user="ada")
+    for month, day in ((2, 10), (5, 26), (8, 3)):
+        shop.add("user", f"I bought a bike in shop {month}.", at=datetime(2024, month, day, tzinfo=UTC))
+    memory.drain()
+    asked = datetime(2024, 12, 1, tzinfo=UTC)
+    assert shop.search("What did I buy two weeks before my birthday?", 1, asked, "session")[0].at.month == 5
+    bob = memory.session("bob's", user="bob")
+    bob.add("user", "I bought a bike.", at=datetime(2024, 5, 26, tzinfo=UTC))
+    assert bob.search("What did I buy two weeks before my birthday?", 1, asked)
+
+
 def test_a_date_in_the_question_counts_from_when_it_was_asked(memory: Memory) -> None:
     chat = memory.session("trip", user="ada")
     for month in (3, 4, 5):

@@ -88,6 +88,8 @@ def test_a_named_file_is_read_and_must_exist(folder: Path) -> None:
         ("min_turns: -1", "min_turns is -1"),
         ("counter: ''", "counter is ''"),
         ("context_bugdet: 5", "no setting 'context_bugdet'; there are context_budget"),
+        ("RAG_FINAL_TOP_K: many", "section agent: documents_top_k is 'many'"),
+        ("CONTEXT: 5", "no setting 'CONTEXT'; there are context_budget"),
         ("5", "section agent: expected names with values, got 5"),
         ("[a]", r"section agent: expected names with values, got \['a'\]"),
         ("{1: 2}", "section agent: expected names with values"),
@@ -177,6 +179,18 @@ def test_the_knobs_have_the_names_people_know(
 def test_none_takes_a_cap_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECOLLECT_EPISODIC_TOKENS", "none")
     assert load().episodic_tokens is None
+    monkeypatch.delenv("RECOLLECT_EPISODIC_TOKENS")
+    write("agent: {episodic_tokens: none, facts_tokens: null}\n")
+    assert (load().episodic_tokens, load().facts_tokens) == (None, None)
+
+
+def test_a_setting_has_its_other_name_in_every_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    write("agent: {RAG_FINAL_TOP_K: 1, documents_search_k: 1}\n")
+    assert load().documents_top_k == 1
+    assert load(RAG_FINAL_TOP_K=2).documents_top_k == 2
+    assert load(documents_top_k=4).documents_top_k == 4
+    monkeypatch.setenv("RAG_TOP_K_MAX", "3")
+    assert (load().documents_top_k, load().documents_search_k) == (1, 3)
 
 
 @pytest.mark.parametrize(
@@ -187,6 +201,7 @@ def test_none_takes_a_cap_away(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"counter": 5}, "counter is 5: expected text"),
         ({"min_turns": True}, "min_turns is True"),
         ({"layout": "upside-down"}, "layout is 'upside-down'; use tail-first or memory-first"),
+        ({"old_messages": "burn"}, "old_messages is 'burn'; use drop or summarise"),
         ({"chunk_overlap": 200}, "chunk_overlap is 200"),
     ],
 )

@@ -46,8 +46,10 @@ def backfill(
     for item in transcripts:
         if isinstance(item, Skipped):
             done = replace(done, skipped=(*done.skipped, item))
-        else:
+        elif isinstance(item, Imported):
             done = _kept(memory, item, _scope(item, user, tenant), done, touched)
+        else:
+            raise ConfigError(f"a transcript is what recollect.imports.read(path) gives, not a {type(item).__name__}")
         if progress:
             progress(done)
     return done

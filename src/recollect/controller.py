@@ -62,6 +62,10 @@ class Controller:
 
     def context(self, scope: Scope, wanted: Wanted) -> Context:
         """The context for a session as it is now."""
+        with self.store.reading():
+            return self._built(scope, wanted)
+
+    def _built(self, scope: Scope, wanted: Wanted) -> Context:
         started = perf_counter()
         view = self._view(scope, wanted, None)
         question = wanted.question or _last_asked(view)
@@ -72,8 +76,8 @@ class Controller:
             wanted.budget,
         )
         with self._lock:
-            known = self._settled.get(key)
-        offers = known or self._ask(scope, view, question, wanted.at, None)
+            known = None if wanted.question else self._settled.get(key)
+        offers = known or self._timed(scope, view, question, wanted.at)
         context = self._assembled(view, offers, wanted)
         with self._lock:
             self._settled[key] = known or _settled(context.offered)
@@ -82,6 +86,12 @@ class Controller:
                 self._settled.popitem(last=False)
         self._watch.built(scope, context, perf_counter() - started)
         return context
+
+    def _timed(self, scope: Scope, view: View, question: Message | None, at: datetime) -> Mapping[str, Offer]:
+        started = perf_counter()
+        offers = self._ask(scope, view, question, at, None)
+        self.telemetry.observe("recollect_retrieval_seconds", perf_counter() - started)
+        return offers
 
     def answered(self, scope: Scope, messages: Sequence[Message]) -> None:
         """Count what the answer made use of, of the things recalled for it."""
@@ -116,33 +126,45 @@ class Controller:
         return assemble(shown, wanted.question, offers, budget, self.settings, Counts(self.count, self.windows.count))
 
     def _view(self, scope: Scope, wanted: Wanted, until: int | None) -> View:
-        overhead = REPLY_TOKENS + count_tools(wanted.tools, self.count)
-        if wanted.system:
-            overhead += self._system(wanted.system)
+        given = self._given(wanted)
+        asked = given["question"].shown if "question" in given else 0
+        extra = REPLY_TOKENS + count_tools(wanted.tools, self.count)
+        overhead = extra + (given["system"].shown if "system" in given else 0)
         room = wanted.budget - self.settings.reply_tokens - overhead
-        if room <= 0:
-            raise BudgetTooSmall(wanted.budget - room, wanted.budget, (), overhead)
-        asked = self.windows.count(wanted.question) if wanted.question else 0
+        if room < max(asked, 1):
+            raise BudgetTooSmall(wanted.budget - room + max(asked, 1), wanted.budget, list(given.values()), extra)
         roomy = self._limits(overhead + room - self._share(room))
-        widest = replace(roomy, budget=max(overhead + room - asked, 0))
         try:
             return self._shown(scope, roomy, overhead, until)
         except BudgetTooSmall:
-            return self._shown(scope, widest, overhead, until)
+            pass
+        try:
+            return self._shown(scope, replace(roomy, budget=overhead + room - asked), overhead, until)
+        except BudgetTooSmall as error:
+            needed = error.needed + asked + self.settings.reply_tokens
+            raise BudgetTooSmall(needed, wanted.budget, [*given.values(), *error.ledger], extra) from None
+
+    def _given(self, wanted: Wanted) -> dict[str, Line]:
+        """What the caller gives and what that takes: the system text and the question."""
+        system = Message("system", wanted.system) if wanted.system else None
+        messages = {"system": system, "question": wanted.question}
+        given = {
+            section: Line(section, message.text, tokens, tokens, section)
+            for section, message in messages.items()
+            if message and (tokens := self.windows.count(message))
+        }
+        most = self.settings.system_tokens
+        if most is not None and "system" in given and given["system"].tokens > most:
+            raise ConfigError(
+                f"the system text has {given['system'].tokens} tokens; system_tokens allows {most}:"
+                " shorten it or raise that"
+            )
+        return given
 
     def _shown(self, scope: Scope, limits: Limits, overhead: int, until: int | None) -> View:
         if until is None:
             return self.windows.view(scope, limits, overhead)
         return self.windows.view_at(scope, limits, overhead, until)
-
-    def _system(self, text: str) -> int:
-        tokens = self.windows.count(Message("system", text))
-        most = self.settings.system_tokens
-        if most is not None and tokens > most:
-            raise ConfigError(
-                f"the system text has {tokens} tokens; system_tokens allows {most}: shorten it or raise that"
-            )
-        return tokens
 
     def _share(self, room: int) -> int:
         """What is kept free for memory and documents: their caps, but at most half of the room."""
@@ -170,14 +192,15 @@ class Controller:
         if question is None or not question.text.strip():
             return {}
         settings, layers, text = self.settings, self.layers, question.text[:MAX_QUERY]
-        asked = Asked(text, at, scope.owner, Filter(as_of=as_of), settings.episodic_recency_weight)
+        days = layers.semantic.days(scope, text, as_of)
+        asked = Asked(text, at, scope.owner, Filter(as_of=as_of), settings.episodic_recency_weight, days)
         without = frozenset(message.id for message in view.shown.messages if message.id)
         known = [_unless_shown(fact, without) for fact in layers.semantic.offer(scope, text, at, as_of)]
         return {
             "profile": [fact for fact in known if fact.section == "profile"],
             "facts": [fact for fact in known if fact.section == "facts"],
             "hints": layers.procedural.offer(scope.owner, as_of),
-            "summary": layers.summary.offer(scope, view.first, as_of),
+            "summary": layers.summary.offer(scope, view.first, as_of, None if as_of else view.before),
             "documents": layers.documents.offer(scope, text, as_of=as_of),
             "episodic": layers.episodic.offer(asked, without, settings.episodic_top_k),
             "tools": layers.tools.offer(scope, text, at, as_of=as_of),

@@ -11,12 +11,13 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Protocol
 
+from recollect.arguments import as_message, messages_only
 from recollect.errors import ConfigError, InvalidTranscript
 from recollect.flow.receipt import Receipt
 from recollect.flow.window import Window
 from recollect.tokens import TokenCounter, count_message, estimate
 from recollect.tokens import counter as open_counter
-from recollect.types import Message, Part, Role, as_message, messages_only, with_zone
+from recollect.types import Message, Part, Role, with_zone
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,10 +93,11 @@ class MigrationError(StoreError, RuntimeError):
 class ModelError(RecollectError, RuntimeError):
     """A provider did not do what it was asked; the message holds its own words.
 
-    `passing` tells whether the same request may work at another time.
+    `passing` tells whether the same request may work at another time; `tries` how often it was made.
     """
 
     passing = True
+    tries = 1
 
     def __init__(self, problem: str, *, passing: bool = True) -> None:
         self.passing = self.passing and passing

@@ -80,8 +80,8 @@ class Endpoint:
         if urlsplit(self.url).scheme not in ("http", "https"):
             raise ConfigError(f"{name}: the address of a server starts with http:// or https://: see {url_from}")
 
-    def post(self, path: str, body: Mapping[str, Any], timeout: float, read: Callable[[Any], T]) -> T:
-        """What `read` makes of the JSON that comes back, within `timeout` seconds for each try."""
+    def post(self, path: str, body: Mapping[str, Any], timeout: float, read: Callable[[Any], T]) -> tuple[T, int]:
+        """What `read` makes of the JSON that comes back, and how many tries it took, each within `timeout` seconds."""
 
         def attempt() -> T:
             end = time.monotonic() + timeout
@@ -92,10 +92,11 @@ class Endpoint:
 
     def stream(
         self, path: str, body: Mapping[str, Any], timeout: float, read: Callable[[Response], Iterator[T]]
-    ) -> Generator[T]:
-        """What `read` makes of the reply, item by item; nothing is tried again once the first item is there.
+    ) -> tuple[Generator[T], int]:
+        """What `read` makes of the reply, item by item, and how many tries that took.
 
-        `timeout` bounds each silence. Closing the iterator ends the request.
+        Nothing is tried again once the first item is there. `timeout` bounds each silence. Closing the iterator ends
+        the request.
         """
 
         def items() -> Iterator[T]:
@@ -110,8 +111,14 @@ class Endpoint:
 
         return self._retried(attempt)
 
-    def _retried(self, attempt: Callable[[], T]) -> T:
-        retries, stamina = self.retries, self._needed("stamina")
+    def _retried(self, attempt: Callable[[], T]) -> tuple[T, int]:
+        retries, stamina, tries = self.retries, self._needed("stamina"), 0
+
+        def counted() -> T:
+            nonlocal tries
+            tries += 1
+            return attempt()
+
         again = stamina.RetryingCaller(
             attempts=retries.times + 1,
             timeout=None,
@@ -119,8 +126,11 @@ class Endpoint:
             wait_max=retries.most,
             wait_jitter=retries.jitter,
         )
-        found: T = again(retries.wait, attempt)
-        return found
+        try:
+            return again(retries.wait, counted), tries
+        except ModelError as error:
+            error.tries = tries
+            raise
 
     def _needed(self, package: str) -> Any:
         try:

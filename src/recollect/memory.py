@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Any, Final, Literal, Self
 
 from recollect import embed, llm, store
+from recollect.arguments import as_message, check_number, check_question, check_whole, messages_only
 from recollect.controller import Controller, Wanted
-from recollect.embed import Embedder
+from recollect.embed import Embedder, Reranker
 from recollect.embed.cached import CachedEmbedder
 from recollect.errors import ConfigError
 from recollect.flow.context import Context
 from recollect.flow.fence import without_memory
-from recollect.frozen import freeze_dict
+from recollect.frozen import FrozenDict, freeze_dict
 from recollect.layers import embedding, summary
 from recollect.layers.all import Layers
 from recollect.layers.background import Background
@@ -36,6 +37,7 @@ from recollect.layers.windows import always, stays
 from recollect.llm import ChatModel
 from recollect.settings import Settings
 from recollect.store import ANY, Erased, Filter, Store
+from recollect.store.codec import check_count
 from recollect.telemetry import OnAlert, Telemetry
 from recollect.tokens import TokenCounter, count_message, estimate
 from recollect.tokens import counter as open_counter
@@ -50,8 +52,7 @@ from recollect.types import (
     Recalled,
     Role,
     Scope,
-    as_message,
-    messages_only,
+    check_id,
     with_zone,
 )
 
@@ -71,6 +72,7 @@ class Memory:
         settings: Settings = DEFAULTS,
         model: ChatModel | None = None,
         search: Search | None = None,
+        reranker: Reranker | None = None,
         on_alert: OnAlert | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -80,7 +82,7 @@ class Memory:
         self.clock = clock
         self.telemetry = Telemetry(on_alert)
         self.embedder = CachedEmbedder(embedder) if embedder else None
-        self.layers = Layers.of(kept_in, counter, settings, self.embedder, former, search)
+        self.layers = Layers.of(kept_in, counter, settings, self.embedder, former, search=search, reranker=reranker)
         self.controller = Controller(kept_in, counter, settings, self.layers, self.telemetry)
         self.jobs = self.layers.jobs(settings)
         learners = self.layers.learners
@@ -108,6 +110,7 @@ class Memory:
         durability: store.Durability = "full",
         model: str | ChatModel | None = None,
         search: Search | None = None,
+        reranker: Reranker | None = None,
         on_alert: OnAlert | None = None,
     ) -> Memory:
         """The memory in a file (or at a `postgresql://` address); without one, `memory.db` in the data folder.
@@ -116,7 +119,8 @@ class Memory:
         model where it was pulled. After a change of model, `former` is the one used before: its vectors serve until
         `reindex` has given every message one of the new model. `index` names Chroma as the place for vectors.
         `model`, or its name as `llm.open` takes it, improves facts and summaries in the background, within the limits
-        of a day. `search` is a web search that is asked when a question is about what is new; `on_alert` gets alerts.
+        of a day. `search` is a web search that is asked when a question is about what is new; `reranker` reads the
+        best passages of documents again (`embed.open_reranker()`); `on_alert` gets alerts.
         """
         if url is None:
             url = embed.models.data_dir() / "memory.db"
@@ -132,12 +136,13 @@ class Memory:
             settings=settings,
             model=llm.open(model) if isinstance(model, str) else model,
             search=search,
+            reranker=reranker,
             on_alert=on_alert,
         )
 
     def session(self, id: str, *, user: str, tenant: str = "default") -> Session:
         """One conversation of a user; it is there as soon as something is added to it."""
-        return Session(self, Scope(tenant, user, id))
+        return Session(self, Scope(tenant, user, check_id(id, "session")))
 
     def reindex(self, progress: store.Progress | None = None, tenant: str = "default") -> int:
         """How many items the keyword index holds, built anew; messages without a vector get one in the background."""
@@ -264,10 +269,11 @@ class Session:
         self, user: str, assistant: str, *, score: float | None = None, metadata: Mapping[str, Any] | None = None
     ) -> tuple[Message, ...]:
         """Keep a question with its answer; `score` says how good the answer was, from 0 to 10."""
-        noted = {**(metadata or {}), **({} if score is None else {"score": score})}
-        return self.add_many(
-            [Message("user", user), Message("assistant", assistant, metadata=freeze_dict(noted, "metadata"))]
-        )
+        noted = dict(freeze_dict(metadata, "metadata"))
+        if score is not None:
+            check_number("score", score, 0, 10)
+            noted["score"] = score
+        return self.add_many([Message("user", user), Message("assistant", assistant, metadata=FrozenDict(noted))])
 
     def context(
         self,
@@ -289,6 +295,7 @@ class Session:
 
     def replay(self, at: int, budget: int | None = None, *, system: str | None = None) -> Context:
         """The context as it was built for the user message with that number, from what was kept until then."""
+        check_whole("at", at)
         return self.memory.controller.replay(self.scope, self._wanted(None, budget, system, None, ()), at)
 
     def _wanted(
@@ -310,6 +317,7 @@ class Session:
 
     def history(self, limit: int | None = None, before: int | None = None) -> tuple[Message, ...]:
         """The last `limit` messages (all without one) in order; `before` is the number of a message, from 1."""
+        check_count("before", before, 1)
         until = None if before is None else before - 1
         entries = self.memory.store.log.read(self.scope, until=until, limit=limit, reverse=True)
         return tuple(entry.message for entry in reversed(entries))
@@ -331,7 +339,8 @@ class Session:
         asked, if not now: "last May" counts from there. `scope` is all of the user's sessions, or this one; `where`
         narrows it by time, role and metadata. `recency` is what a turn of today gains over an old one.
         """
-        _not_negative(budget=budget, k=k)
+        check_whole("budget", budget)
+        check_count("k", k)
         return self.memory.layers.episodic.recall(self._asked(question, at, scope, where, recency), budget, k)
 
     def search(
@@ -345,15 +354,17 @@ class Session:
         recency: float = 0.0,
     ) -> Recalled:
         """The `k` best turns, one a hit, best first: `recall` without a budget."""
-        _not_negative(k=k)
+        check_whole("k", k)
         return self.memory.layers.episodic.search(self._asked(question, at, scope, where, recency), k)
 
     def _asked(self, question: str, at: datetime | None, scope: str, where: Filter, recency: float) -> Asked:
-        if not isinstance(question, str):
-            raise ConfigError(f"a question is text, not a {type(question).__name__}")
-        return Asked(
-            question[:MAX_QUERY], with_zone(at) if at else self.memory.clock(), self._within(scope), where, recency
-        )
+        check_question(question)
+        if not isinstance(where, Filter):
+            raise ConfigError(f"where is {where!r}; give a Filter")
+        check_number("recency", recency)
+        text, when = question[:MAX_QUERY], with_zone(at) if at else self.memory.clock()
+        days = self.memory.layers.semantic.days(self.scope, text, where.as_of)
+        return Asked(text, when, self._within(scope), where, recency, days)
 
     def _within(self, scope: str) -> Scope:
         if scope not in ("user", "session"):
@@ -396,6 +407,8 @@ class Session:
     def forget(self, ids: Sequence[str] | None = None) -> Erased:
         """Erase these messages, or the whole session, for good: text, index and all that was learned from them."""
         memory = self.memory
+        for id in ids or ():
+            check_id(id, "the id of a message")
         with memory.store.transaction() if ids is not None else nullcontext():
             if ids is not None:
                 memory.layers.summary.forget(self.scope, ids)
@@ -404,9 +417,3 @@ class Session:
         memory.controller.forget(self.scope)
         memory.wake()
         return erased
-
-
-def _not_negative(**numbers: int | None) -> None:
-    for name, number in numbers.items():
-        if number is not None and number < 0:
-            raise ConfigError(f"{name} is {number}; it can't be negative")

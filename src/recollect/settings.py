@@ -22,6 +22,7 @@ PREFIX: Final = "RECOLLECT_"
 BUDGET: Final = 8_000
 
 LAYOUTS: Final = ("tail-first", "memory-first")
+OLD_MESSAGES: Final = ("drop", "summarise")
 
 
 def _knob(default: Any, says: str, env: str | None = None, **bounds: float) -> Any:
@@ -37,6 +38,9 @@ class Settings:
     low_water: float = _knob(0.7, "the part of the budget a cut goes down to", gt=0, le=1)
     min_turns: int = _knob(1, "newest turns that always stay in a window", ge=1)
     min_messages: int = _knob(2, "newest messages that always stay in a window", ge=1)
+    old_messages: Literal["drop", "summarise"] = _knob(
+        "drop", "what becomes of messages that leave a Strands agent's list: drop, or summarise"
+    )
     counter: str = _knob("estimate", "the token counter, by name")
 
     layout: Literal["tail-first", "memory-first"] = _knob(
@@ -94,8 +98,9 @@ class Settings:
     def __post_init__(self) -> None:
         if problems := [problem for knob in dataclasses.fields(self) if (problem := _problem(self, knob))]:
             raise ConfigError("; ".join(problems))
-        if self.layout not in LAYOUTS:
-            raise ConfigError(f"layout is {self.layout!r}; use {' or '.join(LAYOUTS)}")
+        for name, allowed in (("layout", LAYOUTS), ("old_messages", OLD_MESSAGES)):
+            if (value := getattr(self, name)) not in allowed:
+                raise ConfigError(f"{name} is {value!r}; use {' or '.join(allowed)}")
         if self.chunk_overlap * 2 > self.chunk_tokens:
             raise ConfigError(f"chunk_overlap is {self.chunk_overlap}; at most half of chunk_tokens can be shared")
 
@@ -164,7 +169,7 @@ def _problem(settings: Settings, knob: dataclasses.Field[Any]) -> str | None:
 
 def load(path: str | Path | None = None, **arguments: Any) -> Settings:
     """The settings in force here. A file that is named must exist; `providers.yaml` is read where there is one."""
-    found = {**places(path), "the arguments": arguments}
+    found = {**places(path), "the arguments": _named(arguments)}
     values = {key: value for place in found.values() for key, value in place.items()}
     from pydantic import ValidationError
 
@@ -204,15 +209,14 @@ def _reader() -> Any:
             dotenv_filtering="only_existing",
             extra="forbid",
             populate_by_name=True,
-            env_parse_none_str="none",
         )
 
         @field_validator("*", mode="before")
         @classmethod
-        def _no_yes_or_no(cls, value: Any) -> Any:
+        def _as_written(cls, value: Any) -> Any:
             if isinstance(value, bool):
                 raise ValueError("yes or no is not a value here")
-            return value
+            return None if isinstance(value, str) and value.lower() == "none" else value
 
         @classmethod
         def settings_customise_sources(
@@ -227,14 +231,22 @@ def _reader() -> Any:
 
     fields: dict[str, Any] = {}
     for knob in dataclasses.fields(Settings):
-        names = AliasChoices(*filter(None, [PREFIX + knob.name.upper(), knob.metadata["env"]]))
+        names = AliasChoices(*_env_names(knob))
         limits: dict[str, Any] = {"min_length": 1} if _HINTS[knob.name] is str else dict(knob.metadata["bounds"])
         fields[knob.name] = (_HINTS[knob.name], Field(knob.default, validation_alias=names, **limits))
     return create_model("Reader", __base__=Reader, **fields)
 
 
+def _env_names(knob: dataclasses.Field[Any]) -> list[str]:
+    return [name for name in (PREFIX + knob.name.upper(), knob.metadata["env"]) if name]
+
+
+_SETTING: Final = {name.lower(): knob.name for knob in dataclasses.fields(Settings) for name in _env_names(knob)}
+
+
 def _named(read: Mapping[str, Any]) -> dict[str, Any]:
-    return {name.removeprefix(PREFIX).lower(): value for name, value in read.items()}
+    """The same by the names of the settings, whichever of their names they had."""
+    return {_SETTING.get(name.lower(), name): value for name, value in read.items()}
 
 
 def _section(path: str | Path | None) -> dict[str, Any]:
@@ -247,7 +259,7 @@ def _section(path: str | Path | None) -> dict[str, Any]:
         content = yaml.safe_load(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"{file} can't be read: {error}") from error
-    return _mapping(_mapping(content, f"{file}").get(SECTION), f"{file}, section {SECTION}")
+    return _named(_mapping(_mapping(content, f"{file}").get(SECTION), f"{file}, section {SECTION}"))
 
 
 def _mapping(value: Any, where: str) -> dict[str, Any]:
@@ -261,7 +273,7 @@ def _mapping(value: Any, where: str) -> dict[str, Any]:
 def _explained(problems: Sequence[Any], places: Mapping[str, Mapping[str, Any]]) -> str:
     lines = []
     for problem in problems:
-        key = str(problem["loc"][0]).removeprefix(PREFIX).lower()
+        (key,) = _named({str(problem["loc"][0]): None})
         where = [place for place, values in places.items() if key in values][-1]
         if problem["type"] == "extra_forbidden":
             lines.append(f"{where}: no setting {key!r}; there are {', '.join(_HINTS)}")

@@ -81,8 +81,11 @@ class Telemetry:
         self.count("recollect_alerts_total")
         if self.count(name) % EVERY == 1:
             log.warning("alert: %s", found)
-        if self.on_alert:
-            self.on_alert(found)
+        try:
+            if self.on_alert:
+                self.on_alert(found)
+        except Exception:  # whatever a user's own function raises, the context is built
+            log.warning("on_alert failed", exc_info=True)
 
     def snapshot(self) -> dict[str, float]:
         """Every counter and gauge, and of every series the number, the median, the 95th percentile and the largest."""

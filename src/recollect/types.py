@@ -265,27 +265,9 @@ class Scope:
 
 def with_zone(when: datetime) -> datetime:
     """The same moment with a zone: UTC where none was given."""
+    if not isinstance(when, datetime):
+        raise ConfigError(f"a time is a datetime, got {when!r}")
     return when.replace(tzinfo=UTC) if when.tzinfo is None else when
-
-
-def as_message(message: Message | Role, content: str | Sequence[Part], fields: Mapping[str, Any]) -> Message:
-    """A message given whole, or by its role, content and fields; both at once are refused."""
-    if not isinstance(message, Message):
-        return Message(message, content if isinstance(content, str) else tuple(content), **fields)
-    if content or fields:
-        raise ConfigError("give a Message, or a role with its content and fields, not both")
-    return message
-
-
-def messages_only(messages: Iterable[Message]) -> list[Message]:
-    """The messages as a list; what is no Message is refused with what to do about it."""
-    found = list(messages)
-    for index, message in enumerate(found):
-        if not isinstance(message, Message):
-            raise InvalidTranscript(
-                f"expected a Message, got a {type(message).__name__}; {READ_WITH_PARSE}", f"[{index}]"
-            )
-    return found
 
 
 def _parts(role: str, content: Any) -> tuple[Part, ...]:

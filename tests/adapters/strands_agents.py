@@ -19,8 +19,13 @@ from recollect.testing import lookup as look_up
 class ScriptedModel(Model):
     """Says what the script says; `refuse` tells of a request whether the provider finds it too large."""
 
-    def __init__(self, script: Script, refuse: Callable[[list[Message]], str | None] = lambda request: None) -> None:
-        self.script, self.refuse = script, refuse
+    def __init__(
+        self,
+        script: Script,
+        refuse: Callable[[list[Message]], str | None] = lambda request: None,
+        error: type[Exception] = ContextWindowOverflowException,
+    ) -> None:
+        self.script, self.refuse, self.error = script, refuse, error
         self.refused: list[list[Message]] = []
 
     def update_config(self, **model_config: Any) -> None:
@@ -40,7 +45,7 @@ class ScriptedModel(Model):
         )
         if problem := self.refuse(request):
             self.refused.append(request)
-            raise ContextWindowOverflowException(problem)
+            raise self.error(problem)
         answer = self.script.answer(request)
         yield {"messageStart": {"role": "assistant"}}
         for block in render([answer], "bedrock")[-1]["content"]:

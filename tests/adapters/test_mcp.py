@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +152,7 @@ def test_the_steps_of_the_inspector_over_stdio_by_the_bare_protocol(file: Path) 
         assert process.stdout.read() == ""
     assert [answer["id"] for answer in answers] == list(range(len(steps)))
     first, _, tools, resources, templates, prompts, good, bad, missing, unknown = answers
-    assert first["result"]["serverInfo"]["name"] == "recollect"
+    assert first["result"]["serverInfo"] == {"name": "recollect", "title": "Recollect", "version": version("recollect")}
     assert [tool["name"] for tool in tools["result"]["tools"]] == TOOLS
     assert "memory://sessions/a%20trip%2Fto%20Oslo%3F" in [r["uri"] for r in resources["result"]["resources"]]
     assert templates["result"]["resourceTemplates"][0]["uriTemplate"] == "memory://sessions/{session}"

@@ -23,6 +23,7 @@ from recollect.adapters.strands import (
     LogRepository,
     SessionLog,
     SessionMemory,
+    SlidingWindowConversationManager,
     SummarizingConversationManager,
     TokenBudgetConversationManager,
     conversation_manager,
@@ -236,6 +237,28 @@ class TestOverflow:
         agent("And now?")
         assert len(model.refused) == 1
         assert 0 < tokens(script.requests[0]) <= 1_200
+
+    def test_words_of_an_overflow_that_the_sdk_does_not_know_are_met_too(self) -> None:
+        def refuse(request: list[Message]) -> str | None:
+            size = tokens(request)
+            return f"input length and `max_tokens` exceed context limit: {size} + 500 > 1700" if size > 1_200 else None
+
+        script = Script()
+        model = ScriptedModel(script, refuse, RuntimeError)
+        agent = agent_of(model, conversation_manager=TokenBudgetConversationManager(50_000))
+        script.call_tools(50)
+        agent("Read the whole book.")
+        assert len(script.requests) == 51
+        assert 1 <= len(model.refused) <= 50
+        assert all(validate(request, "bedrock") == [] for request in script.requests)
+
+    @pytest.mark.parametrize(("words", "requests"), [("prompt is too long", 4), ("Invalid value: 'temperature'", 1)])
+    def test_an_error_that_stays_is_the_one_that_is_told(self, words: str, requests: int) -> None:
+        model = ScriptedModel(Script(), lambda request: words, RuntimeError)
+        agent = agent_of(model, conversation_manager=TokenBudgetConversationManager(50_000), messages=long_talk(30))
+        with pytest.raises(RuntimeError, match=words):
+            agent("And now?")
+        assert len(model.refused) == requests
 
     def test_where_nothing_smaller_is_valid_the_messages_stay(self) -> None:
         messages = [user("Hi.")]
@@ -455,14 +478,40 @@ class TestMemoryStore:
 
 
 class TestProviders:
-    def test_a_budget(self, tmp_path: Path) -> None:
-        (tmp_path / "providers.yaml").write_text("agent:\n  context_budget: 5000\n")
-        assert conversation_manager(tmp_path / "providers.yaml").limits.budget == 5_000
+    @pytest.mark.parametrize(
+        ("section", "kind", "limits"),
+        [
+            ("{}", TokenBudgetConversationManager, (8_000, None)),
+            ("{context_budget: 5000}", TokenBudgetConversationManager, (5_000, None)),
+            ("{conversation_window: 5}", SlidingWindowConversationManager, (None, 5)),
+            ("{context_budget: 5000, conversation_window: 5}", TokenBudgetConversationManager, (5_000, None)),
+            ("{old_messages: summarise}", SummarizingConversationManager, (8_000, None)),
+            ("{conversation_window: 5, old_messages: summarise}", SummarizingConversationManager, (None, 5)),
+        ],
+    )
+    def test_the_file_chooses(self, tmp_path: Path, section: str, kind: type, limits: tuple[Any, Any]) -> None:
+        (tmp_path / "providers.yaml").write_text(f"agent: {section}\n")
+        manager = conversation_manager(tmp_path / "providers.yaml")
+        assert type(manager) is kind
+        assert (manager.limits.budget, manager.limits.last_messages) == limits
 
-    def test_a_window_of_messages_is_valid_in_a_loop_too(self, tmp_path: Path) -> None:
-        (tmp_path / "providers.yaml").write_text("agent:\n  conversation_window: 5\n")
+    def test_the_settings_of_a_summary_are_taken(self, tmp_path: Path) -> None:
+        (tmp_path / "providers.yaml").write_text(
+            "agent: {context_budget: 1500, old_messages: summarise, summary_tokens: 150, min_turns: 2}\n"
+        )
         manager, script = conversation_manager(tmp_path / "providers.yaml"), Script()
-        assert (manager.limits.budget, manager.limits.last_messages) == (None, 5)
+        assert isinstance(manager, SummarizingConversationManager)
+        assert (manager.summary_tokens, manager.limits.min_turns) == (150, 2)
+        agent = agent_of(ScriptedModel(script), conversation_manager=manager)
+        for text in ("My daughter Mia is allergic to peanuts.", *[f"And {n}? {WORDS}" for n in range(12)]):
+            agent(text)
+        assert "Mia is allergic to peanuts" in script.last
+        assert all(tokens(request) <= 1_500 for request in script.requests)
+
+    @pytest.mark.parametrize("more", ["", ", old_messages: summarise"])
+    def test_a_window_of_messages_is_valid_in_a_loop_too(self, tmp_path: Path, more: str) -> None:
+        (tmp_path / "providers.yaml").write_text(f"agent: {{conversation_window: 5{more}}}\n")
+        manager, script = conversation_manager(tmp_path / "providers.yaml"), Script()
         agent = agent_of(ScriptedModel(script), conversation_manager=manager)
         for n in range(6):
             script.call_tools(3)

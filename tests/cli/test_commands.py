@@ -307,7 +307,7 @@ def test_mcp_speaks_the_protocol_on_stdout_and_nothing_else(trip: Run) -> None:
     pytest.importorskip("mcp")
     params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
-    command = [sys.executable, "-c", "from recollect.cli import main; main()", "mcp"]
+    command = [sys.executable, "-m", "recollect", "mcp"]
     server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert server.stdin and server.stdout
     with server:

@@ -30,10 +30,13 @@ def turns_of(sessions: list[int], words: float | list[float] = 10) -> Turns:
                 if at < 0 or not rank.lends(lengths[at]):
                     break
                 lenders[place, side * rank.REACH + far] = at
+    borrowed = np.array([sum(lengths[at] for at in row if at >= 0) for row in lenders], np.float64)
     return Turns(
-        session=np.array(sessions, np.int64), before=before, after=after, lenders=lenders, words=lengths,
-        borrowed=np.array([sum(lengths[at] for at in row if at >= 0) for row in lenders], np.float64),
-        worth=np.zeros(n), day=np.arange(n) + 1_000, own=(np.arange(n) + 1.0) % 2, speaker=np.arange(n) % 2,
+        session=np.array(sessions, np.int32), before=before.astype(np.int32), after=after.astype(np.int32),
+        lenders=lenders.astype(np.int32), length=lengths + rank.LENT * borrowed, worth=np.zeros(n),
+        day=(np.arange(n) + 1_000).astype(np.int32), own=(np.arange(n) + 1.0) % 2,
+        speaker=(np.arange(n) % 2).astype(np.int32),
+        runs=np.array([at for at in range(n) if not at or sessions[at] != sessions[at - 1]], np.int32),
     )  # fmt: skip
 
 
@@ -90,8 +93,14 @@ def test_a_rare_word_counts_more_than_a_common_one() -> None:
     assert rank.keywords(turns, [holding(3)])[3] > rank.keywords(turns, [holding(*range(15))])[3]
 
 
+def meaning(turns: Turns, known: dict[int, float]) -> Numbers:
+    total = np.zeros(len(turns.session))
+    rank.add_meaning(total, turns, near_by(known))
+    return total
+
+
 def test_meaning_is_nought_at_the_median_and_one_at_the_best() -> None:
-    worth = rank.meaning(turns_of([0, 1, 2]), near_by({0: 0.7, 1: 0.8, 2: 0.9}))
+    worth = meaning(turns_of([0, 1, 2]), {0: 0.7, 1: 0.8, 2: 0.9})
     assert worth.round(6).tolist() == [-1.0, 0.0, 1.0]
 
 
@@ -113,11 +122,11 @@ def test_meaning_is_the_same_however_few_turns_are_known(sessions: list[int], da
     cosines = st.floats(-1, 1).map(lambda cosine: round(cosine, 3))
     known = data.draw(st.dictionaries(places, cosines, min_size=1, max_size=data.draw(st.integers(1, 60))))
     turns = turns_of(sessions)
-    assert rank.meaning(turns, near_by(known)) == pytest.approx(plain_meaning(turns, known), abs=1e-9)
+    assert meaning(turns, known) == pytest.approx(plain_meaning(turns, known), abs=1e-9)
 
 
 def plain_keywords(turns: Turns, postings: list[Places]) -> Numbers:
-    lengths = turns.words + rank.LENT * turns.borrowed
+    lengths = turns.length
     total = np.zeros(len(lengths))
     for places in postings:
         own = [list(places).count(place) for place in range(len(lengths))]
@@ -148,7 +157,7 @@ def test_the_best_come_first_and_of_equal_ones_the_earlier(scores: list[int], co
 
 
 def test_a_date_fades_faster_before_than_after() -> None:
-    match = rank.dated(np.array([998, 1_000, 1_002, 1_012]), [(1_000, 1_001)])
+    match = rank.dated(np.array([998, 1_000, 1_002, 1_012], np.int32), [(1_000, 1_001)])
     assert match[1] == 1 > match[2] > match[0] > match[3]
 
 
@@ -181,6 +190,7 @@ def test_what_a_turn_is_worth_whatever_is_asked() -> None:
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(-3, 3)), max_size=40))
 def test_each_turn_gets_its_share_of_the_best_in_its_session(each: list[tuple[int, int]]) -> None:
     sessions, scores = [session for session, _ in each], [score for _, score in each]
-    best = [0.5 * max(score for other, score in each if other == session) for session in sessions]
-    found = rank.session_best(np.array(scores, np.float64), np.array(sessions, np.int64), 0.5)
-    assert found.tolist() == best
+    best = [max(score for other, score in each if other == session) for session in sessions]
+    found = np.array(scores, np.float64)
+    rank.add_session_best(found, turns_of(sessions))
+    assert found.tolist() == [score + rank.SESSION * most for score, most in zip(scores, best, strict=True)]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.flow.when import ahead, periods, written
+from recollect.flow.when import ahead, periods, with_days, written
 
 ASKED = date(2023, 10, 22)
 
@@ -32,6 +32,10 @@ def days(question: str, asked: date = ASKED) -> list[tuple[str, str]]:
         ("What did I eat last Friday?", "2023-10-20", "2023-10-20"),
         ("What did I eat yesterday?", "2023-10-21", "2023-10-21"),
         ("What did we do last month?", "2023-09-07", "2023-10-15"),
+        ("What did I buy two weeks before 9 November?", "2022-10-23", "2022-10-29"),
+        ("What did I buy two weeks before November 3?", "2023-10-17", "2023-10-23"),
+        ("Who called the day after the 5th of June 2023?", "2023-06-06", "2023-06-06"),
+        ("Who called a month after 29 February?", "2020-03-20", "2020-04-09"),
     ],
 )
 def test_a_period_is_read(question: str, first: str, last: str) -> None:
@@ -43,6 +47,14 @@ def test_a_period_is_read(question: str, first: str, last: str) -> None:
 )
 def test_what_is_no_period_is_none(question: str) -> None:
     assert days(question) == []
+
+
+def test_a_day_of_ones_life_is_read_where_it_is_known() -> None:
+    birthdays = {"my sister's birthday": "1 May", "my birthday": "9 June"}
+    asked = with_days("What did I buy two weeks before My Birthday?", birthdays)
+    assert days(asked) == days("What did I buy two weeks before 9 June?") != []
+    assert days(with_days("Who came on my sister's birthday?", birthdays)) == [("2023-05-01", "2023-05-01")]
+    assert with_days("my birthdays?", birthdays) == "my birthdays?"
 
 
 def test_two_periods_are_two() -> None:

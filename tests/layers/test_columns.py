@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from recollect.layers.columns import Columns
 from recollect.store.reference import ReferenceStore
+from recollect.store.words import words
 from recollect.types import Message, Scope
 from tests.flow.test_rank import turns_of
 
@@ -45,8 +46,9 @@ def test_growing_columns_are_those_read_at_once(spoken: list[tuple[str, str, str
 @given(said)
 def test_neighbours_and_lenders_are_those_of_the_rule(spoken: list[tuple[str, str, str]]) -> None:
     turns = columns_of(spoken, 1).turns()
-    expected = turns_of(turns.session.tolist(), turns.words.tolist())
-    for name in ("before", "after", "lenders", "borrowed"):
+    lengths = [float(len(words(text))) for _, role, text in spoken if role != "system" and text.strip()]
+    expected = turns_of(turns.session.tolist(), lengths)
+    for name in ("before", "after", "lenders", "length", "runs"):
         assert (getattr(turns, name) == getattr(expected, name)).all(), name
 
 
@@ -59,6 +61,15 @@ def test_positions_of_the_log_are_turns_and_others_are_left_out() -> None:
     asked = np.array([last, 10_000, 0, system, first])
     places, cosines = columns.known(asked, np.array([0.9, 0.8, 0.7, 0.6, 0.5]))
     assert (places.tolist(), cosines.tolist()) == ([1, 0], [0.9, 0.5])
+
+
+def test_of_many_turns_words_that_tell_little_are_not_looked_up() -> None:
+    many = [("a", "user", "oslo again" if n % 700 else "oslo trip") for n in range(2_100)]
+    columns = columns_of(many, len(many))
+    assert [places.tolist() for places in columns.postings(["oslo", "trip"])] == [[0, 700, 1_400]]
+    assert [len(places) for places in columns.postings(["oslo"])] == [2_100]
+    few = columns_of(many[:900], len(many))
+    assert [len(places) for places in few.postings(["oslo", "trip"])] == [2, 900]
 
 
 def test_a_word_said_twice_stands_there_twice() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from recollect import Memory
 from recollect.embed import Kind
 from recollect.embed.hashing import HashingEmbedder
 from recollect.errors import BadReply, ConfigError, MissingExtra, ModelUnavailable, NotFound
@@ -194,6 +195,15 @@ def test_a_reranker_orders_the_best_and_one_that_fails_changes_nothing(store: St
     assert [passage.document for passage in first_two.search(ADA, "door code")][2] == expected[2]
     broken = Documents(store, estimate, reranker=Broken(), threshold=0)
     assert [passage.document for passage in broken.search(ADA, "door code")] == expected
+
+
+def test_a_memory_takes_a_reranker_for_its_documents(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "memory.db", embedder=None, reranker=Backwards()) as memory:
+        chat = memory.session("s", user="ada")
+        for name in ("b", "a", "c"):
+            chat.documents.add(f"{name} The door code is 4417.", name=name)
+        shown = [line.text[0] for line in chat.context("What is the door code?", 1_000).offered if line.kept]
+    assert shown == ["c", "b", "a"]
 
 
 def test_tightening_each_number_offers_less(store: Store) -> None:

@@ -118,6 +118,7 @@ def test_hints_never_exceed_their_tokens(store: Store, tokens: int) -> None:
     layer = Procedural(store, estimate, max_tokens=tokens)
     layer.catch_up(ADA)
     assert sum(estimate(c.text + "\n") for c in layer.offer(ADA) if not c.out) <= tokens
+    assert not any(c.out for c in Procedural(store, estimate, max_tokens=None).offer(ADA))
 
 
 def test_users_are_kept_apart(store: Store) -> None:

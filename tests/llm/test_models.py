@@ -25,7 +25,7 @@ from recollect.errors import (
 from recollect.http import Endpoint, Retries
 from recollect.llm import ChatModel, Delta, Metered, Reply, Usage
 from recollect.llm.dialect import Ask
-from recollect.llm.openai import OpenAI
+from recollect.llm.openai import Chunks, OpenAI
 from recollect.testing import Provider
 from recollect.testing.provider import Asked
 from recollect.tokens import estimate
@@ -87,6 +87,15 @@ def test_a_tool_is_called_and_its_result_goes_back(serve: Serve, style: str) -> 
     assert [asked.status for asked in provider.requests] == [200, 200, 200]
 
 
+@pytest.mark.parametrize("style", STYLES)
+def test_no_two_calls_have_the_same_id(serve: Serve, style: str) -> None:
+    both = Message("assistant", (ToolCall("a", "weather", "{}"), ToolCall("b", "weather", "{}")))
+    _, model = serve(style, [both])
+    made = [call.id for _ in range(2) for call in model.complete(ASKED, tools=[WEATHER]).message.tool_calls]
+    assert len(made) == 4
+    assert len(set(made)) == (4 if style == "ollama" else 2)  # the others give their own
+
+
 def test_tools_and_limits_are_put_as_each_provider_wants_them(serve: Serve) -> None:
     bodies = {}
     for style in STYLES:
@@ -144,6 +153,18 @@ def test_a_refusal_of_the_model_is_no_answer_to_a_schema(serve: Serve) -> None:
     _, model = serve("openai", [Message("assistant", extra={"refusal": "I can't say."}, shape="openai")])
     reply = model.complete(ASKED)
     assert (reply.text, reply.finish) == ("I can't say.", "content_filter")
+
+
+def test_of_several_choices_that_come_mixed_the_first_is_the_answer() -> None:
+    chunks = Chunks()
+    for index, words in ((1, "Snow."), (0, "Rain"), (1, " Ice."), (0, ".")):
+        chunks.add({"choices": [{"index": index, "delta": {"content": words}, "finish_reason": None}]})
+    assert chunks.whole() is None
+    chunks.add({"choices": [{"index": 1, "delta": {}, "finish_reason": "length"}]})
+    assert chunks.whole() is None
+    chunks.add({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+    reply = OpenAI().read(chunks.whole() or {}, Ask("m", ASKED))
+    assert (reply.text, reply.finish) == ("Rain.", "stop")
 
 
 def test_deepseek_reports_its_cache_in_its_own_words() -> None:
@@ -352,6 +373,39 @@ def test_usage_teaches_the_counter(serve: Serve) -> None:
     for _ in range(12):
         last(watched.stream([Message("user", LONG)]))
     assert 1.9 < watched.calibration.ratio(model.name) < 2.1
+
+
+def test_a_stream_that_is_left_is_counted_and_its_request_ended(serve: Serve) -> None:
+    provider, model = serve("openai", ["one two three " * 9], faults=["stall"])
+    watched = Metered(model)
+    with closing(watched.stream(ASKED, timeout=30)) as deltas:
+        assert next(deltas).text
+    assert (watched.spent.calls, watched.spent.failed) == (1, 1)
+    assert watched.complete(ASKED).text
+    assert len(provider.requests) == 2
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_how_many_requests_an_answer_took_is_told(serve: Serve, style: str) -> None:
+    provider, model = serve(style, [{"city": "Oslo"}], faults=["nonsense", "server_error"])
+    assert model.complete(ASKED, schema=CITY).tries == 3
+    provider.fail("reset")
+    assert last(model.stream(ASKED)).tries == 2
+    provider.fail("nonsense", 4)
+    with pytest.raises(BadReply) as caught:
+        model.complete(ASKED)
+    assert caught.value.tries == 4
+    provider.fail("nonsense", 1)
+    with pytest.raises(BadReply) as caught:
+        model.complete(ASKED, schema={**CITY, "required": ["mayor"]})
+    assert caught.value.tries == 2
+
+
+def test_a_line_without_end_is_given_up(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recollect.llm.remote.MOST_BYTES", 1_000)
+    _, model = serve("ollama", ["word" * 1_000], faults=["split_utf8"] * 4)
+    with pytest.raises(BadReply, match="a line of over 1000 bytes"):
+        list(model.stream(ASKED))
 
 
 def test_failures_are_counted_too(serve: Serve) -> None:

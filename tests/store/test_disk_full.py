@@ -4,48 +4,57 @@ from __future__ import annotations
 
 import itertools
 import os
+import random
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from recollect.errors import DiskFull
+from recollect.store import Store
 from recollect.store.sqlite import SqliteStore
 from recollect.types import Message, Scope
+from tests.postgres import Databases, Server, running
 
 from .disk import FullDisk
 
 TRIP = Scope("acme", "ada", "trip")
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    (folder := tmp_path / "small").mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", os.fspath(folder)]
+@contextmanager
+def small_disk(folder: Path, size: str) -> Iterator[Path]:
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", os.fspath(folder)]
     if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
         pytest.skip("a small file system can't be mounted here: it takes root on Linux")
-    yield folder
-    subprocess.run(["umount", os.fspath(folder)], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", os.fspath(folder)], check=True)
 
 
-def fill(store: SqliteStore) -> int:
+def fill(store: Store) -> int:
     """How many messages went in before the disk was full."""
+    dice = random.Random(1)
     for number in itertools.count():
+        noise = dice.randbytes(5_000).hex()
         try:
-            store.log.append(TRIP, [Message("user", f"number {number} " + "word " * 2_000, str(number))])
+            store.log.append(TRIP, [Message("user", f"number {number} {noise}", str(number))])
         except DiskFull as error:
             assert "free some space" in str(error)
             return number
     raise AssertionError
 
 
-def check_through(store: SqliteStore, make_room: Callable[[], object]) -> None:
+def check_through(store: Store, make_room: Callable[[], object]) -> None:
     kept = fill(store)
     assert kept > 0
     for _ in range(3):
         with pytest.raises(DiskFull):
-            store.log.append(TRIP, [Message("user", "word " * 20_000, "too much")])
+            store.log.append(TRIP, [Message("user", random.Random(2).randbytes(1_000_000).hex(), "too much")])
     held = [str(number) for number in range(kept)]
     assert [entry.message.id for entry in store.log.read(TRIP)] == held
     assert [match.id for match in store.index.search(TRIP, f"{kept - 1}")] == [f"{kept - 1}"]
@@ -55,11 +64,37 @@ def check_through(store: SqliteStore, make_room: Callable[[], object]) -> None:
     assert store.check() == []
 
 
-def test_a_small_file_system_that_fills_up(small_disk: Path) -> None:
-    ballast = small_disk / "ballast"
-    ballast.write_bytes(bytes(600_000))
-    with SqliteStore(small_disk / "memory.db") as store:
-        check_through(store, ballast.unlink)
+def test_a_small_file_system_that_fills_up(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "small", "2m") as folder:
+        ballast = folder / "ballast"
+        ballast.write_bytes(bytes(600_000))
+        with SqliteStore(folder / "memory.db") as store:
+            check_through(store, ballast.unlink)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with running("-c fsync=off", "-c autovacuum=off") as own:
+        yield own
+
+
+def test_a_small_file_system_that_fills_up_under_postgres(server: Server) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    from recollect.store.postgres import PostgresStore
+
+    with (
+        small_disk(server.data.parent / "small", "40m") as folder,
+        Databases(server.address).fresh(pgvector=False) as url,
+    ):
+        shutil.chown(folder, server.data.owner())
+        with psycopg.connect(server.address, autocommit=True) as admin:
+            admin.execute(f"CREATE TABLESPACE small LOCATION '{folder}'")
+            name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
+            admin.execute(f"ALTER DATABASE {name} SET TABLESPACE small")
+        ballast = folder / "ballast"
+        ballast.write_bytes(bytes(10_000_000))
+        with PostgresStore(url) as store:
+            check_through(store, ballast.unlink)
 
 
 def test_a_disk_that_says_it_is_full(tmp_path: Path) -> None:
@@ -71,6 +106,28 @@ def test_a_disk_that_says_it_is_full(tmp_path: Path) -> None:
             store.log.append(TRIP, [Message("user", "word " * 2_000, "too much")])
         assert [entry.message.id for entry in store.log.read(TRIP)] == ["0"]
         disk.full = False
+        store.log.append(TRIP, [Message("user", "room again", "after")])
+        assert [entry.message.id for entry in store.log.read(TRIP)] == ["0", "after"]
+        assert store.check() == []
+
+
+def test_a_server_that_says_its_disk_is_full(postgres: Databases) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    from recollect.store.postgres import PostgresStore
+
+    with postgres.fresh(pgvector=False) as url, PostgresStore(url) as store, psycopg.connect(url) as owner:
+        store.log.append(TRIP, [Message("user", "number 0", "0")])
+        owner.execute(
+            "CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql"
+            " AS $$ BEGIN RAISE disk_full; END $$;"
+            "CREATE TRIGGER full_disk BEFORE INSERT ON recollect.messages EXECUTE FUNCTION no_room()"
+        )
+        owner.commit()
+        with pytest.raises(DiskFull):
+            store.log.append(TRIP, [Message("user", "too much", "too much")])
+        assert [entry.message.id for entry in store.log.read(TRIP)] == ["0"]
+        owner.execute("DROP TRIGGER full_disk ON recollect.messages")
+        owner.commit()
         store.log.append(TRIP, [Message("user", "room again", "after")])
         assert [entry.message.id for entry in store.log.read(TRIP)] == ["0", "after"]
         assert store.check() == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,11 @@ from recollect.store import Item, Job, Record, Store, open
 from recollect.store.postgres import PostgresStore, vectors
 from recollect.store.postgres.migrate import migrations
 from recollect.store.reference import ReferenceStore
-from recollect.testing.stores.base import ADA, BOB, RIVAL, fact, found, said, say, texts
+from recollect.testing.stores.base import ADA, BOB, RIVAL, USER, fact, found, said, say, texts, v
 from recollect.types import Message, Scope
 from tests.postgres import Databases, emptied
 
+FIXTURES = Path(__file__).parent.parent / "fixtures"
 TABLES = ("sessions", "messages", "records", "items", "words", "vectors", "jobs")
 
 
@@ -96,6 +98,22 @@ def test_a_newer_schema_is_refused(postgres: Databases) -> None:
             connection.execute("INSERT INTO recollect.migrations VALUES (%s, 'later')", (migrations()[-1].number + 1,))
         with pytest.raises(MigrationError, match="upgrade Recollect"):
             PostgresStore(url)
+
+
+@pytest.mark.parametrize("number", [step.number for step in migrations()])
+def test_every_released_schema_opens(postgres: Databases, number: int) -> None:
+    with postgres.bare() as url:
+        with psycopg.connect(url) as connection:
+            connection.execute((FIXTURES / f"postgres_v{number}.sql").read_bytes())
+        with PostgresStore(url) as store:
+            assert store.check() == []
+            assert texts(store.log.read(ADA)) == ["zebra one", "zebra two"]
+            assert store.log.get(ADA, ["m1"])[0].message.metadata == {"mood": "fine"}
+            assert [record.value for record in store.records.history(USER, "fact", "animal")] == ["horse", "zebra"]
+            assert len(store.records.find(USER)) == 2
+            assert len(found(store, USER, "zebra")) == len(store.index.nearest(ADA, v(1, 0), "m")) == 4
+            assert [job.kind for job in store.jobs.find(ADA)] == ["embed"]
+            assert [entry.seq for entry in say(store, ADA, "and on")] == [3]
 
 
 def test_many_may_open_an_empty_database_at_once(postgres: Databases) -> None:

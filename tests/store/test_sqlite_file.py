@@ -102,6 +102,7 @@ def test_a_reader_in_the_way_of_erasure_only_delays_it(path: Path, monkeypatch: 
         ("INSERT INTO words (rowid, scope, text) VALUES (999, 't1', 'stray')", "index"),
         ("UPDATE counter SET indexed = indexed - 2", "index"),
         ("UPDATE counter SET indexed = position + 1", "index"),
+        ("UPDATE counter SET position = 1, indexed = 1", "index"),
     ],
 )
 def test_damage_is_reported(path: Path, damage: str, part: str) -> None:
@@ -189,9 +190,20 @@ def test_a_migration_that_fails_leaves_nothing(path: Path, monkeypatch: pytest.M
     assert migrate.version(apsw.Connection(str(path))) == len(first) + 1
 
 
+def test_a_counter_of_positions_that_was_set_back_is_put_right(path: Path) -> None:
+    with SqliteStore(path) as store:
+        fill(store, ADA)
+    with_raw(path, "UPDATE counter SET position = 1, indexed = 1")
+    with SqliteStore(path) as store:
+        assert [finding.fix for finding in store.check() if "counter" in finding.problem] == ["run reindex"]
+        store.reindex()
+        assert store.check() == []
+        say(store, ADA, "and on")
+        assert store.check() == []
+
+
 def test_every_released_schema_opens(tmp_path: Path) -> None:
-    fixtures = sorted(FIXTURES.glob("sqlite_v*.db"))
-    assert len(fixtures) >= 1
+    fixtures = [FIXTURES / f"sqlite_v{step.number}.db" for step in migrate.migrations()]
     for fixture in fixtures:
         shutil.copy(fixture, tmp_path / fixture.name)
         with SqliteStore(tmp_path / fixture.name) as store:

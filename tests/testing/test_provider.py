@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -264,3 +266,16 @@ def test_names_that_are_none_are_refused() -> None:
         Provider(faults=["nothing"])
     with pytest.raises(ConfigError, match="with Provider"):
         _ = Provider().url
+
+
+def test_it_needs_nothing_but_the_core() -> None:
+    code = """
+import sys
+sys.modules.update(dict.fromkeys(("pytest", "hypothesis", "httpx2", "stamina", "pydantic")))
+import urllib.request
+from recollect.testing import Provider
+with Provider() as provider:
+    print(urllib.request.urlopen(provider.url + "/models").read().decode())
+"""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert json.loads(out)["data"][0]["id"] == "test-model"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from recollect.flow.render import parse
 from recollect.frozen import FrozenDict
+from recollect.llm.anthropic import Events
+from recollect.llm.openai import Chunks
 from recollect.types import Message
 
 PARTIAL: Final = FrozenDict({"partial": True})
@@ -39,43 +40,27 @@ def _partial(text: str) -> list[Message]:
 class OpenAIAnswer:
     """Chat completions; of several choices the first."""
 
-    _text: str = ""
-    _calls: dict[int, dict[str, Any]] = field(default_factory=dict)
-    _done: bool = False
+    _chunks: Chunks = field(default_factory=Chunks)
 
     def whole(self, response: Any) -> list[Message]:
         """The first choice."""
-        message = response.choices[0].message.model_dump(mode="json", exclude_none=True)
-        return _openai(message.get("content") or "", message.get("tool_calls") or [])
+        return _openai(_plain(response.choices[0].message))
 
     def add(self, event: Any) -> None:
         """A chunk."""
-        for choice in event.choices:
-            if choice.index:
-                continue
-            self._text += choice.delta.content or ""
-            self._done |= choice.finish_reason is not None
-            for delta in choice.delta.tool_calls or ():
-                call = self._calls.setdefault(delta.index, {"id": "", "name": "", "arguments": ""})
-                call["id"] += delta.id or ""
-                for name in ("name", "arguments"):
-                    call[name] += getattr(delta.function, name, None) or ""
+        self._chunks.add(_plain(event))
 
     def said(self) -> list[Message]:
         """The chunks together."""
-        if not self._done:
-            return _partial(self._text)
-        calls = [
-            {"id": call["id"], "type": "function", "function": {"name": call["name"], "arguments": call["arguments"]}}
-            for _, call in sorted(self._calls.items())
-        ]
-        return _openai(self._text, calls)
+        whole = self._chunks.whole()
+        if whole is None:
+            return _partial("".join(self._chunks.said.get("content", ())))
+        return _openai(whole["choices"][0]["message"])
 
 
-def _openai(text: str, calls: list[dict[str, Any]]) -> list[Message]:
-    if not text and not calls:
-        return []
-    return parse([{"role": "assistant", "content": text or None, **({"tool_calls": calls} if calls else {})}], "openai")
+def _openai(said: Mapping[str, Any]) -> list[Message]:
+    message = {key: said[key] for key in ("content", "tool_calls") if said.get(key)}
+    return parse([{"role": "assistant", "content": None, **message}], "openai") if message else []
 
 
 @dataclass(slots=True)
@@ -87,8 +72,7 @@ class ResponsesAnswer:
 
     def whole(self, response: Any) -> list[Message]:
         """The items of the output: what was thought, called and said."""
-        items = [item.model_dump(mode="json", exclude_none=True) for item in response.output]
-        return parse(items, "openai-responses")
+        return parse([_plain(item) for item in response.output], "openai-responses")
 
     def add(self, event: Any) -> None:
         """An event; the last has the whole response."""
@@ -106,48 +90,33 @@ class ResponsesAnswer:
 class AnthropicAnswer:
     """Anthropic's messages."""
 
-    _blocks: dict[int, dict[str, Any]] = field(default_factory=dict)
-    _json: dict[int, str] = field(default_factory=dict)
-    _done: bool = False
+    _events: Events = field(default_factory=Events)
 
     def whole(self, response: Any) -> list[Message]:
         """The blocks of the message."""
-        return _anthropic([block.model_dump(mode="json", exclude_none=True) for block in response.content])
+        return _anthropic(_plain(response)["content"])
 
     def add(self, event: Any) -> None:
         """An event."""
-        if event.type == "content_block_start":
-            self._blocks[event.index] = event.content_block.model_dump(mode="json", exclude_none=True)
-        elif event.type == "content_block_delta":
-            self._delta(event.index, event.delta)
-        self._done |= event.type == "message_stop"
-
-    def _delta(self, index: int, delta: Any) -> None:
-        if delta.type == "input_json_delta":
-            self._json[index] = self._json.get(index, "") + delta.partial_json
-        for name in ("text", "thinking", "signature"):
-            if delta.type == f"{name}_delta":
-                self._blocks[index][name] = self._blocks[index].get(name, "") + getattr(delta, name)
+        self._events.add(_plain(event))
 
     def said(self) -> list[Message]:
         """The blocks so far."""
-        blocks = [block for _, block in sorted(self._blocks.items())]
-        if not self._done:
-            return _partial("\n".join(block["text"] for block in blocks if block["type"] == "text" and block["text"]))
-        for index, text in self._json.items():
-            self._blocks[index]["input"] = _value(text)
-        return _anthropic(blocks)
+        whole = self._events.whole()
+        if whole is None:
+            texts = [block.get("text") for _, block in sorted(self._events.blocks.items())]
+            return _partial("\n".join(text for text in texts if text))
+        return _anthropic(whole["content"])
 
 
 def _anthropic(blocks: list[dict[str, Any]]) -> list[Message]:
     return parse([{"role": "assistant", "content": blocks}], "anthropic") if blocks else []
 
 
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text or "{}")
-    except ValueError:
-        return {}
+def _plain(value: Any) -> dict[str, Any]:
+    """An object of the client as the JSON it stands for."""
+    plain: dict[str, Any] = value.model_dump(mode="json", exclude_none=True)
+    return plain
 
 
 ANSWERS: Final[Mapping[str, Callable[[], Answer]]] = {

@@ -38,7 +38,8 @@ def remember(
     front of it. Send the whole history each time, or only what is new: the session has the past.
     """
     if not (hasattr(client, "copy") and hasattr(client, "post")):
-        raise ConfigError(f"a {type(client).__name__} is no client of openai or anthropic; pass OpenAI() or such")
+        kinds = "OpenAI(), AsyncOpenAI(), Anthropic() or AsyncAnthropic()"
+        raise ConfigError(f"{type(client).__name__} is no client of openai or anthropic; pass {kinds}")
     ours: Any = client.copy()
     history = History(memory.session(session, user=user, tenant=tenant), budget)
     vars(ours)["post"] = (_awaited if inspect.iscoroutinefunction(ours.post) else _plain)(ours.post, history)

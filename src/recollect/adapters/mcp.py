@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, ParamSpec, TypeVar
 from urllib.parse import quote
 
@@ -27,7 +28,7 @@ try:
     from mcp.server.mcpserver.resources import ResourceSecurity
     from pydantic import BaseModel, Field
 except ImportError as error:
-    raise MissingExtra(error.name or "mcp", "mcp", "an MCP server") from error
+    raise MissingExtra("mcp", "mcp", "an MCP server") from error
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -181,7 +182,8 @@ class MemoryServer(MCPServer[Any]):
     """The tools of one user's memory, and the conversations as resources."""
 
     def __init__(self, tools: Tools, erasure: bool) -> None:
-        super().__init__("recollect", title="Recollect", instructions=INSTRUCTIONS, log_level="WARNING")
+        released = version("recollect")
+        super().__init__("recollect", "Recollect", instructions=INSTRUCTIONS, version=released, log_level="WARNING")
         self._tools = tools
         for tool in (tools.search_memory, tools.get_context, tools.list_facts):
             self.add_tool(_told(tool), annotations=READS)

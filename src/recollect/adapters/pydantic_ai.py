@@ -39,7 +39,7 @@ try:
         UserPromptPart,
     )
 except ImportError as error:
-    raise MissingExtra(error.name or "pydantic-ai-slim", "pydantic-ai", "memory for Pydantic AI") from error
+    raise MissingExtra("pydantic-ai-slim", "pydantic-ai", "memory for Pydantic AI") from error
 
 if TYPE_CHECKING:
     from pydantic_ai.models import ModelRequestContext, ModelRequestParameters

@@ -56,7 +56,7 @@ class HttpEmbedder:
             return unit(self.name, _vectors(self.name, data, len(texts)))
 
         body = {"model": self._model, "input": list(texts), "encoding_format": "float"}
-        return self._endpoint.post("/embeddings", body, self._timeout, read)
+        return self._endpoint.post("/embeddings", body, self._timeout, read)[0]
 
 
 def _cut(text: str) -> str:

@@ -77,7 +77,11 @@ def assemble(
 ) -> Context:
     """The context for a question that is not in the window yet or, without one, for the last user message in it."""
     asked = counts.message(question) if question else 0
-    window = _smaller(window, budget - asked, 1, counts)
+    try:
+        window = _smaller(window, budget - asked, 1, counts)
+    except BudgetTooSmall as error:
+        ledger = [*error.ledger, Line("question", question.text if question else "", asked, asked, "question")]
+        raise BudgetTooSmall(error.needed + asked, budget, ledger, error.overhead) from None
     for attempt in _attempts(window, budget - asked, _Fill(offers, settings, counts)):
         if not attempt[0].short:
             break

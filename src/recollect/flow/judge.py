@@ -39,12 +39,11 @@ def cited(facts: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> list[tupl
         number, quote = fact["message"], fact["quote"].strip()
         if not (0 <= number < len(texts) and quote and fact["type"] in FACT_TYPES):
             continue
-        start = texts[number].lower().find(quote.lower())
+        there = re.search(re.escape(quote), texts[number], re.IGNORECASE)
         key, value = " ".join(fact["key"].lower().split())[:MAX_KEY], fact["value"].strip()
-        if start < 0 or not key or not value or telling(f"it is {value}") - _all(texts[number]):
+        if not there or not key or not value or telling(f"it is {value}") - _all(texts[number]):
             continue
-        span = start, start + len(quote)
-        found.append((number, Found(fact["type"], key, value, CONFIDENCE, span)))
+        found.append((number, Found(fact["type"], key, value, CONFIDENCE, there.span())))
     return found
 
 

@@ -24,6 +24,7 @@ from recollect.largest import largest
 
 Numbers: TypeAlias = NDArray[np.float64]
 Places: TypeAlias = NDArray[np.int64]
+Marks: TypeAlias = NDArray[np.int32]
 Nearness: TypeAlias = tuple[Places, Numbers]
 """Turns, each once, and their cosines."""
 
@@ -47,19 +48,20 @@ class Turns(NamedTuple):
     """What ranking knows of each turn, as columns; `before` and `after` are neighbours in its session, -1 for none.
 
     `lenders` has a row a turn: the neighbours on both sides that lend it their words and that it lends its own to, -1
-    for none. `borrowed` is how many words they have. `worth` is what a turn is worth whatever is asked.
+    for none. `length` is how many words it has, those lent to it counted as they count. `worth` is what a turn is worth
+    whatever is asked. `runs` alone is no column: where the session is another one than that of the turn before.
     """
 
-    session: Places
-    before: Places
-    after: Places
-    lenders: Places
-    words: Numbers
-    borrowed: Numbers
+    session: Marks
+    before: Marks
+    after: Marks
+    lenders: Marks
+    length: Numbers
     worth: Numbers
-    day: Places
+    day: Marks
     own: Numbers
-    speaker: Places
+    speaker: Marks
+    runs: Marks
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,8 @@ def score(turns: Turns, question: Question) -> Numbers:
     total = keywords(turns, question.postings)
     total *= KEYWORDS / max(float(total.max(initial=0.0)), 1e-6)
     total += turns.worth
-    total[turns.day > question.today] += NOT_YET
+    if turns.day.max(initial=0) > question.today:
+        total[turns.day > question.today] += NOT_YET
     if question.periods:
         total += DATE * dated(turns.day, question.periods)
     if question.recency:
@@ -104,36 +107,37 @@ def score(turns: Turns, question: Question) -> Numbers:
     if question.prefer_own:
         total += OWN_WORDS * turns.own
     if question.meaning is not None and len(question.meaning[0]):
-        total += meaning(turns, question.meaning)
-    total += session_best(total, turns.session, SESSION)
+        add_meaning(total, turns, question.meaning)
+    add_session_best(total, turns)
     return total
 
 
-def meaning(turns: Turns, known: Nearness) -> Numbers:
-    """What each turn's nearness to the question, and its neighbours', is worth: 0 at the median, most at the best.
+def add_meaning(total: Numbers, turns: Turns, known: Nearness) -> None:
+    """Adds what each turn's nearness to the question, and its neighbours', is worth: 0 at the median, most at the best.
 
     What is not known is as far as the farthest known. Where that is most of them, it is the median, too, and only the
     neighbours of those known have something near them.
     """
     places, cosines = known
     floor = float(cosines.min())
-    near = np.full(len(turns.session), floor)
+    near = np.full(len(total), floor)
     near[places] = cosines
-    few = len(near) > 4 * len(places)
-    at = _beside(turns, places) if few else np.arange(len(near))
-    middle = floor if few else _median(near)
-    around = _around(turns, near, at, middle)
-    near -= middle
-    near *= MEANING / max(float(near.max()), 1e-6)
-    around -= floor if few else _median(around)
-    around *= NEIGHBOURS_MEANING / max(float(around.max(initial=0.0)), 1e-6)
-    near[at] += around
-    return near
+    if len(total) > 4 * len(places):
+        beside, middle, middle_around = _beside(turns, places), floor, floor
+        around = _around(turns, near, beside, middle)
+        total[places] += (cosines - floor) * (MEANING / max(float(cosines.max()) - floor, 1e-6))
+    else:
+        beside, middle = np.arange(len(total)), _median(near)
+        around = _around(turns, near, beside, middle)
+        middle_around = _median(around)
+        total += (near - middle) * (MEANING / max(float(near.max()) - middle, 1e-6))
+    most = float(around.max(initial=-np.inf)) - middle_around
+    total[beside] += (around - middle_around) * (NEIGHBOURS_MEANING / max(most, 1e-6))
 
 
 def _beside(turns: Turns, places: Places) -> Places:
     beside = np.concatenate((turns.before[places], turns.after[places]))
-    return beside[beside >= 0]
+    return beside[beside >= 0].astype(np.int64)
 
 
 def _around(turns: Turns, near: Numbers, at: Places, alone: float) -> Numbers:
@@ -157,40 +161,42 @@ def aligned(old: Nearness, new: Nearness) -> Nearness:
 
 def keywords(turns: Turns, postings: Sequence[Places]) -> Numbers:
     """BM25 over each turn together with the words its short neighbours lend it."""
-    many = len(turns.words)
+    many = len(turns.length)
     if not postings:
         return np.zeros(many)
     word, place, seen = _seen(turns, postings)
     holders = np.bincount(word, seen > 0, len(postings))
     rarity = np.log(1 + (many - holders + 0.5) / (holders + 0.5))
-    mean = max((float(turns.words.sum()) + LENT * float(turns.borrowed.sum())) / many, 1e-6)
-    norm = K1 * (1 - B + B * (turns.words[place] + LENT * turns.borrowed[place]) / mean)
+    mean = max(float(turns.length.sum()) / many, 1e-6)
+    norm = K1 * (1 - B) + K1 * B / mean * turns.length[place]
     return np.bincount(place, rarity[word] * seen * (K1 + 1) / (seen + norm), many).astype(np.float64, copy=False)
 
 
 def _seen(turns: Turns, postings: Sequence[Places]) -> tuple[Places, Places, Numbers]:
     """Which words stand where, in the turn itself or lent to it, and how often: each word and turn once.
 
-    They are counted by cells of a table with a row a word, which has a column more in front, for lenders that are none.
+    They are counted by cells of a table with a row a word.
     """
-    width = len(turns.words) + 1
-    rows = np.repeat(np.arange(len(postings)) * width + 1, [len(places) for places in postings])
-    places = np.concatenate(postings)
-    cells = np.concatenate((rows + places, (rows[:, np.newaxis] + turns.lenders[places]).ravel()))
+    many, size = len(turns.length), 2 * REACH
+    word = np.repeat(np.arange(len(postings)), [len(places) for places in postings])
+    held = np.concatenate(postings)
+    lent = turns.lenders[held].ravel()
+    there = np.flatnonzero(lent >= 0)
+    word = np.concatenate((word, word[there // size]))
+    place: Places = np.concatenate((held, lent[there].astype(np.int64)))
+    cells = word * many + place
     times = np.full(len(cells), LENT)
-    times[: len(places)] = 1.0
+    times[: len(held)] = 1.0
     numbers = np.arange(len(cells), dtype=np.int32)
-    last = np.empty(len(postings) * width, np.int32)
+    last = np.empty(len(postings) * many, np.int32)
     last[cells] = numbers
     same = last[cells]
     seen = np.bincount(same, times, len(cells)).astype(np.float64, copy=False)
     once = np.flatnonzero(same == numbers)
-    word, column = np.divmod(cells[once], width)
-    there = column > 0
-    return word[there], column[there] - 1, seen[once][there]
+    return word[once], place[once], seen[once]
 
 
-def dated(days: Places, periods: Sequence[Period]) -> Numbers:
+def dated(days: Marks, periods: Sequence[Period]) -> Numbers:
     """1 inside a period, falling to 0 at DATE_SLACK days after it or a third of that before it."""
     best = np.zeros(len(days))
     for first, last in periods:
@@ -199,14 +205,14 @@ def dated(days: Places, periods: Sequence[Period]) -> Numbers:
     return best
 
 
-def session_best(scores: Numbers, session: Places, share: float) -> Numbers:
-    """For each turn, a share of the best score in its session; turns in a row are mostly of one session."""
+def add_session_best(scores: Numbers, turns: Turns) -> None:
+    """Adds to each turn a share of the best score in its session; turns in a row are mostly of one session."""
     if not len(scores):
-        return scores
-    starts = np.concatenate(([0], np.flatnonzero(session[1:] != session[:-1]) + 1))
+        return
+    session = turns.session[turns.runs]
     best = np.full(int(session.max()) + 1, -np.inf)
-    np.maximum.at(best, session[starts], np.maximum.reduceat(scores, starts))
-    return np.repeat(share * best[session[starts]], np.diff(starts, append=len(scores)))
+    np.maximum.at(best, session, np.maximum.reduceat(scores, turns.runs))
+    scores += np.repeat(SESSION * best[session], np.diff(turns.runs, append=len(scores)))
 
 
 def best_first(scores: Numbers, count: int) -> Places:

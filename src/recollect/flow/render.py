@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from recollect.arguments import messages_only
 from recollect.errors import InvalidTranscript
 from recollect.flow.carry import Carrier, Placed, join
 from recollect.flow.shapes import Shape, shape_of
 from recollect.flow.shapes.wire import NOTHING, OpenCalls
-from recollect.types import Message, messages_only
+from recollect.types import Message
 
 
 class Rendered(list[dict[str, Any]]):

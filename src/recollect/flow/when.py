@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date, timedelta
+from itertools import islice
 from typing import Final, TypeAlias
 
 Period: TypeAlias = tuple[int, int]
@@ -33,6 +34,12 @@ def _one_of(words: dict[str, int]) -> str:
 
 _MONTH, _NUMBER = _one_of(_MONTHS), r"(\d{1,4}|" + _one_of(_NUMBERS)[1:]
 _FORMS: Final[tuple[tuple[str, str], ...]] = (
+    (
+        "beside",
+        rf"\b(?:{_NUMBER}|the) (day|week|month|year)s? (before|after) (?:the )?"
+        rf"(?:(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {_MONTH}|{_MONTH}\.? (\d{{1,2}})(?:st|nd|rd|th)?)\b"
+        r"(?:,? (\d{4})\b)?",
+    ),
     ("day month", rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {_MONTH}\b\.?,?(?: (\d{{4}}))?"),
     ("month day", rf"\b{_MONTH}\.? (\d{{1,2}})(?:st|nd|rd|th)?\b,?(?: (\d{{4}}))?"),
     ("iso", r"\b(\d{4})-(\d\d)-(\d\d)\b"),
@@ -45,6 +52,8 @@ _FORMS: Final[tuple[tuple[str, str], ...]] = (
     ("near", r"\b(yesterday|today)\b"),
 )
 _PATTERNS: Final = tuple((form, re.compile(pattern)) for form, pattern in _FORMS)
+_ANY: Final = re.compile(rf"{_MONTH}|\bago\b|-\d|\b(?:last|past|previous|this|yesterday|today)\b")
+"""What every form has something of."""
 _UNTIL: Final = r"(?:(?:by|on|before|until|till|for|at|due)(?: the)? )?"
 _AHEAD: Final[tuple[tuple[str, str], ...]] = (
     ("iso", rf"\b{_UNTIL}(\d{{4}})-(\d\d)-(\d\d)\b"),
@@ -71,11 +80,20 @@ _AHEAD_PATTERNS: Final = tuple((form, re.compile(pattern)) for form, pattern in 
 def periods(question: str, asked: date) -> list[Period]:
     """Each period the question names; relative ones count back from the day it was asked."""
     text, found = question[:10_000].lower(), list[Period]()
+    if not _ANY.search(text):
+        return found
     for form, pattern in _PATTERNS:
         if matches := list(pattern.finditer(text)):
             found += [period for match in matches for period in _READ[form](match, asked)]
             text = pattern.sub(lambda match: " " * len(match[0]), text)
     return found
+
+
+def with_days(question: str, days: Mapping[str, str]) -> str:
+    """The question with the days it names by what they are ("my birthday") as they are written ("9 November")."""
+    for name, day in days.items():
+        question = re.sub(rf"\b{re.escape(name)}\b", day, question, flags=re.IGNORECASE)
+    return question
 
 
 def ahead(text: str, said: date) -> tuple[int, int, date] | None:
@@ -127,6 +145,18 @@ def _around(match: re.Match[str], asked: date) -> Iterator[Period]:
     yield centre - _GIVE_OR_TAKE[match[2]], centre + _GIVE_OR_TAKE[match[2]]
 
 
+def _beside(match: re.Match[str], asked: date) -> Iterator[Period]:
+    """So long before or after a day; without a year, the latest time that was not after the question."""
+    count, unit = _count(match[1] or "one"), match[2]
+    away = round(count * _DAYS[unit]) * (-1 if match[3] == "before" else 1)
+    day, month = int(match[4] or match[7]), _MONTHS[match[5] or match[6]]
+    years = [int(match[8])] if match[8] else range(asked.year + 1, asked.year - 9, -1)
+    centres = (n + away for year in years for n in _ordinal(year, month, day))
+    for centre in islice((n for n in centres if match[8] or n <= asked.toordinal()), 1):
+        slack = 0 if unit == "day" else _GIVE_OR_TAKE[unit]
+        yield centre - slack, centre + slack
+
+
 def _back(asked: date, most: int, least: int) -> Iterator[Period]:
     yield asked.toordinal() - most, asked.toordinal() - least
 
@@ -142,6 +172,7 @@ def _near(match: re.Match[str], asked: date) -> Iterator[Period]:
 
 
 _READ: Final[dict[str, Callable[[re.Match[str], date], Iterator[Period]]]] = {
+    "beside": _beside,
     "day month": lambda m, asked: _day(m[1], _MONTHS[m[2]], m[3], asked),
     "month day": lambda m, asked: _day(m[2], _MONTHS[m[1]], m[3], asked),
     "iso": lambda m, asked: _day(m[3], int(m[2]), m[1], asked),

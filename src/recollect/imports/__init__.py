@@ -39,8 +39,10 @@ def detect(path: str | Path) -> str:
             if not problem:
                 return name
             reasons.setdefault(name, problem)
-    tried = "; ".join(f"{name}: {why}" for name, why in reasons.items()) or "it is empty"
-    raise ConfigError(f"{path} has no format that is known here ({tried}); say which by format=…, or convert it")
+    whys = list(dict.fromkeys(reasons.values())) or ["it is empty"]
+    tried = whys if len(whys) == 1 else [f"{name}: {why}" for name, why in reasons.items()]
+    told = "; ".join(tried)
+    raise ConfigError(f"{path} has no format that is known here ({told}); say which by format=…, or convert it")
 
 
 def read(path: str | Path, format: str | None = None) -> Iterator[Read]:

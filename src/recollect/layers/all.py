@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from recollect.embed import Embedder
+from recollect.embed import Embedder, Reranker
 from recollect.layers import procedural, semantic, summary
 from recollect.layers.background import Learn
 from recollect.layers.documents import Documents
@@ -38,19 +38,21 @@ class Layers:
         settings: Settings,
         embedder: Embedder | None = None,
         former: Embedder | None = None,
+        *,
         search: Search | None = None,
+        reranker: Reranker | None = None,
     ) -> Layers:
         """The layers over a store, with the numbers of the settings."""
         return cls(
             Episodic(store, count, embedder, former, settings.episodic_min_score),
             Semantic(store, settings.facts_every_turns),
-            Procedural(store, count, settings.patterns_every_sessions, settings.hints_tokens or 100),
+            Procedural(store, count, settings.patterns_every_sessions, settings.hints_tokens),
             Summary(store, count, settings.summary_every_messages, settings.summary_tokens),
             Documents(
                 store,
                 count,
                 embedder,
-                None,
+                reranker,
                 settings.chunk_tokens,
                 settings.chunk_overlap,
                 settings.documents_search_k,

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from recollect.flow import rank
 from recollect.flow.rank import REACH, Nearness, Numbers, Places, Turns, lends, worth
 from recollect.store import Entry, Store
 from recollect.store.words import words
@@ -18,6 +19,8 @@ from recollect.types import Message, Scope
 
 PAGE = 1_000
 ROOM = 64
+FEW, COMMON = 1_000, 0.25
+"""Turns above which a word that stands there for every fourth of them, and tells little, is not looked up."""
 ASSISTANTS = frozenset({"assistant", "ai", "bot", "model"})
 
 
@@ -35,19 +38,19 @@ def day_of(at: datetime) -> int:
 
 
 def _room() -> Turns:
-    whole = [np.empty(ROOM, np.int64) for _ in range(5)]
-    parts = [np.empty(ROOM, np.float64) for _ in range(4)]
+    marks = [np.empty(ROOM, np.int32) for _ in range(5)]
+    numbers = [np.empty(ROOM, np.float64) for _ in range(3)]
     return Turns(
-        session=whole[0],
-        before=whole[1],
-        after=whole[2],
-        lenders=np.empty((ROOM, 2 * REACH), np.int64),
-        words=parts[0],
-        borrowed=parts[1],
-        worth=parts[2],
-        day=whole[3],
-        own=parts[3],
-        speaker=whole[4],
+        session=marks[0],
+        before=marks[1],
+        after=marks[2],
+        lenders=np.empty((ROOM, 2 * REACH), np.int32),
+        length=numbers[0],
+        worth=numbers[1],
+        day=marks[3],
+        own=numbers[2],
+        speaker=marks[4],
+        runs=np.empty(0, np.int32),
     )
 
 
@@ -65,6 +68,8 @@ class Columns:
     lock: threading.Lock = field(default_factory=threading.Lock)
     _sessions: dict[str, int] = field(default_factory=dict)
     _last: dict[int, int] = field(default_factory=dict)
+    _words: list[int] = field(default_factory=list)
+    _runs: array[int] = field(default_factory=lambda: array("i"))
     _postings: dict[str, array[int]] = field(default_factory=lambda: defaultdict(lambda: array("i")))
     _positions: Places = field(default_factory=lambda: np.empty(ROOM, np.int64))
     _turns: Turns = field(default_factory=_room)
@@ -89,11 +94,14 @@ class Columns:
 
     def turns(self) -> Turns:
         """The columns as arrays, until the next `refresh`."""
-        return Turns._make(column[: len(self)] for column in self._turns)
+        return Turns._make(column[: len(self)] for column in self._turns)._replace(runs=np.array(self._runs, np.int32))
 
     def postings(self, asked: Sequence[str]) -> list[Places]:
-        """Where each of these words stands, for those that stand anywhere."""
-        return [np.array(self._postings[word], np.int64) for word in asked if word in self._postings]
+        """Where each of these words stands, for those that stand anywhere; of very many turns, those of rarer words."""
+        found = sorted((self._postings[word] for word in asked if word in self._postings), key=len)
+        if len(self) > FEW:
+            found = [held for held in found if len(held) <= COMMON * len(self)] or found[:1]
+        return [np.array(held, np.int64) for held in found]
 
     def known(self, positions: Places, cosines: Numbers) -> Nearness:
         """The turns at these positions of the log; a position of none is left out."""
@@ -129,15 +137,18 @@ class Columns:
     def _link(self, place: int, session: int, said: int) -> None:
         turns, before = self._turns, self._last.get(session, -1)
         turns.session[place], turns.before[place], turns.after[place] = session, before, -1
-        turns.words[place], turns.borrowed[place], turns.lenders[place] = said, 0, -1
+        turns.length[place], turns.lenders[place] = said, -1
+        self._words.append(said)
         if before >= 0:
             turns.after[before] = place
+        if not place or before != place - 1:
+            self._runs.append(place)
         self._last[session] = place
         at = place
         for step in range(REACH if lends(said) else 0):
-            at = turns.before[at]
-            if at < 0 or not lends(turns.words[at]):
+            at = int(turns.before[at])
+            if at < 0 or not lends(self._words[at]):
                 break
             turns.lenders[place, step], turns.lenders[at, REACH + step] = at, place
-            turns.borrowed[place] += turns.words[at]
-            turns.borrowed[at] += said
+            turns.length[place] += rank.LENT * self._words[at]
+            turns.length[at] += rank.LENT * said

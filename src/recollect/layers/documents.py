@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from recollect.arguments import check_question
 from recollect.embed import Embedder, Reranker
 from recollect.embed.nearness import Nearness
 from recollect.errors import ConfigError, ModelError, NotFound
@@ -20,6 +21,7 @@ from recollect.frozen import freeze_dict
 from recollect.layers import files
 from recollect.layers.embedding import CHUNK, JOB
 from recollect.store import Filter, Item, Record, Store
+from recollect.store.codec import check_count
 from recollect.store.words import query_words, words
 from recollect.types import Candidate, Document, Passage, Scope, check_id
 
@@ -80,7 +82,7 @@ class Documents:
         gets one from its content. What the user has already under another name is not kept twice.
         """
         scope = _owner(scope)
-        text = files.read(source) if isinstance(source, Path) else source
+        text = files.read(source) if isinstance(source, Path) else _text(source, name)
         if not text.strip():
             raise ConfigError(
                 f"{name or (source if isinstance(source, Path) else 'the text')} is empty: nothing to keep"
@@ -111,6 +113,8 @@ class Documents:
 
     def search(self, scope: Scope, question: str, k: int | None = None, *, as_of: int | None = None) -> Passages:
         """The `k` best passages (5 by default) that are near enough to the question, best first."""
+        check_question(question)
+        check_count("k", k)
         near = [one for one in self._ranked(_owner(scope), question, as_of) if one.score >= self.threshold]
         return self._read_again(question, near)[: self.top_k if k is None else k]
 
@@ -212,6 +216,15 @@ def _owner(scope: Scope) -> Scope:
     if scope.user is None:
         raise ConfigError("documents belong to a user: give a scope with one")
     return scope.owner
+
+
+def _text(source: str, name: str | None) -> str:
+    """The text; the name of a file that was given in its place, as it seems, is refused."""
+    if not isinstance(source, str):
+        raise ConfigError(f"a document is a Path or text, got a {type(source).__name__}")
+    if name is None and source.lower().endswith(files.ENDINGS) and len(source.split()) == 1:
+        raise ConfigError(f"{source!r} is text: give Path({source!r}) to read the file, or a name= to keep the text")
+    return source
 
 
 def _digest(text: str) -> str:

@@ -6,7 +6,7 @@ import logging
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from itertools import islice
@@ -18,7 +18,8 @@ from recollect.embed import Embedder
 from recollect.errors import ModelError
 from recollect.flow.pack import Moment, day_line, distinct, of_sessions, one_by_one, pack, turn_line
 from recollect.flow.rank import Nearness, Numbers, Places, Question, aligned, best_first, score
-from recollect.flow.when import ago, periods
+from recollect.flow.when import ago, periods, with_days
+from recollect.frozen import EMPTY
 from recollect.layers.columns import Columns, day_of, speaker_of
 from recollect.store import ANY, MESSAGE, Entry, Filter, Item, Store
 from recollect.store.words import COMMON, query_words, words
@@ -29,8 +30,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("recollect")
 
-NEAREST: Final = 1_024
-"""How many of the turns nearest in meaning are asked for; the others count as equally far."""
+NEAREST, NEAREST_OF_MANY = 1_024, 256
+"""How many of the turns nearest in meaning are asked for, and of how many where there are very many; the others count
+as equally far."""
+VERY_MANY: Final = 16 * NEAREST
 MESSAGES: Final = Filter(kinds=(MESSAGE,))
 MAX_QUERY: Final = 4_000
 """Characters of a question that are looked at."""
@@ -57,46 +60,66 @@ _ASKS_ASSISTANT: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question, when it is asked, where its answer may lie, and how much newness counts."""
+    """A question, when it is asked, where its answer may lie, and how much newness counts.
+
+    `days` are those of the user's life that the question may name: "my birthday" is "9 November".
+    """
 
     text: str
     at: datetime
     within: Scope
     where: Filter = ANY
     recency: float = 0.0
+    days: Mapping[str, str] = EMPTY
 
 
 @dataclass(frozen=True, slots=True)
 class _Ranking:
-    """Turns by their places, each with its score, and what is known of every place."""
+    """Every turn's score, what is known of each, and which of them are meant where that is not all."""
 
-    places: Places
     scores: Numbers
     columns: Columns
     relevance: float
+    places: Places | None = None
 
-    def best(self, count: int) -> Places:
-        """The best so many, best first, as indexes of `places`."""
-        return best_first(self.scores, count)
-
-    def without(self, some: Places) -> _Ranking:
-        """The others."""
-        return replace(self, places=np.delete(self.places, some), scores=np.delete(self.scores, some))
+    def best(self, count: int) -> list[int]:
+        """The places of the best so many, best first."""
+        if self.places is None:
+            found = best_first(self.scores, count)
+        else:
+            found = self.places[best_first(self.scores[self.places], count)]
+        places: list[int] = found.tolist()
+        return places
 
     def within(self, sessions: Iterable[str]) -> _Ranking:
-        """Those of some sessions."""
-        numbers = [self.columns.session(name) for name in sessions]
-        there = np.flatnonzero(np.isin(self.columns.turns().session[self.places], numbers))
-        return replace(self, places=self.places[there], scores=self.scores[there])
+        """Those of some sessions alone."""
+        session = self.columns.turns().session[: len(self.scores)]
+        there = np.zeros(len(session), np.bool_)
+        for name in sessions:
+            there |= session == self.columns.session(name)
+        return replace(self, places=np.flatnonzero(there))
 
     def fitting(self, budget: int) -> int:
         """How many of the best may fit so many tokens."""
         left = budget
-        for n, place in enumerate(self.places[self.best(MANY)].tolist()):
+        for n, place in enumerate(self.best(MANY)):
             left -= self.columns.tokens[place]
             if left < 0:
                 return n + 1
         return MANY
+
+
+@dataclass(slots=True)
+class _Chosen:
+    """The conversations that a context quotes, at most so many, and the tokens there are for them."""
+
+    most: int | None
+    sessions: set[str] = field(default_factory=set)
+    tokens: int = 0
+
+    @property
+    def all(self) -> bool:
+        return self.most is not None and len(self.sessions) >= self.most
 
 
 @dataclass(slots=True, eq=False)
@@ -133,12 +156,7 @@ class Episodic:
 
         They come as up to `k` conversations, each under its dates; those that are next in rank come marked as out.
         """
-        ranking = self._rank(asked)
-        sessions: set[str] = set()
-
-        def chosen() -> set[str] | None:
-            return sessions if k is not None and len(sessions) >= k else None
-
+        ranking, chosen = self._rank(asked), _Chosen(k)
         relevant = self._read(asked, ranking, FIRST, chosen) if ranking.relevance > self.floor else iter(())
         moments = _Kept(moment for moment in distinct(relevant) if moment.id not in without)
         matter, today = set(query_words(asked.text)), date.fromordinal(day_of(asked.at))
@@ -147,7 +165,8 @@ class Episodic:
             return f"{day_line(at)} ({ago(date.fromordinal(day_of(at)), today)})"
 
         def within(tokens: int) -> list[Candidate]:
-            hits = pack(of_sessions(moments, k, sessions), tokens, self.count, words, matter, day)
+            chosen.tokens = tokens
+            hits = pack(of_sessions(moments, k, chosen.sessions), tokens, self.count, words, matter, day)
             taken = {id for hit in hits for id in hit.message_ids}
             left = [moment for moment in moments.read if moment.id not in taken]
             return [*map(_candidate, hits), *map(_missed, left[:NEAR_MISSES])]
@@ -175,33 +194,34 @@ class Episodic:
         with columns.lock:
             columns.refresh(self.store, self.count, until)
         if not len(columns) or not asked.text.strip():
-            return _Ranking(np.zeros(0, np.int64), np.zeros(0), columns, 0.0)
+            return _Ranking(np.zeros(0), columns, 0.0)
         vectors = self._vectors(asked.text)
         with columns.lock:
             turns, question = columns.turns(), self._question(columns, asked, vectors)
             relevance = _relevance(question, len(columns))
-            ranking = _Ranking(np.arange(len(columns)), score(turns, question), columns, relevance)
+            ranking = _Ranking(score(turns, question), columns, relevance)
             return ranking if asked.within.session is None else ranking.within([asked.within.session])
 
-    def _read(
-        self, asked: Asked, ranking: _Ranking, first: int, chosen: Callable[[], Iterable[str] | None] = lambda: None
-    ) -> Iterator[Moment]:
+    def _read(self, asked: Asked, ranking: _Ranking, first: int, chosen: _Chosen | None = None) -> Iterator[Moment]:
         """The ranked turns from the log, best first, as far as they are asked for; what is gone there is left out.
 
         Once there are chosen sessions, only their turns are read.
         """
-        size, columns = first + SPARE, ranking.columns
-        while len(ranking.places):
-            if (sessions := chosen()) is not None:
-                ranking = ranking.within(sessions)
-            best = ranking.best(size)
-            places = ranking.places[best].tolist()
+        size, columns, read = first + SPARE, ranking.columns, set[int]()
+        while True:
+            if chosen and chosen.all:
+                ranking = ranking.within(chosen.sessions)
+                size, chosen = ranking.fitting(chosen.tokens) + SPARE, None
+            places = [place for place in ranking.best(len(read) + size) if place not in read][:size]
+            if not places:
+                return
             entries = self.store.log.get(asked.within, [columns.ids[place][1] for place in places])
             by_id = {(entry.scope.session, entry.message.id): entry for entry in entries}
-            for place, points in zip(places, ranking.scores[best].tolist(), strict=True):
+            for place in places:
                 if (entry := by_id.get(columns.ids[place])) and _passes(entry, asked.where, self.min_score):
-                    yield _moment(entry, points, columns.tokens[place])
-            ranking, size = ranking.without(best), size * 2
+                    yield _moment(entry, float(ranking.scores[place]), columns.tokens[place])
+            read.update(places)
+            size *= 2
 
     def _question(self, columns: Columns, asked: Asked, vectors: Sequence[tuple[str, Vector]]) -> Question:
         today = date.fromordinal(day_of(asked.at))
@@ -209,7 +229,7 @@ class Episodic:
         return Question(
             self._meaning(columns, vectors, asked.where.as_of) if vectors else None,
             columns.postings([word for word in query_words(asked.text) if word not in columns.names]),
-            periods(asked.text, today),
+            periods(with_days(asked.text, asked.days), today),
             today.toordinal(),
             columns.speakers[named[0]] if len(named) == 1 else None,
             columns.with_assistant and not _ASKS_ASSISTANT.search(asked.text),
@@ -226,13 +246,13 @@ class Episodic:
             return []
 
     def _meaning(self, columns: Columns, vectors: Sequence[tuple[str, Vector]], as_of: int | None) -> Nearness:
-        nearest, where = (
-            self.store.index.nearest_positions,
-            MESSAGES if as_of is None else replace(MESSAGES, as_of=as_of),
+        where = MESSAGES if as_of is None else replace(MESSAGES, as_of=as_of)
+        k = NEAREST if len(columns) <= VERY_MANY else NEAREST_OF_MANY
+        found = (
+            self.store.index.nearest_positions(columns.scope, vector, model, k, where=where)
+            for model, vector in vectors
         )
-        near, *former = (
-            columns.known(*nearest(columns.scope, vector, model, NEAREST, where=where)) for model, vector in vectors
-        )
+        near, *former = (columns.known(*each) for each in found)
         for old in former:
             places, cosines = aligned(old, near)
             rest = ~np.isin(places, near[0])

@@ -9,6 +9,8 @@ from recollect.errors import ConfigError, MissingExtra
 from recollect.flow.html import html_text
 
 NEW_PAGE: Final = "\f"
+WEB: Final = (".html", ".htm", ".xhtml")
+ENDINGS: Final = (".md", ".markdown", ".txt", ".pdf", *WEB)
 
 
 def read(path: Path) -> str:
@@ -20,7 +22,7 @@ def read(path: Path) -> str:
     if path.suffix.lower() == ".pdf" or kept.startswith(b"%PDF-"):
         return _pdf(path)
     text = _decoded(path, kept)
-    return html_text(text) if path.suffix.lower() in (".html", ".htm", ".xhtml") else text
+    return html_text(text) if path.suffix.lower() in WEB else text
 
 
 def _decoded(path: Path, kept: bytes) -> str:

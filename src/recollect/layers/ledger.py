@@ -45,13 +45,13 @@ class Ledger:
         spent = self.today(tenant)
         return spent.calls < self.calls and spent.tokens < self.tokens
 
-    def add(self, tenant: str, tokens: int) -> None:
-        """Take note of one call; it counts whatever becomes of its answer."""
+    def add(self, tenant: str, tokens: int, calls: int = 1) -> None:
+        """Take note of calls, retries among them; they count whatever becomes of their answers."""
         with self.store.transaction():
             spent = self.today(tenant)
             old = [record.id for record in self._records(tenant, spent.day)]
             self.store.records.delete(Scope(tenant), old)
-            value = {"calls": spent.calls + 1, "tokens": spent.tokens + tokens}
+            value = {"calls": spent.calls + calls, "tokens": spent.tokens + tokens}
             self.store.records.put(Scope(tenant), [Record(KIND, spent.day, value)])
 
     def _records(self, tenant: str, day: str | None) -> list[Record]:

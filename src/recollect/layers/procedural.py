@@ -9,6 +9,7 @@ text: nothing looks into them, and freezing them would cost more than counting.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
@@ -58,7 +59,7 @@ class Procedural:
     store: Store
     count: Callable[[str], int]
     every: int = 100
-    max_tokens: int = 100
+    max_tokens: int | None = 100
 
     def learn(self, job: Job) -> int:
         """1 where enough conversations have passed and the patterns were analysed anew; the job is done either way."""
@@ -81,7 +82,7 @@ class Procedural:
         """Hints from the last analysis, the most useful first; those beyond `max_tokens` together are marked as out."""
         kept = self._kept(_owner(scope), as_of)
         offered: list[Candidate] = []
-        room = self.max_tokens
+        room = math.inf if self.max_tokens is None else self.max_tokens
         for n, hint in enumerate(hints(Patterns.from_dict(json.loads(kept.value["patterns"]))) if kept else ()):
             tokens = self.count(f"{hint.text}\n")
             out = "" if tokens <= room else "over the tokens for hints"

@@ -28,6 +28,7 @@ LATER: Final = Job("facts", key="facts later", delay=WAIT_SECONDS)
 PAGE: Final = 500
 KEPT_USERS: Final = 64
 NEAR_MISSES: Final = 10
+BIRTHDAY: Final = "birthday"
 MANY: Final = frozenset({"likes", "dislikes", "allergy", "speaks", "uses", "prefers", "todo"})
 """Keys that hold several values at a time: the value is part of the key."""
 
@@ -50,10 +51,11 @@ class _Kept:
 
     def told(self, asked: frozenset[str], at: datetime, until: int | None) -> list[Told]:
         """The facts that stand, or stood at an earlier position of the log, best first."""
-        found = self.known
-        if until is not None:
-            found = known(one for one in self.statements if one.order[1] <= until)
-        return tell(found.standing, asked, at, self.words_of)
+        return tell(self.known_at(until).standing, asked, at, self.words_of)
+
+    def known_at(self, until: int | None) -> Known:
+        """What is known, or was at an earlier position of the log."""
+        return self.known if until is None else known(one for one in self.statements if one.order[1] <= until)
 
 
 @dataclass(slots=True, eq=False)
@@ -88,6 +90,17 @@ class Semantic:
         then = with_zone(as_of)
         found = known(one for one in kept.statements if one.at <= then)
         return [fact for fact in found.standing if not fact.valid_to or then < fact.valid_to]
+
+    def days(self, user: Scope, question: str, until: int | None = None) -> dict[str, str]:
+        """The birthdays that are known where the question is about one: "my birthday", "my sister's birthday"."""
+        if BIRTHDAY not in question.lower():
+            return {}
+        with self._lock:
+            standing = self._kept(user.owner)[0].known_at(until).standing
+        found = {fact.key: fact.value for fact in standing if fact.key.split(":")[-1] == BIRTHDAY}
+        named = {f"my {key.removesuffix(f':{BIRTHDAY}')}'s {BIRTHDAY}": day for key, day in found.items() if ":" in key}
+        own = {f"my {BIRTHDAY}": found[BIRTHDAY]} if BIRTHDAY in found else {}
+        return {name: " ".join(day.split()[:2]) for name, day in (named | own).items()}
 
     def history(self, user: Scope, key: str) -> list[Fact]:
         """Everything ever known of a user under a key, the oldest first; `valid_to` says when it ceased to hold."""

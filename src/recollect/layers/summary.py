@@ -60,14 +60,23 @@ class Summary:
             folded += new
         return folded
 
-    def offer(self, scope: Scope, first_seq: int, as_of: int | None = None) -> list[Candidate]:
-        """The summary of the session's messages before number `first_seq`; nothing where there are none."""
+    def offer(
+        self, scope: Scope, first_seq: int, as_of: int | None = None, before: int | None = None
+    ) -> list[Candidate]:
+        """The summary of the session's messages before number `first_seq`; nothing where there are none.
+
+        Where it is known how many those are, what was offered for as many is offered again: one less is one erased.
+        """
+        if first_seq <= 1:
+            return []
         at, record = self._standing(scope, first_seq - 1, as_of)
-        entries = self.store.log.read(scope, after=at, until=first_seq - 1) if first_seq > 1 else []
-        key = (scope, first_seq, record and record.position, *(entry.hash for entry in entries))
-        found = self._kept.get(key)
-        if found is None:
-            found = self._kept[key] = self._candidates(first_seq, at, record, entries)
+        key = (scope, first_seq, record and record.position, before)
+        if before is not None and (known := self._kept.get(key)) is not None:
+            return list(known)
+        entries = self.store.log.read(scope, after=at, until=first_seq - 1)
+        found = self._candidates(first_seq, at, record, entries)
+        if before is not None:
+            self._kept[key] = found
             while len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
         return list(found)

@@ -40,12 +40,13 @@ def always(entries: Sequence[Entry]) -> list[Record]:
 @dataclass(frozen=True, slots=True)
 class View:
     """A session's window: what it shows, and the numbers of its first message after the cut, of the last message, and
-    of the last that a user wrote (0 where none is shown)."""
+    of the last that a user wrote (0 where none is shown); and how many messages there are before the first."""
 
     shown: Shown
     first: int
     last: int
     asked: int
+    before: int
 
 
 @dataclass(slots=True, eq=False)
@@ -73,7 +74,8 @@ class _Running:
         first = self.seqs[start] if start < len(self.seqs) else self.last + 1
         shown = Shown(messages, window.tokens, window.overhead, self.messages - len(messages))
         users = (message.id for message in reversed(messages) if message.role == "user")
-        return View(shown, first, self.last, self.by_id.get(next(users, ""), 0))
+        before = self.messages - max(0, len(self.seqs) - start)
+        return View(shown, first, self.last, self.by_id.get(next(users, ""), 0), before)
 
 
 @dataclass(slots=True, eq=False)
@@ -120,14 +122,15 @@ class Windows:
             return
         if (now.messages, now.position) == (running.messages, running.position):
             return
-        newest = self.store.log.read(scope, limit=1, reverse=True)
+        new = self.store.log.read(scope, after=running.last, limit=BLOCK) if running.position >= 0 else []
+        complete = running.position >= 0 and running.messages + len(new) == now.messages
+        newest = new[-1:] if complete and new else self.store.log.read(scope, limit=1, reverse=True)
         last = newest[0].seq if newest else 0
-        new = self.store.log.read(scope, after=running.last) if self._block(last, running) == running.block else []
-        if running.position < 0 or running.messages + len(new) != now.messages:
+        if complete and self._block(last, running) == running.block:
+            running.take(new)
+        else:
             self._reset(running)
             self._build(scope, running, last)
-        else:
-            running.take(new)
         running.last, running.messages, running.position = last, now.messages, now.position
 
     def _reset(self, running: _Running) -> None:

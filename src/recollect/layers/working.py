@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+from recollect.arguments import messages_only
 from recollect.errors import BudgetTooSmall, ConfigError
 from recollect.flow.window import Limits, Window
 from recollect.tokens import REPLY_TOKENS, TokenCounter, count_message, count_tools, estimate
 from recollect.tokens import counter as open_counter
-from recollect.types import Message, messages_only
+from recollect.types import Message
 
 REDUCE_TO: Final = (0.7, 0.5, 0.3)
 LIMIT_MARGIN: Final = (0.9, 0.75, 0.6)

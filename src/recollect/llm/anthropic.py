@@ -123,7 +123,7 @@ def _mark(wire: Rendered, message: int, block: int) -> None:
 class Events:
     """Puts the events of a stream together."""
 
-    structured: bool
+    structured: bool = False
     head: dict[str, Any] = field(default_factory=dict)
     blocks: dict[int, dict[str, Any]] = field(default_factory=dict)
     inputs: dict[int, list[str]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What a wire format of models is: how a request is written, how a reply and its pieces are read. All pure."""
+"""What a wire format of models is: how a request is written, how a reply and its pieces are read. No I/O."""
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from recollect.errors import ModelError
 from recollect.llm.model import TIMEOUT, ChatModel, Delta, Reply, Usage
 from recollect.tokens import Calibration, count_messages, count_tools, estimate
 from recollect.types import Message
@@ -15,7 +14,7 @@ from recollect.types import Message
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a model used: calls, those of them that failed, and the tokens the provider reported."""
+    """What a model used: calls, those of them that gave no whole reply, and the tokens the provider reported."""
 
     calls: int = 0
     failed: int = 0
@@ -51,13 +50,12 @@ class Metered:
         timeout: float = TIMEOUT,
     ) -> Reply:
         """The whole answer."""
+        reply = None
         try:
             reply = self.model.complete(messages, tools=tools, schema=schema, max_tokens=max_tokens, timeout=timeout)
-        except ModelError:
-            self._add(Spent(1, 1))
-            raise
-        self._learn(messages, tools, reply)
-        return reply
+            return reply
+        finally:
+            self._learn(messages, tools, reply)
 
     def stream(
         self,
@@ -69,23 +67,21 @@ class Metered:
         timeout: float = TIMEOUT,
     ) -> Iterator[Delta]:
         """The answer as it is made; the last piece carries the whole reply."""
+        reply = None
+        deltas = self.model.stream(messages, tools=tools, schema=schema, max_tokens=max_tokens, timeout=timeout)
         try:
-            for delta in self.model.stream(
-                messages, tools=tools, schema=schema, max_tokens=max_tokens, timeout=timeout
-            ):
-                if delta.reply:
-                    self._learn(messages, tools, delta.reply)
+            for delta in deltas:
+                reply = delta.reply or reply
                 yield delta
-        except ModelError:
-            self._add(Spent(1, 1))
-            raise
+        finally:
+            getattr(deltas, "close", lambda: None)()
+            self._learn(messages, tools, reply)
 
-    def _learn(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], reply: Reply) -> None:
-        counted = count_messages(messages, estimate) + count_tools(tools, estimate)
-        self.calibration.observe(self.name, counted, reply.usage.prompt)
-        self._add(Spent(1, 0, reply.usage))
-
-    def _add(self, more: Spent) -> None:
+    def _learn(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], reply: Reply | None) -> None:
+        """Take note of a call; without a reply it failed, or the caller left before its end."""
+        if reply:
+            counted = count_messages(messages, estimate) + count_tools(tools, estimate)
+            self.calibration.observe(self.name, counted, reply.usage.prompt)
         with self._lock:
-            now = self._spent
-            self._spent = Spent(now.calls + more.calls, now.failed + more.failed, now.usage + more.usage)
+            now, used = self._spent, reply.usage if reply else Usage()
+            self._spent = Spent(now.calls + 1, now.failed + (reply is None), now.usage + used)

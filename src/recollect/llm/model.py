@@ -40,7 +40,10 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A model's answer: its message, why it ended, what it cost; `value` is the JSON that a schema asked for."""
+    """A model's answer: its message, why it ended, what it cost; `value` is the JSON that a schema asked for.
+
+    `tries` tells how many requests it took; `usage` is that of the last.
+    """
 
     message: Message
     usage: Usage = Usage()
@@ -48,6 +51,7 @@ class Reply:
     model: str = ""
     value: Any = None
     raw: FrozenDict = EMPTY
+    tries: int = 1
 
     @property
     def text(self) -> str:

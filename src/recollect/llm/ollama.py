@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from secrets import token_hex
 from typing import Any, ClassVar, Final, Literal
 
 from recollect.errors import ContextOverflow
@@ -49,12 +50,11 @@ class Ollama:
         """The message, if the model saw all of the prompt."""
         said = part(data, "message")
         made = said.get("tool_calls") if isinstance(said.get("tool_calls"), list) else []
-        before = sum(len(message.tool_calls) for message in ask.messages)
         wire: dict[str, Any] = {"role": "assistant", "content": text(said.get("content")) or None}
         if thinking := text(said.get("thinking")):
             wire["reasoning"] = thinking
         if made:
-            wire["tool_calls"] = [_call(call, f"call_{before + place}") for place, call in enumerate(made, 1)]
+            wire["tool_calls"] = [_call(call) for call in made]
         usage = Usage(count(data.get("prompt_eval_count")), count(data.get("eval_count")))
         self._check_seen(ask, usage.prompt)
         return reply_of(wire, "openai", text(data.get("done_reason")), usage, data, text(data.get("model")))
@@ -73,11 +73,13 @@ class Ollama:
         _log.warning("Ollama may have cut the prompt: %s", problem)
 
 
-def _call(call: Any, call_id: str) -> dict[str, Any]:
+def _call(call: Any) -> dict[str, Any]:
+    """A call in OpenAI's form; its id is made here, for Ollama gives none."""
     function = part(call, "function")
     given = function.get("arguments")
     arguments = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
-    return {"id": call_id, "type": "function", "function": {"name": function.get("name"), "arguments": arguments}}
+    named = {"name": function.get("name"), "arguments": arguments}
+    return {"id": f"call_{token_hex(8)}", "type": "function", "function": named}
 
 
 def _write(message: Message) -> list[dict[str, Any]]:

@@ -51,10 +51,9 @@ class OpenAI:
 
     def read(self, data: Mapping[str, Any], ask: Ask) -> Reply:
         """The first choice."""
-        choices = data.get("choices")
-        if not isinstance(choices, list) or not choices:
+        choice = _first(data.get("choices"))
+        if not choice:
             raise BadReply("the reply holds no choices: is this a chat completions server?")
-        choice = part({"first": choices[0]}, "first")
         said, finish = part(choice, "message"), text(choice.get("finish_reason"))
         wire = {key: value for key, value in said.items() if value not in (None, [], "")}
         if refused := text(wire.pop("refusal", None)):
@@ -65,6 +64,12 @@ class OpenAI:
     def pieces(self, ask: Ask) -> Chunks:
         """Chunks."""
         return Chunks()
+
+
+def _first(choices: Any) -> Mapping[str, Any]:
+    """The first of several choices; an empty one where it is not there."""
+    found = choices if isinstance(choices, list) else []
+    return next((choice for choice in found if isinstance(choice, Mapping) and not choice.get("index")), {})
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage:
@@ -84,8 +89,7 @@ class Chunks:
     def add(self, piece: Mapping[str, Any]) -> Delta | None:
         """Take one chunk; what of it can be shown."""
         self.head |= {key: value for key, value in piece.items() if key != "choices" and value is not None}
-        choices = piece.get("choices")
-        choice = choices[0] if isinstance(choices, list) and choices else {}
+        choice = _first(piece.get("choices"))
         delta = part(choice, "delta")
         self.finish = text(choice.get("finish_reason")) or self.finish
         for key in ("content", "reasoning_content", "reasoning", "refusal"):

@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from recollect.arguments import messages_only
 from recollect.errors import ConfigError
 from recollect.flow.fence import CLOSE, OPEN, without_memory
 from recollect.llm.model import TIMEOUT, Delta, Reply, Usage
 from recollect.store.words import query_words, words
 from recollect.tokens import count_messages, estimate
-from recollect.types import Message, messages_only
+from recollect.types import Message
 
 MOST: Final = 5
 """Lines that are quoted at most."""

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from recollect.arguments import messages_only
 from recollect.errors import BadReply, ConfigError, Interrupted, ModelError, ModelUnavailable
-from recollect.http import Endpoint
+from recollect.http import MOST_BYTES, Endpoint
 from recollect.llm.dialect import Ask, Dialect, failure
 from recollect.llm.model import TIMEOUT, Delta, Reply
 from recollect.llm.openai import OpenAI
 from recollect.llm.salvage import salvage
 from recollect.llm.schema import check_schema
-from recollect.types import Message, messages_only
+from recollect.types import Message
 
 if TYPE_CHECKING:
     from httpx2 import Response
+
+T = TypeVar("T")
 
 
 class RemoteModel:
@@ -40,15 +43,12 @@ class RemoteModel:
         """The whole answer."""
         ask = self._ask(messages, tools, schema, max_tokens, stream=False)
 
-        def once() -> Reply:
+        def once() -> tuple[Reply, int]:
             body = self._dialect.body(ask)
             return self._endpoint.post(self._dialect.path, body, timeout, lambda data: self._read(data, ask))
 
-        try:
-            return self._valued(once(), ask)
-        except ModelUnavailable as error:
-            self._without_schemas(error, ask)
-        return self._valued(once(), ask)
+        reply, tries = self._with_or_without_schemas(once, ask)
+        return self._valued(replace(reply, tries=tries), ask)
 
     def stream(
         self,
@@ -65,16 +65,11 @@ class RemoteModel:
         """
         ask = self._ask(messages, tools, schema, max_tokens, stream=True)
 
-        def once() -> Generator[Delta]:
+        def once() -> tuple[Generator[Delta], int]:
             body = self._dialect.body(ask)
             return self._endpoint.stream(self._dialect.path, body, timeout, lambda reply: self._deltas(reply, ask))
 
-        try:
-            deltas = once()
-        except ModelUnavailable as error:
-            self._without_schemas(error, ask)
-            deltas = once()
-        yield from self._watched(deltas, ask)
+        yield from self._watched(*self._with_or_without_schemas(once, ask), ask)
 
     def _ask(
         self,
@@ -90,12 +85,21 @@ class RemoteModel:
             raise ConfigError(f"max_tokens is {max_tokens}; an answer has at least 1 token")
         return Ask(self._model, messages_only(messages), tools, schema, max_tokens, stream)
 
-    def _without_schemas(self, error: ModelUnavailable, ask: Ask) -> None:
-        """From now on the schema goes into the prompt, where that is what a server refused; or the error stands."""
-        refused = ask.schema is not None and not error.passing and "response_format" in str(error)
-        if not refused or not isinstance(self._dialect, OpenAI) or not self._dialect.schemas:
-            raise error
-        self._dialect = replace(self._dialect, schemas=False)
+    def _with_or_without_schemas(self, once: Callable[[], tuple[T, int]], ask: Ask) -> tuple[T, int]:
+        """What comes back, and after how many tries; a server that refuses schemas gets them in the prompt from now."""
+        try:
+            return once()
+        except ModelUnavailable as error:
+            refused = ask.schema is not None and not error.passing and "response_format" in str(error)
+            if not refused or not isinstance(self._dialect, OpenAI) or not self._dialect.schemas:
+                raise
+            self._dialect = replace(self._dialect, schemas=False)
+        try:
+            found, tries = once()
+        except ModelError as error:
+            error.tries += 1
+            raise
+        return found, tries + 1
 
     def _read(self, data: Any, ask: Ask) -> Reply:
         with self._reading():
@@ -109,8 +113,12 @@ class RemoteModel:
     def _valued(self, reply: Reply, ask: Ask) -> Reply:
         if ask.schema is None or reply.message.tool_calls:
             return reply
-        with self._reading():
-            return replace(reply, value=salvage(reply.text, ask.schema))
+        try:
+            with self._reading():
+                return replace(reply, value=salvage(reply.text, ask.schema))
+        except ModelError as error:
+            error.tries = reply.tries
+            raise
 
     def _deltas(self, response: Response, ask: Ask) -> Iterator[Delta]:
         if self._dialect.lines == "events" and "json" in response.headers.get("content-type", ""):
@@ -151,7 +159,7 @@ class RemoteModel:
         else:
             yield from _lines(response)
 
-    def _watched(self, deltas: Generator[Delta], ask: Ask) -> Iterator[Delta]:
+    def _watched(self, deltas: Generator[Delta], tries: int, ask: Ask) -> Iterator[Delta]:
         said: list[str] = []
         reply = None
         try:
@@ -165,9 +173,11 @@ class RemoteModel:
         except ModelError as error:
             if not said:
                 raise
-            raise Interrupted(f"{self.name}: the answer broke off: {error}", "".join(said)) from error
+            broken = Interrupted(f"{self.name}: the answer broke off: {error}", "".join(said))
+            broken.tries = tries
+            raise broken from error
         if reply is not None:
-            yield Delta(reply=self._valued(reply, ask))
+            yield Delta(reply=self._valued(replace(reply, tries=tries), ask))
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -187,6 +197,8 @@ def _lines(response: Response) -> Iterator[str]:
     rest = b""
     for data in response.iter_bytes():
         *whole, rest = (rest + data).split(b"\n")
+        if len(rest) > MOST_BYTES:
+            raise BadReply(f"the reply of {response.url.host} has a line of over {MOST_BYTES} bytes")
         yield from (line.decode("utf-8", "replace") for line in whole if line.strip())
     if rest.strip():
         yield rest.decode("utf-8", "replace")

@@ -13,7 +13,9 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Final
 
+from recollect.arguments import check_whole
 from recollect.errors import ConfigError, Conflict, InvalidTranscript, NotFound, StoreError
+from recollect.frozen import FrozenDict
 from recollect.store.values import MESSAGE, Item, Record
 from recollect.types import Message, Scope, check_id
 
@@ -55,6 +57,7 @@ def from_micros(value: int) -> datetime:
 
 _JSON: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
 _READ: Final = json.JSONDecoder().raw_decode
+_quoted: Final = json.encoder.encode_basestring
 
 
 def to_bytes(value: Any) -> bytes:
@@ -137,20 +140,31 @@ def _arrived(message: Message, now: datetime) -> Message:
 
 def encode(message: Message) -> bytes:
     """A message that has arrived as bytes, its id left out."""
-    if type(message.content) is not str or message.shape is not None or message.extra:
-        data = message.to_dict()
-        del data["id"]
-    else:
-        received = (message.received or EPOCH).isoformat()
-        at = received if message.at is message.received else (message.at or EPOCH).isoformat()
-        data = {"role": message.role, "content": message.content, "at": at, "received": received}
-        if message.name is not None:
-            data["name"] = message.name
-        if message.metadata:
-            data["metadata"] = message.metadata
-    if data["at"] == data["received"]:
+    received = _iso(message.received or EPOCH)
+    at = received if message.at is message.received else _iso(message.at or EPOCH)
+    if type(message.content) is str and message.shape is None and not message.extra:
+        happened = "" if at == received else f',"at":"{at}"'
+        start = f'{{"role":"{message.role}","content":{_quoted(message.content)}{happened},"received":"{received}"'
+        return start.encode("utf-8", "surrogatepass") + _end(message.name, message.metadata)
+    data = message.to_dict()
+    del data["id"]
+    if at == received:
         del data["at"]
     return to_bytes(data)
+
+
+def _end(name: str | None, metadata: FrozenDict) -> bytes:
+    more: dict[str, Any] = {} if name is None else {"name": name}
+    if metadata:
+        more["metadata"] = metadata
+    return b"," + to_bytes(more)[1:] if more else b"}"
+
+
+def _iso(when: datetime) -> str:
+    return _iso_utc(when) if when.tzinfo is UTC else when.isoformat()
+
+
+_iso_utc: Final = lru_cache(maxsize=16)(datetime.isoformat)
 
 
 def decode(id: str, body: bytes) -> Message:
@@ -212,8 +226,8 @@ def check_session(scope: Scope) -> None:
 
 def check_count(name: str, value: int | None, least: int = 0) -> None:
     """Raises unless a limit or bound can be used."""
-    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
-        raise ConfigError(f"{name}={value!r}: give a whole number of {least} or more")
+    if value is not None:
+        check_whole(name, value, least)
 
 
 def check_range(after: int, until: int | None, limit: int | None) -> None:

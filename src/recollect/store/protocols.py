@@ -263,6 +263,10 @@ class Store(Protocol):
         """
         ...
 
+    def reading(self) -> AbstractContextManager[None]:
+        """Makes many reads of this thread inside the block cheaper; where the backend can, all see the same moment."""
+        ...
+
     def check(self) -> list[Finding]:
         """What is wrong with the engine, the file, the schema, the log and the index; empty when all is well."""
         ...

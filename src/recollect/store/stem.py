@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Final
 
 _C: Final = "(?:[^aeiouy]|(?<![^aeiou])y|^y)"
@@ -16,6 +15,8 @@ _DOUBLE: Final = re.compile(r"([^aeiouy])\1$")
 _CVC: Final = re.compile(f"{_C}[aeiouy][^aeiouwxy]$")
 
 MAX_WORD: Final = 64
+KNOWN: Final = 50_000
+"""How many words are remembered with their stems."""
 
 _STEP_2: Final = {
     "ational": "ate", "tional": "tion", "enci": "ence", "anci": "ance", "izer": "ize", "bli": "ble", "logi": "log",
@@ -31,9 +32,21 @@ _STEP_4: Final = {
 }  # fmt: skip
 
 
-@lru_cache(maxsize=50_000)
-def stem(word: str) -> str:
-    """The stem of a lower-case English word; others, and those with digits, come back as they are, cut if very long."""
+class _Known(dict[str, str]):
+    """Stems by their words, worked out when they are first asked for."""
+
+    def __missing__(self, word: str) -> str:
+        if len(self) >= KNOWN:
+            self.clear()
+        found = self[word] = _stem(word)
+        return found
+
+
+stem: Final = _Known().__getitem__
+"""The stem of a lower-case English word; others, and those with digits, come back as they are, cut if very long."""
+
+
+def _stem(word: str) -> str:
     if len(word) < 3 or not word.isascii() or not word.isalpha():
         return word[:MAX_WORD]
     word = word[:MAX_WORD]

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from recollect.errors import ConfigError
 from recollect.tokens.images import image_tokens
 from recollect.tokens.protocol import TokenCounter
 from recollect.types import Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
@@ -35,7 +36,7 @@ def count_messages(messages: Iterable[Message], count: TokenCounter) -> int:
 
 def count_tools(schemas: Iterable[Mapping[str, Any]], count: TokenCounter) -> int:
     """An upper bound of what tool schemas add to a request: their minified JSON."""
-    return sum(count(_minified(schema)) for schema in schemas)
+    return sum(count(_schema(schema)) for schema in schemas)
 
 
 def _part(part: Part, count: TokenCounter) -> int:
@@ -58,6 +59,15 @@ def _result(result: ToolResult, count: TokenCounter) -> int:
     if isinstance(result.content, str):
         return count(result.content)
     return sum(_part(part, count) for part in result.content)
+
+
+def _schema(schema: Mapping[str, Any]) -> str:
+    try:
+        if isinstance(schema, Mapping):
+            return _minified(schema)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"the schema of a tool is no JSON: {error}") from error
+    raise ConfigError(f"the schema of a tool is a mapping, got {schema!r}; give a list of schemas")
 
 
 def _minified(value: Mapping[str, Any]) -> str:

@@ -10,18 +10,16 @@ from typing import Any
 from counted import Counted
 
 from recollect import Memory
-from recollect.adapters.strands import LogRepository, TokenBudgetConversationManager
+from recollect.adapters import strands
 
 
-class SlidingWindowConversationManager(Counted, TokenBudgetConversationManager):
+class SlidingWindowConversationManager(Counted, strands.SlidingWindowConversationManager):
     def __init__(self, window_size: int = 40, *_: Any, pin_first: int | None = None, **options: Any) -> None:
         proactive = options.get("proactive_compression")
-        super().__init__(
-            last_messages=window_size, min_messages=1, pin_first=pin_first or 0, proactive_compression=proactive
-        )
+        super().__init__(window_size, pin_first=pin_first or 0, proactive_compression=proactive)
 
 
-class Repository(Counted, LogRepository):
+class Repository(Counted, strands.LogRepository):
     def __init__(self) -> None:
         super().__init__(Memory.open(Path(mkdtemp()) / "memory.db", embedder=None), user="ada")
 

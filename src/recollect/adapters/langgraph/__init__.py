@@ -23,4 +23,4 @@ def __getattr__(name: str) -> Any:
     try:
         return getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
     except ModuleNotFoundError as error:
-        raise MissingExtra(error.name or "langchain", "langgraph", name) from error
+        raise MissingExtra("langgraph", "langgraph", name) from error

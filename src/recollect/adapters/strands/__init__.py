@@ -12,6 +12,7 @@ from recollect.adapters.strands.budget import TokenBudgetConversationManager
 from recollect.adapters.strands.log import LogRepository, SessionLog
 from recollect.adapters.strands.memory import BUDGET, SessionMemory
 from recollect.adapters.strands.summary import SummarizingConversationManager
+from recollect.adapters.strands.window import SlidingWindowConversationManager
 from recollect.memory import Session
 from recollect.settings import load
 
@@ -22,6 +23,7 @@ __all__ = [
     "LogRepository",
     "SessionLog",
     "SessionMemory",
+    "SlidingWindowConversationManager",
     "SummarizingConversationManager",
     "TokenBudgetConversationManager",
     "conversation_manager",
@@ -30,8 +32,18 @@ __all__ = [
 
 
 def conversation_manager(path: str | Path | None = None, **arguments: Any) -> TokenBudgetConversationManager:
-    """The conversation manager that `providers.yaml` asks for: by `context_budget` or by `conversation_window`."""
-    return TokenBudgetConversationManager(**load(path, **arguments).options)
+    """The conversation manager that `providers.yaml` asks for.
+
+    `context_budget` counts tokens, `conversation_window` messages; with `old_messages: summarise` what leaves the list
+    is told in a summary of `summary_tokens`.
+    """
+    settings = load(path, **arguments)
+    options = settings.options
+    if settings.old_messages == "summarise":
+        return SummarizingConversationManager(summary_tokens=settings.summary_tokens, **options)
+    if "last_messages" in options:
+        return SlidingWindowConversationManager(options.pop("last_messages"), **options)
+    return TokenBudgetConversationManager(**options)
 
 
 def with_memory(session: Session, budget: int | None = None) -> dict[str, Any]:

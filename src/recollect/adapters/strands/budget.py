@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, cast
 
 from recollect.adapters.strands.sdk import (
+    AfterModelCallEvent,
     Agent,
     BeforeModelCallEvent,
     ContextWindowOverflowException,
@@ -95,9 +97,10 @@ class TokenBudgetConversationManager(ConversationManager):
         self._kept: list[Wire] = []
 
     def register_hooks(self, registry: HookRegistry, **kwargs: Any) -> None:
-        """Have the messages fitted before every call of the model."""
+        """Have the messages fitted before every call of the model, and an overflow met that the SDK does not know."""
         super().register_hooks(registry, **kwargs)
         registry.add_callback(BeforeModelCallEvent, lambda event: self._fit(event.agent))
+        registry.add_callback(AfterModelCallEvent, self._meet_overflow)
 
     def apply_management(self, agent: Agent, **kwargs: Any) -> None:
         """Fit the agent's messages now; where that can't be done they stay, and the next call of the model says so."""
@@ -150,6 +153,16 @@ class TokenBudgetConversationManager(ConversationManager):
         known.window.extend(new)
         self._followed = known
         self._show(agent, known.wires, known.messages, known.window.messages)
+
+    def _meet_overflow(self, event: AfterModelCallEvent) -> None:
+        """Ask again with less where an error that the SDK takes for any other says that the context overflowed."""
+        error = event.exception
+        if error is None or isinstance(error, (BudgetTooSmall, ContextWindowOverflowException)):
+            return
+        if detect(getattr(error, "status_code", None), str(error)):
+            with suppress(ContextWindowOverflowException):  # then the error that came is the one to tell
+                self.reduce_context(event.agent, error)
+                event.retry = True
 
     def _pin(self, agent: Agent) -> None:
         """Pin the first messages; once some are out, the list begins with others."""

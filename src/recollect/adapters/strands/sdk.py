@@ -8,7 +8,7 @@ try:
     from strands import Agent
     from strands.agent.conversation_manager import ConversationManager, ProactiveCompressionConfig
     from strands.agent.conversation_manager.compression.pin_message import apply_pin_first
-    from strands.hooks import BeforeModelCallEvent, HookRegistry
+    from strands.hooks import AfterModelCallEvent, BeforeModelCallEvent, HookRegistry
     from strands.memory import AddMessagesContext, ExtractionConfig, MemoryEntry, SearchOptions
     from strands.multiagent.base import MultiAgentBase
     from strands.session import RepositorySessionManager, SessionRepository
@@ -22,6 +22,7 @@ except ImportError as error:
 
 __all__ = [
     "AddMessagesContext",
+    "AfterModelCallEvent",
     "Agent",
     "BeforeModelCallEvent",
     "ContextWindowOverflowException",

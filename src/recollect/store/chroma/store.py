@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
@@ -204,6 +204,10 @@ class ChromaStore:
         """See `Store.transaction`."""
         with self._after.block(), self._base.transaction():
             yield
+
+    def reading(self) -> AbstractContextManager[None]:
+        """See `Store.reading`."""
+        return self._base.reading()
 
     def check(self) -> list[Finding]:
         """See `Store.check`."""

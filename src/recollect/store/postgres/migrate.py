@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
-from importlib import resources
-from typing import Final, NamedTuple
+from typing import Final
 
 from recollect.errors import MigrationError
 from recollect.store.postgres.driver import Connection
 from recollect.store.postgres.keys import number
+from recollect.store.steps import Migration, steps
 
 # Read from the catalog's table: to_regclass may still remember the answer from before the lock was waited for.
 _THERE: Final = "SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = 'recollect' AND tablename = 'migrations')"
@@ -24,20 +23,10 @@ _TYPE: Final = (
 _DONE: Final = "INSERT INTO recollect.migrations VALUES (%s, %s)"
 
 
-class Migration(NamedTuple):
-    """One numbered step and its statements."""
-
-    number: int
-    name: str
-    sql: str
-
-
 @cache
 def migrations() -> tuple[Migration, ...]:
     """Every step this version knows, in order."""
-    folder = resources.files("recollect.store") / "sql" / "postgres"
-    found = [(re.fullmatch(r"(\d{3})_(\w+)\.sql", file.name), file) for file in folder.iterdir()]
-    return tuple(sorted(Migration(int(name[1]), name[2], file.read_text("utf-8")) for name, file in found if name))
+    return steps("postgres")
 
 
 def version(db: Connection) -> int:

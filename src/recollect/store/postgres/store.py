@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Self
 
@@ -35,6 +35,10 @@ class PostgresStore:
     def transaction(self) -> AbstractContextManager[None]:
         """See `Store.transaction`."""
         return self._database.transaction()
+
+    def reading(self) -> AbstractContextManager[None]:
+        """See `Store.reading`: each read stands alone, so that one whose connection is lost can be done again."""
+        return nullcontext()
 
     def check(self) -> list[Finding]:
         """See `Store.check`."""

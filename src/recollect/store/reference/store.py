@@ -36,6 +36,12 @@ class ReferenceStore:
         with self._state.changing():
             yield
 
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """See `Store.reading`: others wait."""
+        with self._state.reading():
+            yield
+
     def check(self) -> list[Finding]:
         """See `Store.check`."""
         with self._state.reading() as tables:

@@ -55,7 +55,7 @@ class Asked(NamedTuple):
 
 
 class _Held:
-    """One owner's rows of a model, with room to grow at the end: their vectors, their signs, or both.
+    """One owner's rows of a model: their vectors, their signs, or both; kept where there is room for more at the end.
 
     Signs are those of the difference from the mean of the first: vectors of one model all lean the same way.
     """
@@ -63,13 +63,9 @@ class _Held:
     def __init__(self, state: list[int], size: int, *, vectors: bool, signs: bool) -> None:
         self.state, self.size = state, size
         self.vectors, self.signs = vectors, signs
-        self.last, self.count = 0, 0
+        self.last, self.bytes = 0, 0
         self.mean: NDArray[np.float32] | None = None
-        self.rows = self._room(0)
-
-    @property
-    def bytes(self) -> int:
-        return sum(column.nbytes for column in self.rows.columns())
+        self._all = self.rows = self._room(0)
 
     def add(self, more: Rows, last: int) -> None:
         self.last = last
@@ -81,15 +77,16 @@ class _Held:
             more = replace(more, bits=signs(more.vector - self.mean))
         if not self.vectors:
             more = replace(more, vector=more.vector[:, :0])
-        need = self.count + len(more.position)
-        if need > len(self.rows.position):
-            bigger = self._room(max(need, need * 5 // 4 if self.count else need))
-            for old, new in zip(self.rows.columns(), bigger.columns(), strict=True):
-                new[: self.count] = old[: self.count]
-            self.rows = bigger
-        for column, new in zip(self.rows.columns(), more.columns(), strict=True):
-            column[self.count : need] = new
-        self.count = need
+        count = len(self.rows.position)
+        need = count + len(more.position)
+        if need > len(self._all.position):
+            self._all = self._room(need * 5 // 4 if count else need)
+            for old, new in zip(self.rows.columns(), self._all.columns(), strict=True):
+                new[:count] = old
+            self.bytes = sum(column.nbytes for column in self._all.columns())
+        for column, new in zip(self._all.columns(), more.columns(), strict=True):
+            column[count:need] = new
+        self.rows = self._all.head(need)
 
     def _room(self, count: int) -> Rows:
         return empty(count, self.size if self.vectors else 0, words(self.size) if self.signs else 0)
@@ -111,11 +108,11 @@ class VectorCache:
         size = len(asked.direction)
         with self._lock:
             held = self._current(db, owner, model, size)
-            view = None if held is None else held.rows.head(held.count)
-        if held is not None and view is not None and held.signs and not asked.where.metadata:
-            yield _near(db, view, held, asked)
-        elif view is not None and held is not None and held.vectors:
-            yield _scored(view, asked)
+            rows = None if held is None else held.rows
+        if held is not None and rows is not None and held.signs and not asked.where.metadata:
+            yield _near(db, rows, held, asked)
+        elif held is not None and rows is not None and held.vectors:
+            yield _scored(rows, asked)
         else:
             yield from (_scored(more, asked) for more, _ in _loaded(db, owner, model, size, 0))
 
@@ -142,7 +139,7 @@ class VectorCache:
         return held
 
     def _outgrown(self, held: _Held) -> bool:
-        return held.bytes > self._limit or (not held.signs and held.rows.vector.nbytes > 2 * self._compared)
+        return held.bytes > self._limit or (not held.signs and held.bytes > 2 * self._compared)
 
 
 def _scored(rows: Rows, asked: Asked) -> Scored:

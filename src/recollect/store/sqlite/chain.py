@@ -31,7 +31,7 @@ def verified(db: apsw.Connection, scope: Scope, place: scopes.Place) -> Iterator
     for id, tenant, user, name, *head in list(scopes.rows(db, _HEADS[scopes.level(scope)], (place.id,))):
         try:
             broken = _first_broken(db, id, head)
-        except (UnicodeDecodeError, TypeError) as error:
+        except codec.DAMAGE as error:
             broken = 0, f"the session can't be read: {error}"
         if broken is not None:
             yield Finding("log", broken[1], scopes.named(tenant, user, name), broken[0], _FIX)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import datetime
 from functools import cached_property
 from typing import Final, TypeVar
@@ -38,7 +38,7 @@ class Change:
     def __init__(self, db: apsw.Connection, clock: Clock, places: dict[Scope, scopes.Place]) -> None:
         self.db, self._clock, self.places = db, clock, places
         counter = db.execute("SELECT position, epoch, indexed FROM counter").fetchone()
-        if counter is None:
+        if counter is None or {*map(type, counter)} != {int}:
             raise apsw.CorruptError("the counter is gone")
         self.start: int = counter[0]
         self.epoch: int = counter[1]
@@ -79,6 +79,19 @@ class Change:
         self.db.execute("COMMIT")
 
 
+class Connection(apsw.Connection):
+    """A connection that remembers the scopes' rows while it sees one moment."""
+
+    places: dict[Scope, scopes.Place | None] | None = None
+
+
+class _Mine(threading.local):
+    """The change a thread is making in a block, or the connection it reads one moment by."""
+
+    change: Change | None = None
+    moment: Connection | None = None
+
+
 class Database:
     """An open file. `write` runs a function in a write transaction, `reading` lends a connection that sees a moment."""
 
@@ -88,8 +101,8 @@ class Database:
         self._vfs = vfs
         self._synchronous = {"full": "FULL", "normal": "NORMAL"}[durability]
         self._turns = Turns[Change]()
-        self._idle: deque[apsw.Connection] = deque()
-        self._mine = threading.local()
+        self._idle: deque[Connection] = deque()
+        self._mine = _Mine()
         self._places: dict[Scope, scopes.Place] = {}
         self._epoch = -1
         self._unscrubbed = False
@@ -102,8 +115,8 @@ class Database:
         self.scrub(wait=0)
         self._unscrubbed = False
 
-    def _connect(self) -> apsw.Connection:
-        db = apsw.Connection(self.path, vfs=self._vfs, statementcachesize=200)
+    def _connect(self) -> Connection:
+        db = Connection(self.path, vfs=self._vfs, statementcachesize=200)
         db.set_busy_timeout(BUSY_MS)
         db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # else most statements are compiled anew for every value
         for name, value in (("journal_mode", "WAL"), ("synchronous", self._synchronous), ("secure_delete", "ON")):
@@ -114,21 +127,33 @@ class Database:
         db.pragma("temp_store", "MEMORY")
         return db
 
-    @contextmanager
-    def reading(self) -> Iterator[apsw.Connection]:
+    def reading(self) -> AbstractContextManager[apsw.Connection]:
         """A connection for reads that all see the same moment; inside a transaction of this thread, its own."""
-        if (change := self._change()) is not None:
-            yield change.db
-            return
-        with self.lent() as db:
-            db.execute("BEGIN")
-            yield db
+        mine = self._mine
+        if mine.change is not None:
+            return nullcontext(mine.change.db)
+        return self.lent(at_a_moment=True) if mine.moment is None else nullcontext(mine.moment)
 
     @contextmanager
-    def lent(self) -> Iterator[apsw.Connection]:
-        """A connection beside the writer's, in no transaction."""
+    def moment(self) -> Iterator[None]:
+        """Makes all reads of this thread inside the block see the same moment, that of the first."""
+        if self._mine.change is not None or self._mine.moment is not None:
+            yield
+            return
+        with self.lent(at_a_moment=True) as db:
+            self._mine.moment, db.places = db, {}
+            try:
+                yield
+            finally:
+                self._mine.moment = db.places = None
+
+    @contextmanager
+    def lent(self, *, at_a_moment: bool = False) -> Iterator[Connection]:
+        """A connection beside the writer's, in no transaction unless its reads shall all see the same moment."""
         db = self._borrowed()
         try:
+            if at_a_moment:
+                db.execute("BEGIN")
             yield db
         except (apsw.Error, UnicodeDecodeError) as error:
             raise errors.translated(error, self.path) from error
@@ -149,7 +174,7 @@ class Database:
         finally:
             db.close()
 
-    def _borrowed(self) -> apsw.Connection:
+    def _borrowed(self) -> Connection:
         if self.closed:
             raise errors.closed(self.path)
         try:
@@ -157,7 +182,7 @@ class Database:
         except IndexError:
             return self._connect()
 
-    def _give_back(self, db: apsw.Connection) -> None:
+    def _give_back(self, db: Connection) -> None:
         if db.in_transaction:
             db.execute("ROLLBACK")
         if self.closed or len(self._idle) >= MAX_IDLE:
@@ -167,7 +192,7 @@ class Database:
 
     def write(self, work: Callable[[Change], T]) -> T:
         """What the function returns, once what it wrote is durable. It may run in any thread, together with others'."""
-        if (change := self._change()) is not None:
+        if (change := self._mine.change) is not None:
             return self._nested(change, work)
         request: Request[Change] = Request(work)
         self._turns.serve(request, self._run)
@@ -178,7 +203,7 @@ class Database:
 
     def write_if_free(self, work: Callable[[Change], None]) -> None:
         """The same for work that can wait: it is left where others are writing for long, or the disk is full."""
-        if (change := self._change()) is not None:
+        if (change := self._mine.change) is not None:
             self._nested(change, work)
         elif self._turns.enter(FREE_MS / 1_000):
             request: Request[Change] = Request(work)
@@ -194,7 +219,7 @@ class Database:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Makes every call of this thread inside the block part of one transaction."""
-        if (outer := self._change()) is not None:
+        if (outer := self._mine.change) is not None:
             with self._savepoint(outer):
                 yield
             return
@@ -215,11 +240,7 @@ class Database:
     @property
     def in_transaction(self) -> bool:
         """Whether this thread is inside `transaction()`."""
-        return self._change() is not None
-
-    def _change(self) -> Change | None:
-        change: Change | None = getattr(self._mine, "change", None)
-        return change
+        return self._mine.change is not None
 
     def _run(self, batch: list[Request[Change]]) -> None:
         try:

@@ -14,7 +14,7 @@ from recollect.store.protocols import Progress
 from recollect.store.sqlite import scopes
 from recollect.store.sqlite.chain import verified
 from recollect.store.sqlite.database import Change
-from recollect.store.sqlite.keywords import rebuild, texts, tokens
+from recollect.store.sqlite.keywords import LAST, rebuild, rows
 from recollect.store.sqlite.migrate import migrations, version
 from recollect.store.values import Finding
 from recollect.types import Scope
@@ -43,6 +43,7 @@ _WEIGHTS: Final = (
     " UNION ALL SELECT k, v FROM <words>_config WHERE k <> 'version')"
 )
 _UNLIKE: Final = f"{_WEIGHTS.replace('<words>', 'temp.should')} EXCEPT {_WEIGHTS.replace('<words>', 'main.words')}"
+_BEHIND: Final = "SELECT position < max(indexed, (<last>)) FROM counter".replace("<last>", LAST)
 _FIX: Final = "run reindex"
 
 
@@ -122,8 +123,8 @@ def _keywords(db: apsw.Connection) -> Iterator[Finding]:
     if words_outdated(db):
         yield Finding("index", "the keyword index was made by other word rules", fix=_FIX)
         return
-    if db.execute("SELECT indexed > position FROM counter").get:
-        yield Finding("index", "the keyword index is said to hold more than there is", fix=_FIX)
+    if db.execute(_BEHIND).get:
+        yield Finding("index", "positions were given that the counter has not come to", fix=_FIX)
     try:
         lacking, extra, weights = _compared(db)
     except apsw.Error as error:
@@ -140,9 +141,7 @@ def _compared(db: apsw.Connection) -> tuple[int, int, int]:
         db.execute(_SEEN)
         db.execute(_SHOULD)
         indexed = db.execute("SELECT indexed FROM counter").get
-        for position, place, kind, text in texts(db):
-            if text and position <= indexed:
-                db.execute(_EXPECT, (position, tokens(place, kind), text))
+        db.executemany(_EXPECT, (row for row in rows(db) if row[2] and row[0] <= indexed))
         db.execute("SAVEPOINT written; RELEASE written")
         return db.execute(_LACKING).get, db.execute(_EXTRA).get, len(db.execute(_UNLIKE).fetchall())
     finally:

@@ -23,16 +23,15 @@ _ROW: Final = (
     "SELECT kind, item.id, body, scope.id, user_id, tenant_id FROM item JOIN scope ON scope.id = item.scope"
     " WHERE position = ?"
 )
-_MESSAGES: Final = (
-    "SELECT position, 'message', message.id, <fields>, tenant, user, scope.session FROM json_each(?) AS wanted"
-    " CROSS JOIN message ON position = wanted.value CROSS JOIN scope ON scope.id = message.session"
+_AT: Final = (
+    "SELECT wanted.value, coalesce(kind, 'message'), coalesce(item.id, message.id), <fields>,"
+    " tenant, user, scope.session FROM json_each(?) AS wanted"
+    " LEFT JOIN message ON message.position = wanted.value"
+    " LEFT JOIN item ON message.position IS NULL AND item.position = wanted.value"
+    " CROSS JOIN scope ON scope.id = coalesce(message.session, item.scope)"
 )
-_ITEMS: Final = (
-    "SELECT position, kind, item.id, <fields>, tenant, user, scope.session FROM json_each(?) AS wanted"
-    " CROSS JOIN item ON position = wanted.value CROSS JOIN scope ON scope.id = item.scope"
-)
-_WHOLE: Final = (_MESSAGES.replace("<fields>", "body, tags"), _ITEMS.replace("<fields>", "body, NULL"))
-_BARE: Final = (_MESSAGES.replace("<fields>", "at, role"), _ITEMS.replace("<fields>", "at, role"))
+_WHOLE: Final = _AT.replace("<fields>", "coalesce(item.body, message.body), tags")
+_BARE: Final = _AT.replace("<fields>", "coalesce(item.at, message.at), coalesce(item.role, message.role)")
 
 
 def put_item(change: Change, place: scopes.Place, item: Item, body: bytes) -> None:
@@ -86,15 +85,8 @@ def bare_items_at(db: apsw.Connection, positions: Sequence[int]) -> dict[int, It
     return {row[0]: _bare(row) for row in _rows_at(db, positions, _BARE)}
 
 
-def _rows_at(db: apsw.Connection, positions: Sequence[int], queries: Sequence[str]) -> Iterator[Any]:
-    """Rows of messages first, then of items, as far as there are positions left."""
-    wanted, found = (json.dumps(positions),), 0
-    for query in queries if positions else ():
-        for row in scopes.rows(db, query, wanted):
-            found += 1
-            yield row
-        if found == len(positions):
-            return
+def _rows_at(db: apsw.Connection, positions: Sequence[int], query: str) -> Iterator[Any]:
+    return scopes.rows(db, query, (json.dumps(positions),)) if positions else iter(())
 
 
 def _bare(row: Sequence[Any]) -> Item:

@@ -36,6 +36,12 @@ _TEXTS: Final = (
     " UNION ALL SELECT position, kind, NULL, body, scope.id, user_id, tenant_id FROM item"
     " CROSS JOIN scope ON scope.id = item.scope WHERE position > <after><more>"
 )
+LAST: Final = (
+    "SELECT coalesce(max(position), 0) FROM (SELECT max(position) AS position FROM message"
+    " UNION ALL SELECT max(position) FROM item UNION ALL SELECT max(position) FROM record"
+    " UNION ALL SELECT max(position) FROM job)"
+)
+"""The highest position of all that is there."""
 _ALL: Final = _TEXTS.replace("<after>", "?1").replace("<more>", "")
 _LATE: Final = scopes.by_scope(
     _TEXTS.replace("<after>", "(SELECT indexed FROM counter)").replace(
@@ -45,28 +51,27 @@ _LATE: Final = scopes.by_scope(
 _IS_LATE: Final = {level: f"SELECT EXISTS ({query})" for level, query in _LATE.items()}
 
 
-def texts(db: apsw.Connection, after: int = 0) -> Iterator[tuple[int, Place, str, str]]:
-    """Position, place, kind and words of all that can be found, after a position."""
+def rows(db: apsw.Connection, after: int = 0) -> Iterator[tuple[int, str, str]]:
+    """Position, tokens and words of all that can be found, after a position."""
     for position, kind, id, body, *place in scopes.rows(db, _ALL, (after,)):
-        yield position, Place(*place), kind, _words(kind, id, body) or ""
+        yield position, _tokens(*place, kind), _words(kind, id, body) or ""
 
 
 def catch_up(change: Change) -> None:
     """Puts everything into the index that is not in it yet."""
-    for position, place, kind, text in texts(change.db, change.indexed):
-        if text:
-            change.db.execute(_ADD, (position, tokens(place, kind), text))
+    change.db.executemany(_ADD, (row for row in rows(change.db, change.indexed) if row[2]))
     _is_up_to_date(change)
 
 
 def rebuild(change: Change, progress: Callable[[int], None] = lambda done: None) -> int:
-    """How many positions have words after the index was made anew."""
+    """How many positions have words after the index was made anew, and the counter of positions put right."""
+    change.position = max(change.position, change.db.execute(LAST).get)
     change.db.execute("INSERT INTO words (words) VALUES ('delete-all')")
     change.db.execute(_SETTINGS)
     indexed = 0
-    for done, (position, place, kind, text) in enumerate(texts(change.db), 1):
-        if text:
-            change.db.execute(_ADD, (position, tokens(place, kind), text))
+    for done, row in enumerate(rows(change.db), 1):
+        if row[2]:
+            change.db.execute(_ADD, row)
             indexed += 1
         progress(done)
     change.db.execute("UPDATE counter SET words = ?", (words.VERSION,))
@@ -82,7 +87,7 @@ def remove_words(change: Change, position: int, place: Place, kind: str, id: str
     if text is None:
         change.unreadable = True
     elif text:
-        change.db.execute(_REMOVE, (position, tokens(place, kind), text))
+        change.db.execute(_REMOVE, (position, _tokens(*place, kind), text))
 
 
 def is_late(db: apsw.Connection, scope: Scope, place: Place, where: Filter) -> bool:
@@ -111,9 +116,9 @@ def late_by_words(
 
 
 @lru_cache(maxsize=10_000)
-def tokens(place: Place, kind: str) -> str:
+def _tokens(scope: int, user: int, tenant: int, kind: str) -> str:
     """What the column `scope` holds for something of a kind at a place."""
-    return f"t{place.tenant} u{place.user} x{place.id} {_kind(kind)}"
+    return f"t{tenant} u{user} x{scope} {_kind(kind)}"
 
 
 def _is_up_to_date(change: Change) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, TypeAlias
 
 from recollect.errors import NotFound
 from recollect.frozen import freeze_dict
@@ -52,8 +52,10 @@ _SCAN_FEW: Final = scopes.by_scope(
     " ORDER BY position LIMIT ?3"
 )
 _SESSIONS: Final = scopes.by_scope(
-    "SELECT tenant, user, scope.session, messages, tokens, first, last, position FROM scope"
-    " JOIN session ON session.scope = scope.id WHERE scope.id <scope> AND position < ?2 ORDER BY position DESC LIMIT ?3"
+    "SELECT tenant, user, scope.session, messages, tokens, first, last, position FROM session"
+    " JOIN scope ON scope.id = session.scope WHERE session.scope IN ("
+    " SELECT scope FROM session WHERE scope <scope> AND position < ?2 ORDER BY position DESC LIMIT ?3)"
+    " ORDER BY position DESC"
 )
 FEW: Final = 2_000
 """Positions up to which it is faster to look at all that came since than at all that the scope holds."""
@@ -61,14 +63,8 @@ _TAG: Final = "UPDATE message SET tags = ? WHERE position = ?"
 _ALL: Final = 2**62
 
 
-class _Ready(NamedTuple):
-    """A message as it goes into a row."""
-
-    given: Message
-    message: Message
-    tokens: int
-    at: int
-    body: bytes
+_Ready: TypeAlias = tuple[Message, Message, int, bytes]
+"""A message as it was given and as it arrived, its tokens and its bytes."""
 
 
 class SqliteLog:
@@ -83,12 +79,8 @@ class SqliteLog:
         """See `Log.append`."""
         codec.check_session(scope)
         counts = codec.token_counts(messages, tokens)
-        now = self._database.clock()
-        arrived = codec.arrived(messages, now)
-        ready = [
-            _Ready(given, message, count, codec.micros(message.at or now), codec.encode(message))
-            for given, message, count in zip(messages, arrived, counts, strict=True)
-        ]
+        arrived = codec.arrived(messages, self._database.clock())
+        ready = list(zip(messages, arrived, counts, map(codec.encode, arrived), strict=True))
         if not ready:
             return []
         payloads = [codec.to_bytes(job.payload) for job in jobs]
@@ -164,14 +156,13 @@ def _append(
     db = change.db
     head = db.execute(_HEAD, (session,)).fetchone()
     seq, link, count, total, first = head or (0, codec.START, 0, 0, None)
-    out: list[Entry] = []
-    started = seq
-    for given, message, tokens, at, body in ready:
+    out, started = list[Entry](), seq
+    for given, message, tokens, body in ready:
         if given.id and (known := db.execute(_BY_ID, (message.id, session)).fetchone()):
             codec.check_same(given, codec.decode(known[2], known[3]))
             out.append(_entry(scope, known))
             continue
-        seq, position, salt = seq + 1, change.next(), codec.new_salt()
+        seq, position, salt, at = seq + 1, change.next(), codec.new_salt(), codec.micros(message.at or codec.EPOCH)
         link = codec.chained(link, salt, message.id, body)
         db.execute(_PUT, (position, session, seq, tokens, at, message.role, message.id, link, salt, body))
         total += tokens

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING, Final
 
 from recollect.errors import MigrationError
+from recollect.store.steps import Migration, steps
 
 if TYPE_CHECKING:
     import apsw
@@ -19,24 +17,10 @@ APPLICATION: Final = 0x52434C54
 _RECORDS: Final = "CREATE TABLE migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT"
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
-    """One numbered step and its statements."""
-
-    number: int
-    name: str
-    sql: str
-
-
 @cache
 def migrations() -> tuple[Migration, ...]:
     """Every step this version knows, in order."""
-    folder = resources.files("recollect.store") / "sql" / "sqlite"
-    steps = []
-    for file in folder.iterdir():
-        if found := re.fullmatch(r"(\d{3})_(\w+)\.sql", file.name):
-            steps.append(Migration(int(found[1]), found[2], file.read_text("utf-8")))
-    return tuple(sorted(steps, key=lambda step: step.number))
+    return steps("sqlite")
 
 
 def version(db: apsw.Connection) -> int:

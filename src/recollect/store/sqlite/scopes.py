@@ -57,8 +57,14 @@ def level(scope: Scope, exact: bool = False) -> str:
 
 def find(db: apsw.Connection, scope: Scope) -> Place | None:
     """The scope's rows, if anything was ever put there or inside."""
+    known: dict[Scope, Place | None] | None = getattr(db, "places", None)
+    if known is not None and scope in known:
+        return known[scope]
     row = db.execute(_FIND, (scope.tenant, scope.user or "", scope.session or "")).fetchone()
-    return Place(*row) if row else None
+    place = Place(*row) if row else None
+    if known is not None:
+        known[scope] = place
+    return place
 
 
 def make(db: apsw.Connection, scope: Scope) -> Place:

@@ -44,6 +44,10 @@ class SqliteStore:
         """See `Store.transaction`."""
         return self._database.transaction()
 
+    def reading(self) -> AbstractContextManager[None]:
+        """See `Store.reading`: all see the same moment."""
+        return self._database.moment()
+
     def check(self) -> list[Finding]:
         """See `Store.check`."""
         with self._database.fresh() as db:

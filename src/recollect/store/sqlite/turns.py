@@ -83,11 +83,9 @@ class Turns(Generic[C]):
         self._wake()
 
     def _wake(self) -> None:
-        try:
-            first = self.queue[0]
-        except IndexError:
-            return
-        first.wake()
+        if self.queue:
+            with suppress(IndexError):
+                self.queue[0].wake()
 
     def enter(self, wait: float) -> bool:
         """Whether it was this one's turn within so many seconds; then it must be let go of by `release`."""

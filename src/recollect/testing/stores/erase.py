@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.errors import Conflict
+from recollect.errors import Conflict, NotFound
 from recollect.store import Erased, Item, Job, Store
 from recollect.testing.stores.base import (
     ADA,
@@ -214,3 +214,17 @@ class TransactionTests(StoreTests):
             say(store, ADA, "a")
             assert second.log.read(ADA) == []
         assert texts(second.log.read(ADA)) == ["a"]
+
+    def test_reads_in_a_block_see_what_was_there_and_writes_in_it_are_kept(self, store: Store, second: Store) -> None:
+        say(store, ADA, "a")
+        with store.reading(), store.reading():
+            assert texts(store.log.read(ADA)) == ["a"]
+            with pytest.raises(NotFound):
+                store.records.supersede(USER, "none")
+            assert [found.message.text for found in store.log.get(ADA, ["a"])] == ["a"]
+            with store.transaction():
+                say(store, ADA, "b")
+                assert texts(store.log.read(ADA)) == ["a", "b"]
+        say(second, BOB, "c")
+        assert texts(store.log.read(ADA)) == ["a", "b"]
+        assert texts(store.log.read(BOB)) == ["c"]

@@ -1,0 +1,58 @@
+"""What callers give: taken as it was meant, or refused with what to do about it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from recollect.errors import ConfigError, InvalidTranscript
+from recollect.types import READ_WITH_PARSE, Message, Part, Role
+
+MAX_WHOLE: Final = 2**63 - 1
+
+
+def as_message(message: Message | Role, content: str | Sequence[Part], fields: Mapping[str, Any]) -> Message:
+    """A message given whole, or by its role, content and fields; both at once are refused."""
+    if not isinstance(message, Message):
+        if not isinstance(content, Iterable):
+            raise InvalidTranscript(f"content must be text or parts, got {content!r}")
+        return Message(message, content if isinstance(content, str) else tuple(content), **fields)
+    if content or fields:
+        raise ConfigError("give a Message, or a role with its content and fields, not both")
+    return message
+
+
+def messages_only(messages: Iterable[Message]) -> list[Message]:
+    """The messages as a list; what is no Message is refused with what to do about it."""
+    if not isinstance(messages, Iterable):
+        raise InvalidTranscript(f"expected a list of messages, got a {type(messages).__name__}")
+    found = list(messages)
+    for index, message in enumerate(found):
+        if not isinstance(message, Message):
+            raise InvalidTranscript(
+                f"expected a Message, got a {type(message).__name__}; {READ_WITH_PARSE}", f"[{index}]"
+            )
+    return found
+
+
+def check_question(question: str) -> None:
+    """Raises unless it is text."""
+    if not isinstance(question, str):
+        raise ConfigError(f"a question is text, not a {type(question).__name__}")
+
+
+def check_whole(name: str, value: int, least: int = 0) -> None:
+    """Raises unless it is a whole number from `least` on that a store can hold."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ConfigError(f"{name}={value!r}: give a whole number of {least} or more")
+    if value > MAX_WHOLE:
+        raise ConfigError(f"{name}={value}: give a number of at most {MAX_WHOLE}")
+
+
+def check_number(name: str, value: float, least: float = -math.inf, most: float = math.inf) -> None:
+    """Raises unless it is a finite number from `least` to `most`."""
+    known = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if not known or not least <= value <= most:
+        within = f" from {least:g} to {most:g}" if math.isfinite(most) else ""
+        raise ConfigError(f"{name} is {value!r}; it must be a number{within}")

@@ -1,0 +1,22 @@
+"""The numbered steps that bring a database to the schema of this version, as the files of this package hold them."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+from typing import NamedTuple
+
+
+class Migration(NamedTuple):
+    """One numbered step and its statements."""
+
+    number: int
+    name: str
+    sql: str
+
+
+def steps(engine: str) -> tuple[Migration, ...]:
+    """Every step this version knows for an engine, in order."""
+    folder = resources.files("recollect.store") / "sql" / engine
+    found = [(re.fullmatch(r"(\d{3})_(\w+)\.sql", file.name), file) for file in folder.iterdir()]
+    return tuple(sorted(Migration(int(name[1]), name[2], file.read_text("utf-8")) for name, file in found if name))

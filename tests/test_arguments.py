@@ -1,0 +1,75 @@
+"""Whatever is given by mistake is refused with an error that names it, and nothing is kept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect import Memory, Message, RecollectError, Session
+from recollect.backfill import backfill
+
+
+@pytest.fixture
+def chat(tmp_path: Path) -> Iterator[Any]:
+    with Memory.open(tmp_path / "memory.db", embedder=None, durability="normal") as memory:
+        yield memory.session("trip", user="ada")
+
+
+@pytest.mark.parametrize(
+    ("mistake", "said"),
+    [
+        (lambda chat: chat.add("user", None), "content must be text or parts, got None"),
+        (lambda chat: chat.add("user", 5), "content must be text or parts, got 5"),
+        (lambda chat: chat.add("robot", "x"), "role 'robot' is not one of"),
+        (lambda chat: chat.add_many(Message("user", "x")), "expected a list of messages, got a Message"),
+        (lambda chat: chat.add_many([{"role": "user", "content": "x"}]), r"\[0\]: expected a Message, got a dict"),
+        (lambda chat: chat.add_turn(None, "x"), "content must be text or parts"),
+        (lambda chat: chat.add_turn("a", "b", score="9"), "score is '9'; it must be a number from 0 to 10"),
+        (lambda chat: chat.add_turn("a", "b", score=11), "score is 11"),
+        (lambda chat: chat.add_turn("a", "b", score=float("nan")), "score is nan"),
+        (lambda chat: chat.add_turn("a", "b", metadata=[1]), "metadata: expected a mapping, got a list"),
+        (lambda chat: chat.context("x", at="2020"), "a time is a datetime, got '2020'"),
+        (lambda chat: chat.context("x", at=date(2020, 1, 1)), "a time is a datetime"),
+        (lambda chat: chat.context("x", tools="abc"), "the schema of a tool is a mapping, got 'a'"),
+        (lambda chat: chat.context("x", tools=[{"a": object()}]), "the schema of a tool is no JSON"),
+        (lambda chat: chat.context(b"x"), "a question is text or a user's Message"),
+        (lambda chat: chat.replay("1"), "at='1': give a whole number"),
+        (lambda chat: chat.replay(10**30), "at=1000000000000000000000000000000: give a number of at most"),
+        (lambda chat: chat.history(before=0), "before=0: give a whole number of 1 or more"),
+        (lambda chat: chat.history(before=10**30), "before=10+: give a number of at most"),
+        (lambda chat: chat.recall(5), "a question is text, not a int"),
+        (lambda chat: chat.recall("x", budget=None), "budget=None: give a whole number of 0 or more"),
+        (lambda chat: chat.recall("x", k="3"), "k='3': give a whole number"),
+        (lambda chat: chat.recall("x", where={"role": "user"}), "where is {'role': 'user'}; give a Filter"),
+        (lambda chat: chat.recall("x", recency=float("nan")), "recency is nan; it must be a number"),
+        (lambda chat: chat.search("x", k=1.5), "k=1.5: give a whole number"),
+        (lambda chat: chat.facts(as_of="2020"), "a time is a datetime"),
+        (lambda chat: chat.documents.add(b"x"), "a document is a Path or text, got a bytes"),
+        (lambda chat: chat.documents.add("manuals/kettle.md"), r"give Path\('manuals/kettle.md'\) to read the file"),
+        (lambda chat: chat.documents.search(5), "a question is text, not a int"),
+        (lambda chat: chat.documents.search("x", k=-1), "k=-1: give a whole number of 0 or more"),
+        (lambda chat: chat.tools.add("rain", "weather", at="now"), "a time is a datetime, got 'now'"),
+        (lambda chat: chat.forget("id"), "give a list of ids, not one text"),
+        (lambda chat: chat.forget([Message("user", "x")]), "the id of a message must be text"),
+        (lambda chat: chat.memory.session(None, user="ada"), "session must be text that is not empty, got None"),
+        (
+            lambda chat: backfill(chat.memory, "chats.jsonl", user="ada"),
+            r"is what recollect.imports.read\(path\) gives",
+        ),  # type: ignore[arg-type]
+    ],
+)
+def test_a_mistake_is_told_and_keeps_nothing(chat: Session, mistake: Callable[[Any], object], said: str) -> None:
+    with pytest.raises(RecollectError) as error:
+        mistake(chat)
+    assert re.search(said, str(error.value))
+    assert (chat.history(), chat.documents.list()) == ((), [])
+
+
+def test_a_text_that_has_a_name_may_look_like_a_path(chat: Session) -> None:
+    assert chat.documents.add("kettle.md", name="the file I need").chunks == 1
+    assert chat.documents.add("Read kettle.md", name=None).chunks == 1
