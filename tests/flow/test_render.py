@@ -452,3 +452,9 @@ def test_every_real_transcript_is_valid_everywhere_once_its_calls_are_answered(n
         while target == "gemini" and messages[-1].role == "assistant":
             messages.pop()  # Gemini takes a request that ends on the user
         assert validate(messages, target) == [], row["transcript_id"]
+
+
+def test_a_function_call_that_names_no_custom_one_is_a_function_call() -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}, "custom": None}
+    raw = [{"role": "user", "content": "go"}, {"role": "assistant", "content": None, "tool_calls": [call]}]
+    assert render(parse(raw, "openai"), "openai") == raw

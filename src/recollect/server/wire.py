@@ -26,7 +26,23 @@ PART: Final = {
 }
 CONTENT: Final = _either(TEXT, {"type": "array", "items": PART})
 FUNCTION: Final = _object(("name", "arguments"), name=TEXT, arguments=WRITTEN)
-CALL: Final = _object(("id", "function"), id=TEXT, type={"const": "function"}, function=FUNCTION)
+CALL: Final = {
+    "anyOf": [
+        _object(
+            ("id", "function"),
+            id=TEXT,
+            type={"const": "function"},
+            function=FUNCTION,
+            custom={"not": {"type": "object"}},
+        ),
+        _object(
+            ("id", "custom"),
+            id=TEXT,
+            type={"const": "custom"},
+            custom=_object(("name", "input"), name=TEXT, input=WRITTEN),
+        ),
+    ]
+}
 FROM_PERSON: Final = _object(
     ("role",),
     role={"enum": ["system", "developer", "user"]},
