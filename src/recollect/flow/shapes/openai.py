@@ -199,7 +199,7 @@ def _write_part(part: Word) -> Wire:
 def _write_call(call: ToolCall) -> Wire:
     if note(call.extra, "name") == FLAT:
         return _write_function(call, "arguments", call.extra, {"id": call.id})
-    if "custom" in call.extra and ("function" not in call.extra or note(call.extra, "type") == "custom"):
+    if "custom" in call.extra and note(call.extra, "type") in ("custom", ABSENT):
         inside = _write_function(call, "input", nested(call.extra, "custom"))
         return lay_out({"id": call.id, "type": note(call.extra, "type"), "custom": inside}, call.extra)
     inside = _write_function(call, "arguments", nested(call.extra, "function"))
