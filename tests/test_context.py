@@ -31,6 +31,7 @@ from recollect.errors import NotFound
 from recollect.flow.fence import CLOSE, OPEN
 from recollect.store import open as open_store
 from recollect.telemetry import SERIES, Alert, Telemetry
+from recollect.types import Excerpt
 
 START = datetime(2025, 3, 3, 12, tzinfo=UTC)
 
@@ -308,6 +309,25 @@ def test_stats_count_contexts_tokens_and_what_a_prompt_cache_knows(memory: Memor
     assert stats["recollect_context_tokens_max"] <= 2_000
     assert stats["recollect_recalled_total"] >= 1
     assert set(Telemetry().snapshot()) <= set(stats)
+
+
+def test_what_the_web_says_is_in_the_context_it_was_searched_for(tmp_path: Path, clock: Clock) -> None:
+    asked: list[str] = []
+
+    def search(question: str) -> list[Excerpt]:
+        asked.append(question)
+        return [Excerpt("Python 3.15 was released in October.", "https://example.org/python")]
+
+    with opened(tmp_path, clock, search=search) as memory:
+        chat = memory.session("s", user="ada")
+        quoted = "[web https://example.org/python] Python 3.15 was released in October."
+        assert quoted in chat.context("What is the latest Python?", 1_000).memory
+        assert "web" not in chat.context("How do I boil an egg?", 1_000).memory
+        loop = memory.session("loop", user="ada")
+        loop.add("user", "What is the latest Python?")
+        assert quoted in loop.context(budget=1_000).memory
+        assert loop.context(budget=1_000).memory == loop.context(budget=1_000).memory
+    assert asked == ["What is the latest Python?"] * 2
 
 
 def test_every_series_of_the_metrics_is_told_something(memory: Memory, clock: Clock) -> None:

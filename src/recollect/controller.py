@@ -61,12 +61,15 @@ class Controller:
         self._watch = Watch(self.telemetry, self.settings, lambda: (facts.hits, facts.misses))
 
     def context(self, scope: Scope, wanted: Wanted) -> Context:
-        """The context for a session as it is now."""
-        with self.store.reading():
-            return self._built(scope, wanted)
-
-    def _built(self, scope: Scope, wanted: Wanted) -> Context:
+        """The context for a session as it is now, with what a web search has to say if the question is about news."""
         started = perf_counter()
+        if self.layers.tools.search:
+            question = wanted.question or _last_asked(self._view(scope, wanted, None))
+            self.layers.tools.look_up(scope, question.text if question else "", wanted.at)
+        with self.store.reading():
+            return self._built(scope, wanted, started)
+
+    def _built(self, scope: Scope, wanted: Wanted, started: float) -> Context:
         view = self._view(scope, wanted, None)
         question = wanted.question or _last_asked(view)
         key = (
