@@ -28,6 +28,7 @@ from recollect import (
 )
 from recollect.embed.hashing import HashingEmbedder
 from recollect.errors import NotFound
+from recollect.flow.context import Context
 from recollect.flow.fence import CLOSE, OPEN
 from recollect.store import open as open_store
 from recollect.telemetry import SERIES, Alert, Telemetry
@@ -354,6 +355,16 @@ def test_add_turn_keeps_both_and_the_score(memory: Memory) -> None:
     assert (question.role, answer.role, answer.metadata) == ("user", "assistant", {"score": 3, "topic": "kitchen"})
 
 
+def _nothing_stands_twice(context: Context) -> None:
+    shown = {message.id for message in context.conversation}
+    lines = [line for line in context.offered if line.kept]
+    cited = [id for line in lines if line.section in ("profile", "facts", "episodic") for id in line.sources]
+    assert shown.isdisjoint(cited)
+    recalled = [id for line in lines if line.section == "episodic" for id in line.sources]
+    assert len(recalled) == len(set(recalled))
+    assert len({line.text for line in lines}) == len(lines)
+
+
 words = st.lists(
     st.sampled_from(["oslo", "lisbon", "kettle", "sister", "paul", "rome", "name", "budget", "moved", "what", "where"]),
     max_size=12,
@@ -377,6 +388,7 @@ def test_random_logs_and_questions(
         assert context.tokens == count_messages(context.prompt, estimate) <= budget
         receipt = context.receipt
         assert receipt.overhead + sum(line.shown for line in receipt.lines) == context.tokens
+        _nothing_stands_twice(context)
         assert chats[0].context(question, budget) == context
         chats[0].add("user", question)
         assert chats[0].replay(len(chats[0].history()), budget).to_dict() == context.to_dict()
