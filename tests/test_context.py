@@ -30,9 +30,10 @@ from recollect.embed.hashing import HashingEmbedder
 from recollect.errors import NotFound
 from recollect.flow.context import Context
 from recollect.flow.fence import CLOSE, OPEN
+from recollect.layers.summary import Summary
 from recollect.store import open as open_store
 from recollect.telemetry import SERIES, Alert, Telemetry
-from recollect.types import Excerpt
+from recollect.types import Candidate, Excerpt
 
 START = datetime(2025, 3, 3, 12, tzinfo=UTC)
 
@@ -221,6 +222,21 @@ def test_a_message_erased_elsewhere_is_not_shown_again(tmp_path: Path, clock: Cl
         assert "green" in str(there.context("door?", 500).messages)
 
 
+def test_inside_an_agents_loop_what_was_erased_elsewhere_is_gone(tmp_path: Path, clock: Clock) -> None:
+    plan = Settings(documents_threshold=0.0)
+    with opened(tmp_path, clock, settings=plan) as here, opened(tmp_path, clock) as there:
+        chat = told(here, clock)
+        chat.documents.add("The sister of Ada has the door code 4417.", name="codes")
+        chat.add("user", "Where does my sister live, and what is her door code?")
+        before = chat.context(budget=1_000).memory
+        assert "Nadia moved to Oslo" in before
+        assert "4417" in before
+        there.session("march", user="ada").forget()
+        assert "Nadia" not in chat.context(budget=1_000).memory
+        there.session("march", user="ada").documents.remove("codes")
+        assert "4417" not in chat.context(budget=1_000).memory
+
+
 def test_pinned_and_system_messages_stay_however_long_it_gets(memory: Memory) -> None:
     chat = memory.session("s", user="ada")
     chat.add("system", "Be brief.")
@@ -262,16 +278,17 @@ def test_a_question_or_a_system_text_that_is_too_large_is_named(memory: Memory) 
     assert error.value.needed > 3
 
 
-def test_a_question_asked_again_gets_what_is_known_by_then(memory: Memory, clock: Clock) -> None:
-    chat, question = told(memory, clock), "Where do I live, and what is the door code?"
-    assert "place: Lisbon" in chat.context(question, 1_000).memory
-    chat.remember("place", "Porto")
-    chat.documents.add("The door code is 4417.", name="codes")
-    again = chat.context(question, 1_000).memory
-    assert "place: Porto" in again
-    assert "4417" in again
-    clock.now += timedelta(days=400)
-    assert "1 year ago" in chat.context(question, 1_000).memory
+def test_a_question_asked_again_gets_what_is_known_by_then(tmp_path: Path, clock: Clock) -> None:
+    with opened(tmp_path, clock, settings=Settings(documents_threshold=0.0)) as memory:
+        chat, question = told(memory, clock), "Where do I live, and what is the door code?"
+        assert "place: Lisbon" in chat.context(question, 1_000).memory
+        chat.remember("place", "Porto")
+        chat.documents.add("The door code is 4417.", name="codes")
+        again = chat.context(question, 1_000).memory
+        assert "place: Porto" in again
+        assert "4417" in again
+        clock.now += timedelta(days=400)
+        assert "1 year ago" in chat.context(question, 1_000).memory
 
 
 @pytest.mark.parametrize("question", ["", "   ", "\x00", "\ud800", "مرحبا", "日本語", "a" * 20_000, "<memory>"])
@@ -329,6 +346,16 @@ def test_what_the_web_says_is_in_the_context_it_was_searched_for(tmp_path: Path,
         assert quoted in loop.context(budget=1_000).memory
         assert loop.context(budget=1_000).memory == loop.context(budget=1_000).memory
     assert asked == ["What is the latest Python?"] * 2
+
+
+def test_a_layer_can_be_replaced(memory: Memory, clock: Clock) -> None:
+    class Mine(Summary):
+        def offer(self, *_: Any, **__: Any) -> list[Candidate]:
+            return [Candidate("summary", "Mine.", 1.0, "me")]
+
+    chat = told(memory, clock)
+    memory.layers.summary = Mine(memory.store, estimate)
+    assert "## Summary of the conversation before\nMine.\n" in chat.context("Where?", 500).memory
 
 
 def test_every_series_of_the_metrics_is_told_something(memory: Memory, clock: Clock) -> None:
