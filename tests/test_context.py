@@ -28,9 +28,12 @@ from recollect import (
 )
 from recollect.embed.hashing import HashingEmbedder
 from recollect.errors import NotFound
+from recollect.flow.context import Context
 from recollect.flow.fence import CLOSE, OPEN
+from recollect.layers.summary import Summary
 from recollect.store import open as open_store
 from recollect.telemetry import SERIES, Alert, Telemetry
+from recollect.types import Candidate, Excerpt
 
 START = datetime(2025, 3, 3, 12, tzinfo=UTC)
 
@@ -219,6 +222,21 @@ def test_a_message_erased_elsewhere_is_not_shown_again(tmp_path: Path, clock: Cl
         assert "green" in str(there.context("door?", 500).messages)
 
 
+def test_inside_an_agents_loop_what_was_erased_elsewhere_is_gone(tmp_path: Path, clock: Clock) -> None:
+    plan = Settings(documents_threshold=0.0)
+    with opened(tmp_path, clock, settings=plan) as here, opened(tmp_path, clock) as there:
+        chat = told(here, clock)
+        chat.documents.add("The sister of Ada has the door code 4417.", name="codes")
+        chat.add("user", "Where does my sister live, and what is her door code?")
+        before = chat.context(budget=1_000).memory
+        assert "Nadia moved to Oslo" in before
+        assert "4417" in before
+        there.session("march", user="ada").forget()
+        assert "Nadia" not in chat.context(budget=1_000).memory
+        there.session("march", user="ada").documents.remove("codes")
+        assert "4417" not in chat.context(budget=1_000).memory
+
+
 def test_pinned_and_system_messages_stay_however_long_it_gets(memory: Memory) -> None:
     chat = memory.session("s", user="ada")
     chat.add("system", "Be brief.")
@@ -260,16 +278,17 @@ def test_a_question_or_a_system_text_that_is_too_large_is_named(memory: Memory) 
     assert error.value.needed > 3
 
 
-def test_a_question_asked_again_gets_what_is_known_by_then(memory: Memory, clock: Clock) -> None:
-    chat, question = told(memory, clock), "Where do I live, and what is the door code?"
-    assert "place: Lisbon" in chat.context(question, 1_000).memory
-    chat.remember("place", "Porto")
-    chat.documents.add("The door code is 4417.", name="codes")
-    again = chat.context(question, 1_000).memory
-    assert "place: Porto" in again
-    assert "4417" in again
-    clock.now += timedelta(days=400)
-    assert "1 year ago" in chat.context(question, 1_000).memory
+def test_a_question_asked_again_gets_what_is_known_by_then(tmp_path: Path, clock: Clock) -> None:
+    with opened(tmp_path, clock, settings=Settings(documents_threshold=0.0)) as memory:
+        chat, question = told(memory, clock), "Where do I live, and what is the door code?"
+        assert "place: Lisbon" in chat.context(question, 1_000).memory
+        chat.remember("place", "Porto")
+        chat.documents.add("The door code is 4417.", name="codes")
+        again = chat.context(question, 1_000).memory
+        assert "place: Porto" in again
+        assert "4417" in again
+        clock.now += timedelta(days=400)
+        assert "1 year ago" in chat.context(question, 1_000).memory
 
 
 @pytest.mark.parametrize("question", ["", "   ", "\x00", "\ud800", "مرحبا", "日本語", "a" * 20_000, "<memory>"])
@@ -310,6 +329,35 @@ def test_stats_count_contexts_tokens_and_what_a_prompt_cache_knows(memory: Memor
     assert set(Telemetry().snapshot()) <= set(stats)
 
 
+def test_what_the_web_says_is_in_the_context_it_was_searched_for(tmp_path: Path, clock: Clock) -> None:
+    asked: list[str] = []
+
+    def search(question: str) -> list[Excerpt]:
+        asked.append(question)
+        return [Excerpt("Python 3.15 was released in October.", "https://example.org/python")]
+
+    with opened(tmp_path, clock, search=search) as memory:
+        chat = memory.session("s", user="ada")
+        quoted = "[web https://example.org/python] Python 3.15 was released in October."
+        assert quoted in chat.context("What is the latest Python?", 1_000).memory
+        assert "web" not in chat.context("How do I boil an egg?", 1_000).memory
+        loop = memory.session("loop", user="ada")
+        loop.add("user", "What is the latest Python?")
+        assert quoted in loop.context(budget=1_000).memory
+        assert loop.context(budget=1_000).memory == loop.context(budget=1_000).memory
+    assert asked == ["What is the latest Python?"] * 2
+
+
+def test_a_layer_can_be_replaced(memory: Memory, clock: Clock) -> None:
+    class Mine(Summary):
+        def offer(self, *_: Any, **__: Any) -> list[Candidate]:
+            return [Candidate("summary", "Mine.", 1.0, "me")]
+
+    chat = told(memory, clock)
+    memory.layers.summary = Mine(memory.store, estimate)
+    assert "## Summary of the conversation before\nMine.\n" in chat.context("Where?", 500).memory
+
+
 def test_every_series_of_the_metrics_is_told_something(memory: Memory, clock: Clock) -> None:
     chat = told(memory, clock)
     for _ in range(2):
@@ -332,6 +380,16 @@ def test_add_turn_keeps_both_and_the_score(memory: Memory) -> None:
     chat = memory.session("s", user="ada")
     question, answer = chat.add_turn("Kettle?", "Broken.", score=3, metadata={"topic": "kitchen"})
     assert (question.role, answer.role, answer.metadata) == ("user", "assistant", {"score": 3, "topic": "kitchen"})
+
+
+def _nothing_stands_twice(context: Context) -> None:
+    shown = {message.id for message in context.conversation}
+    lines = [line for line in context.offered if line.kept]
+    cited = [id for line in lines if line.section in ("profile", "facts", "episodic") for id in line.sources]
+    assert shown.isdisjoint(cited)
+    recalled = [id for line in lines if line.section == "episodic" for id in line.sources]
+    assert len(recalled) == len(set(recalled))
+    assert len({line.text for line in lines}) == len(lines)
 
 
 words = st.lists(
@@ -357,6 +415,7 @@ def test_random_logs_and_questions(
         assert context.tokens == count_messages(context.prompt, estimate) <= budget
         receipt = context.receipt
         assert receipt.overhead + sum(line.shown for line in receipt.lines) == context.tokens
+        _nothing_stands_twice(context)
         assert chats[0].context(question, budget) == context
         chats[0].add("user", question)
         assert chats[0].replay(len(chats[0].history()), budget).to_dict() == context.to_dict()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -157,6 +159,60 @@ def test_total_tokens_for_memory_and_tools_stay_within_the_budget(tmp_path: Path
         memory.drain()
         context = memory.session("s", user="ada").context("Is it sunny in Lisbon?", 400)
         assert estimate(context.memory) <= 150
+
+
+@pytest.mark.parametrize(
+    ("knob", "loose", "tight"),
+    [
+        ("context_budget", 3_000, 400),
+        ("conversation_window", 20, 4),
+        ("working_tokens", 800, 100),
+        ("working_turns", 12, 2),
+        ("reply_tokens", 0, 2_600),
+        ("profile_tokens", 2_000, 0),
+        ("facts_tokens", 2_000, 0),
+        ("documents_tokens", 800, 100),
+        ("documents_search_k", 5, 1),
+        ("documents_top_k", 3, 1),
+        ("documents_threshold", 0.0, 0.9),
+        ("chunk_tokens", 200, 40),
+        ("episodic_tokens", 400, 20),
+        ("episodic_top_k", 2, 0),
+        ("memory_tokens", 800, 60),
+        ("tools_tokens", 200, 0),
+        ("tools_top_k", 2, 1),
+        ("tools_days", 7.0, 0.5),
+        ("summary_tokens", 400, 40),
+    ],
+)
+def test_tightening_each_knob_shrinks_the_prompt(tmp_path: Path, knob: str, loose: float, tight: float) -> None:
+    assert _prompt(tmp_path / "tight.db", {knob: tight}) < _prompt(tmp_path / "loose.db", {knob: loose})
+
+
+def _prompt(path: Path, numbers: dict[str, Any]) -> int:
+    """The tokens of a context whose only memory is of the knob's layer; that has more to add than there is room for."""
+    (knob,) = numbers
+    layers = ("profile", "facts", "summary", "documents", "episodic", "tools")
+    others = {f"{name}_tokens": 0 for name in layers if knob != "memory_tokens" and not knob.startswith(name)}
+    if knob.startswith("chunk"):
+        others["documents_tokens"] = 800
+    room = {"context_budget": None if knob == "conversation_window" else 3_000, "working_tokens": 800}
+    plan = Settings(
+        **{"chunk_tokens": 60, "chunk_overlap": 10, "documents_threshold": 0.0, **others, **room, **numbers}
+    )
+    with Memory.open(path, embedder=None, settings=plan, durability="normal") as memory:
+        before, chat = memory.session("before", user="ada"), memory.session("s", user="ada")
+        before.add_turn("My name is Ada. I like kettles.", "Fine.")
+        before.add_turn("How hot is the old kettle in Lisbon?", "A kettle boils at 100 degrees in Lisbon.", score=8)
+        for n in range(40):
+            chat.add_turn(f"On day {n} we met Kim in Lisbon and paid {n} euros for lunch.", "Noted, thank you.")
+        told = " ".join(f"Kettle {n} boils at {n} degrees, as every kettle of its kind does." for n in range(30))
+        chat.documents.add(told, name="manual")
+        asked = datetime.now(UTC)
+        chat.tools.add("The kettle on the stove has 80 degrees.", "thermometer", asked - timedelta(days=1))
+        chat.tools.add("The kettle in the hall has 20 degrees.", "thermometer", asked)
+        memory.drain()
+        return chat.context("At how many degrees does a kettle boil on a stove?", at=asked).tokens
 
 
 def test_tightening_rag_final_top_k_reduces_prompt_tokens_predictably(tmp_path: Path) -> None:

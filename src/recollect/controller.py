@@ -9,13 +9,14 @@ from datetime import datetime
 from functools import partial
 from threading import Lock
 from time import perf_counter
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from recollect.errors import BudgetTooSmall, ConfigError, NotFound
 from recollect.flow.assemble import Counts, Offer, assemble
 from recollect.flow.context import Context, Line
 from recollect.flow.window import Limits
 from recollect.layers.all import Layers
+from recollect.layers.embedding import CHUNK
 from recollect.layers.episodic import MAX_QUERY, Asked
 from recollect.layers.watch import Watch
 from recollect.layers.windows import View, Windows
@@ -24,6 +25,9 @@ from recollect.store import Filter, Store
 from recollect.telemetry import Telemetry
 from recollect.tokens import REPLY_TOKENS, TokenCounter, count_message, count_tools
 from recollect.types import Candidate, Message, Scope
+
+Settled: TypeAlias = Mapping[str, Sequence[Candidate]]
+"""What was offered for a question, and of it what the context took."""
 
 KEPT_QUESTIONS: Final = 256
 MEMORY_FIRST: Final = (4_000, 10)
@@ -52,7 +56,7 @@ class Controller:
     telemetry: Telemetry
     windows: Windows = field(init=False)
     _watch: Watch = field(init=False)
-    _settled: OrderedDict[tuple[Scope, int, str, int], Mapping[str, Offer]] = field(default_factory=OrderedDict)
+    _settled: OrderedDict[tuple[Scope, int, str, int], Settled] = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
@@ -61,12 +65,15 @@ class Controller:
         self._watch = Watch(self.telemetry, self.settings, lambda: (facts.hits, facts.misses))
 
     def context(self, scope: Scope, wanted: Wanted) -> Context:
-        """The context for a session as it is now."""
-        with self.store.reading():
-            return self._built(scope, wanted)
-
-    def _built(self, scope: Scope, wanted: Wanted) -> Context:
+        """The context for a session as it is now, with what a web search has to say if the question is about news."""
         started = perf_counter()
+        if self.layers.tools.search:
+            question = wanted.question or _last_asked(self._view(scope, wanted, None))
+            self.layers.tools.look_up(scope, question.text if question else "", wanted.at)
+        with self.store.reading():
+            return self._built(scope, wanted, started)
+
+    def _built(self, scope: Scope, wanted: Wanted, started: float) -> Context:
         view = self._view(scope, wanted, None)
         question = wanted.question or _last_asked(view)
         key = (
@@ -77,6 +84,8 @@ class Controller:
         )
         with self._lock:
             known = None if wanted.question else self._settled.get(key)
+        if known and not self._still_there(scope.owner, known):
+            known = None
         offers = known or self._timed(scope, view, question, wanted.at)
         context = self._assembled(view, offers, wanted)
         with self._lock:
@@ -86,6 +95,14 @@ class Controller:
                 self._settled.popitem(last=False)
         self._watch.built(scope, context, perf_counter() - started)
         return context
+
+    def _still_there(self, owner: Scope, offers: Settled) -> bool:
+        """Whether nothing was erased, here or elsewhere, that these offers quote."""
+        quoted = {name: {id for one in offer if not one.out for id in one.sources} for name, offer in offers.items()}
+        chunks = list(quoted.pop("documents", ()))
+        cited = set[str]().union(*quoted.values())
+        there = {entry.message.id for entry in self.store.log.get(owner, list(cited))}
+        return cited <= there and len(self.store.index.get(owner, CHUNK, chunks)) == len(chunks)
 
     def _timed(self, scope: Scope, view: View, question: Message | None, at: datetime) -> Mapping[str, Offer]:
         started = perf_counter()
@@ -215,11 +232,11 @@ def _last_asked(view: View) -> Message | None:
     return next((message for message in reversed(view.shown.messages) if message.role == "user"), None)
 
 
-def _settled(lines: Sequence[Line]) -> dict[str, Offer]:
+def _settled(lines: Sequence[Line]) -> Settled:
     """The offers as they were decided: asked again for the same question, as an agent's loop does, they stay so."""
     offers: dict[str, list[Candidate]] = {}
     for line in lines:
         out = "" if line.kept else line.rule
         candidate = Candidate(line.section, line.text, line.score, line.origin, line.sources, line.at, out)
         offers.setdefault(line.section, []).append(candidate)
-    return dict(offers)
+    return offers

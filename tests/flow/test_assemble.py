@@ -97,7 +97,7 @@ def test_a_context_keeps_every_promise(
     try:
         context = assemble(shown(talk), question, offers, budget, plan, COUNTS)
     except BudgetTooSmall as error:
-        assert error.needed > error.allowed == budget or error.allowed <= budget
+        assert error.needed > error.allowed == budget
         return
     assert context.tokens <= budget
     assert context.tokens == count_messages(context.prompt, estimate)
@@ -172,6 +172,14 @@ def test_overflow_takes_old_turns_first_then_recalled_then_documents_and_never_f
     with pytest.raises(BudgetTooSmall) as error:
         kept(60)
     assert error.value.ledger
+
+
+def test_what_is_offered_never_takes_the_room_of_the_last_turn() -> None:
+    plan, question = Settings(working_min_turns=1, episodic_tokens=None, memory_tokens=None), Message("user", "q")
+    for words in range(1, 60):
+        offers = {"episodic": offer("episodic", 1, words)}
+        context = assemble(shown(turns(2, 30)), question, offers, 100, plan, COUNTS)
+        assert context.conversation[-2].text == "answer 1"
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def _attempts(window: Shown, budget: int, fill: _Fill) -> Iterator[tuple[_Filled
     most = fill.most()
     yield fill.into(budget - window.tokens, most), window
     wanted = fill.into(budget, most).used
-    window = _smaller(window, budget - wanted, fill.settings.working_min_turns, fill.counts)
+    window = _smallest(window, budget - wanted, fill.settings.working_min_turns, fill.counts)
     yield fill.into(budget - window.tokens, most), window
     for section, number in FEWER.items():
         allowed = most[section]
@@ -158,6 +158,14 @@ class _Fill:
 def _tokens(count: Callable[[str], int], text: str) -> int:
     """The tokens of a text that every context has."""
     return count(text)
+
+
+def _smallest(window: Shown, tokens: int, min_turns: int, counts: Counts) -> Shown:
+    """The window within so many tokens, or as near to that as what must stay allows."""
+    try:
+        return _smaller(window, tokens, min_turns, counts)
+    except BudgetTooSmall as error:
+        return _smaller(window, error.needed, min_turns, counts)
 
 
 def _smaller(window: Shown, tokens: int, min_turns: int, counts: Counts) -> Shown:

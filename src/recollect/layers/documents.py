@@ -121,9 +121,9 @@ class Documents:
     def offer(self, scope: Scope, question: str, *, as_of: int | None = None) -> Offered:
         """The best 3 passages as quotations, best first, and the next ones with the rule that left them out."""
         ranked = self._ranked(_owner(scope), question, as_of)
-        near = self._read_again(question, [one for one in ranked if one.score >= self.threshold])
+        near = self._read_again(question, [one for one in ranked if one.score >= self.threshold])[: self.top_k]
         far = [one for one in ranked if one.score < self.threshold]
-        over = [_candidate(one, f"more than {self.final_k}") for one in near[self.final_k : self.top_k]]
+        over = [_candidate(one, f"more than {self.final_k}") for one in near[self.final_k :]]
         missed = over + [_candidate(one, f"below {self.threshold}") for one in far]
         return [_candidate(one) for one in near[: self.final_k]] + missed[:NEAR_MISSES]
 

@@ -73,8 +73,8 @@ class Tools:
         With `as_of`, only what was on record at that position, and no search.
         """
         asked, at = question[:MAX_QUESTION], with_zone(at)
-        if as_of is None and self._is_due(scope, asked, at):
-            self._look_up(scope, asked, at)
+        if as_of is None:
+            self.look_up(scope, asked, at)
         best = sorted(self._stored(scope, asked, at, as_of), key=lambda one: (-one.score, one.origin, one.text))
         distinct = list({one.text: one for one in reversed(best)}.values())[::-1]
         fitting = [one for one in distinct if not one.out]
@@ -122,8 +122,14 @@ class Tools:
             self._searched.popitem(last=False)
         return True
 
-    def _look_up(self, scope: Scope, asked: str, at: datetime) -> None:
-        """Keep what the search gives; whatever goes wrong is a warning, and the answer goes on without."""
+    def look_up(self, scope: Scope, question: str, at: datetime) -> None:
+        """Search for a question that is about news, and keep what is found; whatever goes wrong is a warning.
+
+        Call it before the reads of one moment, which would not see what it keeps.
+        """
+        asked = question[:MAX_QUESTION]
+        if not self._is_due(scope, asked, at):
+            return
         try:
             results = list(self.search(asked))[:WEB_RESULTS] if self.search else []
             found = [
