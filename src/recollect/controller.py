@@ -217,7 +217,7 @@ class Controller:
             "profile": [fact for fact in known if fact.section == "profile"],
             "facts": [fact for fact in known if fact.section == "facts"],
             "hints": layers.procedural.offer(scope.owner, as_of),
-            "summary": layers.summary.offer(scope, view.first, as_of, None if as_of else view.before),
+            "summary": layers.summary.offer(scope, view.first, as_of, view.before if as_of is None else None),
             "documents": layers.documents.offer(scope, text, as_of=as_of),
             "episodic": layers.episodic.offer(asked, without, settings.episodic_top_k),
             "tools": layers.tools.offer(scope, text, at, as_of=as_of),
