@@ -106,6 +106,32 @@ def test_the_official_client_over_http(file: Path) -> None:
         with_client(address, everything, mode="legacy")
 
 
+def test_many_clients_at_once_and_a_restart_lose_nothing(tmp_path: Path) -> None:
+    texts = [f"Box number {n} holds the {n} red cups." for n in range(24)]
+
+    async def add(url: str, some: list[str]) -> None:
+        async with Client(url, mode="legacy") as client:
+            for text in some:
+                await client.call_tool("add_memory", {"text": text, "role": "user"})
+
+    async def add_all(url: str) -> None:
+        await asyncio.gather(*(add(url, texts[start::8]) for start in range(8)))
+
+    async def look(client: Client) -> None:
+        (resource,) = (await client.list_resources()).resources
+        told = json.loads((await client.read_resource(resource.uri)).contents[0].text)
+        assert sorted(message["content"] for message in told) == sorted(texts)
+        asked = {"question": "What is in box number 7?", "budget": 300}
+        prompt = (await client.call_tool("get_context", asked)).structured_content
+        assert prompt["tokens"] <= 300
+        assert "7 red cups" in json.dumps(prompt["messages"])
+
+    with http(tmp_path / "boxes.db") as url:
+        asyncio.run(asyncio.wait_for(add_all(url), 120))
+    with http(tmp_path / "boxes.db") as url:
+        with_client(url, look, mode="legacy")
+
+
 def test_over_http_with_a_token_nobody_comes_in_without_it(file: Path) -> None:
     import httpx2
 
