@@ -8,8 +8,9 @@ import signal
 import stat
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
@@ -159,22 +160,32 @@ class Databases:
     def _computes(self) -> bool:
         import psycopg
 
+        before = self._checkpoint()
         try:
             self._admin("SELECT '[1,2]'::vector <#> '[3,4]'::vector", dbname=TEMPLATE)
         except psycopg.OperationalError:
-            self._recovered()
+            self._recovered(before)
             return False
         return True
 
-    def _recovered(self) -> None:
+    def _checkpoint(self) -> str:
+        """Where the server last wrote down everything; it does so at the end of each recovery."""
         import psycopg
 
-        for _ in range(10_000):
-            try:
-                self._admin("SELECT 1")
-            except psycopg.OperationalError:
-                continue
-            return
+        with psycopg.connect(self.address) as connection:
+            found = connection.execute("SELECT checkpoint_lsn::text FROM pg_control_checkpoint()").fetchone()
+        return str(found)
+
+    def _recovered(self, before: str) -> None:
+        """Waits until the server is back; it takes requests for a moment before it knows of the crash."""
+        import psycopg
+
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            with suppress(psycopg.OperationalError):
+                if self._checkpoint() != before:
+                    return
+            time.sleep(0.01)
         raise RuntimeError("the server did not come back after a crash")
 
     def _admin(self, *statements: str, **changes: str) -> None:
