@@ -302,7 +302,7 @@ def main() -> int:
     store_rows = [("turns in the store", "p50", "p95")]
     store_rows += [(f"{n:,}", f"{p(c, 0.5):.1f}", f"{p(c, 0.95):.1f}") for n, c in zip(stored, flat, strict=True)]
     say("One conversation …")
-    steady = grown(600 if args.quick else 2_000)
+    steady = growth(600 if args.quick else 2_000)
     real_rows, ratio = real(steps) if (local := embed.open("auto")) else ([], math.nan)
     ours = costs["Caller"]
     goals = [
@@ -321,7 +321,7 @@ def main() -> int:
     return publish("turn", f"{text}\n\n{peers}.", {"costs": costs}, goals, args)
 
 
-def grown(turns: int) -> float:
+def growth(turns: int) -> float:
     """The growth exponent of one conversation's cost a turn, at 8,000 tokens, from its hundredth turn on."""
     costs: list[float] = []
     with scratch() as folder:
