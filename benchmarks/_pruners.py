@@ -8,6 +8,7 @@ costs next to nothing. Peers that keep the system prompt apart have it put back 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import warnings
 from collections.abc import Sequence
 from functools import partial
@@ -105,7 +106,12 @@ class RecollectCheck(Recollect):
 
 class RecollectCounting(Recollect):
     name = "recollect, append + messages, counting"
-    note = "the default estimator counts each message as it comes"
+    note = "the default estimator counts each message as it comes, with a word it has not seen"
+
+    def __init__(self, budget: int) -> None:
+        super().__init__(budget)
+        new = itertools.count()
+        self.window = Window(partial(count_message, count=lambda text: estimate(f"{text} {next(new)}")), Limits(budget))
 
     def add(self, native: Message) -> None:
         self.window.append(native)

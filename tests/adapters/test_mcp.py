@@ -106,13 +106,16 @@ def test_the_official_client_over_http(file: Path) -> None:
         with_client(address, everything, mode="legacy")
 
 
-def test_many_clients_at_once_and_a_restart_lose_nothing(tmp_path: Path) -> None:
+def test_many_clients_at_once_and_a_restart_lose_nothing_and_what_comes_twice_is_kept_once(tmp_path: Path) -> None:
     texts = [f"Box number {n} holds the {n} red cups." for n in range(24)]
 
     async def add(url: str, some: list[str]) -> None:
         async with Client(url, mode="legacy") as client:
             for text in some:
-                await client.call_tool("add_memory", {"text": text, "role": "user"})
+                given = {"text": text, "role": "user", "id": text}
+                for _ in range(2):
+                    kept = (await client.call_tool("add_memory", given)).structured_content
+                    assert kept["id"] == text
 
     async def add_all(url: str) -> None:
         await asyncio.gather(*(add(url, texts[start::8]) for start in range(8)))

@@ -131,9 +131,12 @@ class Tools:
             Field(description="who says it: 'user' for the user's own words, 'assistant' for what you concluded"),
         ] = "assistant",
         session: Named = None,
+        id: Annotated[
+            str | None, Field(min_length=1, max_length=1_000, description="a name for it: given again, it is kept once")
+        ] = None,
     ) -> Added:
         """Keep something worth remembering, in a sentence that can be understood by itself."""
-        kept = self.open(session).add(role, text, metadata={"via": "mcp"})
+        kept = self.open(session).add(role, text, id=id or "", metadata={"via": "mcp"})
         return Added(id=kept.id, session=session or self.session)
 
     def get_context(
