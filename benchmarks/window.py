@@ -7,6 +7,7 @@ conversation to 8,000 tokens, starting from a history of the given length; the m
 from __future__ import annotations
 
 import gc
+import itertools
 import json
 import math
 import os
@@ -14,11 +15,10 @@ import platform
 import statistics
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cache
 from importlib.metadata import version
-from itertools import takewhile
+from itertools import islice, takewhile
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -50,11 +50,11 @@ PREFIX = (Recollect, TrimMessages, StrandsAgent, LastItems, LlamaBuffer, LlamaMe
 PEERS = ("langchain-core", "strands-agents", "llama-index-core")
 
 
-@cache
-def conversation(n: int) -> tuple[tuple[Message, int], ...]:
+def conversation(seed: int) -> Iterator[tuple[Message, int]]:
     """A system prompt, then turns of four messages: question, tool call, result, answer; 40 tokens on average."""
-    dice, made = Random(n), [(Message("system", "word " * 40), 40)]
-    for i in range(n - 1):
+    dice = Random(seed)
+    yield Message("system", "word " * 40), 40
+    for i in itertools.count():
         tokens = dice.randint(10, 70)
         words, call = "word " * tokens, f"call_{i - i % 4}"
         message = (
@@ -63,20 +63,22 @@ def conversation(n: int) -> tuple[tuple[Message, int], ...]:
             Message("tool", (ToolResult(call, words),)),
             Message("assistant", words),
         )[i % 4]
-        made.append((message, tokens))
-    return tuple(made)
+        yield message, tokens
 
 
 def run(kind: type[Pruner], size: int, seconds: float) -> tuple[float, int]:
-    """CPU microseconds per step and the steps taken, as many as should take no more than `seconds`."""
+    """CPU microseconds per step and the steps taken, as many as should take no more than `seconds`.
+
+    A message has just been made when it comes, as it has in an agent's loop.
+    """
     pruner = kind(BUDGET)
-    natives = [pruner.convert(*each) for each in conversation(size + STEPS + 1)]
-    pruner.load(natives[:size])
+    natives = (pruner.convert(*each) for each in conversation(size))
+    pruner.load(list(islice(natives, size)))
     gc.collect()
     gc.disable()
-    spent, taken = timed(pruner, natives[size : size + 1]), 1
+    spent, taken = timed(pruner, list(islice(natives, 1))), 1
     if spent < seconds:
-        steps = natives[size + 1 :][: max(1, int(seconds / spent))]
+        steps = list(islice(natives, min(STEPS, max(1, int(seconds / spent)))))
         spent, taken = timed(pruner, steps), len(steps)
     gc.enable()
     return spent / taken * 1e6, taken
@@ -120,7 +122,7 @@ def speed(kind: type[Pruner], quick: bool) -> Speed:
             found.cost[size], found.taken[size] = None, "-"
             continue
         costs, begun = list[float](), time.process_time()
-        while not costs or (len(costs) < RUNS and time.process_time() - begun < (1 if quick else 5)):
+        while not costs or (len(costs) < RUNS and time.process_time() - begun < (1 if quick else 20)):
             last, steps = run(kind, size, 0.2 if quick else 1.0)
             costs.append(last)
         last = statistics.median(costs)
