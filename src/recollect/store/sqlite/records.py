@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from recollect.store import codec
@@ -163,6 +164,11 @@ def _get(db: apsw.Connection, scope: Scope, place: scopes.Place, ids: Sequence[s
 
 
 def _record(row: Sequence[Any]) -> Record:
+    """The record of a row; of those that come again it is remembered."""
+    return _kept(*row) if len(row[4]) <= codec.MAX_KEPT else _read(*row)
+
+
+def _read(*row: Any) -> Record:
     position, id, kind, key, body, superseded_at, superseded_by, *names = row
     return Record(
         kind,
@@ -174,3 +180,6 @@ def _record(row: Sequence[Any]) -> Record:
         superseded_by=superseded_by,
         **codec.decode_record(body),
     )
+
+
+_kept: Final = lru_cache(maxsize=codec.KEPT)(_read)
