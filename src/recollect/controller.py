@@ -21,7 +21,7 @@ from recollect.layers.episodic import MAX_QUERY, Asked
 from recollect.layers.watch import Watch
 from recollect.layers.windows import View, Windows
 from recollect.settings import Settings
-from recollect.store import Filter, Store
+from recollect.store import ANY, Filter, Store
 from recollect.telemetry import Telemetry
 from recollect.tokens import REPLY_TOKENS, TokenCounter, count_message, count_tools
 from recollect.types import Candidate, Message, Scope
@@ -210,7 +210,8 @@ class Controller:
             return {}
         settings, layers, text = self.settings, self.layers, question.text[:MAX_QUERY]
         days = layers.semantic.days(scope, text, as_of)
-        asked = Asked(text, at, scope.owner, Filter(as_of=as_of), settings.episodic_recency_weight, days)
+        where = ANY if as_of is None else Filter(as_of=as_of)
+        asked = Asked(text, at, scope.owner, where, settings.episodic_recency_weight, days)
         without = frozenset(message.id for message in view.shown.messages if message.id)
         known = [_unless_shown(fact, without) for fact in layers.semantic.offer(scope, text, at, as_of)]
         return {

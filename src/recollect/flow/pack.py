@@ -49,13 +49,19 @@ class Moment(NamedTuple):
     tokens: int
 
 
+class _Line(NamedTuple):
+    moment: Moment
+    day: str
+    text: str
+
+
 @dataclass(slots=True)
 class _Packed:
     """What is taken so far, by session, and what it costs."""
 
     count: Count
     day: Day
-    groups: dict[str, list[tuple[Moment, str]]] = field(default_factory=dict)
+    groups: dict[str, list[_Line]] = field(default_factory=dict)
     days: set[tuple[str, str]] = field(default_factory=set)
     used: int = 0
     _day_tokens: dict[str, int] = field(default_factory=dict)
@@ -74,11 +80,11 @@ class _Packed:
             return False
         self.used = used
         self.days.add((moment.session, day))
-        self.groups.setdefault(moment.session, []).append((moment, line))
+        self.groups.setdefault(moment.session, []).append(_Line(moment, day, line))
         return True
 
     def hits(self) -> list[Hit]:
-        return [_hit(group, self.day) for group in self.groups.values()]
+        return [_hit(group) for group in self.groups.values()]
 
 
 def pack(
@@ -95,7 +101,7 @@ def pack(
 
 def one_by_one(moments: Iterable[Moment]) -> list[Hit]:
     """A hit for each turn."""
-    return [_hit([(moment, turn_line(moment))], day_line) for moment in moments]
+    return [_hit([_Line(moment, day_line(moment.at), turn_line(moment))]) for moment in moments]
 
 
 def of_sessions(moments: Iterable[Moment], most: int | None, sessions: set[str]) -> Iterator[Moment]:
@@ -108,16 +114,18 @@ def of_sessions(moments: Iterable[Moment], most: int | None, sessions: set[str])
 
 def distinct(moments: Iterable[Moment]) -> Iterator[Moment]:
     """The moments without those that say nearly the same as an earlier one."""
-    seen: list[set[str]] = []
+    seen: dict[int, list[set[str]]] = {}
     exact: set[str] = set()
     for moment in moments:
         if moment.text in exact:
             continue
         exact.add(moment.text)
         said = set(moment.text.lower().split())
-        if len(said) > 3 and any(_alike(said, other) for other in seen if 8 * abs(len(said) - len(other)) <= len(said)):
+        size, slack = len(said), len(said) // 8
+        sizes = range(size - slack, size + slack + 1) if size > 3 else ()
+        if any(_alike(said, other) for near in sizes for other in seen.get(near, ())):
             continue
-        seen.append(said)
+        seen.setdefault(size, []).append(said)
         yield moment
 
 
@@ -154,13 +162,13 @@ def _joined(sentences: list[str], kept: set[int]) -> str:
     return " ".join(out)
 
 
-def _hit(group: list[tuple[Moment, str]], day_of: Day) -> Hit:
-    best = max(moment.score for moment, _ in group)
-    timely = sorted(group, key=lambda pair: pair[0].order)
-    first, lines, day = timely[0][0], list[str](), ""
-    for moment, line in timely:
-        lines += [line] if day_of(moment.at) == day else [day := day_of(moment.at), line]
-    return Hit(tuple(moment.id for moment, _ in timely), "\n".join(lines), best, first.at, first.session)
+def _hit(group: list[_Line]) -> Hit:
+    best = max(line.moment.score for line in group)
+    timely = sorted(group, key=lambda line: line.moment.order)
+    first, texts, day = timely[0].moment, list[str](), ""
+    for line in timely:
+        texts += [line.text] if line.day == day else [day := line.day, line.text]
+    return Hit(tuple(line.moment.id for line in timely), "\n".join(texts), best, first.at, first.session)
 
 
 def turn_line(moment: Moment) -> str:

@@ -274,7 +274,7 @@ def _passes(entry: Entry, where: Filter, min_score: float) -> bool:
     given = message.metadata.get("score")
     if isinstance(given, (int, float)) and given < min_score:
         return False
-    return where == ANY or where.passes(
+    return where is ANY or where.passes(
         Item(MESSAGE, message.id, at=message.at, role=message.role, metadata=message.metadata, position=entry.position)
     )
 
