@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from _plot import growth as plot
 from _report import Goal, arguments, publish, table
 from _timing import say, scratch, sentences
 
@@ -319,6 +320,9 @@ def main() -> int:
         goals.append(Goal("with the real embedder, the caller / the fastest peer", ratio, 0.5))
         goals.append(Goal("the same, background included / the fastest peer", whole, 0.5))
         text += f"\n\nWith {local.name}, 200 turns stored:\n\n{table(real_rows)}"
+    if args.write:
+        by_size = {system.name: dict(zip(sizes, costs[system.__name__], strict=False)) for system in SYSTEMS}
+        plot("turn", by_size, "turns of the user that are stored", "CPU ms of a turn")
     peers = ", ".join(f"{name} {version(name)}" for name in ("langgraph-checkpoint-sqlite", "chromadb", "mem0ai"))
     return publish("turn", f"{text}\n\n{peers}.", {"costs": costs}, goals, args)
 

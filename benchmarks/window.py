@@ -23,6 +23,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from _plot import growth
 from _pruners import (
     LastItems,
     LlamaBuffer,
@@ -251,6 +252,9 @@ def main() -> int:
         text += (
             "\n\nCached prefix: not measured, the transcripts are not at hand (set RECOLLECT_SHARED to their folder)."
         )
+    if args.write:
+        costs = {each.kind.name: {size: cost for size, cost in each.cost.items() if cost} for each in measured}
+        growth("window", costs, "messages in the history", "CPU µs to add a message and fit")
     peers = ", ".join(f"{name} {version(name)}" for name in PEERS)
     return publish("window", f"{text}\n\nPython {platform.python_version()}; {peers}.", figures, goals, args)
 
