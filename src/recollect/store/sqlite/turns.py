@@ -87,6 +87,10 @@ class Turns(Generic[C]):
             with suppress(IndexError):
                 self.queue[0].wake()
 
+    def enter_if_free(self) -> bool:
+        """Whether no one is at it and no one waits; then it must be let go of by `release`."""
+        return not self.queue and self._lock.acquire(blocking=False)
+
     def enter(self, wait: float) -> bool:
         """Whether it was this one's turn within so many seconds; then it must be let go of by `release`."""
         return self._lock.acquire(timeout=wait)
