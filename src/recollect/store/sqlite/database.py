@@ -261,23 +261,30 @@ class Database:
 
     def _run(self, batch: list[Request[Change]]) -> None:
         try:
-            if len(batch) == 1:
-                batch[0].result = self._committed(batch[0].work)
-            else:
-                self._committed(lambda change: self._serve(change, batch))
+            self._committed(lambda change: _serve(change, batch))
         except Exception as error:
             if len(batch) > 1:
-                for request in batch:
-                    self._run([request])
+                self._run_in_steps(batch)
                 return
             batch[0].error = error
         for request in batch:
             request.finish()
 
-    def _serve(self, change: Change, batch: list[Request[Change]]) -> None:
+    def _run_in_steps(self, batch: list[Request[Change]]) -> None:
+        """The same where something went wrong: who asked for what is refused is told alone."""
+        try:
+            self._committed(lambda change: self._serve_in_steps(change, batch))
+        except Exception:
+            for request in batch:
+                self._run([request])
+            return
+        for request in batch:
+            request.finish()
+
+    def _serve_in_steps(self, change: Change, batch: list[Request[Change]]) -> None:
         for request in batch:
             try:
-                request.result = self._nested(change, request.work)
+                self._nested(change, request.serve)
             except RecollectError as error:
                 request.error = error
 
@@ -365,6 +372,11 @@ class Database:
                 self.scrub()
             except apsw.Error as error:
                 raise errors.translated(error, self.path) from error
+
+
+def _serve(change: Change, batch: list[Request[Change]]) -> None:
+    for request in batch:
+        request.serve(change)
 
 
 def check_engine() -> None:

@@ -26,6 +26,10 @@ class Request(Generic[C]):
         self._signal = threading.Lock()
         self._signal.acquire()
 
+    def serve(self, change: C) -> None:
+        """Does the work."""
+        self.result, self.error = self.work(change), None
+
     def wait(self) -> None:
         """Until it is done, or it is this one's turn to serve the others."""
         self._signal.acquire()
