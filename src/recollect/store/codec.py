@@ -120,6 +120,8 @@ def id_list(ids: Sequence[str]) -> str:
     """Ids as a JSON list, each once, those that can't exist left out."""
     if isinstance(ids, str):
         raise ConfigError(f"ids={ids!r}: give a list of ids, not one text")
+    if not ids:
+        return "[]"
     return json.dumps([id for id in dict.fromkeys(ids) if storable(id)])
 
 
