@@ -12,7 +12,10 @@ from typing import Any, Final, Generic, TypeVar
 C = TypeVar("C")
 
 BATCH: Final = 512
+
 PATIENCE: Final = 0.25
+LONGEST: Final = 0.005
+"""Who leads waits for others for a share of the time that the last ones took, at most so many seconds."""
 
 
 class Request(Generic[C]):
@@ -94,7 +97,7 @@ class Turns(Generic[C]):
         """Waits for as many as were served together the last time, who are likely to ask again; not for long."""
         self._leader = request
         if len(self.queue) < self._crowd:
-            request.wait(self._took * PATIENCE)
+            request.wait(min(self._took * PATIENCE, LONGEST))
         self._leader = None
 
     def release(self) -> None:
