@@ -322,9 +322,12 @@ class Database:
 
     def _undo(self, error: BaseException) -> None:
         self._places.clear()
-        if not self.closed and self._writer.in_transaction:
-            with suppress(apsw.Error):
-                self._writer.execute("ROLLBACK")
+        if not self.closed:
+            self._cursor.close(force=True)
+            self._cursor = self._writer.cursor()
+            if self._writer.in_transaction:
+                with suppress(apsw.Error):
+                    self._writer.execute("ROLLBACK")
         if isinstance(error, apsw.Error):
             raise errors.translated(error, self.path) from error
 
