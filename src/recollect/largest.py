@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 SPREAD = 8
 """Groups a wanted number: the more, the fewer numbers pass besides those wanted."""
 
+FEW = 2_000
+"""Up to so many numbers it is faster to look at all than at groups."""
+
 
 def largest(values: NDArray[Any], count: int) -> NDArray[np.intp]:
     """Where the largest so many are, and a few more: every number left out is smaller than all of those wanted.
@@ -20,13 +23,15 @@ def largest(values: NDArray[Any], count: int) -> NDArray[np.intp]:
     import numpy as np
 
     groups = SPREAD * count
-    if len(values) < 2 * groups:
-        return np.flatnonzero(values >= _nth(values, count)) if count < len(values) else np.arange(len(values))
+    if count >= len(values):
+        return np.arange(len(values))
+    if len(values) < max(2 * groups, FEW):
+        return np.flatnonzero(values >= _nth(values, count))
     best_of_each = values[: len(values) // groups * groups].reshape(-1, groups).max(axis=0)
     return np.flatnonzero(values >= _nth(best_of_each, count))
 
 
 def _nth(values: NDArray[Any], count: int) -> Any:
-    import numpy as np
-
-    return np.partition(values, len(values) - count)[len(values) - count]
+    ordered = values.copy()
+    ordered.partition(len(values) - count)
+    return ordered[len(values) - count]

@@ -12,7 +12,7 @@ import apsw
 import numpy as np
 import pytest
 
-from recollect.errors import ConfigError, DiskFull, MigrationError, StoreUnavailable
+from recollect.errors import ConfigError, Conflict, DiskFull, MigrationError, StoreUnavailable
 from recollect.store import Item, Job, open, words
 from recollect.store.reference import ReferenceStore
 from recollect.store.sqlite import SqliteStore, database, migrate, turns
@@ -248,6 +248,16 @@ def test_a_file_held_too_long_is_unavailable(path: Path, monkeypatch: pytest.Mon
         other.execute("ROLLBACK")
         other.close()
         assert [entry.seq for entry in say(store, ADA, "a")] == [1]
+
+
+def test_a_refused_append_leaves_nothing_open(path: Path) -> None:
+    with SqliteStore(path) as store:
+        store.log.append(ADA, [said("a", "taken")])
+        with pytest.raises(Conflict):
+            store.log.append(ADA, [said("b"), said("c", "taken")])
+        other = apsw.Connection(str(path))
+        assert other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall() == [(0, 0, 0)]
+        other.close()
 
 
 def test_more_writers_than_fit_in_a_batch_are_all_served(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,3 +106,51 @@ def test_the_turn_is_free_again_after_an_error() -> None:
     assert not turns.queue
     with turns:
         pass
+
+
+def twice(turns: Turns[None], run: Callable[[Batch], None]) -> None:
+    """Two threads wait at once, are served, and ask again."""
+
+    def ask() -> None:
+        for _ in range(2):
+            turns.serve(Request(lambda _: None), run)
+
+    threads = [threading.Thread(target=ask) for _ in range(2)]
+    with turns:
+        for thread in threads:
+            thread.start()
+        while len(turns.queue) < 2:
+            pass
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive(), "a thread was forgotten"
+
+
+def test_those_who_were_served_together_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recollect.store.sqlite.turns.PATIENCE", 1e8)
+    monkeypatch.setattr("recollect.store.sqlite.turns.LONGEST", 60)
+    batches: list[int] = []
+
+    def run(batch: Batch) -> None:
+        batches.append(len(batch))
+        for request in batch:
+            request.finish()
+
+    twice(Turns(), run)
+    assert batches == [2, 2]
+
+
+def test_those_who_do_not_come_again_are_not_waited_for_twice() -> None:
+    turns, batches = Turns[None](), list[int]()
+
+    def run(batch: Batch) -> None:
+        batches.append(len(batch))
+        for request in batch:
+            request.finish()
+
+    assert served(turns, 2, run) == [None] * 2
+    assert not turns.enter_if_free()
+    turns.serve(Request(lambda _: None), run)
+    assert batches == [2, 1]
+    assert turns.enter_if_free()
+    turns.release()

@@ -62,8 +62,12 @@ _quoted: Final = json.encoder.encode_basestring
 
 def to_bytes(value: Any) -> bytes:
     """A JSON value as bytes; any text, half surrogate pairs included, survives."""
+    return _json(value).encode("utf-8", "surrogatepass")
+
+
+def _json(value: Any) -> str:
     try:
-        return _JSON.encode(value).encode("utf-8", "surrogatepass")
+        return _JSON.encode(value)
     except (ValueError, RecursionError) as error:
         raise InvalidTranscript(f"a value can't be written as JSON: {error}") from error
 
@@ -116,17 +120,17 @@ def id_list(ids: Sequence[str]) -> str:
     """Ids as a JSON list, each once, those that can't exist left out."""
     if isinstance(ids, str):
         raise ConfigError(f"ids={ids!r}: give a list of ids, not one text")
+    if not ids:
+        return "[]"
     return json.dumps([id for id in dict.fromkeys(ids) if storable(id)])
 
 
 def arrived(messages: Sequence[Message], now: datetime) -> list[Message]:
     """The messages with what was absent set: id, received and at."""
-    out = []
     for index, message in enumerate(messages):
         if not isinstance(message, Message):
             raise InvalidTranscript(f"a {type(message).__name__} is not a Message", f"message {index}")
-        out.append(_arrived(message, now))
-    return out
+    return [_arrived(message, now) for message in messages]
 
 
 def _arrived(message: Message, now: datetime) -> Message:
@@ -145,7 +149,8 @@ def encode(message: Message) -> bytes:
     if type(message.content) is str and message.shape is None and not message.extra:
         happened = "" if at == received else f',"at":"{at}"'
         start = f'{{"role":"{message.role}","content":{_quoted(message.content)}{happened},"received":"{received}"'
-        return start.encode("utf-8", "surrogatepass") + _end(message.name, message.metadata)
+        end = "}" if message.name is None and not message.metadata else _end(message.name, message.metadata)
+        return (start + end).encode("utf-8", "surrogatepass")
     data = message.to_dict()
     del data["id"]
     if at == received:
@@ -153,18 +158,27 @@ def encode(message: Message) -> bytes:
     return to_bytes(data)
 
 
-def _end(name: str | None, metadata: FrozenDict) -> bytes:
+def _end(name: str | None, metadata: FrozenDict) -> str:
     more: dict[str, Any] = {} if name is None else {"name": name}
     if metadata:
         more["metadata"] = metadata
-    return b"," + to_bytes(more)[1:] if more else b"}"
+    return "," + _json(more)[1:]
 
 
-def _iso(when: datetime) -> str:
-    return _iso_utc(when) if when.tzinfo is UTC else when.isoformat()
+class _Iso:
+    """A time as text. Messages that arrive together share theirs, so the last one is remembered."""
+
+    def __init__(self) -> None:
+        self._last = EPOCH, EPOCH.isoformat()
+
+    def __call__(self, when: datetime) -> str:
+        last = self._last
+        if last[0] is not when:
+            last = self._last = when, when.isoformat()
+        return last[1]
 
 
-_iso_utc: Final = lru_cache(maxsize=16)(datetime.isoformat)
+_iso: Final = _Iso()
 
 
 def decode(id: str, body: bytes) -> Message:
@@ -210,12 +224,14 @@ def check_same(given: Message, kept: Message) -> None:
 
 def token_counts(messages: Sequence[Message], tokens: Sequence[int]) -> list[int]:
     """One count a message, zeros where none were given."""
-    if tokens and len(tokens) != len(messages):
+    if not tokens:
+        return [0] * len(messages)
+    if len(tokens) != len(messages):
         raise ConfigError(f"{len(tokens)} token counts for {len(messages)} messages: give one each, or none")
     for count in tokens:
         if not isinstance(count, int) or not 0 <= count < 2**53:
             raise ConfigError(f"token count {count!r} is not a whole number of 0 or more")
-    return list(tokens) or [0] * len(messages)
+    return list(tokens)
 
 
 def check_session(scope: Scope) -> None:

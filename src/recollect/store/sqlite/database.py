@@ -31,18 +31,21 @@ WAL_PAGES: Final = 4_000
 MAX_IDLE: Final = 8
 MAX_SCOPES: Final = 20_000
 
+_BEGIN: Final = "BEGIN IMMEDIATE; SELECT position, epoch, indexed FROM counter"
+
 
 class Change:
-    """A write transaction: the connection, the time, the next position, and how far the keyword index has got."""
+    """A write transaction: the connection, the time, the next position, and how far the keyword index has got.
 
-    def __init__(self, db: apsw.Connection, clock: Clock, places: dict[Scope, scopes.Place]) -> None:
-        self.db, self._clock, self.places = db, clock, places
-        counter = db.execute("SELECT position, epoch, indexed FROM counter").fetchone()
-        if counter is None or {*map(type, counter)} != {int}:
+    `cursor` spares making one for each statement, where rows are read before the next statement.
+    """
+
+    def __init__(self, cursor: apsw.Cursor, clock: Clock, places: dict[Scope, scopes.Place]) -> None:
+        self.cursor, self.db, self._clock, self.places = cursor, cursor.connection, clock, places
+        counter = cursor.execute(_BEGIN).fetchone()
+        if counter is None or [*map(type, counter)] != [int, int, int]:
             raise apsw.CorruptError("the counter is gone")
-        self.start: int = counter[0]
-        self.epoch: int = counter[1]
-        self.indexed: int = counter[2]
+        self.start, self.epoch, self.indexed = counter
         self.position: int = self.start
         self.erased = self.unreadable = False
 
@@ -75,8 +78,9 @@ class Change:
         elif self.position - self.indexed >= keywords.LAG:
             keywords.catch_up(self)
         if self.position != self.start:
-            self.db.execute("UPDATE counter SET position = ?", (self.position,))
-        self.db.execute("COMMIT")
+            self.cursor.execute("UPDATE counter SET position = ?; COMMIT", (self.position,))
+        else:
+            self.cursor.execute("COMMIT")
 
 
 class Connection(apsw.Connection):
@@ -110,6 +114,7 @@ class Database:
         try:
             self._writer = self._connect()
             migrate(self._writer, path)
+            self._cursor = self._writer.cursor()
         except apsw.Error as error:
             raise errors.translated(error, path) from error
         self.scrub(wait=0)
@@ -194,6 +199,11 @@ class Database:
         """What the function returns, once what it wrote is durable. It may run in any thread, together with others'."""
         if (change := self._mine.change) is not None:
             return self._nested(change, work)
+        if self._turns.enter_if_free():
+            try:
+                return self._committed(work)
+            finally:
+                self._turns.release()
         request: Request[Change] = Request(work)
         self._turns.serve(request, self._run)
         if request.error is not None:
@@ -206,15 +216,13 @@ class Database:
         if (change := self._mine.change) is not None:
             self._nested(change, work)
         elif self._turns.enter(FREE_MS / 1_000):
-            request: Request[Change] = Request(work)
             try:
                 self._writer.set_busy_timeout(FREE_MS)
-                self._run([request])
+                with suppress(DiskFull, StoreUnavailable):
+                    self._committed(work)
             finally:
                 self._writer.set_busy_timeout(BUSY_MS)
                 self._turns.release()
-            if request.error is not None and not isinstance(request.error, DiskFull | StoreUnavailable):
-                raise request.error
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -229,9 +237,7 @@ class Database:
                 yield
                 change.commit()
             except BaseException as error:
-                self._undo()
-                if isinstance(error, apsw.Error):
-                    raise errors.translated(error, self.path) from error
+                self._undo(error)
                 raise
             finally:
                 self._mine.change = None
@@ -242,35 +248,45 @@ class Database:
         """Whether this thread is inside `transaction()`."""
         return self._mine.change is not None
 
-    def _run(self, batch: list[Request[Change]]) -> None:
+    def _committed(self, work: Callable[[Change], T]) -> T:
         try:
             change = self._begin()
-            try:
-                for request in batch:
-                    self._serve(change, request, alone=len(batch) == 1)
-                change.commit()
-            except BaseException:
-                self._undo()
-                raise
+            result = work(change)
+            change.commit()
+        except BaseException as error:
+            self._undo(error)
+            raise
+        self._after(change)
+        return result
+
+    def _run(self, batch: list[Request[Change]]) -> None:
+        try:
+            self._committed(lambda change: _serve(change, batch))
         except Exception as error:
             if len(batch) > 1:
-                for request in batch:
-                    self._run([request])
+                self._run_in_steps(batch)
                 return
-            batch[0].error = self._translated(error)
-        else:
-            self._after(change)
+            batch[0].error = error
         for request in batch:
             request.finish()
 
-    def _serve(self, change: Change, request: Request[Change], alone: bool) -> None:
-        if alone:
-            request.result = request.work(change)
-            return
+    def _run_in_steps(self, batch: list[Request[Change]]) -> None:
+        """The same where something went wrong: who asked for what is refused is told alone."""
         try:
-            request.result = self._nested(change, request.work)
-        except RecollectError as error:
-            request.error = error
+            self._committed(lambda change: self._serve_in_steps(change, batch))
+        except Exception:
+            for request in batch:
+                self._run([request])
+            return
+        for request in batch:
+            request.finish()
+
+    def _serve_in_steps(self, change: Change, batch: list[Request[Change]]) -> None:
+        for request in batch:
+            try:
+                self._nested(change, request.serve)
+            except RecollectError as error:
+                request.error = error
 
     def _nested(self, change: Change, work: Callable[[Change], T]) -> T:
         with self._savepoint(change):
@@ -293,8 +309,7 @@ class Database:
     def _begin(self) -> Change:
         if self.closed:
             raise errors.closed(self.path)
-        self._writer.execute("BEGIN IMMEDIATE")
-        change = Change(self._writer, self.clock, self._places)
+        change = Change(self._cursor, self.clock, self._places)
         if change.epoch != self._epoch or len(self._places) > MAX_SCOPES:
             self._places.clear()
             self._epoch = change.epoch
@@ -305,14 +320,16 @@ class Database:
         if self._unscrubbed:
             self.scrub()
 
-    def _translated(self, error: Exception) -> Exception:
-        return errors.translated(error, self.path) if isinstance(error, apsw.Error) else error
-
-    def _undo(self) -> None:
+    def _undo(self, error: BaseException) -> None:
         self._places.clear()
-        if self._writer.in_transaction:
-            with suppress(apsw.Error):
-                self._writer.execute("ROLLBACK")
+        if not self.closed:
+            self._cursor.close(force=True)
+            self._cursor = self._writer.cursor()
+            if self._writer.in_transaction:
+                with suppress(apsw.Error):
+                    self._writer.execute("ROLLBACK")
+        if isinstance(error, apsw.Error):
+            raise errors.translated(error, self.path) from error
 
     def scrub(self, wait: int = SCRUB_MS) -> None:
         """Empties the write-ahead file, so that what was erased is in no file; if a reader is in the way, later.
@@ -358,6 +375,11 @@ class Database:
                 self.scrub()
             except apsw.Error as error:
                 raise errors.translated(error, self.path) from error
+
+
+def _serve(change: Change, batch: list[Request[Change]]) -> None:
+    for request in batch:
+        request.serve(change)
 
 
 def check_engine() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,14 +23,15 @@ _ROW: Final = (
     " WHERE position = ?"
 )
 _AT: Final = (
-    "SELECT wanted.value, coalesce(kind, 'message'), coalesce(item.id, message.id), <fields>,"
-    " tenant, user, scope.session FROM json_each(?) AS wanted"
+    "SELECT wanted.value, coalesce(kind, 'message'), coalesce(item.id, message.id),"
+    " tenant, user, scope.session<fields> FROM json_each(?) AS wanted"
     " LEFT JOIN message ON message.position = wanted.value"
     " LEFT JOIN item ON message.position IS NULL AND item.position = wanted.value"
     " CROSS JOIN scope ON scope.id = coalesce(message.session, item.scope)"
 )
-_WHOLE: Final = _AT.replace("<fields>", "coalesce(item.body, message.body), tags")
-_BARE: Final = _AT.replace("<fields>", "coalesce(item.at, message.at), coalesce(item.role, message.role)")
+_NAMES: Final = _AT.replace("<fields>", "")
+_WHOLE: Final = _AT.replace("<fields>", ", coalesce(item.body, message.body), tags")
+_BARE: Final = _AT.replace("<fields>", ", coalesce(item.at, message.at), coalesce(item.role, message.role)")
 
 
 def put_item(change: Change, place: scopes.Place, item: Item, body: bytes) -> None:
@@ -70,42 +70,43 @@ def remove_items(change: Change, positions: set[int]) -> int:
     return gone
 
 
-def items_at(db: apsw.Connection, positions: Sequence[int]) -> dict[int, Item]:
+def items_at(db: apsw.Connection, positions: list[int]) -> dict[int, Item]:
     """The items at these positions, messages included."""
     return {row[0]: _item(row) for row in _rows_at(db, positions, _WHOLE)}
 
 
-def names_at(db: apsw.Connection, positions: Sequence[int]) -> dict[int, tuple[Scope, str, str]]:
+def names_at(db: apsw.Connection, positions: list[int]) -> dict[int, tuple[Scope, str, str]]:
     """Scope, kind and id of what is at these positions."""
-    return {row[0]: (scopes.named(*row[5:]), row[1], row[2]) for row in _rows_at(db, positions, _BARE)}
+    return {
+        position: (scopes.named(tenant, user, session), kind, id)
+        for position, kind, id, tenant, user, session in _rows_at(db, positions, _NAMES)
+    }
 
 
-def bare_items_at(db: apsw.Connection, positions: Sequence[int]) -> dict[int, Item]:
+def bare_items_at(db: apsw.Connection, positions: list[int]) -> dict[int, Item]:
     """The items at these positions without texts and metadata, which is faster."""
     return {row[0]: _bare(row) for row in _rows_at(db, positions, _BARE)}
 
 
-def _rows_at(db: apsw.Connection, positions: Sequence[int], query: str) -> Iterator[Any]:
-    return scopes.rows(db, query, (json.dumps(positions),)) if positions else iter(())
+def _rows_at(db: apsw.Connection, positions: list[int], query: str) -> Iterator[Any]:
+    return scopes.rows(db, query, (str(positions),)) if positions else iter(())
 
 
 def _bare(row: Sequence[Any]) -> Item:
-    position, kind, id, at, role, *names = row
+    position, kind, id, *names, at, role = row
     time = None if at is None else codec.from_micros(at)
     return Item(kind, id, at=time, role=role, scope=scopes.named(*names), position=position)
 
 
 def _item(row: Sequence[Any]) -> Item:
-    position, kind, id, body, tags, *names = row
+    position, kind, id, *names, body, tags = row
     scope = scopes.named(*names)
-    return _message_item(position, id, body, tags, scope) if kind == MESSAGE else _own_item(position, row, scope)
+    if kind == MESSAGE:
+        return _message_item(position, id, body, tags, scope)
+    return Item(kind, id, **codec.decode_item(body), scope=scope, position=position)
 
 
 def _message_item(position: int, id: str, body: bytes, tags: bytes | None, scope: Scope) -> Item:
     message = codec.decode(id, body)
     metadata = metadata_with(message.metadata, codec.unsealed(tags)) if tags else message.metadata
     return Item(MESSAGE, id, message.text, message.at, message.role, metadata, (id,), scope, position)
-
-
-def _own_item(position: int, row: Sequence[Any], scope: Scope) -> Item:
-    return Item(row[1], row[2], **codec.decode_item(row[3]), scope=scope, position=position)

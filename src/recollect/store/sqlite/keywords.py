@@ -53,13 +53,13 @@ _IS_LATE: Final = {level: f"SELECT EXISTS ({query})" for level, query in _LATE.i
 
 def rows(db: apsw.Connection, after: int = 0) -> Iterator[tuple[int, str, str]]:
     """Position, tokens and words of all that can be found, after a position."""
-    for position, kind, id, body, *place in scopes.rows(db, _ALL, (after,)):
-        yield position, _tokens(*place, kind), _words(kind, id, body) or ""
+    for position, kind, id, body, scope, user, tenant in scopes.rows(db, _ALL, (after,)):
+        yield position, _tokens(scope, user, tenant, kind), _words(kind, id, body) or ""
 
 
 def catch_up(change: Change) -> None:
     """Puts everything into the index that is not in it yet."""
-    change.db.executemany(_ADD, (row for row in rows(change.db, change.indexed) if row[2]))
+    change.db.executemany(_ADD, [row for row in rows(change.db, change.indexed) if row[2]])
     _is_up_to_date(change)
 
 

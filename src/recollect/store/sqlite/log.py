@@ -80,11 +80,11 @@ class SqliteLog:
         codec.check_session(scope)
         counts = codec.token_counts(messages, tokens)
         arrived = codec.arrived(messages, self._database.clock())
-        ready = list(zip(messages, arrived, counts, map(codec.encode, arrived), strict=True))
-        if not ready:
+        if not arrived:
             return []
-        payloads = [codec.to_bytes(job.payload) for job in jobs]
-        return self._database.write(lambda change: _append(change, scope, ready, jobs, payloads))
+        ready = [*zip(messages, arrived, counts, map(codec.encode, arrived), strict=True)]
+        due = [(job, codec.to_bytes(job.payload)) for job in jobs]
+        return self._database.write(lambda change: _append(change, scope, ready, due))
 
     def read(
         self, scope: Scope, *, after: int = 0, until: int | None = None, limit: int | None = None, reverse: bool = False
@@ -148,31 +148,44 @@ class SqliteLog:
             return [] if place is None else list(verified(db, scope, place))
 
 
-def _append(
-    change: Change, scope: Scope, ready: Sequence[_Ready], jobs: Sequence[Job], payloads: Sequence[bytes]
-) -> list[Entry]:
+def _append(change: Change, scope: Scope, ready: Sequence[_Ready], jobs: Sequence[tuple[Job, bytes]]) -> list[Entry]:
     place = change.place(scope)
     session = place.id
-    db = change.db
-    head = db.execute(_HEAD, (session,)).fetchone()
+    head = change.cursor.execute(_HEAD, (session,)).fetchone()
     seq, link, count, total, first = head or (0, codec.START, 0, 0, None)
-    out, started = list[Entry](), seq
+    out, rows, started = list[Entry](), list[tuple[Any, ...]](), seq
+    named: dict[str, Entry] = {}
     for given, message, tokens, body in ready:
-        if given.id and (known := db.execute(_BY_ID, (message.id, session)).fetchone()):
-            codec.check_same(given, codec.decode(known[2], known[3]))
-            out.append(_entry(scope, known))
+        if given.id and (known := _again(change, scope, session, given, named)):
+            out.append(known)
             continue
         seq, position, salt, at = seq + 1, change.next(), codec.new_salt(), codec.micros(message.at or codec.EPOCH)
         link = codec.chained(link, salt, message.id, body)
-        db.execute(_PUT, (position, session, seq, tokens, at, message.role, message.id, link, salt, body))
+        rows.append((position, session, seq, tokens, at, message.role, message.id, link, salt, body))
         total += tokens
         first, last = at if first is None else first, at
-        out.append(Entry(scope, seq, position, message, tokens, link))
-    if seq > started:
-        db.execute(_PUT_HEAD, (session, seq, link, position, count + seq - started, total, first, last))
-        due = [(job, payload) for job, payload in zip(jobs, payloads, strict=True) if job.reached(started, seq)]
-        enqueue(change, place, due)
+        entry = Entry(scope, seq, position, message, tokens, link)
+        out.append(entry)
+        if given.id:
+            named[given.id] = entry
+    if rows:
+        change.cursor.executemany(_PUT, rows)
+        change.cursor.execute(_PUT_HEAD, (session, seq, link, position, count + seq - started, total, first, last))
+    if rows and jobs:
+        enqueue(change, place, [(job, payload) for job, payload in jobs if job.reached(started, seq)])
     return out
+
+
+def _again(change: Change, scope: Scope, session: int, given: Message, named: Mapping[str, Entry]) -> Entry | None:
+    """The entry of a message that came before, in the same batch or earlier; Conflict if it said something else."""
+    if (entry := named.get(given.id)) is not None:
+        codec.check_same(given, entry.message)
+        return entry
+    row = change.cursor.execute(_BY_ID, (given.id, session)).fetchone()
+    if row is None:
+        return None
+    codec.check_same(given, codec.decode(row[2], row[3]))
+    return _entry(scope, row)
 
 
 def _entry(scope: Scope, row: Sequence[Any]) -> Entry:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -11,6 +12,10 @@ from typing import Any, Final, Generic, TypeVar
 C = TypeVar("C")
 
 BATCH: Final = 512
+
+PATIENCE: Final = 0.25
+LONGEST: Final = 0.005
+"""Who leads waits for others for a share of the time that the last ones took, at most so many seconds."""
 
 
 class Request(Generic[C]):
@@ -26,9 +31,13 @@ class Request(Generic[C]):
         self._signal = threading.Lock()
         self._signal.acquire()
 
-    def wait(self) -> None:
-        """Until it is done, or it is this one's turn to serve the others."""
-        self._signal.acquire()
+    def serve(self, change: C) -> None:
+        """Does the work."""
+        self.result, self.error = self.work(change), None
+
+    def wait(self, seconds: float = -1) -> None:
+        """Until it is done, or it is this one's turn to serve the others, or so many seconds have passed."""
+        self._signal.acquire(timeout=seconds)
 
     def wake(self) -> None:
         """Ends the waiting."""
@@ -49,6 +58,8 @@ class Turns(Generic[C]):
     def __init__(self) -> None:
         self.queue: deque[Request[C]] = deque()
         self._lock = threading.Lock()
+        self._leader: Request[C] | None = None
+        self._crowd, self._took = 1, 0.0
 
     def serve(self, request: Request[C], run: Callable[[list[Request[C]]], None]) -> None:
         """Has the request done, by this thread together with all that wait, or by another that is at it."""
@@ -58,6 +69,8 @@ class Turns(Generic[C]):
                 if self._lock.acquire(blocking=False):
                     self._lead(request, run)
                 else:
+                    if len(self.queue) >= self._crowd and (leader := self._leader) is not None:
+                        leader.wake()
                     request.wait()
         except BaseException:
             with suppress(ValueError):
@@ -68,14 +81,24 @@ class Turns(Generic[C]):
     def _lead(self, request: Request[C], run: Callable[[list[Request[C]]], None]) -> None:
         try:
             while not request.done:
+                self._gather(request)
                 batch = [self.queue.popleft() for _ in range(min(len(self.queue), BATCH))]
+                self._crowd, started = len(batch), time.perf_counter()
                 try:
                     run(batch)
+                    self._took = time.perf_counter() - started
                 except BaseException:
                     self.queue.extendleft(reversed([each for each in batch if not each.done]))
                     raise
         finally:
             self.release()
+
+    def _gather(self, request: Request[C]) -> None:
+        """Waits for as many as were served together the last time, who are likely to ask again; not for long."""
+        self._leader = request
+        if len(self.queue) < self._crowd:
+            request.wait(min(self._took * PATIENCE, LONGEST))
+        self._leader = None
 
     def release(self) -> None:
         """Lets the next one have its turn."""
@@ -86,6 +109,10 @@ class Turns(Generic[C]):
         if self.queue:
             with suppress(IndexError):
                 self.queue[0].wake()
+
+    def enter_if_free(self) -> bool:
+        """Whether no one is at it and no one waits; then it must be let go of by `release`."""
+        return self._crowd == 1 and not self.queue and self._lock.acquire(blocking=False)
 
     def enter(self, wait: float) -> bool:
         """Whether it was this one's turn within so many seconds; then it must be let go of by `release`."""
