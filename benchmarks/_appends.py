@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
-from _stores import TRIP, Agents, Keeper, LangGraph, RawRow, RawRows, Recollect
+from _stores import TRIP, Agents, Keeper, LangGraph, RawRow, RawRows, Recollect, SlowDisk
 from _timing import Cost, median, say, scratch, sentences, timed
 
 from recollect.store import Job
@@ -19,6 +19,7 @@ from recollect.types import Message
 
 KEEPERS: tuple[type[Keeper], ...] = (Recollect, RawRow, RawRows, Agents, LangGraph)
 FLOOR = "write + fdatasync"
+SLOW = "recollect, a sync takes 2 ms longer"
 FILLED = 10_000
 
 
@@ -67,20 +68,24 @@ def one_round(keeper: Keeper, drawn: Sequence[Sequence[str]]) -> Cost:
 def group_commit(calls: int) -> dict[str, dict[int, float]]:
     """Durable appends a second, one message each: by one thread or task and by eight at once, in turns."""
     say("group commit …")
-    texts, rates = sentences(2), defaultdict[tuple[str, int], list[float]](list)
+    texts, rates = sentences(2), defaultdict[str, dict[int, list[float]]](lambda: {1: [], 8: []})
+    disk = SlowDisk()
     with scratch() as folder:
-        keepers = [kind(folder / kind.__name__) for kind in (Recollect, Agents)]
-        for keeper in keepers:
+        keepers = {
+            Recollect.name: Recollect(folder / "ours.db"),
+            Agents.name: Agents(folder / "theirs.db"),
+            SLOW: Recollect(folder / "slow.db", vfs=disk.name),
+        }
+        for keeper in keepers.values():
             keeper.fill(texts, FILLED)
-        for keeper, many in [(keeper, many) for _ in range(5) for many in (1, 8) for keeper in keepers]:
+        for name, many in [(name, many) for _ in range(5) for many in (1, 8) for name in keepers]:
+            keeper = keepers[name]
             ready = [[keeper.convert(text) for text in islice(texts, calls)] for _ in range(many)]
             cost = timed(lambda keeper=keeper, ready=ready: keeper.append_at_once(ready))
-            rates[keeper.name, many].append(calls * many / cost.wall * 1e6)
-        for keeper in keepers:
+            rates[name][many].append(calls * many / cost.wall * 1e6)
+        for keeper in keepers.values():
             keeper.close()
-    return {
-        kind.name: {many: statistics.median(rates[kind.name, many]) for many in (1, 8)} for kind in (Recollect, Agents)
-    }
+    return {name: {many: statistics.median(each) for many, each in by.items()} for name, by in rates.items()}
 
 
 def turn(durability: str, calls: int) -> tuple[Cost, Cost]:

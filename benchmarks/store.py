@@ -15,7 +15,7 @@ from importlib.metadata import version
 from typing import Any
 
 import apsw
-from _appends import FLOOR, appends, group_commit, turn
+from _appends import FLOOR, SLOW, appends, group_commit, turn
 from _large import OWNED, fill, keywords, last_fifty, peers_last_fifty, vectors
 from _report import Goal, arguments, publish, table
 from _stores import Agents, RawRows, Recollect
@@ -68,6 +68,8 @@ def append_part(quick: bool) -> tuple[list[Goal], str, dict[str, Any]]:
     ]
     goals.append(Goal("ours / SQLiteSession, full, 8 at once", eight / at_once[Agents.name][8], 3, True, "{:.1f}x"))
     goals.append(Goal("8 threads / 1 thread, full", eight / one, 5, True, "{:.1f}x"))
+    slow_one, slow_eight = at_once[SLOW].values()
+    goals.append(Goal("the same where a sync takes 2 ms longer", slow_eight / slow_one, 5, True, "{:.1f}x"))
     parts = []
     for (durability, batch), costs in found.items():
         parts += [
