@@ -116,7 +116,7 @@ class Turn:
             return _passed(reply, self.headers)
         return Stream(self._pieces(reply, again), self.service.streams, self.headers)
 
-    async def _asked(self, ask: Callable[[Mapping[str, Any]], Awaitable[T]]) -> tuple[T, bool]:
+    async def _asked(self, ask: Callable[[Any], Awaitable[T]]) -> tuple[T, bool]:
         """What the model says, and whether it said so before.
 
         What was sent is kept first. Where the model finds the prompt too long it is asked again with less, a few times.
@@ -131,11 +131,11 @@ class Turn:
                 reply = await ask(request)
         return reply, again
 
-    def _kept(self) -> tuple[tuple[dict[str, Any], int], bool]:
+    def _kept(self) -> tuple[tuple[Any, int], bool]:
         again = keep(self.chat, self.sent)
         return self._fitted(self.chat.memory.settings.budget), again
 
-    def _fitted(self, budget: int) -> tuple[dict[str, Any], int]:
+    def _fitted(self, budget: int) -> tuple[Any, int]:
         """The request with the conversation fitted into a budget, and how many tokens it has."""
         chat = self.chat
         system = [message for message in self.sent if message.role == "system"]
@@ -143,9 +143,10 @@ class Turn:
         if taken >= budget:
             raise BudgetTooSmall(taken, budget)
         context = chat.context(None, budget - taken, tools=self.body.get("tools") or ())
-        return {**self.body, "messages": [*render(system, SHAPE), *context.messages]}, context.tokens + taken
+        body = {**self.body, "messages": [*render(system, SHAPE), *context.messages]}
+        return self.service.upstream.prepared(body), context.tokens + taken
 
-    async def _opened(self, request: Mapping[str, Any]) -> Reply | Opened:
+    async def _opened(self, request: Any) -> Reply | Opened:
         async with AsyncExitStack() as stack:
             reply = await stack.enter_async_context(self.service.upstream.stream(request))
             return reply if isinstance(reply, Reply) else Opened(reply, stack.pop_all())
@@ -166,9 +167,12 @@ class Turn:
                     await self._keep(heard)
 
     async def _keep(self, heard: Heard) -> None:
+        with CancelScope(shield=True):
+            await self.service.run(self._add, heard)
+
+    def _add(self, heard: Heard) -> None:
         if message := heard.message():
-            with CancelScope(shield=True):
-                await self.service.run(self.chat.add, message)
+            self.chat.add(message)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

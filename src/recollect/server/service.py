@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ParamSpec, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeAlias, TypeVar
 
 from fastapi import Depends, Query, Request, Security
 from fastapi.security import HTTPBearer
@@ -42,7 +42,7 @@ class Service:
     streams: Streams
     metrics: Metrics
     model: ChatModel
-    upstream: Upstream
+    upstream: Upstream[Any]
     threads: Threads
 
     async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
