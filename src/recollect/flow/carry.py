@@ -30,7 +30,7 @@ class Placed(NamedTuple):
     """A message ready to be written, where it came from, and whether it was read from the target shape."""
 
     message: Message
-    index: int
+    source: int
     native: bool
 
 
@@ -191,4 +191,4 @@ def _together(first: Placed, second: Placed, shape: Shape) -> Placed:
     role = "tool" if "tool" in (a.role, b.role) else a.role
     extra = a.extra if first.native else b.extra
     merged = a.replace(role=role, content=tuple(parts), name=a.name or b.name, extra=extra, shape=shape.name)
-    return Placed(merged, first.index, False)
+    return Placed(merged, first.source, False)

@@ -98,8 +98,8 @@ def render(messages: Sequence[Message], shape: str) -> Rendered:
     rest = join([item for item in placed if not target.apart(item.message)], target)
     _tell_moved(placed, target, carrier)
     if target.filled and rest and rest[0].message.role == "assistant" and not rest[0].native:
-        carrier.lost.append(f"message {rest[0].index}: its place as the first, {shape} starts with the user")
-        rest.insert(0, Placed(Message("user", NOTHING, shape=shape), rest[0].index, False))
+        carrier.lost.append(f"message {rest[0].source}: its place as the first, {shape} starts with the user")
+        rest.insert(0, Placed(Message("user", NOTHING, shape=shape), rest[0].source, False))
     return _written(rest, apart, target, carrier.lost)
 
 
@@ -121,7 +121,7 @@ def _tell_moved(placed: list[Placed], target: Shape, carrier: Carrier) -> None:
     for item in placed:
         if target.apart(item.message):
             if talking and not item.native:
-                carrier.lost.append(f"message {item.index}: its place, {target.name} keeps system text at the front")
+                carrier.lost.append(f"message {item.source}: its place, {target.name} keeps system text at the front")
         else:
             talking = True
 
@@ -132,5 +132,5 @@ def _written(rest: list[Placed], apart: list[Message], target: Shape, lost: list
     for item in rest:
         for wire in target.write(item.message):
             out.append(wire)
-            out.sources.append(item.index)
+            out.sources.append(item.source)
     return out

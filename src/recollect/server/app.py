@@ -15,7 +15,8 @@ from typing import Any, Final
 from anyio import move_on_after, to_thread
 from fastapi import FastAPI
 
-from recollect import llm, settings
+from recollect import embed, llm, settings
+from recollect.environment import misspelt
 from recollect.errors import ConfigError, RecollectError
 from recollect.llm import ChatModel
 from recollect.memory import Memory
@@ -46,6 +47,8 @@ def create_app(options: Options | None = None, memory: Memory | None = None, mod
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        for line in misspelt(os.environ):
+            logs.log.warning(line)
         app.state.service = service = _started(options, memory, model, counted)
         yield
         await _stopped(service, memory is None)
@@ -124,8 +127,7 @@ def serve(options: Options, host: str = "127.0.0.1", port: int = 8642, workers: 
     """Run the service until it is told to stop; refuses an address others can reach while there are no keys."""
     import uvicorn
 
-    llm.open(options.model)
-    _check_address(options, host)
+    _check(options, host)
     for name, value in options.model_dump(exclude_unset=True, exclude_none=True).items():
         os.environ[f"RECOLLECT_{name.upper()}"] = value if isinstance(value, str) else json.dumps(value)
     with _counting_together(workers):
@@ -142,8 +144,12 @@ def serve(options: Options, host: str = "127.0.0.1", port: int = 8642, workers: 
         )
 
 
-def _check_address(options: Options, host: str) -> None:
-    with opened(options) as memory:
+def _check(options: Options, host: str) -> None:
+    """What can't be served is told before a process starts for it; models are for those processes to load."""
+    llm.check(options.model)
+    if options.embedder != "none":
+        embed.check(options.embedder)
+    with Memory.open(options.store, embedder=None, index=options.index) as memory:
         if not loopback(host) and not list_keys(memory.store):
             raise ConfigError(
                 f"{host} can be reached by others, and this store has no keys: add one (recollect keys add), "

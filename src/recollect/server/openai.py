@@ -18,10 +18,11 @@ from anyio import CancelScope
 from fastapi import Header, Response
 from pydantic.json_schema import SkipJsonSchema
 
-from recollect.errors import BudgetTooSmall
+from recollect.errors import BudgetTooSmall, ConfigError
 from recollect.flow.align import align, fingerprint
 from recollect.flow.render import parse, render
-from recollect.llm.overflow import detect
+from recollect.layers.answer import room
+from recollect.llm.overflow import Overflow, detect
 from recollect.memory import Session
 from recollect.server import given, shown
 from recollect.server.heard import Heard, answer_of
@@ -119,21 +120,34 @@ class Turn:
     async def _asked(self, ask: Callable[[Any], Awaitable[T]]) -> tuple[T, bool]:
         """What the model says, and whether it said so before.
 
-        What was sent is kept first. Where the model finds the prompt too long it is asked again with less, a few times.
+        What was sent is kept first. Where the model finds the prompt too long it is asked again with less, a few times;
+        what it takes then is what it is asked with from then on.
         """
         (request, tokens), again = await self.service.run(self._kept)
         reply = await ask(request)
         for share in SMALLER:
-            if not _overflowed(reply):
+            if not (found := _overflow(reply)):
                 break
+            most = min(int(tokens * share), room(found, tokens) or tokens)
             with suppress(BudgetTooSmall):
-                request, _ = await self.service.run(self._fitted, int(tokens * share))
+                request, _ = await self.service.run(self._fitted, most)
                 reply = await ask(request)
+                self.service.takes[self.body["model"]] = most + self._for_reply
         return reply, again
 
+    @property
+    def _for_reply(self) -> int:
+        """Tokens that the caller wants to be free for the answer."""
+        asked = self.body.get("max_completion_tokens") or self.body.get("max_tokens")
+        return asked if isinstance(asked, int) else 0
+
     def _kept(self) -> tuple[tuple[Any, int], bool]:
-        again = keep(self.chat, self.sent)
-        return self._fitted(self.chat.memory.settings.budget), again
+        again, budget = keep(self.chat, self.sent), self.chat.memory.settings.budget
+        takes = self.service.takes.get(self.body["model"], budget + self._for_reply) - self._for_reply
+        if takes < budget:
+            with suppress(BudgetTooSmall, ConfigError):
+                return self._fitted(takes), again
+        return self._fitted(budget), again
 
     def _fitted(self, budget: int) -> tuple[Any, int]:
         """The request with the conversation fitted into a budget, and how many tokens it has."""
@@ -183,10 +197,10 @@ class Opened:
     until: AsyncExitStack
 
 
-def _overflowed(reply: object) -> bool:
+def _overflow(reply: object) -> Overflow | None:
     if not isinstance(reply, Reply) or reply.status < 400:
-        return False
-    return detect(reply.status, reply.body.decode("utf-8", "replace")) is not None
+        return None
+    return detect(reply.status, reply.body.decode("utf-8", "replace"))
 
 
 def keep(chat: Session, sent: Sequence[Message]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeAlias, TypeVar
 
 from fastapi import Depends, Query, Request, Security
@@ -44,6 +44,8 @@ class Service:
     model: ChatModel
     upstream: Upstream[Any]
     threads: Threads
+    takes: dict[str, int] = field(default_factory=dict)
+    """What models were found to take, by name, once they refused more: tokens, room for the answer included."""
 
     async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The result of a library call, made on a thread: the event loop goes on meanwhile."""
