@@ -32,8 +32,10 @@ def check(name: str) -> None:
     """Raises ConfigError where there is no embedder of that name; nothing is loaded."""
     if name != "auto":
         provider, model = _parts(name)
-        if provider == "onnx":
-            _folder(model)
+        if provider == "onnx" and not (folder := _folder(model)).is_dir():
+            raise ConfigError(f"there is no folder {folder}: name a model that was pulled, or a folder that holds one")
+        if provider == "hash":
+            _hashing(model)
 
 
 def _parts(name: str) -> tuple[str, str]:

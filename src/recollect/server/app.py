@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -33,6 +34,8 @@ from recollect.server.translated import Translated
 from recollect.server.upstream import Passthrough
 
 THREADS: Final = 40
+SWITCH_SECONDS: Final = 0.001
+"""How long a thread may compute while others wait: a request asks for its turn at each statement, beside learning."""
 PARTS: Final = (openai, chat, rest, learned, upkeep, metrics, page)
 ERRORS: Final[dict[int | str, dict[str, Any]]] = {
     status: {"model": shown.Problem, "description": says}
@@ -49,6 +52,7 @@ def create_app(options: Options | None = None, memory: Memory | None = None, mod
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         for line in misspelt(os.environ):
             logs.log.warning(line)
+        sys.setswitchinterval(min(SWITCH_SECONDS, sys.getswitchinterval()))
         app.state.service = service = _started(options, memory, model, counted)
         yield
         await _stopped(service, memory is None)
