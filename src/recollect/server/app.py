@@ -34,6 +34,8 @@ from recollect.server.translated import Translated
 from recollect.server.upstream import Passthrough
 
 THREADS: Final = 40
+START_SECONDS: Final = 60
+"""How long one of several processes may be silent, as while it loads a model, until it is replaced."""
 SWITCH_SECONDS: Final = 0.001
 """How long a thread may compute while others wait: a request asks for its turn at each statement, beside learning."""
 PARTS: Final = (openai, chat, rest, learned, upkeep, metrics, page)
@@ -145,6 +147,7 @@ def serve(options: Options, host: str = "127.0.0.1", port: int = 8642, workers: 
             log_config=logs.CONFIG,
             server_header=False,
             timeout_graceful_shutdown=math.ceil(options.drain_seconds),
+            timeout_worker_healthcheck=START_SECONDS,
         )
 
 
