@@ -3,11 +3,16 @@
 Each server is a process of its own, on this machine. The upstream is `recollect.testing.Provider`, which answers at
 once, so that what is left is what stands between. A paced chat says something every second; flat out it goes on at
 once. No embedder: model and embedding are measured elsewhere.
+
+A bare endpoint takes the same parameters and body, checks them, and sends JSON as large as the answer it stands beside;
+bare forwarding sends as many bytes upstream. What is learned from a turn is the work of a thread of its own, after the
+answer: it is told apart from what the request costs.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import socket
 import subprocess
@@ -15,7 +20,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -31,7 +36,7 @@ CHATS = 16
 SCOPE = 1_000
 WARM_UP = 2
 """Turns of a chat before its latency counts: they open connections."""
-OWN = (("search", "bare endpoint"), ("context", "bare endpoint"), ("proxied chat turn", "bare forwarding"))
+BESIDE = {"search": "bare search", "context": "bare context", "proxied chat turn": "bare forwarding"}
 Body = Callable[[str], dict[str, Any]]
 UPSTREAM = """
 import sys
@@ -41,19 +46,28 @@ with Provider("openai", ["A short answer that ends soon."]) as provider:
     sys.stdin.read()
 """
 BARE = """
-import sys, os
+import json, os, sys
 import httpx2, uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import StreamingResponse
+from pydantic import BaseModel
 app, client = FastAPI(), httpx2.AsyncClient(timeout=60, verify=False)
+like = json.load(sys.stdin)
 
-@app.post("/echo")
-async def echo(body: dict) -> dict:
-    return {"ok": True}
+class Question(BaseModel):
+    question: str
+
+@app.post("/search")
+async def search(user: str, session: str, body: Question) -> Response:
+    return Response(json.dumps(like["search"]), media_type="application/json")
+
+@app.post("/context")
+async def context(user: str, session: str, body: Question) -> Response:
+    return Response(json.dumps(like["context"]), media_type="application/json")
 
 @app.post("/v1/chat/completions")
 async def forward(request: Request) -> Response:
-    body = await request.body()
+    body = (await request.body()).ljust(like["prompt"])
     sent = client.build_request("POST", os.environ["OPENAI_BASE_URL"] + "/chat/completions", content=body,
                                 headers={"content-type": "application/json"})
     answer = await client.send(sent, stream=True)
@@ -69,11 +83,14 @@ class Server:
 
     url: str
     process: psutil.Process
+    learning: frozenset[int]
+    """The threads that were there before the first request, but for the one that takes requests."""
 
-    def cpu(self) -> float:
-        """Seconds of CPU it has taken so far."""
+    def cpu(self) -> tuple[float, float]:
+        """Seconds of CPU it has taken so far, and how many of them to learn."""
         times = self.process.cpu_times()
-        return float(times.user + times.system)
+        threads = [thread for thread in self.process.threads() if thread.id in self.learning]
+        return times.user + times.system, sum(thread.user_time + thread.system_time for thread in threads)
 
 
 def free_port() -> int:
@@ -83,10 +100,13 @@ def free_port() -> int:
 
 
 @contextmanager
-def started(command: list[str], port: int, **environment: str) -> Iterator[Server]:
+def started(command: list[str], port: int, given: Any = None, **environment: str) -> Iterator[Server]:
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, env={**os.environ, **environment}
     ) as process:
+        assert process.stdin
+        process.stdin.write(json.dumps(given).encode())
+        process.stdin.close()
         try:
             for _ in range(600):
                 try:
@@ -94,7 +114,9 @@ def started(command: list[str], port: int, **environment: str) -> Iterator[Serve
                     break
                 except ConnectionRefusedError:
                     time.sleep(0.1)
-            yield Server(f"http://127.0.0.1:{port}", psutil.Process(process.pid))
+            server = psutil.Process(process.pid)
+            others = frozenset(thread.id for thread in server.threads()) - {process.pid}
+            yield Server(f"http://127.0.0.1:{port}", server, others)
         finally:
             process.terminate()
 
@@ -189,8 +211,16 @@ def added_latency(
     )
 
 
-def cpu_each(server: Server, path: str, body: Body, runs: int, params: dict[str, str] | None) -> tuple[float, float]:
-    """Milliseconds of the server's CPU for a request, and requests a second of one caller."""
+@dataclass(frozen=True)
+class Cost:
+    """Milliseconds of CPU that a request takes, and those taken to learn from it; requests a second of one caller."""
+
+    request: float
+    learning: float
+    per_second: float
+
+
+def cost(server: Server, path: str, body: Body, runs: int, params: dict[str, str] | None) -> Cost:
     headers = {"X-Recollect-User": "user%200", "X-Recollect-Session": "now"}
     texts = sentences(7)
     with httpx2.Client(timeout=60, verify=False) as http:
@@ -204,7 +234,8 @@ def cpu_each(server: Server, path: str, body: Body, runs: int, params: dict[str,
         before, begun = server.cpu(), time.perf_counter()
         send(runs)
         seconds = time.perf_counter() - begun
-        return (server.cpu() - before) / runs * 1_000, runs / seconds
+        whole, learning = ((now - then) / runs * 1_000 for now, then in zip(server.cpu(), before, strict=True))
+        return Cost(whole - learning, learning, runs / seconds)
 
 
 def spoken(text: str) -> list[dict[str, str]]:
@@ -215,28 +246,34 @@ def completion(text: str) -> dict[str, Any]:
     return {"model": "test-model", "stream": True, "messages": spoken(text)}
 
 
-def cpu_share(folder: Path, provider: str, quick: bool) -> tuple[list[list[str]], dict[str, Any]]:
+def asking(text: str) -> dict[str, Any]:
+    return {"question": text}
+
+
+def answers(server: Server, who: dict[str, str]) -> dict[str, Any]:
+    """Answers like those of the service, for the bare endpoints to send, and the bytes of a prompt."""
+    text = next(sentences(8))
+    with httpx2.Client(base_url=server.url, timeout=60, params=who) as http:
+        found = {path: http.post(f"/{path}", json=asking(text)).json() for path in ("search", "context")}
+    return {**found, "prompt": len(json.dumps(found["context"]["messages"]))}
+
+
+def cpu_share(folder: Path, provider: str, quick: bool) -> dict[str, Cost]:
     fill(folder / "small.db", SCOPE, 1)
     runs, who, port = 100 if quick else 500, {"user": "user 0", "session": "now"}, free_port()
-    figures: dict[str, Any] = {}
-    with (
-        service(folder / "small.db", provider) as served,
-        started([sys.executable, "-c", BARE, str(port)], port, OPENAI_BASE_URL=provider) as bare,
-    ):
-        plan: list[tuple[str, Server, str, Body, dict[str, str] | None]] = [
-            ("bare endpoint", bare, "/echo", lambda text: {"text": text}, None),
-            ("search", served, "/search", lambda text: {"question": text}, who),
-            ("context", served, "/context", lambda text: {"question": text}, who),
-            ("add a message", served, "/messages", lambda text: {"messages": spoken(text)}, who),
-            ("bare forwarding", bare, "/v1/chat/completions", completion, None),
-            ("proxied chat turn", served, "/v1/chat/completions", completion, None),
-        ]
-        for name, server, path, body, params in plan:
-            cpu, rate = cpu_each(server, path, body, runs, params)
-            figures[name] = {"cpu_ms": cpu, "per_second": rate}
-    rows = [["", "server CPU ms", "requests/s of one caller"]]
-    rows += [[name, f"{of['cpu_ms']:.2f}", f"{of['per_second']:,.0f}"] for name, of in figures.items()]
-    return rows, figures
+    costs: dict[str, Cost] = {}
+    with service(folder / "small.db", provider) as served:
+        costs["search"] = cost(served, "/search", asking, runs, who)
+        costs["context"] = cost(served, "/context", asking, runs, who)
+        before = answers(served, who)
+        costs["add a message"] = cost(served, "/messages", lambda text: {"messages": spoken(text)}, runs, who)
+        costs["proxied chat turn"] = cost(served, "/v1/chat/completions", completion, runs, None)
+        like = {**before, "prompt": answers(served, who)["prompt"]}
+    with started([sys.executable, "-c", BARE, str(port)], port, like, OPENAI_BASE_URL=provider) as bare:
+        costs["bare search"] = cost(bare, "/search", asking, runs, who)
+        costs["bare context"] = cost(bare, "/context", asking, runs, who)
+        costs["bare forwarding"] = cost(bare, "/v1/chat/completions", completion, runs, None)
+    return costs
 
 
 def main() -> int:
@@ -246,22 +283,28 @@ def main() -> int:
         say("latency")
         latency, shown, added = added_latency(folder, provider, turns, args.quick)
         say("CPU")
-        cpu, costs = cpu_share(folder, provider, args.quick)
-
-    def own(name: str, beside: str) -> float:
-        return float(costs[name]["cpu_ms"] - costs[beside]["cpu_ms"])
+        costs = cpu_share(folder, provider, args.quick)
 
     goals = [
         Goal(f"ms the proxy adds, p50, {CHATS} chats, {turns:,} turns stored", added, 10.0),
         *(
-            Goal(f"ms of CPU of a {name}, 1,000 turns in scope, beside {beside}", own(name, beside), 1.0)
-            for name, beside in OWN
+            Goal(
+                f"ms of CPU of a {name}, {SCOPE:,} turns in scope, beside {beside}",
+                costs[name].request - costs[beside].request,
+                1.0,
+            )
+            for name, beside in BESIDE.items()
         ),
+    ]
+    rows = [["", "server CPU ms", "to learn from it", "requests/s of one caller"]]
+    rows += [
+        [name, f"{of.request:.2f}", f"{of.learning:.2f}", f"{of.per_second:,.0f}"] for name, of in sorted(costs.items())
     ]
     versions = ", ".join(f"{name} {version(name)}" for name in ("fastapi", "uvicorn", "httpx2"))
     text = f"Latency in ms, from the question to the end of the streamed answer:\n\n{table(latency)}\n\n"
-    text += f"One caller, {SCOPE:,} turns of the user stored:\n\n{table(cpu)}\n\n{versions}."
-    return publish("service", text, {"latency": shown, "cpu": costs}, goals, args)
+    text += f"One caller, {SCOPE:,} turns of the user stored:\n\n{table(rows)}\n\n{versions}."
+    cpu = {name: asdict(of) for name, of in costs.items()}
+    return publish("service", text, {"latency": shown, "cpu": cpu}, goals, args)
 
 
 if __name__ == "__main__":

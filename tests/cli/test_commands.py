@@ -303,6 +303,13 @@ def test_a_service_that_can_not_start_says_why_in_a_line(run: Run) -> None:
     assert "65535" in run("serve", "--port", "99999", code=2).stderr
 
 
+def test_a_variable_with_a_misspelt_name_is_told_once_on_stderr(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOLLECT_CONTEXT_BUGDET", "100")
+    said = run("config", "--json")
+    assert said.stderr == "nothing reads RECOLLECT_CONTEXT_BUGDET: is RECOLLECT_CONTEXT_BUDGET meant?\n"
+    assert json.loads(said.stdout)
+
+
 def test_mcp_speaks_the_protocol_on_stdout_and_nothing_else(trip: Run) -> None:
     pytest.importorskip("mcp")
     params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}

@@ -65,6 +65,22 @@ def test_a_provider_that_counts_three_times_as_much_is_believed(serve: Serve) ->
     assert 1_500 < provider.requests[-1].tokens <= 3_000
 
 
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_limit_that_was_told_once_is_remembered(serve: Serve, streamed: bool) -> None:
+    provider, model = serve("openai", ["There."], limit=3_000)
+    for _ in range(2):
+        if streamed:
+            list(stream_fitting(model, talk(200), max_tokens=500))
+        else:
+            complete_fitting(model, talk(200), max_tokens=500)
+    assert [asked.status for asked in provider.requests] == [400, 200, 200]
+    complete_fitting(model, talk(200), max_tokens=1_500)
+    assert provider.requests[-1].status == 200 and provider.requests[-1].tokens + 1_500 <= 3_000
+    assert len(provider.requests) == 4
+    complete_fitting(model, talk(2))
+    assert provider.requests[-1].tokens < 1_000
+
+
 def test_what_fits_is_sent_as_it_is(serve: Serve) -> None:
     provider, model = serve("openai", ["There."], limit=3_000)
     fitted = complete_fitting(model, talk(2))

@@ -72,6 +72,25 @@ def test_the_same_question_is_no_answer_nor_is_what_was_quoted_before() -> None:
     assert llm.open("recall:").complete([*asked, again]).text == NOTHING
 
 
+TOOLS = """<memory>
+## Recalled from earlier
+8 May 2023 (3 years ago)
+tool: {"city": "Oslo", "rain": true}
+tool: {
+  "city": "Oslo"
+}
+tool: [{"Oslo": 6}]
+tool: Rain in Oslo
+assistant: It rains in Oslo.
+user: {"why": "does it rain in Oslo"}
+</memory>"""
+
+
+def test_the_json_of_tools_is_not_quoted_but_their_words_are() -> None:
+    quoted = [line for line in ask("How is Oslo?", TOOLS).splitlines() if line.startswith("> ")]
+    assert [line.rpartition(", ")[2] for line in quoted] == ["tool: Rain in Oslo", "assistant: It rains in Oslo."]
+
+
 def test_the_memory_may_be_a_part_of_its_own_and_stand_before_tool_calls() -> None:
     asked = Message("user", (Text(MEMORY), Text("Which bicycle did I buy?")))
     assert "red bicycle" in llm.open("recall:").complete([asked, Message("assistant", "Let me see.")]).text

@@ -30,6 +30,7 @@ schema.config.update(request_timeout=60)
 BEYOND_SCHEMAS = {
     ("chat", "BudgetTooSmall"): "a budget is too small for the message, or for the system text, by tokens",
     ("context", "BudgetTooSmall"): "the same",
+    ("createChatCompletion", "BudgetTooSmall"): "the same, or for the tools",
     ("replay", "BudgetTooSmall"): "the same",
     ("uploadDocument", "ConfigError"): "a file's bytes are of the kind that its name says, and hold text",
 }

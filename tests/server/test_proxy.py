@@ -167,6 +167,22 @@ def test_a_context_that_overflows_is_sent_again_smaller(monkeypatch: pytest.Monk
             assert 2 <= len(sizes) <= 4
 
 
+def test_a_limit_that_was_told_once_is_remembered_for_that_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Provider("openai", ["fits"], limit=2_000) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        with running(model="openai:test-model") as proxy:
+            chat = proxy.memory.session("trip", user="ada")
+            for turn in range(60):
+                chat.add_turn(f"question {turn} " + "word " * 60, "answer " + "word " * 60)
+            for question in ("And now?", "And then?"):
+                ask(client(proxy), {"role": "user", "content": question})
+            assert [asked.status for asked in provider.requests][-2:] == [200, 200]
+            before = len(provider.requests)
+            said = [{"role": "user", "content": "And at last?"}]
+            client(proxy).chat.completions.create(model="another", messages=said)
+            assert provider.requests[before].status == 400
+
+
 def test_the_user_can_be_named_by_the_standard_field(proxy: Running) -> None:
     ask(client(proxy, user=None), HELLO, user="eve/../ 1")
     assert said(proxy, user="eve/../ 1")[0] == ("user", HELLO["content"])

@@ -108,6 +108,26 @@ def test_it_serves_from_a_file_and_stops_when_told(tmp_path: Path) -> None:
         assert memory.store.jobs.find(Scope("default"), state="running") == []
 
 
+def test_a_variable_with_a_misspelt_name_is_told_in_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOLLECT_MAX_STREAM", "1")
+    with started(str(tmp_path / "memory.db")) as process:
+        pass
+    told = [line["event"] for line in process.log if line["level"] == "warning"]
+    assert [line for line in told if "RECOLLECT_MAX_STREAMS" in line] == [
+        "nothing reads RECOLLECT_MAX_STREAM: is RECOLLECT_MAX_STREAMS meant?"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("model", "local:nowhere.gguf"), ("embedder", "onnx:nowhere"), ("embedder", "hash:x"), ("embedder", "x")],
+)
+def test_what_can_not_be_served_is_told_before_anything_starts(tmp_path: Path, kind: str, name: str) -> None:
+    options = Options.read(**{"store": str(tmp_path / "memory.db"), "embedder": "none", kind: name})
+    with pytest.raises(ConfigError):
+        serve(options, port=free_port())
+
+
 def test_background_work_is_done_before_it_stops(tmp_path: Path) -> None:
     with started(str(tmp_path / "memory.db")) as process:
         said = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated
@@ -38,6 +39,7 @@ from recollect.cli.shell import (
 )
 from recollect.cli.stats import stats
 from recollect.embed import models as weights
+from recollect.environment import misspelt
 from recollect.memory import Memory
 
 app = typer.Typer(help="The memory of LLM agents.", no_args_is_help=True, pretty_exceptions_enable=False)
@@ -69,11 +71,15 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def recollect(
+    called: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """The memory of LLM agents: keeps what was said, finds it again, and fits it into a prompt."""
+    if called.invoked_subcommand != "serve":  # the service says it in its log
+        for line in misspelt(os.environ):
+            err.print(line, style="yellow", markup=False, soft_wrap=True)
 
 
 @app.command()

@@ -1,7 +1,7 @@
 """Text to vectors: a protocol, small implementations, and `open('provider:model')`."""
 
 from recollect.embed.embedder import Embedder, Kind
-from recollect.embed.names import open, open_reranker
+from recollect.embed.names import check, open, open_reranker
 from recollect.embed.rerank import Reranker
 
-__all__ = ["Embedder", "Kind", "Reranker", "open", "open_reranker"]
+__all__ = ["Embedder", "Kind", "Reranker", "check", "open", "open_reranker"]

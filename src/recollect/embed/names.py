@@ -24,11 +24,26 @@ def open(name: str = "auto") -> Embedder | None:
     """The embedder of that 'provider:model' name; 'auto' is the local default, or None where it is not there."""
     if name == "auto":
         return _local_default()
+    provider, model = _parts(name)
+    return _PROVIDERS[provider](model)
+
+
+def check(name: str) -> None:
+    """Raises ConfigError where there is no embedder of that name; nothing is loaded."""
+    if name != "auto":
+        provider, model = _parts(name)
+        if provider == "onnx" and not (folder := _folder(model)).is_dir():
+            raise ConfigError(f"there is no folder {folder}: name a model that was pulled, or a folder that holds one")
+        if provider == "hash":
+            _hashing(model)
+
+
+def _parts(name: str) -> tuple[str, str]:
     provider, _, model = name.partition(":")
     if provider not in _PROVIDERS or not model:
         known = ", ".join(f"'{p}:…'" for p in _PROVIDERS)
         raise ConfigError(f"embedder {name!r} is not known: use 'auto' or one of {known}")
-    return _PROVIDERS[provider](model)
+    return provider, model
 
 
 def open_reranker(name: str = DEFAULT_RERANKER) -> Reranker:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from recollect.flow.shapes import Shape
 from recollect.flow.shapes.wire import NOTHING, Word, json_object, pictures_beside, plain
@@ -26,12 +26,11 @@ _TOLD: Final = (
 _SIGNED: Final = {"anthropic", "bedrock"}
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(NamedTuple):
     """A message ready to be written, where it came from, and whether it was read from the target shape."""
 
     message: Message
-    index: int
+    source: int
     native: bool
 
 
@@ -47,8 +46,9 @@ class Carrier:
 
     def see(self, message: Message) -> None:
         """Takes note of the ids a message of the target shape uses."""
-        self.ids.update((call.id, call.id) for call in message.tool_calls)
-        self.used.update(call.id for call in message.tool_calls)
+        for call in message.tool_calls:
+            self.ids[call.id] = call.id
+            self.used.add(call.id)
 
     def carry(self, message: Message, index: int) -> Message | None:
         """The message in terms of the target shape, or None when nothing of it can be said there."""
@@ -177,8 +177,10 @@ def join(placed: list[Placed], shape: Shape) -> list[Placed]:
 
 
 def _belong(first: Placed, second: Placed, shape: Shape) -> bool:
+    if first.native and second.native:
+        return False
     turn = shape.turns.get(first.message.role)
-    if turn is None or turn != shape.turns.get(second.message.role) or (first.native and second.native):
+    if turn is None or turn != shape.turns.get(second.message.role):
         return False
     return shape.filled or turn == "tool" or bool(first.message.tool_calls)
 
@@ -189,4 +191,4 @@ def _together(first: Placed, second: Placed, shape: Shape) -> Placed:
     role = "tool" if "tool" in (a.role, b.role) else a.role
     extra = a.extra if first.native else b.extra
     merged = a.replace(role=role, content=tuple(parts), name=a.name or b.name, extra=extra, shape=shape.name)
-    return Placed(merged, first.index, False)
+    return Placed(merged, first.source, False)

@@ -10,7 +10,7 @@ from recollect.arguments import messages_only
 from recollect.errors import InvalidTranscript
 from recollect.flow.carry import Carrier, Placed, join
 from recollect.flow.shapes import Shape, shape_of
-from recollect.flow.shapes.wire import NOTHING, OpenCalls
+from recollect.flow.shapes.wire import NOTHING, OpenCalls, plain
 from recollect.types import Message
 
 
@@ -89,6 +89,8 @@ def _moment(value: Any) -> datetime | None:
 def render(messages: Sequence[Message], shape: str) -> Rendered:
     """The messages in a provider's shape, joined and split as it demands; what was read from it comes out the same."""
     target, messages = shape_of(shape), messages_only(messages)
+    if all(_stands_alone(message, target) for message in messages):
+        return _written([Placed(message, i, True) for i, message in enumerate(messages)], [], target, [])
     names = {call.id: call.name for message in messages for call in message.tool_calls} if target.named else {}
     carrier = Carrier(target, names)
     placed = [item for i, message in enumerate(messages) for item in _placed(message, i, carrier)]
@@ -96,9 +98,14 @@ def render(messages: Sequence[Message], shape: str) -> Rendered:
     rest = join([item for item in placed if not target.apart(item.message)], target)
     _tell_moved(placed, target, carrier)
     if target.filled and rest and rest[0].message.role == "assistant" and not rest[0].native:
-        carrier.lost.append(f"message {rest[0].index}: its place as the first, {shape} starts with the user")
-        rest.insert(0, Placed(Message("user", NOTHING, shape=shape), rest[0].index, False))
+        carrier.lost.append(f"message {rest[0].source}: its place as the first, {shape} starts with the user")
+        rest.insert(0, Placed(Message("user", NOTHING, shape=shape), rest[0].source, False))
     return _written(rest, apart, target, carrier.lost)
+
+
+def _stands_alone(message: Message, target: Shape) -> bool:
+    """Whether a message is words that are neither joined to its neighbours nor put elsewhere."""
+    return plain(message) and message.role != "tool" and not target.filled and not target.apart(message)
 
 
 def _placed(message: Message, index: int, carrier: Carrier) -> list[Placed]:
@@ -114,7 +121,7 @@ def _tell_moved(placed: list[Placed], target: Shape, carrier: Carrier) -> None:
     for item in placed:
         if target.apart(item.message):
             if talking and not item.native:
-                carrier.lost.append(f"message {item.index}: its place, {target.name} keeps system text at the front")
+                carrier.lost.append(f"message {item.source}: its place, {target.name} keeps system text at the front")
         else:
             talking = True
 
@@ -123,7 +130,7 @@ def _written(rest: list[Placed], apart: list[Message], target: Shape, lost: list
     system = target.write_system(apart) if apart and target.write_system else None
     out = Rendered(target, [], system, lost)
     for item in rest:
-        wire = target.write(item.message)
-        out.extend(wire)
-        out.sources.extend([item.index] * len(wire))
+        for wire in target.write(item.message):
+            out.append(wire)
+            out.sources.append(item.source)
     return out

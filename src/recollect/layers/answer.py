@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
+from weakref import WeakKeyDictionary
 
-from recollect.errors import BudgetTooSmall, ContextOverflow
+from recollect.errors import BudgetTooSmall, ConfigError, ContextOverflow
 from recollect.flow.window import Window
 from recollect.http import resumed
 from recollect.layers.working import REDUCE_TO, fit, reduce
+from recollect.llm import Overflow
 from recollect.llm.model import TIMEOUT, ChatModel, Delta, Reply
 from recollect.tokens import TokenCounter, estimate
 from recollect.types import Message
 
 T = TypeVar("T")
+
+_TAKES: Final[WeakKeyDictionary[Any, int]] = WeakKeyDictionary()
+"""What a model was found to take once it refused more: tokens as they are counted here, room for the answer included.
+What it said once is not asked of it again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +50,7 @@ def complete_fitting(
     strictly smaller and within the limit that it named. ContextOverflow where nothing smaller helps or is valid.
     """
     ask = partial(model.complete, tools=tools, schema=schema, max_tokens=max_tokens, timeout=timeout)
-    reply, window, retries = _fitting(messages, ask, tools, counter)
+    reply, window, retries = _fitting(messages, ask, tools, counter, model, max_tokens or 0)
     return Fitted(reply, window, retries)
 
 
@@ -63,7 +70,7 @@ def stream_fitting(
         deltas = model.stream(shown, tools=tools, schema=schema, max_tokens=max_tokens, timeout=timeout)
         return resumed(next(deltas), deltas)
 
-    yield from _fitting(messages, ask, tools, counter)[0]
+    yield from _fitting(messages, ask, tools, counter, model, max_tokens or 0)[0]
 
 
 def _fitting(
@@ -71,16 +78,42 @@ def _fitting(
     ask: Callable[[Sequence[Message]], T],
     tools: Sequence[Mapping[str, Any]],
     counter: TokenCounter | str,
+    model: ChatModel,
+    reply: int,
 ) -> tuple[T, Window, int]:
-    window, limit = fit(messages, counter=counter, tools=tools), None
+    window, limit = _expected(messages, tools, counter, model, reply), None
     for attempt in range(1, len(REDUCE_TO) + 1):
         try:
-            return ask(window.messages), window, attempt - 1
+            return _told(model, window, reply, attempt, ask(window.messages))
         except ContextOverflow as overflow:
-            limit = _smaller(limit, _room(overflow, window.tokens))
+            limit = _smaller(limit, room(overflow, window.tokens))
             shrink = partial(reduce, messages, attempt, limit, counter=counter, tools=tools)
             window = _reduced(window, shrink, limit, overflow)
-    return ask(window.messages), window, len(REDUCE_TO)
+    return _told(model, window, reply, len(REDUCE_TO) + 1, ask(window.messages))
+
+
+def _expected(
+    messages: Sequence[Message],
+    tools: Sequence[Mapping[str, Any]],
+    counter: TokenCounter | str,
+    model: ChatModel,
+    reply: int,
+) -> Window:
+    """All of the messages, or as much as the model is known to take."""
+    whole, takes = fit(messages, counter=counter, tools=tools), None
+    with suppress(TypeError):  # a model that can't be a key
+        takes = _TAKES.get(model)
+    if takes is not None and whole.tokens + reply > takes:
+        with suppress(BudgetTooSmall, ConfigError):
+            return fit(messages, takes - reply, counter=counter, tools=tools, low_water=1.0)
+    return whole
+
+
+def _told(model: ChatModel, window: Window, reply: int, attempt: int, said: T) -> tuple[T, Window, int]:
+    if attempt > 1:
+        with suppress(TypeError):
+            _TAKES[model] = window.tokens + reply
+    return said, window, attempt - 1
 
 
 def _reduced(window: Window, shrink: Callable[[], Window], limit: int | None, overflow: ContextOverflow) -> Window:
@@ -95,13 +128,13 @@ def _reduced(window: Window, shrink: Callable[[], Window], limit: int | None, ov
     return smaller
 
 
-def _room(overflow: ContextOverflow, counted: int) -> int | None:
+def room(overflow: ContextOverflow | Overflow, counted: int) -> int | None:
     """What the limit leaves for the prompt, in tokens as they are counted here."""
     if overflow.limit is None:
         return None
     reply = overflow.reply or 0
-    room, prompt = max(overflow.limit - reply, 0), (overflow.tokens or 0) - reply
-    return room * counted // prompt if prompt > counted else room
+    left, prompt = max(overflow.limit - reply, 0), (overflow.tokens or 0) - reply
+    return left * counted // prompt if prompt > counted else left
 
 
 def _smaller(one: int | None, other: int | None) -> int | None:

@@ -2,7 +2,7 @@
 
 from recollect.llm.metered import Metered, Spent
 from recollect.llm.model import ChatModel, Delta, Reply, Usage
-from recollect.llm.names import open
+from recollect.llm.names import check, open
 from recollect.llm.overflow import Overflow, detect
 
-__all__ = ["ChatModel", "Delta", "Metered", "Overflow", "Reply", "Spent", "Usage", "detect", "open"]
+__all__ = ["ChatModel", "Delta", "Metered", "Overflow", "Reply", "Spent", "Usage", "check", "detect", "open"]

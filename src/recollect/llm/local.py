@@ -22,7 +22,7 @@ def local_model(model: str, context: int = CONTEXT, retries: Retries = RETRIES) 
     """A model by its file, or by a name that was pulled; it runs until this process ends."""
     name = f"local:{model}"
     with _starting:
-        server = _server(name, str(_file(model)), context)
+        server = _server(name, str(file(model)), context)
     endpoint = Endpoint(
         name,
         f"{server.listening_address}/v1",
@@ -33,15 +33,16 @@ def local_model(model: str, context: int = CONTEXT, retries: Retries = RETRIES) 
     return RemoteModel(model, endpoint, OpenAI())
 
 
-def _file(model: str) -> Path:
+def file(model: str) -> Path:
+    """The file of a model; ConfigError says what to do where there is none."""
     known = models.KNOWN.get(model)
-    file = models.folder(model) / next(iter(known.files)) if known else Path(model).expanduser()
-    if file.suffix != ".gguf":
+    found = models.folder(model) / next(iter(known.files)) if known else Path(model).expanduser()
+    if found.suffix != ".gguf":
         raise ConfigError(f"local:{model} is not a GGUF file; give the path of one, or a name that was pulled")
-    if not file.is_file():
+    if not found.is_file():
         how = f"python -m recollect.embed.models pull {model}" if known else "give the path of a GGUF file"
         raise ConfigError(f"the model {model} is not here: {how}")
-    return file
+    return found
 
 
 @cache

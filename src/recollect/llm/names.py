@@ -39,6 +39,17 @@ def open(name: str, *, url: str | None = None, context: int | None = None, retri
     return _REMOTE[provider](name, model, url, context, retries)
 
 
+def check(name: str) -> None:
+    """Raises ConfigError where there is no model of that name; nothing is started."""
+    provider, _, model = name.partition(":")
+    if provider == "local" and model:
+        from recollect.llm import local
+
+        local.file(model)
+    else:
+        open(name)
+
+
 EXAMPLES: Final = (
     "openai:gpt-4o-mini", "anthropic:claude-sonnet-4-5", "ollama:llama3.2", "local:smollm2-135m", "recall:",
 )  # fmt: skip

@@ -18,6 +18,8 @@ MOST: Final = 5
 """Lines that are quoted at most."""
 NOTHING: Final = "I have nothing in memory about that."
 _DAY: Final = re.compile(r"\d{1,2} \w+ \d{1,4}(?: \([^)]*\))?")
+_TURN: Final = re.compile("(?:user|assistant|system|tool): ")
+_JSON: Final = re.compile(r"""\s*[\[{]\s*(?:["\[{\]}]|$)""")
 _MEMORY: Final = re.compile(f"^{OPEN}\n(.*?)^{CLOSE}", re.DOTALL | re.MULTILINE)
 
 
@@ -90,15 +92,19 @@ def answer(messages: Sequence[Message]) -> str:
 
 
 def _remembered(memory: str) -> Iterator[Line]:
-    """The lines of a memory; what an answer of this kind quoted before is not quoted again."""
+    """The lines of a memory; what an answer of this kind quoted before is not quoted again, nor is a tool's JSON."""
     heading = day = ""
+    readable = True
     for line in memory.splitlines():
         if line.startswith("## "):
-            heading, day = line.removeprefix("## ") + ":", ""
+            heading, day, readable = line.removeprefix("## ") + ":", "", True
         elif _DAY.fullmatch(line):
-            day = f"{line}, "
-        elif not line.startswith("> "):
-            yield Line(heading, day, line.strip())
+            day, readable = f"{line}, ", True
+        else:
+            if said := _TURN.match(line):
+                readable = not _JSON.match(line, said.end())
+            if readable and not line.startswith("> "):
+                yield Line(heading, day, line.strip())
 
 
 def _said(messages: Sequence[Message]) -> Iterator[Line]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -12,10 +13,11 @@ from functools import cache
 from importlib.metadata import version
 from typing import Any, Final
 
-from anyio import CapacityLimiter, move_on_after, to_thread
+from anyio import move_on_after, to_thread
 from fastapi import FastAPI
 
-from recollect import llm, settings
+from recollect import embed, llm, settings
+from recollect.environment import misspelt
 from recollect.errors import ConfigError, RecollectError
 from recollect.llm import ChatModel
 from recollect.memory import Memory
@@ -24,12 +26,19 @@ from recollect.server.auth import Ring, list_keys, loopback
 from recollect.server.limits import Bodies, Rate, Streams
 from recollect.server.logs import Watched
 from recollect.server.metrics import SHARED, Metrics
+from recollect.server.operations import Direct, by_path
 from recollect.server.options import Options
 from recollect.server.service import Service
+from recollect.server.threads import Threads
 from recollect.server.translated import Translated
 from recollect.server.upstream import Passthrough
 
 THREADS: Final = 40
+START_SECONDS: Final = 60
+"""How long one of several processes may be silent, as while it loads a model, until it is replaced."""
+SWITCH_SECONDS: Final = 0.001
+"""How long a thread may compute while others wait: a request asks for its turn at each statement, beside learning."""
+PARTS: Final = (openai, chat, rest, learned, upkeep, metrics, page)
 ERRORS: Final[dict[int | str, dict[str, Any]]] = {
     status: {"model": shown.Problem, "description": says}
     for status, says in (("4XX", "The request can't be done as it is."), ("5XX", "The service can't do it now."))
@@ -43,13 +52,17 @@ def create_app(options: Options | None = None, memory: Memory | None = None, mod
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        for line in misspelt(os.environ):
+            logs.log.warning(line)
+        sys.setswitchinterval(min(SWITCH_SECONDS, sys.getswitchinterval()))
         app.state.service = service = _started(options, memory, model, counted)
         yield
         await _stopped(service, memory is None)
 
     app = _routed(lifespan=lifespan)
     app.openapi = document  # type: ignore[method-assign]
-    problems.install(app)
+    told = problems.install(app)
+    app.add_middleware(Direct, known=by_path(*(part.routes for part in PARTS)), told=told)
     app.add_middleware(Bodies, max_body=options.max_body, max_depth=options.max_depth)
     app.add_middleware(Watched, metrics=counted)
     return app
@@ -65,7 +78,7 @@ def _routed(**more: Any) -> FastAPI:
         responses=ERRORS,
         **more,
     )
-    for part in (openai, chat, rest, learned, upkeep, metrics, page):
+    for part in PARTS:
         app.include_router(part.routes)
     return app
 
@@ -84,16 +97,6 @@ def document() -> dict[str, Any]:
     return found
 
 
-@cache
-def _parameters() -> dict[tuple[str, str], frozenset[str]]:
-    """The names of the query parameters that each operation takes, by its method and path."""
-    return {
-        (method.upper(), path): frozenset(p["name"] for p in operation.get("parameters", ()) if p["in"] == "query")
-        for path, operations in document()["paths"].items()
-        for method, operation in operations.items()
-    }
-
-
 def opened(options: Options) -> Memory:
     """The memory that the options name."""
     embedder = None if options.embedder == "none" else options.embedder
@@ -110,8 +113,7 @@ def _started(options: Options, memory: Memory | None, model: ChatModel | None, c
     provider, _, name = options.model.partition(":")
     passes = model is None and provider == "openai"
     upstream = Passthrough.open(name) if passes else Translated(answers, streams.threads)
-    threads = CapacityLimiter(THREADS)
-    return Service(memory, options, ring, rate, streams, counted, answers, upstream, threads, _parameters())
+    return Service(memory, options, ring, rate, streams, counted, answers, upstream, Threads(THREADS))
 
 
 async def _stopped(service: Service, ours: bool) -> None:
@@ -124,14 +126,14 @@ async def _stopped(service: Service, ours: bool) -> None:
     await service.upstream.close()
     if ours:
         await service.run(service.memory.close)
+    service.threads.stop()
 
 
 def serve(options: Options, host: str = "127.0.0.1", port: int = 8642, workers: int = 1) -> None:
     """Run the service until it is told to stop; refuses an address others can reach while there are no keys."""
     import uvicorn
 
-    llm.open(options.model)
-    _check_address(options, host)
+    _check(options, host)
     for name, value in options.model_dump(exclude_unset=True, exclude_none=True).items():
         os.environ[f"RECOLLECT_{name.upper()}"] = value if isinstance(value, str) else json.dumps(value)
     with _counting_together(workers):
@@ -145,11 +147,16 @@ def serve(options: Options, host: str = "127.0.0.1", port: int = 8642, workers: 
             log_config=logs.CONFIG,
             server_header=False,
             timeout_graceful_shutdown=math.ceil(options.drain_seconds),
+            timeout_worker_healthcheck=START_SECONDS,
         )
 
 
-def _check_address(options: Options, host: str) -> None:
-    with opened(options) as memory:
+def _check(options: Options, host: str) -> None:
+    """What can't be served is told before a process starts for it; models are for those processes to load."""
+    llm.check(options.model)
+    if options.embedder != "none":
+        embed.check(options.embedder)
+    with Memory.open(options.store, embedder=None, index=options.index) as memory:
         if not loopback(host) and not list_keys(memory.store):
             raise ConfigError(
                 f"{host} can be reached by others, and this store has no keys: add one (recollect keys add), "

@@ -15,38 +15,59 @@ from recollect.types import Message
 
 PARTIAL: Final = FrozenDict(partial=True)
 """The metadata of an answer that broke off."""
+DATA: Final = b"data:"
+DONE: Final = b"data: [DONE]"
+_LAST: Final = b"\n" + DONE
+
+
+LARGE: Final = 65_536
+"""Bytes of a stream that are kept until they are read; a short answer is read once, at its end."""
 
 
 @dataclass(slots=True)
 class Heard:
     """What has come of an answer so far, of its first choice."""
 
-    chunks: Chunks = field(default_factory=Chunks)
     ended: bool = False
-    _rest: bytes = b""
+    _chunks: Chunks = field(default_factory=Chunks)
+    _waiting: list[bytes] = field(default_factory=list)
+    _size: int = 0
+    _tail: bytes = b"\n"
 
     def feed(self, data: bytes) -> None:
-        """Take in a piece of the stream, cut anywhere; what is no chunk is passed over."""
-        *lines, self._rest = (self._rest + data).split(b"\n")
+        """Take in a piece of the stream, cut anywhere."""
+        self._waiting.append(data)
+        self._size += len(data)
+        seen = self._tail + data
+        self.ended = self.ended or _LAST in seen
+        self._tail = seen[1 - len(_LAST) :]
+        if self._size > LARGE:
+            self._read()
+
+    def message(self) -> Message | None:
+        """The answer, or None where it says nothing; of one that broke off the words so far, marked as partial."""
+        self.feed(b"\n")
+        self._read()
+        if whole := self._chunks.whole():
+            return answer_of(whole)
+        text = "".join(self._chunks.said.get("content", ()))
+        return Message("assistant", text, metadata=PARTIAL) if text else None
+
+    def _read(self) -> None:
+        """Read the lines that came; what is no chunk is passed over."""
+        *lines, rest = b"".join(self._waiting).split(b"\n")
+        self._waiting, self._size = [rest], len(rest)
         for line in lines:
-            if line.startswith(b"data: [DONE]"):
-                self.chunks.done()
-                self.ended = True
-            elif line.startswith(b"data:"):
+            if line.startswith(DONE):
+                self._chunks.done()
+            elif line.startswith(DATA):
                 with suppress(ValueError, TypeError, AttributeError):
-                    self._take(json.loads(line[5:]))
+                    self._take(json.loads(line[len(DATA) :]))
 
     def _take(self, chunk: dict[str, Any]) -> None:
         choices = chunk.get("choices") or [{}]
         if not choices[0].get("index"):
-            self.chunks.add(chunk)
-
-    def message(self) -> Message | None:
-        """The answer, or None where it says nothing; of one that broke off the words so far, marked as partial."""
-        if whole := self.chunks.whole():
-            return answer_of(whole)
-        text = "".join(self.chunks.said.get("content", ()))
-        return Message("assistant", text, metadata=PARTIAL) if text else None
+            self._chunks.add(chunk)
 
 
 def answer_of(data: Any) -> Message | None:

@@ -16,6 +16,7 @@ from recollect.server.metrics import Metrics
 
 log = logging.getLogger("recollect.server")
 
+_ENCODER: Final = json.JSONEncoder(default=str)
 _OWN: Final = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName", "color_message"}
 
 
@@ -33,7 +34,7 @@ class JsonLines(logging.Formatter):
         line.update((key, value) for key, value in record.__dict__.items() if key not in _OWN)
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str)
+        return _ENCODER.encode(line)
 
 
 CONFIG: Final[dict[str, Any]] = {
@@ -76,8 +77,7 @@ class Watched:
 
     def _note(self, scope: Scope, status: int, seconds: float, id: str) -> None:
         route = getattr(scope.get("route"), "path", "none")
-        self.metrics.requests.labels(scope["method"], route, status).inc()
-        self.metrics.seconds.labels(route).observe(seconds)
+        self.metrics.answered(scope["method"], route, status, seconds)
         if log.isEnabledFor(logging.INFO):
             key = scope["state"].get("key")
             more = {"key": key.id, "tenant": key.tenant} if key else {}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
@@ -16,6 +16,7 @@ from prometheus_client.registry import Collector
 from recollect.errors import RecollectError
 from recollect.memory import Memory
 from recollect.server import shown
+from recollect.server.operations import operations
 from recollect.server.replies import answer
 from recollect.server.service import Administers, Served
 from recollect.telemetry import COUNTERS, GAUGES, SERIES
@@ -25,7 +26,7 @@ SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.
 SHARED: Final = "PROMETHEUS_MULTIPROC_DIR"
 """The folder in which several processes of one service count together."""
 
-routes = APIRouter()
+routes = operations()
 
 
 class Metrics:
@@ -33,6 +34,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self._library: Counted | None = None
+        self._counted: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self.registry = CollectorRegistry()
         self.requests = Counter(
             "recollect_http_requests", "Requests answered.", ("method", "route", "status"), registry=self.registry
@@ -47,6 +49,14 @@ class Metrics:
         self.streams = Gauge(
             "recollect_http_streams", "Answers being streamed.", registry=self.registry, multiprocess_mode="livesum"
         )
+
+    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count a request that was answered."""
+        key = (method, route, status)
+        if (found := self._counted.get(key)) is None:
+            found = self._counted[key] = self.requests.labels(*key), self.seconds.labels(route)
+        found[0].inc()
+        found[1].observe(seconds)
 
     def watch(self, memory: Memory) -> None:
         """Show what the library counts as well."""

@@ -15,16 +15,18 @@ from typing import Annotated, Any, Final, TypeVar
 from urllib.parse import quote, unquote
 
 from anyio import CancelScope
-from fastapi import APIRouter, Header, Response
+from fastapi import Header, Response
 from pydantic.json_schema import SkipJsonSchema
 
-from recollect.errors import BudgetTooSmall
+from recollect.errors import BudgetTooSmall, ConfigError
 from recollect.flow.align import align, fingerprint
 from recollect.flow.render import parse, render
-from recollect.llm.overflow import detect
+from recollect.layers.answer import room
+from recollect.llm.overflow import Overflow, detect
 from recollect.memory import Session
 from recollect.server import given, shown
 from recollect.server.heard import Heard, answer_of
+from recollect.server.operations import operations
 from recollect.server.problems import Refused
 from recollect.server.service import Served, Service, Writes
 from recollect.server.streams import Stream
@@ -45,7 +47,7 @@ STREAMED: Final[dict[int | str, dict[str, Any]]] = {
     200: {"content": {"text/event-stream": {"schema": {"type": "object", "properties": {"data": {"type": "string"}}}}}},
 }
 
-routes = APIRouter(prefix="/v1", responses=ERRORS)
+routes = operations(prefix="/v1", responses=ERRORS)
 Named = Annotated[str | SkipJsonSchema[None], Header()]
 
 
@@ -115,26 +117,39 @@ class Turn:
             return _passed(reply, self.headers)
         return Stream(self._pieces(reply, again), self.service.streams, self.headers)
 
-    async def _asked(self, ask: Callable[[Mapping[str, Any]], Awaitable[T]]) -> tuple[T, bool]:
+    async def _asked(self, ask: Callable[[Any], Awaitable[T]]) -> tuple[T, bool]:
         """What the model says, and whether it said so before.
 
-        What was sent is kept first. Where the model finds the prompt too long it is asked again with less, a few times.
+        What was sent is kept first. Where the model finds the prompt too long it is asked again with less, a few times;
+        what it takes then is what it is asked with from then on.
         """
         (request, tokens), again = await self.service.run(self._kept)
         reply = await ask(request)
         for share in SMALLER:
-            if not _overflowed(reply):
+            if not (found := _overflow(reply)):
                 break
+            most = min(int(tokens * share), room(found, tokens) or tokens)
             with suppress(BudgetTooSmall):
-                request, _ = await self.service.run(self._fitted, int(tokens * share))
+                request, _ = await self.service.run(self._fitted, most)
                 reply = await ask(request)
+                self.service.takes[self.body["model"]] = most + self._for_reply
         return reply, again
 
-    def _kept(self) -> tuple[tuple[dict[str, Any], int], bool]:
-        again = keep(self.chat, self.sent)
-        return self._fitted(self.chat.memory.settings.budget), again
+    @property
+    def _for_reply(self) -> int:
+        """Tokens that the caller wants to be free for the answer."""
+        asked = self.body.get("max_completion_tokens") or self.body.get("max_tokens")
+        return asked if isinstance(asked, int) else 0
 
-    def _fitted(self, budget: int) -> tuple[dict[str, Any], int]:
+    def _kept(self) -> tuple[tuple[Any, int], bool]:
+        again, budget = keep(self.chat, self.sent), self.chat.memory.settings.budget
+        takes = self.service.takes.get(self.body["model"], budget + self._for_reply) - self._for_reply
+        if takes < budget:
+            with suppress(BudgetTooSmall, ConfigError):
+                return self._fitted(takes), again
+        return self._fitted(budget), again
+
+    def _fitted(self, budget: int) -> tuple[Any, int]:
         """The request with the conversation fitted into a budget, and how many tokens it has."""
         chat = self.chat
         system = [message for message in self.sent if message.role == "system"]
@@ -142,9 +157,10 @@ class Turn:
         if taken >= budget:
             raise BudgetTooSmall(taken, budget)
         context = chat.context(None, budget - taken, tools=self.body.get("tools") or ())
-        return {**self.body, "messages": [*render(system, SHAPE), *context.messages]}, context.tokens + taken
+        body = {**self.body, "messages": [*render(system, SHAPE), *context.messages]}
+        return self.service.upstream.prepared(body), context.tokens + taken
 
-    async def _opened(self, request: Mapping[str, Any]) -> Reply | Opened:
+    async def _opened(self, request: Any) -> Reply | Opened:
         async with AsyncExitStack() as stack:
             reply = await stack.enter_async_context(self.service.upstream.stream(request))
             return reply if isinstance(reply, Reply) else Opened(reply, stack.pop_all())
@@ -165,9 +181,12 @@ class Turn:
                     await self._keep(heard)
 
     async def _keep(self, heard: Heard) -> None:
+        with CancelScope(shield=True):
+            await self.service.run(self._add, heard)
+
+    def _add(self, heard: Heard) -> None:
         if message := heard.message():
-            with CancelScope(shield=True):
-                await self.service.run(self.chat.add, message)
+            self.chat.add(message)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -178,10 +197,10 @@ class Opened:
     until: AsyncExitStack
 
 
-def _overflowed(reply: object) -> bool:
+def _overflow(reply: object) -> Overflow | None:
     if not isinstance(reply, Reply) or reply.status < 400:
-        return False
-    return detect(reply.status, reply.body.decode("utf-8", "replace")) is not None
+        return None
+    return detect(reply.status, reply.body.decode("utf-8", "replace"))
 
 
 def keep(chat: Session, sent: Sequence[Message]) -> bool:

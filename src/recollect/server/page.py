@@ -10,8 +10,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
+from recollect.server.operations import operations
 from recollect.server.problems import Refused
 from recollect.server.service import served
 
@@ -28,7 +29,7 @@ HEADERS: Final = {
     "Cache-Control": "no-cache",
 }
 
-routes = APIRouter(include_in_schema=False)
+routes = operations(include_in_schema=False)
 
 
 @cache

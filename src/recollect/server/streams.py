@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from typing import Final
 
 from anyio import CancelScope
 from fastapi.responses import StreamingResponse
-from starlette.types import Send
+from starlette.types import Receive, Scope, Send
 
 from recollect.server.limits import Streams
 
@@ -24,6 +25,19 @@ class Stream(StreamingResponse):
     ) -> None:
         super().__init__(pieces, headers={**HEADERS, **(headers or {})})
         self._pieces, self._streams = pieces, streams
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the answer until it ends or the caller goes."""
+        with CancelScope() as sending:
+            watching = asyncio.create_task(self._until_gone(receive, sending))
+            try:
+                await self.stream_response(send)
+            finally:
+                watching.cancel()
+
+    async def _until_gone(self, receive: Receive, sending: CancelScope) -> None:
+        await self.listen_for_disconnect(receive)
+        sending.cancel()
 
     async def stream_response(self, send: Send) -> None:
         """Send the pieces; a generator's own cleaning up is not cancelled."""

@@ -33,19 +33,23 @@ class Translated:
         """The one model there is."""
         return _reply({"object": "list", "data": [{"id": self.model.name, "object": "model", "owned_by": "recollect"}]})
 
-    async def complete(self, body: Mapping[str, Any]) -> Reply:
+    def prepared(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The request as it is."""
+        return body
+
+    async def complete(self, request: Mapping[str, Any]) -> Reply:
         """The whole answer."""
-        said = await to_thread.run_sync(lambda: self.model.complete(**_asked(body)), limiter=self.threads)
+        said = await to_thread.run_sync(lambda: self.model.complete(**_asked(request)), limiter=self.threads)
         choice = {"index": 0, "message": _wire(said), "finish_reason": said.finish, "logprobs": None}
-        return _reply({**_head(body, "chat.completion"), "choices": [choice], "usage": _usage(said.usage)})
+        return _reply({**_head(request, "chat.completion"), "choices": [choice], "usage": _usage(said.usage)})
 
     @asynccontextmanager
-    async def stream(self, body: Mapping[str, Any]) -> AsyncIterator[Reply | AsyncIterator[bytes]]:
+    async def stream(self, request: Mapping[str, Any]) -> AsyncIterator[Reply | AsyncIterator[bytes]]:
         """The answer chunk by chunk."""
-        deltas = from_thread(lambda: self.model.stream(**_asked(body)), self.threads)
+        deltas = from_thread(lambda: self.model.stream(**_asked(request)), self.threads)
         async with aclosing(deltas):
             first = await anext(deltas)
-            yield _chunks(first, deltas, body)
+            yield _chunks(first, deltas, request)
 
     async def close(self) -> None:
         """Nothing is held."""

@@ -22,6 +22,7 @@ TIMEOUT: Final = httpx2.Timeout(60.0, connect=10.0, read=600.0)
 CONNECTIONS: Final = httpx2.Limits(max_connections=1_000, max_keepalive_connections=256)
 OURS: Final = "recollect"
 """The name of a model that stands for the one the service was started with."""
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 PASSED: Final = ("retry-after", "x-request-id", "openai-processing-ms")
 """Headers of a reply that a caller may want."""
 
@@ -44,8 +45,11 @@ class Reply:
         return data if isinstance(data, dict) else {}
 
 
-class Upstream(Protocol):
-    """What answers OpenAI's requests."""
+R = TypeVar("R")
+
+
+class Upstream(Protocol[R]):
+    """What answers OpenAI's requests; `R` is a request in the form it takes."""
 
     def named(self, model: str) -> str:
         """The model that a caller means."""
@@ -55,11 +59,15 @@ class Upstream(Protocol):
         """The models there are."""
         ...
 
-    async def complete(self, body: Mapping[str, Any]) -> Reply:
+    def prepared(self, body: Mapping[str, Any]) -> R:
+        """A request as it takes it: work for a thread."""
+        ...
+
+    async def complete(self, request: R) -> Reply:
         """The whole answer."""
         ...
 
-    def stream(self, body: Mapping[str, Any]) -> AbstractAsyncContextManager[Reply | AsyncIterator[bytes]]:
+    def stream(self, request: R) -> AbstractAsyncContextManager[Reply | AsyncIterator[bytes]]:
         """The answer as its event stream comes; a refusal whole."""
         ...
 
@@ -93,15 +101,19 @@ class Passthrough:
         async with self._sent("GET", self.listing, None) as response:
             return await _whole(response)
 
-    async def complete(self, body: Mapping[str, Any]) -> Reply:
+    def prepared(self, body: Mapping[str, Any]) -> bytes:
+        """A request as it takes it."""
+        return _ENCODER.encode(body).encode("utf-8", "replace")
+
+    async def complete(self, request: bytes) -> Reply:
         """The whole answer."""
-        async with self._sent("POST", self.chats, body) as response:
+        async with self._sent("POST", self.chats, request) as response:
             return await _whole(response)
 
     @asynccontextmanager
-    async def stream(self, body: Mapping[str, Any]) -> AsyncIterator[Reply | AsyncIterator[bytes]]:
+    async def stream(self, request: bytes) -> AsyncIterator[Reply | AsyncIterator[bytes]]:
         """The answer as its event stream comes; a refusal whole."""
-        async with self._sent("POST", self.chats, body) as response:
+        async with self._sent("POST", self.chats, request) as response:
             if response.is_success:
                 yield response.aiter_bytes()
             else:
@@ -112,12 +124,9 @@ class Passthrough:
         await self.client.aclose()
 
     @asynccontextmanager
-    async def _sent(
-        self, method: str, url: httpx2.URL, body: Mapping[str, Any] | None
-    ) -> AsyncIterator[httpx2.Response]:
+    async def _sent(self, method: str, url: httpx2.URL, content: bytes | None) -> AsyncIterator[httpx2.Response]:
         key = os.environ.get("OPENAI_API_KEY", "")
         headers = {"authorization": f"Bearer {key}"} if key else {}
-        content = None if body is None else json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         if content:
             headers["content-type"] = "application/json"
         try:

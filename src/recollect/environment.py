@@ -1,0 +1,24 @@
+"""The variables of the environment that are ours, and those that look as if they were meant to be."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Final
+
+from recollect.settings import PREFIX, Settings
+
+OTHERS: Final = (
+    "DATA_DIR", "DRAIN_SECONDS", "EMBEDDER", "INDEX", "MAX_BODY", "MAX_DEPTH", "MAX_STREAMS", "MODEL", "QUESTIONS",
+    "RATE", "SESSION", "STORE", "USER",
+)  # fmt: skip
+"""What the command line and the service read beside the settings."""
+KNOWN: Final = frozenset((*OTHERS, *(setting.name.upper() for setting in dataclasses.fields(Settings))))
+
+
+def misspelt(names: Iterable[str]) -> list[str]:
+    """A line for each variable with our prefix that nothing reads, but whose name is close to one that is read."""
+    ours = {name: name.upper().removeprefix(PREFIX) for name in sorted(names) if name.upper().startswith(PREFIX)}
+    near = {name: get_close_matches(ours[name], sorted(KNOWN), 1) for name in ours if ours[name] not in KNOWN}
+    return [f"nothing reads {name}: is {PREFIX}{found[0]} meant?" for name, found in near.items() if found]

@@ -1,0 +1,71 @@
+"""An answer that streams by is heard whole, wherever the network cuts it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.server import heard
+from recollect.server.heard import Heard
+
+WORDS = st.lists(st.text(max_size=8), min_size=1, max_size=6)
+NOISE = st.sampled_from(
+    [b": ping", b"data: no JSON", b"data: 5", b'data: {"choices": [{"index": 1, "delta": {"content": "x"}}]}']
+)
+
+
+def line(content: str, finish: str | None = None) -> bytes:
+    return (
+        b"data: "
+        + json.dumps({"choices": [{"index": 0, "delta": {"content": content}, "finish_reason": finish}]}).encode()
+    )
+
+
+@st.composite
+def streams(draw: st.DrawFn) -> tuple[str, bytes]:
+    words = draw(WORDS)
+    lines = [part for word in words for part in (*draw(st.lists(NOISE, max_size=1)), line(word))]
+    ending = draw(st.sampled_from(["\n\n", "\r\n\r\n"])).encode()
+    return "".join(words), b"".join(part + ending for part in lines)
+
+
+def fed(stream: bytes, cuts: list[int]) -> Heard:
+    found, at = Heard(), 0
+    for cut in sorted({min(cut, len(stream)) for cut in cuts} | {len(stream)}):
+        found.feed(stream[at:cut])
+        at = cut
+    return found
+
+
+CUTS = st.lists(st.integers(0, 2_000), max_size=20)
+
+
+@given(streams(), CUTS, st.sampled_from([0, 50, heard.LARGE]))
+def test_it_is_the_same_wherever_it_is_cut(stream: tuple[str, bytes], cuts: list[int], large: int) -> None:
+    text, sent = stream
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(heard, "LARGE", large)
+        broken, whole = fed(sent, cuts), fed(sent + b"data: [DONE]\n\n", cuts)
+    assert (broken.ended, whole.ended) == (False, True)
+    for found, partial in ((broken, True), (whole, False)):
+        message = found.message()
+        assert (message.text if message else "") == text
+        assert message is None or (message.metadata.get("partial") is True) is partial
+
+
+@given(streams(), st.integers(0, 2_000))
+def test_what_came_before_it_broke_off_is_there(stream: tuple[str, bytes], end: int) -> None:
+    text, sent = stream
+    message = fed(sent[:end], []).message()
+    assert message is None or text.startswith(message.text)
+
+
+def test_the_end_mark_in_the_words_is_no_end() -> None:
+    found = Heard()
+    found.feed(line("\ndata: [DONE]\n") + b"\n\n")
+    assert not found.ended
+    message = found.message()
+    assert message and message.text == "\ndata: [DONE]\n"
