@@ -13,7 +13,7 @@ from functools import cache
 from importlib.metadata import version
 from typing import Any, Final
 
-from anyio import move_on_after, to_thread
+from anyio import CapacityLimiter, move_on_after, to_thread
 from fastapi import FastAPI
 
 from recollect import embed, llm, settings
@@ -26,10 +26,8 @@ from recollect.server.auth import Ring, list_keys, loopback
 from recollect.server.limits import Bodies, Rate, Streams
 from recollect.server.logs import Watched
 from recollect.server.metrics import SHARED, Metrics
-from recollect.server.operations import Direct, by_path
 from recollect.server.options import Options
 from recollect.server.service import Service
-from recollect.server.threads import Threads
 from recollect.server.translated import Translated
 from recollect.server.upstream import Passthrough
 
@@ -38,7 +36,6 @@ START_SECONDS: Final = 60
 """How long one of several processes may be silent, as while it loads a model, until it is replaced."""
 SWITCH_SECONDS: Final = 0.001
 """How long a thread may compute while others wait: a request asks for its turn at each statement, beside learning."""
-PARTS: Final = (openai, chat, rest, learned, upkeep, metrics, page)
 ERRORS: Final[dict[int | str, dict[str, Any]]] = {
     status: {"model": shown.Problem, "description": says}
     for status, says in (("4XX", "The request can't be done as it is."), ("5XX", "The service can't do it now."))
@@ -61,8 +58,7 @@ def create_app(options: Options | None = None, memory: Memory | None = None, mod
 
     app = _routed(lifespan=lifespan)
     app.openapi = document  # type: ignore[method-assign]
-    told = problems.install(app)
-    app.add_middleware(Direct, known=by_path(*(part.routes for part in PARTS)), told=told)
+    problems.install(app)
     app.add_middleware(Bodies, max_body=options.max_body, max_depth=options.max_depth)
     app.add_middleware(Watched, metrics=counted)
     return app
@@ -78,7 +74,7 @@ def _routed(**more: Any) -> FastAPI:
         responses=ERRORS,
         **more,
     )
-    for part in PARTS:
+    for part in (openai, chat, rest, learned, upkeep, metrics, page):
         app.include_router(part.routes)
     return app
 
@@ -97,6 +93,16 @@ def document() -> dict[str, Any]:
     return found
 
 
+@cache
+def _parameters() -> dict[tuple[str, str], frozenset[str]]:
+    """The names of the query parameters that each operation takes, by its method and path."""
+    return {
+        (method.upper(), path): frozenset(p["name"] for p in operation.get("parameters", ()) if p["in"] == "query")
+        for path, operations in document()["paths"].items()
+        for method, operation in operations.items()
+    }
+
+
 def opened(options: Options) -> Memory:
     """The memory that the options name."""
     embedder = None if options.embedder == "none" else options.embedder
@@ -113,7 +119,8 @@ def _started(options: Options, memory: Memory | None, model: ChatModel | None, c
     provider, _, name = options.model.partition(":")
     passes = model is None and provider == "openai"
     upstream = Passthrough.open(name) if passes else Translated(answers, streams.threads)
-    return Service(memory, options, ring, rate, streams, counted, answers, upstream, Threads(THREADS))
+    threads = CapacityLimiter(THREADS)
+    return Service(memory, options, ring, rate, streams, counted, answers, upstream, threads, _parameters())
 
 
 async def _stopped(service: Service, ours: bool) -> None:
@@ -126,7 +133,6 @@ async def _stopped(service: Service, ours: bool) -> None:
     await service.upstream.close()
     if ours:
         await service.run(service.memory.close)
-    service.threads.stop()
 
 
 def serve(options: Options, host: str = "127.0.0.1", port: int = 8642, workers: int = 1) -> None:

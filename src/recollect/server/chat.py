@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Final
 
 from anyio import CancelScope
-from fastapi import Response
+from fastapi import APIRouter, Response
 from fastapi.responses import StreamingResponse
 from fastapi.sse import format_sse_event
 
@@ -25,7 +25,6 @@ from recollect.llm.model import Delta, Reply
 from recollect.memory import Session
 from recollect.server import given
 from recollect.server.heard import PARTIAL
-from recollect.server.operations import operations
 from recollect.server.problems import log, told
 from recollect.server.replies import to_json
 from recollect.server.rest import IdempotencyKey, derived_id
@@ -44,7 +43,7 @@ EVENTS: Final[dict[int | str, dict[str, Any]]] = {
     },
 }
 
-routes = operations()
+routes = APIRouter()
 
 
 @routes.post("/chat", operation_id="chat", response_class=StreamingResponse, responses=EVENTS)

@@ -187,7 +187,7 @@ class Question(Given):
     question: str
     at: Moment | None = None
     scope: Literal["user", "session"] = "user"
-    where: Where = Field(default_factory=Where, json_schema_extra={"default": Where().model_dump()})
+    where: Where = Where()
     recency: float = Field(default=0.0, ge=0, le=1_000)
 
 

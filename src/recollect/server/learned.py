@@ -7,14 +7,13 @@ from pathlib import PurePath
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Final
 
-from fastapi import Path, Query, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic.json_schema import SkipJsonSchema
 
 from recollect.errors import ConfigError
 from recollect.memory import Session
 from recollect.server import given, shown
 from recollect.server.given import Id
-from recollect.server.operations import operations
 from recollect.server.replies import answer, tagged
 from recollect.server.service import ErasedSession, ReadSession, Served, WrittenSession
 from recollect.types import Document
@@ -27,17 +26,15 @@ FILE: Final[dict[str, Any]] = {
     },
 }
 
-routes = operations()
+routes = APIRouter()
 
 
 @routes.post("/context", operation_id="context", response_model=shown.ShownContext)
 async def context(service: Served, chat: ReadSession, asked: given.ContextQuestion) -> Response:
     """The best prompt for a question that fits a budget, with a receipt of every choice."""
-    return await service.run(_context, chat, asked)
-
-
-def _context(chat: Session, asked: given.ContextQuestion) -> Response:
-    made = chat.context(asked.question, asked.budget, system=asked.system, at=asked.at, tools=asked.tools)
+    made = await service.run(
+        chat.context, asked.question, asked.budget, system=asked.system, at=asked.at, tools=asked.tools
+    )
     shown = made.to_dict()
     if asked.shape:
         shown["request"] = made.to(asked.shape).request()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from fastapi import Response
+from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
@@ -16,7 +16,6 @@ from prometheus_client.registry import Collector
 from recollect.errors import RecollectError
 from recollect.memory import Memory
 from recollect.server import shown
-from recollect.server.operations import operations
 from recollect.server.replies import answer
 from recollect.server.service import Administers, Served
 from recollect.telemetry import COUNTERS, GAUGES, SERIES
@@ -26,7 +25,7 @@ SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.
 SHARED: Final = "PROMETHEUS_MULTIPROC_DIR"
 """The folder in which several processes of one service count together."""
 
-routes = operations()
+routes = APIRouter()
 
 
 class Metrics:

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, TypeVar
 from urllib.parse import quote, unquote
 
 from anyio import CancelScope
-from fastapi import Header, Response
+from fastapi import APIRouter, Header, Response
 from pydantic.json_schema import SkipJsonSchema
 
 from recollect.errors import BudgetTooSmall, ConfigError
@@ -26,7 +26,6 @@ from recollect.llm.overflow import Overflow, detect
 from recollect.memory import Session
 from recollect.server import given, shown
 from recollect.server.heard import Heard, answer_of
-from recollect.server.operations import operations
 from recollect.server.problems import Refused
 from recollect.server.service import Served, Service, Writes
 from recollect.server.streams import Stream
@@ -47,7 +46,7 @@ STREAMED: Final[dict[int | str, dict[str, Any]]] = {
     200: {"content": {"text/event-stream": {"schema": {"type": "object", "properties": {"data": {"type": "string"}}}}}},
 }
 
-routes = operations(prefix="/v1", responses=ERRORS)
+routes = APIRouter(prefix="/v1", responses=ERRORS)
 Named = Annotated[str | SkipJsonSchema[None], Header()]
 
 

@@ -10,9 +10,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from fastapi import Request, Response
+from fastapi import APIRouter, Request, Response
 
-from recollect.server.operations import operations
 from recollect.server.problems import Refused
 from recollect.server.service import served
 
@@ -29,7 +28,7 @@ HEADERS: Final = {
     "Cache-Control": "no-cache",
 }
 
-routes = operations(include_in_schema=False)
+routes = APIRouter(include_in_schema=False)
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from fastapi import FastAPI, Request, Response
@@ -11,7 +11,6 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from recollect import errors
-from recollect.server.operations import TOLD
 from recollect.server.replies import to_json
 
 log = logging.getLogger("recollect.server")
@@ -127,24 +126,20 @@ def _openai(body: Mapping[str, Any]) -> dict[str, Any]:
     return {"error": {"message": message, "type": body["class"], "code": body["class"], "param": None}}
 
 
-def install(app: FastAPI) -> Callable[[Request, Exception], Response]:
-    """Have every error of the app told this way, which is what is returned."""
+def install(app: FastAPI) -> None:
+    """Have every error of the app told this way."""
 
-    def answer(request: Request, error: Exception) -> Response:
+    async def answer(request: Request, error: Exception) -> Response:
         answered = reply(error, request.url.path)
         if answered.status_code == 405:
             there_are = app.openapi()["paths"].get(request.url.path, ())
             answered.headers["Allow"] = ", ".join(map(str.upper, there_are)) or answered.headers["Allow"]
         return answered
 
-    async def told(request: Request, error: Exception) -> Response:
-        return answer(request, error)
-
     async def unforeseen(request: Request, error: Exception) -> Response:
         log.error("unforeseen", exc_info=error, extra={"path": request.url.path})
         return reply(error, request.url.path)
 
-    for cls in TOLD:
-        app.add_exception_handler(cls, told)
+    for cls in (errors.RecollectError, RequestValidationError, HTTPException):
+        app.add_exception_handler(cls, answer)
     app.add_exception_handler(Exception, unforeseen)
-    return answer

@@ -6,7 +6,7 @@ import hashlib
 from contextlib import suppress
 from typing import Annotated, Any
 
-from fastapi import Header, Query, Request, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
@@ -14,7 +14,6 @@ from recollect.errors import NotFound
 from recollect.memory import Session
 from recollect.server import given, shown
 from recollect.server.given import Id
-from recollect.server.operations import operations
 from recollect.server.replies import answer, tagged
 from recollect.server.service import (
     ErasedScope,
@@ -27,9 +26,9 @@ from recollect.server.service import (
     WrittenSession,
 )
 from recollect.store import ANY, Entry, Erased, Filter
-from recollect.types import Hit, Message, Recalled, Scope
+from recollect.types import Message, Recalled, Scope
 
-routes = operations()
+routes = APIRouter()
 
 IdempotencyKey = Annotated[Annotated[str, Field(min_length=1, max_length=255)] | SkipJsonSchema[None], Header()]
 Limit = Annotated[int, Query(ge=1, le=1_000)]
@@ -175,12 +174,7 @@ def _filter(where: given.Where) -> Filter:
 
 
 def _hits(found: Recalled) -> Response:
-    return answer({"items": list(map(_hit, found)), "relevance": found.relevance})
-
-
-def _hit(hit: Hit) -> dict[str, Any]:
-    when = hit.at.isoformat()
-    return {"message_ids": hit.message_ids, "text": hit.text, "score": hit.score, "at": when, "session": hit.session}
+    return answer({"items": list(found), "relevance": found.relevance})
 
 
 @routes.post("/forget/preview", operation_id="previewForget", response_model=shown.ShownErased)

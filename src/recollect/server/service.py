@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeAlias, TypeVar
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Query, Request, Security
 from fastapi.security import HTTPBearer
 from fastapi.security.base import SecurityBase
@@ -18,7 +20,6 @@ from recollect.server.given import Id
 from recollect.server.limits import Rate, Streams
 from recollect.server.options import Options
 from recollect.server.problems import Refused
-from recollect.server.threads import Threads
 from recollect.server.upstream import Upstream
 from recollect.types import Scope
 
@@ -43,13 +44,14 @@ class Service:
     metrics: Metrics
     model: ChatModel
     upstream: Upstream[Any]
-    threads: Threads
+    threads: CapacityLimiter
+    parameters: Mapping[tuple[str, str], frozenset[str]]
     takes: dict[str, int] = field(default_factory=dict)
     """What models were found to take, by name, once they refused more: tokens, room for the answer included."""
 
     async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The result of a library call, made on a thread: the event loop goes on meanwhile."""
-        return await self.threads.run(work, *args, **kwargs)
+        return await to_thread.run_sync(partial(work, *args, **kwargs), limiter=self.threads)
 
 
 def served(request: Request) -> Service:
@@ -71,7 +73,7 @@ class Needs(SecurityBase):
     async def __call__(self, request: Request) -> Key:
         """The key of a request."""
         service = served(request)
-        _check_names(request)
+        _check_names(request, service)
         if service.ring.stale:
             await service.run(service.ring.refresh)
         given = await bearer(request)
@@ -83,9 +85,9 @@ class Needs(SecurityBase):
         return key
 
 
-def _check_names(request: Request) -> None:
+def _check_names(request: Request, service: Service) -> None:
     """A parameter with a wrong name is an error, not a wish unheard."""
-    there_are = request.scope["route"].parameters
+    there_are = service.parameters[request.method, request.scope["route"].path]
     if unknown := [name for name in request.query_params if name not in there_are]:
         detail = f"there is no parameter {unknown[0]!r}; there are {', '.join(sorted(there_are)) or 'none'}"
         raise Refused(422, detail, "correct its name and send it again")

@@ -6,7 +6,7 @@ import json
 from collections.abc import AsyncIterator
 from typing import Annotated, Any, Final, Literal
 
-from fastapi import Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import ValidationError
 from pydantic.json_schema import SkipJsonSchema
@@ -15,7 +15,6 @@ from recollect import retention
 from recollect.errors import InvalidTranscript
 from recollect.memory import Memory
 from recollect.server import given, shown
-from recollect.server.operations import operations
 from recollect.server.problems import Refused
 from recollect.server.replies import answer
 from recollect.server.service import Administers, ErasedScope, Reads, ReadScope, Served, Writes
@@ -30,7 +29,7 @@ BODY: Final[dict[str, Any]] = {
     },
 }
 
-routes = operations()
+routes = APIRouter()
 
 
 @routes.get(
