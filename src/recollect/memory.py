@@ -91,7 +91,7 @@ class Memory:
             learners[embedding.JOB.kind] = Embedding(kept_in, embedder).learn
         self.ledger = Ledger(kept_in, clock, settings.model_calls_a_day, settings.model_tokens_a_day)
         if model:
-            taught = Taught(kept_in, model, counter, self.layers.summary, self.ledger)
+            taught = Taught(kept_in, model, counter, self.layers, self.ledger)
             self.jobs += taught.jobs(settings.facts_every_turns)
             learners |= taught.learners
         self._background = Background(kept_in, learners, self.telemetry)
