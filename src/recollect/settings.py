@@ -52,7 +52,9 @@ class Settings:
     )
     profile_tokens: int | None = _knob(2_000, "most tokens of what the user is", ge=0)
     facts_tokens: int | None = _knob(200, "most tokens of facts", ge=0)
-    facts_share: float = _knob(0.06, "the part of a prompt that the profile and the facts have before all else", ge=0, le=1)
+    facts_share: float = _knob(
+        0.06, "the part of a prompt that the profile and the facts have before all else", ge=0, le=1
+    )
     hints_tokens: int | None = _knob(100, "most tokens of habits", ge=0)
     documents_tokens: int | None = _knob(800, "most tokens of document chunks", ge=0)
     episodic_tokens: int | None = _knob(400, "most tokens of recalled turns", ge=0)
