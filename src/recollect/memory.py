@@ -125,7 +125,10 @@ class Memory:
         if url is None:
             url = embed.models.data_dir() / "memory.db"
             url.parent.mkdir(parents=True, exist_ok=True)
-        new, old = (embed.open(which) if isinstance(which, str) else which for which in (embedder, former))
+        new, old = (
+            embed.open(which, device=settings.embeddings_device) if isinstance(which, str) else which
+            for which in (embedder, former)
+        )
         kept_in = store.open(str(url), index=index, durability=durability)
         count = counter if callable(counter) else open_counter(counter)
         return cls(

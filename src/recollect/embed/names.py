@@ -17,18 +17,22 @@ from recollect.embed.sentence_transformers import SentenceTransformersEmbedder
 from recollect.errors import ConfigError
 
 DEFAULT, DEFAULT_RERANKER = "e5-small-v2", "ms-marco-MiniLM-L-12-v2"
+TORCH = "sentence-transformers"
 _log = logging.getLogger("recollect.embed")
 
 
-def open(name: str = "auto") -> Embedder | None:
-    """The embedder of that 'provider:model' name; 'auto' is the local default, or None where it is not there."""
+def open(name: str = "auto", *, device: str | None = None) -> Embedder | None:
+    """The embedder of that 'provider:model' name; 'auto' is the local default, or None where it is not there.
+
+    `device` is where sentence-transformers runs: cpu, cuda, mps.
+    """
     if name == "auto":
         return _local_default()
     provider, _, model = name.partition(":")
     if provider not in _PROVIDERS or not model:
         known = ", ".join(f"'{p}:…'" for p in _PROVIDERS)
         raise ConfigError(f"embedder {name!r} is not known: use 'auto' or one of {known}")
-    return _PROVIDERS[provider](model)
+    return SentenceTransformersEmbedder(model, device) if provider == TORCH else _PROVIDERS[provider](model)
 
 
 def open_reranker(name: str = DEFAULT_RERANKER) -> Reranker:
@@ -77,6 +81,6 @@ def _hashing(dimension: str) -> Embedder:
 _PROVIDERS: dict[str, Callable[[str], Embedder]] = {
     "onnx": _onnx,
     "openai": HttpEmbedder,
-    "sentence-transformers": SentenceTransformersEmbedder,
+    TORCH: SentenceTransformersEmbedder,
     "hash": _hashing,
 }

@@ -133,27 +133,26 @@ class _Near:
 
     def __init__(self, order: Sequence[str], meanings: Meanings) -> None:
         known = [bag for bag in order if bag in meanings]
-        self._places, self._led = dict[str, int](), list[int]()
-        if len(known) >= FEWEST:
-            rows = np.array([meanings[bag] for bag in known], np.float64)
+        self._places = {bag: n for n, bag in enumerate(known)} if len(known) >= FEWEST else {}
+        self._numbers = np.full(len(known), -1)
+        if self._places:
+            rows = np.array([meanings[bag] for bag in known], np.float32)
             rows -= rows.mean(axis=0)
-            self._rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
-            self._places = {bag: n for n, bag in enumerate(known)}
-            self._leading = np.empty_like(self._rows)
+            rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+            self._cosines = rows @ rows.T
 
     def leader(self, bag: str) -> int | None:
         """The number of the leader that means the same, if one does."""
-        if bag not in self._places or not self._led:
+        if bag not in self._places:
             return None
-        cosines = self._leading[: len(self._led)] @ self._rows[self._places[bag]]
+        cosines = np.where(self._numbers >= 0, self._cosines[self._places[bag]], -1.0)
         best = int(cosines.argmax())
-        return self._led[best] if cosines[best] >= NEAR else None
+        return int(self._numbers[best]) if cosines[best] >= NEAR else None
 
     def lead(self, bag: str, number: int) -> None:
         """Let a question lead under a number."""
         if bag in self._places:
-            self._leading[len(self._led)] = self._rows[self._places[bag]]
-            self._led.append(number)
+            self._numbers[self._places[bag]] = number
 
 
 def _top(found: Sequence[Said], least: float) -> tuple[Mention, ...]:

@@ -44,7 +44,7 @@ class Layers:
     ) -> Layers:
         """The layers over a store, with the numbers of the settings."""
         return cls(
-            Episodic(store, count, embedder, former, settings.episodic_min_score),
+            Episodic(store, count, embedder, former, settings.episodic_min_score, settings.episodic_floor),
             Semantic(store, settings.facts_every_turns),
             Procedural(
                 store,

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from recollect.errors import ConfigError, Conflict
 from recollect.flow.patterns import derive, hints, most_asked
 from recollect.flow.tally import Said, Tally
-from recollect.store import Entry, Job, Record, Store
+from recollect.store import MESSAGE, Entry, Item, Job, Record, Store
 from recollect.store.words import COMMON, words
 from recollect.types import Candidate, Message, Patterns, Scope
 
@@ -132,14 +132,8 @@ class Procedural:
         if self.model is None:
             return {}
         asked = {questions[bag].source: bag for bag in most_asked(questions)}
-        found = dict[str, NDArray[np.float32]]()
-        with self.store.reading():
-            for entry in self.store.log.get(scope, list(asked)):
-                bag = asked[entry.message.id]
-                if _is_all(questions[bag], entry):
-                    near = self.store.index.embedded(entry.scope, self.model, after=entry.position - 1, limit=1)
-                    found |= [(bag, vector) for item, vector in near if item.id == entry.message.id]
-        return found
+        found = self.store.index.vectors(scope, MESSAGE, self.model, list(asked))
+        return {asked[item.id]: vector for item, vector in found if _is_all(questions[asked[item.id]], item)}
 
     def _keep(self, scope: Scope, patterns: Patterns, position: int) -> None:
         value = {"position": position, "patterns": json.dumps(patterns.to_dict())}
@@ -198,9 +192,10 @@ def _owner(scope: Scope | None) -> Scope:
     return scope.owner
 
 
-def _is_all(question: Said, entry: Entry) -> bool:
+def _is_all(question: Said, message: Item) -> bool:
     """Whether a message says little beside a question, so that its vector is that of the question."""
-    return entry.scope.session in question.sessions and 2 * len(question.text) >= len(entry.message.text)
+    there = message.scope is not None and message.scope.session in question.sessions
+    return there and 2 * len(question.text) >= len(message.text)
 
 
 def _record(part: _Part) -> Record:
