@@ -214,13 +214,13 @@ def floored(name: str, embedder: Any, quick: bool) -> tuple[list[tuple[str, ...]
         turns, fed = evaluate.turns_of(conversation), Fed(count, embedder, ALONE)
         asked = [(q, q["evidence_sessions"]) for q in questions[id] if q["answerable"] and q["evidence"]]
         fed.add(turns)
-        found["whole conversations"] += _asked(fed.memory, [q for q, _ in asked])
+        found["whole conversations"] += _asked(fed.memory, [q for q, _ in asked], UNRELATED)
         for session in dict.fromkeys(turn["session_id"] for turn in turns):
             if about := [q for q, sessions in asked if sessions == [session]]:
                 with tempfile.TemporaryDirectory() as folder, closing(System(count, folder, embedder)) as one:
                     one.add([turn for turn in turns if turn["session_id"] == session])
                     one.memory.drain()
-                    found["single sessions"] += _asked(one.memory, about)
+                    found["single sessions"] += _asked(one.memory, about, UNRELATED[::5])
     rows, lost = [], {}
     for what, answers in found.items():
         free = [with_floor for unrelated, _, with_floor in answers if unrelated]
@@ -232,12 +232,12 @@ def floored(name: str, embedder: Any, quick: bool) -> tuple[list[tuple[str, ...]
     return rows, lost
 
 
-def _asked(memory: Memory, questions: Sequence[dict[str, Any]]) -> list[tuple[bool, bool, bool]]:
+def _asked(memory: Memory, questions: Sequence[dict[str, Any]], others: Sequence[str]) -> list[tuple[bool, bool, bool]]:
     """For each question whether it is an unrelated one, and whether anything is recalled without and with the floor."""
     memory.controller.settings = ALONE
     now = datetime(2025, 1, 1, tzinfo=UTC)
     asked = [(False, q["question"], datetime.fromisoformat(q["asked_at"])) for q in questions]
-    asked += [(True, text, now) for text in UNRELATED]
+    asked += [(True, text, now) for text in others]
     layer, told = memory.layers.episodic, {}
     for floor in (1.0, episodic.FLOOR):
         layer.floor = floor
