@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -154,7 +155,7 @@ class Episodic:
         ranking = self._rank(asked)
         first = min(ranking.fitting(budget), MANY if k is None else k)
         moments = islice(distinct(self._read(asked, ranking, first)), k)
-        matter = set(query_words(asked.text))
+        matter = set(_words_of(asked.text))
         return Recalled(pack(moments, budget, self.count, words, matter), ranking.relevance)
 
     def search(self, asked: Asked, k: int) -> Recalled:
@@ -170,7 +171,7 @@ class Episodic:
         ranking, chosen = self._rank(asked), _Chosen(k)
         relevant = iter(()) if self._is_off_topic(ranking) else self._read(asked, ranking, FIRST, chosen)
         moments = _Kept(moment for moment in distinct(relevant) if moment.id not in without)
-        matter, today = set(query_words(asked.text)), date.fromordinal(day_of(asked.at))
+        matter, today = set(_words_of(asked.text)), date.fromordinal(day_of(asked.at))
 
         def day(at: datetime) -> str:
             return f"{day_line(at)} ({ago(date.fromordinal(day_of(at)), today)})"
@@ -217,7 +218,7 @@ class Episodic:
         """The part of a question that was never said; none of one that names a day or a speaker, or without vectors."""
         if question.meaning is None or not len(question.meaning[0]) or question.periods:
             return 0.0
-        holders = columns.holders([word for word in query_words(asked.text) if word not in columns.names])
+        holders = columns.holders([word for word in _words_of(asked.text) if word not in columns.names])
         part = unheard(holders, len(columns))
         named = part > self.floor and not columns.with_assistant and _named(asked.text, columns.speakers)
         return 0.0 if named else part
@@ -263,7 +264,7 @@ class Episodic:
         named = [] if columns.with_assistant else _named(asked.text, columns.speakers)
         return Question(
             self._meaning(columns, vectors, asked.where.as_of) if vectors else None,
-            columns.postings([word for word in query_words(asked.text) if word not in columns.names]),
+            columns.postings([word for word in _words_of(asked.text) if word not in columns.names]),
             periods(with_days(asked.text, asked.days), today),
             today.toordinal(),
             columns.speakers[named[0]] if len(named) == 1 else None,
@@ -293,6 +294,12 @@ class Episodic:
             rest = ~np.isin(places, near[0])
             near = np.concatenate((near[0], places[rest])), np.concatenate((near[1], cosines[rest]))
         return near
+
+
+@lru_cache(maxsize=256)
+def _words_of(question: str) -> tuple[str, ...]:
+    """The words of a question that are looked for, which are needed more than once."""
+    return tuple(query_words(question))
 
 
 def _relevance(question: Question, turns: int) -> float:
