@@ -214,13 +214,13 @@ def floored(name: str, embedder: Any, quick: bool) -> tuple[list[tuple[str, ...]
         turns, fed = evaluate.turns_of(conversation), Fed(count, embedder, ALONE)
         asked = [(q, q["evidence_sessions"]) for q in questions[id] if q["answerable"] and q["evidence"]]
         fed.add(turns)
-        found["whole conversations"] += _asked(fed.memory, [q for q, _ in asked], UNRELATED)
+        found["whole conversations"] += _asked(fed.memory, [q for q, _ in asked])
         for session in dict.fromkeys(turn["session_id"] for turn in turns):
             if about := [q for q, sessions in asked if sessions == [session]]:
                 with tempfile.TemporaryDirectory() as folder, closing(System(count, folder, embedder)) as one:
                     one.add([turn for turn in turns if turn["session_id"] == session])
                     one.memory.drain()
-                    found["single sessions"] += _asked(one.memory, about, UNRELATED[::5])
+                    found["single sessions"] += _asked(one.memory, about)
     rows, lost = [], {}
     for what, answers in found.items():
         free = [with_floor for unrelated, _, with_floor in answers if unrelated]
