@@ -232,12 +232,12 @@ def floored(name: str, embedder: Any, quick: bool) -> tuple[list[tuple[str, ...]
     return rows, lost
 
 
-def _asked(memory: Memory, questions: Sequence[dict[str, Any]], others: Sequence[str]) -> list[tuple[bool, bool, bool]]:
+def _asked(memory: Memory, questions: Sequence[dict[str, Any]]) -> list[tuple[bool, bool, bool]]:
     """For each question whether it is an unrelated one, and whether anything is recalled without and with the floor."""
     memory.controller.settings = ALONE
     now = datetime(2025, 1, 1, tzinfo=UTC)
     asked = [(False, q["question"], datetime.fromisoformat(q["asked_at"])) for q in questions]
-    asked += [(True, text, now) for text in others]
+    asked += [(True, text, now) for text in UNRELATED]
     layer, told = memory.layers.episodic, {}
     for floor in (1.0, episodic.FLOOR):
         layer.floor = floor
