@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,6 +25,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from _report import ROOT, Goal, arguments, publish, table
+from _unrelated import UNRELATED
 
 from recollect import Memory, Message, Session, Settings, counter, embed
 from recollect.embed.hashing import HashingEmbedder
@@ -202,6 +203,49 @@ def evaluated(name: str, embedder: Any, quick: bool, settings: Settings | None =
     return result
 
 
+def floored(name: str, embedder: Any, quick: bool) -> tuple[list[tuple[str, ...]], dict[str, float]]:
+    """What the floor leaves out: of whole conversations, and of stores that hold one session alone."""
+    import evaluate
+
+    count = cached(counter("tiktoken:cl100k_base"))
+    found: dict[str, list[tuple[bool, bool, bool]]] = {"whole conversations": [], "single sessions": []}
+    conversations, questions = evaluate.load(str(SHARED / "data" / "dev"), name)
+    for id, conversation in list(conversations.items())[: 1 if quick else None]:
+        turns, fed = evaluate.turns_of(conversation), Fed(count, embedder, ALONE)
+        asked = [(q, q["evidence_sessions"]) for q in questions[id] if q["answerable"] and q["evidence"]]
+        fed.add(turns)
+        found["whole conversations"] += _asked(fed.memory, [q for q, _ in asked])
+        for session in dict.fromkeys(turn["session_id"] for turn in turns):
+            if about := [q for q, sessions in asked if sessions == [session]]:
+                with tempfile.TemporaryDirectory() as folder, closing(System(count, folder, embedder)) as one:
+                    one.add([turn for turn in turns if turn["session_id"] == session])
+                    one.memory.drain()
+                    found["single sessions"] += _asked(one.memory, about)
+    rows, lost = [], {}
+    for what, answers in found.items():
+        free = [with_floor for unrelated, _, with_floor in answers if unrelated]
+        before = [without for unrelated, without, _ in answers if unrelated]
+        nothing = [without and not with_floor for unrelated, without, with_floor in answers if not unrelated]
+        lost[what] = 100 * sum(nothing) / len(nothing)
+        told = (f"{sum(before) / len(before):.1%}", f"{sum(free) / len(free):.1%}", f"{lost[what]:.2f}")
+        rows.append((f"{name}, {what}", *told))
+    return rows, lost
+
+
+def _asked(memory: Memory, questions: Sequence[dict[str, Any]]) -> list[tuple[bool, bool, bool]]:
+    """For each question whether it is an unrelated one, and whether anything is recalled without and with the floor."""
+    memory.controller.settings = ALONE
+    now = datetime(2025, 1, 1, tzinfo=UTC)
+    asked = [(False, q["question"], datetime.fromisoformat(q["asked_at"])) for q in questions]
+    asked += [(True, text, now) for text in UNRELATED]
+    layer, told = memory.layers.episodic, {}
+    for floor in (1.0, episodic.FLOOR):
+        layer.floor = floor
+        contexts = (memory.session("question", user=USER).context(text, 800, at=at) for _, text, at in asked)
+        told[floor] = [bool(context.memory) for context in contexts]
+    return [(one[0], *both) for one, both in zip(asked, zip(*told.values(), strict=True), strict=True)]
+
+
 def auc(answerable: Sequence[bool], relevances: Sequence[float]) -> float:
     """How often a question with an answer gets a higher relevance than one without."""
     yes = [r for a, r in zip(answerable, relevances, strict=True) if a]
@@ -262,12 +306,19 @@ def quality(quick: bool) -> tuple[str, list[Goal], dict[str, Any]]:
         lost = max(a - b for n in GOALS for a, b in zip(full(results[n])[1:], full(found[n])[1:], strict=True))
         name = f"most points of full@B that `context` loses, 800 to 4,000, {what}"
         goals.append(Goal(name, lost * 100, 2.0, form="{:.1f}"))
+    floors = [("", "recalled without a floor", "with it", "points of questions that lose their answer")]
+    for name in GOALS:
+        told, gone = floored(name, embedder, quick)
+        floors += told
+        goals += [Goal(f"{name}, {what}: points the floor loses", points, 0.3) for what, points in gone.items()]
+    embedder.save()
     goals.append(Goal("lme sessions all@5", results["lme"]["overall"]["s_all@5"], 0.94, at_least=True, form="{:.3f}"))
     Fed.drop()
     words = {name: evaluated(name, None, quick) for name in GOALS}
     rows.extend((f"{name}, no model", *shares(full(result)), "", "", "") for name, result in words.items())
     Fed.drop()
     text = f"{table(rows)}\n\nWhat is lost, in points of `full@B`, without each signal:\n\n{table(worth)}"
+    text += f"\n\nHow often a context recalls anything for {len(UNRELATED)} unrelated questions:\n\n{table(floors)}"
     return text, goals, {"results": results, "contexts": contexts, "words": words}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -27,9 +28,11 @@ from recollect import (
     validate,
 )
 from recollect.embed.hashing import HashingEmbedder
-from recollect.errors import NotFound
+from recollect.errors import ModelUnavailable, NotFound
 from recollect.flow.context import Context
 from recollect.flow.fence import CLOSE, OPEN
+from recollect.layers.all import Layers
+from recollect.layers.semantic import Semantic
 from recollect.layers.summary import Summary
 from recollect.store import open as open_store
 from recollect.telemetry import SERIES, Alert, Telemetry
@@ -49,6 +52,17 @@ class Clock:
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
+
+
+class Silent:
+    """A model that never answers."""
+
+    name = "silent"
+
+    def complete(self, *_: Any, **__: Any) -> Any:
+        raise ModelUnavailable("it says nothing")
+
+    stream = complete
 
 
 def opened(tmp_path: Path, clock: Clock, **fields: Any) -> Memory:
@@ -133,6 +147,20 @@ def test_inside_an_agents_loop_memory_stays_as_it_was(memory: Memory, clock: Clo
         prompts.append(chat.context(None, 2_000).prompt)
     for before, after in pairwise(prompts):
         assert [m.content for m in after[: len(before)]] == [m.content for m in before]
+
+
+def test_inside_an_agents_loop_a_fact_is_told_once_its_message_is_no_longer_shown(memory: Memory) -> None:
+    chat = memory.session("s", user="ada")
+    chat.add_turn("My name is Ada.", "Nice to meet you!")
+    chat.add("user", "Look around, please.")
+    memory.drain()
+    for n in range(12):
+        context = chat.context(None, 400)
+        shown = "My name is Ada." in [message.text for message in context.conversation]
+        assert shown != ("name: Ada" in context.memory)
+        chat.add(Message("assistant", (ToolCall(f"c{n}", "look", "{}"),)))
+        chat.add(Message("tool", (ToolResult(f"c{n}", f"nothing at {n}, nothing at all, " * 6),)))
+    assert not shown
 
 
 def test_memory_that_comes_back_is_not_kept_as_new(memory: Memory, clock: Clock) -> None:
@@ -356,6 +384,24 @@ def test_a_layer_can_be_replaced(memory: Memory, clock: Clock) -> None:
     chat = told(memory, clock)
     memory.layers.summary = Mine(memory.store, estimate)
     assert "## Summary of the conversation before\nMine.\n" in chat.context("Where?", 500).memory
+
+
+@pytest.mark.parametrize("name", ["episodic", "semantic", "procedural", "summary", "documents", "tools"])
+def test_a_layer_that_was_replaced_is_let_go(tmp_path: Path, clock: Clock, name: str) -> None:
+    with opened(tmp_path, clock, model=Silent()) as memory:
+        told(memory, clock).context("Where?", 500)
+        kind, before = type(getattr(memory.layers, name)), id(getattr(memory.layers, name))
+        setattr(memory.layers, name, getattr(Layers.of(memory.store, estimate, memory.settings), name))
+        told(memory, clock).context("Where does my sister live?", 500)
+        gc.collect()
+        assert before not in [id(one) for one in gc.get_objects() if type(one) is kind]
+
+
+def test_the_hit_rate_is_that_of_the_layer_that_is_there(memory: Memory, clock: Clock) -> None:
+    chat = told(memory, clock)
+    mine = memory.layers.semantic = Semantic(memory.store, hits=70, misses=30)
+    chat.context("Where?", 500)
+    assert memory.controller._watch.cache() == (mine.hits, mine.misses) == (70, 31)
 
 
 def test_every_series_of_the_metrics_is_told_something(memory: Memory, clock: Clock) -> None:

@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import Any, Final, TypeAlias
 
 from recollect.errors import BudgetTooSmall, ConfigError, NotFound
-from recollect.flow.assemble import Counts, Offer, assemble
+from recollect.flow.assemble import IN_CONVERSATION, Counts, Offer, assemble
 from recollect.flow.context import Context, Line
 from recollect.flow.window import Limits
 from recollect.layers.all import Layers
@@ -61,8 +61,8 @@ class Controller:
 
     def __post_init__(self) -> None:
         self.windows = Windows(self.store, partial(count_message, count=self.count))
-        facts = self.layers.semantic
-        self._watch = Watch(self.telemetry, self.settings, lambda: (facts.hits, facts.misses))
+        layers = self.layers
+        self._watch = Watch(self.telemetry, self.settings, lambda: (layers.semantic.hits, layers.semantic.misses))
 
     def context(self, scope: Scope, wanted: Wanted) -> Context:
         """The context for a session as it is now, with what a web search has to say if the question is about news."""
@@ -212,8 +212,8 @@ class Controller:
         days = layers.semantic.days(scope, text, as_of)
         where = ANY if as_of is None else Filter(as_of=as_of)
         asked = Asked(text, at, scope.owner, where, settings.episodic_recency_weight, days)
-        without = frozenset(message.id for message in view.shown.messages if message.id)
-        known = [_unless_shown(fact, without) for fact in layers.semantic.offer(scope, text, at, as_of)]
+        without = view.shown.ids
+        known = layers.semantic.offer(scope, text, at, as_of)
         return {
             "profile": [fact for fact in known if fact.section == "profile"],
             "facts": [fact for fact in known if fact.section == "facts"],
@@ -225,19 +225,18 @@ class Controller:
         }
 
 
-def _unless_shown(fact: Candidate, shown: frozenset[str]) -> Candidate:
-    return replace(fact, out="in the conversation") if not fact.out and shown.intersection(fact.sources) else fact
-
-
 def _last_asked(view: View) -> Message | None:
     return next((message for message in reversed(view.shown.messages) if message.role == "user"), None)
 
 
 def _settled(lines: Sequence[Line]) -> Settled:
-    """The offers as they were decided: asked again for the same question, as an agent's loop does, they stay so."""
+    """The offers as they were decided: asked again for the same question, as an agent's loop does, they stay so.
+
+    Only what the conversation shows is judged again each time: it may not show it for long.
+    """
     offers: dict[str, list[Candidate]] = {}
     for line in lines:
-        out = "" if line.kept else line.rule
+        out = "" if line.kept or line.rule == IN_CONVERSATION else line.rule
         candidate = Candidate(line.section, line.text, line.score, line.origin, line.sources, line.at, out)
         offers.setdefault(line.section, []).append(candidate)
     return offers

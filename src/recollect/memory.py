@@ -91,7 +91,7 @@ class Memory:
             learners[embedding.JOB.kind] = Embedding(kept_in, embedder).learn
         self.ledger = Ledger(kept_in, clock, settings.model_calls_a_day, settings.model_tokens_a_day)
         if model:
-            taught = Taught(kept_in, model, counter, self.layers.summary, self.ledger)
+            taught = Taught(kept_in, model, counter, self.layers, self.ledger)
             self.jobs += taught.jobs(settings.facts_every_turns)
             learners |= taught.learners
         self._background = Background(kept_in, learners, self.telemetry)
@@ -125,7 +125,10 @@ class Memory:
         if url is None:
             url = embed.models.data_dir() / "memory.db"
             url.parent.mkdir(parents=True, exist_ok=True)
-        new, old = (embed.open(which) if isinstance(which, str) else which for which in (embedder, former))
+        new, old = (
+            embed.open(which, device=settings.embeddings_device) if isinstance(which, str) else which
+            for which in (embedder, former)
+        )
         kept_in = store.open(str(url), index=index, durability=durability)
         count = counter if callable(counter) else open_counter(counter)
         return cls(

@@ -52,6 +52,9 @@ class Settings:
     )
     profile_tokens: int | None = _knob(2_000, "most tokens of what the user is", ge=0)
     facts_tokens: int | None = _knob(200, "most tokens of facts", ge=0)
+    facts_share: float = _knob(
+        0.06, "the part of a prompt that the profile and the facts have before all else", ge=0, le=1
+    )
     hints_tokens: int | None = _knob(100, "most tokens of habits", ge=0)
     documents_tokens: int | None = _knob(800, "most tokens of document chunks", ge=0)
     episodic_tokens: int | None = _knob(400, "most tokens of recalled turns", ge=0)
@@ -68,6 +71,9 @@ class Settings:
 
     episodic_top_k: int | None = _knob(2, "recalled conversations in a context", ge=0)
     episodic_min_score: float = _knob(7.0, "turns scored lower are not recalled")
+    episodic_floor: float = _knob(
+        0.5, "nothing is recalled for a question of which more than this part was never said, unless near", ge=0, le=1
+    )
     episodic_recency_weight: float = _knob(0.3, "how much newer turns are preferred", ge=0)
     facts_top_k: int | None = _knob(None, "facts in a context beside the profile", ge=0)
     facts_every_turns: int = _knob(5, "turns after which facts are extracted, in a batch", ge=1)

@@ -42,6 +42,12 @@ def test_the_unrelated_are_near_0_and_the_same_is_1_wherever_a_models_cosines_li
     assert near.of(1.0) == pytest.approx(1)
 
 
+@given(st.integers(0, 10**6), st.integers(0, 10**6))
+def test_the_nearest_of_more_unrelated_texts_is_nearer_by_chance(one: int, other: int) -> None:
+    few, many = (Nearness(HashingEmbedder(64)).by_chance(texts) for texts in sorted((one, other)))
+    assert -1 < few <= many < 1
+
+
 def test_the_model_is_asked_once_and_its_failure_is_told() -> None:
     class Flaky(HashingEmbedder):
         calls, down = 0, True

@@ -105,6 +105,7 @@ def test_a_context_keeps_every_promise(
     assert receipt.overhead + sum(line.shown for line in receipt.lines) == context.tokens
     assert context == assemble(shown(talk), question, offers, budget, plan, COUNTS)
     _caps_hold(context, plan)
+    _nothing_stands_twice(context)
     _no_quotation_leaves_the_fence(context)
     _conversation_is_as_it_was(context, talk, question)
 
@@ -120,6 +121,13 @@ def _caps_hold(context: Context, plan: Settings) -> None:
     assert order == sorted(order)
     read = [context.memory.index(f"\n## {title}\n") for title in TITLES.values() if f"\n## {title}\n" in context.memory]
     assert len(read) >= len({line.section for line in kept})
+
+
+def _nothing_stands_twice(context: Context) -> None:
+    kept = [line for line in context.offered if line.kept]
+    assert len({line.text for line in kept}) == len(kept)
+    cited = {id for line in kept if line.section in ("profile", "facts", "episodic") for id in line.sources}
+    assert cited.isdisjoint(message.id for message in context.conversation)
 
 
 def _no_quotation_leaves_the_fence(context: Context) -> None:
@@ -172,6 +180,50 @@ def test_overflow_takes_old_turns_first_then_recalled_then_documents_and_never_f
     with pytest.raises(BudgetTooSmall) as error:
         kept(60)
     assert error.value.ledger
+
+
+def test_a_fact_whose_message_was_squeezed_out_is_told() -> None:
+    plan, question = Settings(working_min_turns=2), Message("user", "q")
+    fact = Candidate("profile", "name: Ada", 1.0, "user", ("u0",))
+    offers = {"profile": [fact], "documents": offer("documents", 3, 60)}
+
+    def made(budget: int) -> Context:
+        return assemble(shown(turns(10)), question, offers, budget, plan, COUNTS)
+
+    roomy = made(4_000)
+    assert [line.rule for line in roomy.offered if line.section == "profile"] == ["in the conversation"]
+    for budget in range(roomy.tokens, 250, -5):
+        context = made(budget)
+        shows = "u0" in [message.id for message in context.conversation]
+        assert shows != ("name: Ada" in context.memory)
+    assert "name: Ada" in made(250).memory
+
+
+def test_what_two_sections_offer_stands_there_once() -> None:
+    offers = {name: [Candidate(name, "The kettle is broken.", 1.0, "user")] for name in ("documents", "tools")}
+    context = assemble(shown([]), Message("user", "q"), offers, 900, Settings(), COUNTS)
+    assert [line.rule for line in context.offered] == ["fits", "said already"]
+    assert context.memory.count("kettle") == 1
+
+
+def test_at_a_small_budget_the_facts_that_suit_best_come_first_and_the_rest_last() -> None:
+    name, city = (
+        Candidate("profile", f"{key}: " + "word " * 20, score, "user") for key, score in (("name", 0.5), ("city", 0.6))
+    )
+    tea, jazz = (Candidate("facts", f"likes: {key}", score, "user") for key, score in (("tea", 2.0), ("jazz", 1.0)))
+
+    def recalled(tokens: int) -> list[Candidate]:
+        return [Candidate("episodic", "word " * max(1, tokens - 5), 1.0, "conversation")]
+
+    offers: dict[str, Offer] = {"profile": [name, city], "facts": [tea, jazz], "episodic": recalled}
+    plan, question = Settings(memory_tokens=None, episodic_tokens=None), Message("user", "q")
+    small = assemble(shown([]), question, offers, 300, plan, COUNTS)
+    assert [line.text for line in small.offered if line.kept][:2] == ["likes: tea", "likes: jazz"]
+    assert not any(line.kept for line in small.offered if line.section == "profile")
+    large = assemble(shown([]), question, offers, 3_000, plan, COUNTS)
+    assert all(line.kept for line in large.offered)
+    alone = assemble(shown([]), question, {**offers, "episodic": []}, 300, plan, COUNTS)
+    assert all(line.kept for line in alone.offered)
 
 
 def test_what_is_offered_never_takes_the_room_of_the_last_turn() -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from recollect.flow.patterns import (
     ACTIVE_HOURS,
     CONVERSATIONS,
+    FEWEST,
     REACTIONS,
     SCORED,
     clustered,
@@ -150,6 +154,46 @@ def test_questions_that_are_alike_are_one() -> None:
     table = {bag: Said(bag, bag, {f"{bag} {n}" for n in range(size)}) for bag, size in bags.items()}
     assert [(s.text, len(s.sessions)) for s in clustered(table)] == [("export invoice", 6), ("delete account", 3)]
     assert len(table["export invoice"].sessions) == 4
+
+
+def asked_about(bags: Mapping[str, int]) -> dict[str, Said]:
+    return {bag: Said(bag, bag, {f"{bag} {n}" for n in range(size)}) for bag, size in bags.items()}
+
+
+def axis(n: int) -> NDArray[np.float32]:
+    """A direction of its own; all have much in common, as a model's vectors do."""
+    out = np.zeros(64, np.float32)
+    out[n], out[63] = 1.0, 5.0
+    return out
+
+
+def test_questions_that_mean_the_same_are_one_in_whatever_words() -> None:
+    table = asked_about(
+        {"export invoice": 4, "bill pdf": 3, "delete account": 2} | {f"other {n}x": 1 for n in range(30)}
+    )
+    far = {f"other {n}x": axis(n + 3) for n in range(30)}
+    meanings = {"export invoice": axis(1), "bill pdf": axis(1), "delete account": axis(2)} | far
+    found = clustered(table, meanings)
+    assert [(s.text, len(s.sessions)) for s in found[:2]] == [("export invoice", 7), ("delete account", 2)]
+    assert len(found) == 32
+    assert len(clustered(table)) == 33
+    few = {bag: vector for bag, vector in meanings.items() if bag in list(meanings)[: FEWEST - 1]}
+    assert len(clustered(table, few)) == 33
+
+
+@given(
+    st.lists(st.sets(st.sampled_from("abcdefgh"), min_size=1), min_size=1, max_size=40, unique_by=tuple),
+    st.integers(0, 2**32 - 1),
+)
+def test_taking_questions_together_loses_no_conversation(bags: list[set[str]], seed: int) -> None:
+    table = asked_about({" ".join(sorted(bag)): 1 + n % 3 for n, bag in enumerate(bags)})
+    dice = np.random.default_rng(seed)
+    meanings = {bag: dice.normal(size=4).astype(np.float32) for bag in table if dice.random() < 0.9}
+    found = clustered(table, meanings)
+    assert sorted(name for said in found for name in said.sessions) == sorted(
+        name for said in table.values() for name in said.sessions
+    )
+    assert clustered(table, meanings) == found
 
 
 def test_a_topic_needs_its_share_of_the_conversations() -> None:

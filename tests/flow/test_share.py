@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.flow.share import shares
+from recollect.flow.share import shares, unheard
 
 words = st.sampled_from("abcdefgh")
 
@@ -29,3 +29,17 @@ def test_a_word_that_every_text_holds_says_little_and_a_missing_one_much() -> No
     assert shares(["long", "egg"], held)["3"] < 0.05
     assert shares(["long", "w3"], held)["3"] == 1
     assert shares(["long", "w3"], held)["4"] < 0.05
+
+
+@given(st.lists(st.integers(0, 9)), st.integers(1, 9))
+def test_what_is_unheard_is_from_none_to_all_and_shrinks_with_what_is_said(holders: list[int], texts: int) -> None:
+    part = unheard(holders, texts)
+    assert 0 <= part <= 1
+    assert (part == 0) == (0 not in holders)
+    assert not holders or unheard([0] * len(holders), texts) == 1
+    assert unheard([max(1, held) for held in holders], texts) == 0
+    assert unheard([*holders, 1], texts) <= part
+
+
+def test_a_rare_word_that_was_said_weighs_more_than_a_common_one() -> None:
+    assert unheard([0, 1], 100) < unheard([0, 90], 100)

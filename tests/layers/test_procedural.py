@@ -7,14 +7,18 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from recollect.embed.hashing import HashingEmbedder
 from recollect.errors import ConfigError, Conflict
 from recollect.layers import procedural
+from recollect.layers.all import Layers
 from recollect.layers.procedural import JOB, KIND, Procedural, telling
-from recollect.store import Job, Store
+from recollect.settings import Settings
+from recollect.store import MESSAGE, Job, Store
 from recollect.store import open as open_store
 from recollect.tokens import estimate
 from recollect.types import Message, Scope, ToolCall, ToolResult
@@ -119,6 +123,39 @@ def test_hints_never_exceed_their_tokens(store: Store, tokens: int) -> None:
     layer.catch_up(ADA)
     assert sum(estimate(c.text + "\n") for c in layer.offer(ADA) if not c.out) <= tokens
     assert not any(c.out for c in Procedural(store, estimate, max_tokens=None).offer(ADA))
+
+
+ASKED = {
+    "How do I export an invoice?": 0,
+    "Can I save my bill as PDF?": 0,
+    "What is the way to download receipts?": 0,
+    "By the way, it rained all day here and the children are ill. Where are my accounts?": 0,
+} | {f"Which harbour has number{n}x?": 1 + n for n in range(20)}
+
+
+def ask(store: Store, model: str = "meaning") -> None:
+    """Every question in a conversation of its own; the model has one direction for all that mean the same."""
+    for n, (text, meaning) in enumerate(ASKED.items()):
+        scope, vector = Scope("acme", "ada", f"s{n}"), np.zeros(32, np.float32)
+        store.log.append(scope, [Message("user", text, id=f"q{n}", at=START + timedelta(days=n))])
+        vector[meaning], vector[31] = 1.0, 3.0
+        store.index.embed(scope, MESSAGE, model, {f"q{n}": vector})
+
+
+def test_questions_are_taken_together_by_the_vectors_of_their_messages(store: Store) -> None:
+    ask(store)
+    (often,) = Procedural(store, estimate, model="meaning").patterns(ADA).questions
+    assert (often.text, often.conversations, often.source) == ("How do I export an invoice?", 3, "q0")
+    assert Procedural(store, estimate).patterns(ADA).questions == ()
+    assert Procedural(store, estimate, model="another").patterns(ADA).questions == ()
+    store.log.erase(ADA, ["q1"])
+    assert Procedural(store, estimate, model="meaning").patterns(ADA).questions == ()
+
+
+def test_a_memory_with_an_embedder_asks_by_meaning(store: Store) -> None:
+    embedder = HashingEmbedder(32)
+    ask(store, embedder.name)
+    assert Layers.of(store, estimate, Settings(), embedder).procedural.patterns(ADA).questions[0].conversations == 3
 
 
 def test_users_are_kept_apart(store: Store) -> None:

@@ -17,15 +17,19 @@ from recollect.embed.sentence_transformers import SentenceTransformersEmbedder
 from recollect.errors import ConfigError
 
 DEFAULT, DEFAULT_RERANKER = "e5-small-v2", "ms-marco-MiniLM-L-12-v2"
+TORCH = "sentence-transformers"
 _log = logging.getLogger("recollect.embed")
 
 
-def open(name: str = "auto") -> Embedder | None:
-    """The embedder of that 'provider:model' name; 'auto' is the local default, or None where it is not there."""
+def open(name: str = "auto", *, device: str | None = None) -> Embedder | None:
+    """The embedder of that 'provider:model' name; 'auto' is the local default, or None where it is not there.
+
+    `device` is where sentence-transformers runs: cpu, cuda, mps.
+    """
     if name == "auto":
         return _local_default()
     provider, model = _parts(name)
-    return _PROVIDERS[provider](model)
+    return SentenceTransformersEmbedder(model, device) if provider == TORCH else _PROVIDERS[provider](model)
 
 
 def check(name: str) -> None:
@@ -92,6 +96,6 @@ def _hashing(dimension: str) -> Embedder:
 _PROVIDERS: dict[str, Callable[[str], Embedder]] = {
     "onnx": _onnx,
     "openai": HttpEmbedder,
-    "sentence-transformers": SentenceTransformersEmbedder,
+    TORCH: SentenceTransformersEmbedder,
     "hash": _hashing,
 }

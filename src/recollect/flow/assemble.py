@@ -1,17 +1,20 @@
 """One context, one budget: the conversation's window, what memory offers for the question, and the question.
 
 Sections are filled by priority, each up to its cap; what one leaves unused the next may use; memory and tools together
-have a cap of their own. Where something that is offered has no room, the conversation gives way down to its minimum
-turns, then recalled conversations down to one, then documents down to two. The profile and the facts never give way:
-where they do not fit, BudgetTooSmall has the ledger.
+have a cap of their own. Of the profile and the facts, those that suit the question best come first, up to their part of
+the prompt; the rest have what is left at the end. Where something that is offered has no room, the conversation gives
+way down to its minimum turns, then recalled conversations down to one, then documents down to two. What of the profile
+and the facts came first never gives way: where it does not fit, BudgetTooSmall has the ledger. What the conversation
+shows is not quoted beside it, and nothing is quoted twice.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from recollect.errors import BudgetTooSmall
 from recollect.flow.context import Context, Line
@@ -26,7 +29,12 @@ Offer: TypeAlias = Sequence[Candidate] | Callable[[int], Sequence[Candidate]]
 
 PRIORITY: Final = ("profile", "facts", "hints", "summary", "documents", "episodic", "tools")
 FIRM: Final = ("profile", "facts")
-"""What never gives way."""
+"""What never gives way, as far as it is told first."""
+FEWEST: Final = 2
+"""How many of the profile and the facts are told first at least."""
+QUOTED: Final = (*FIRM, "episodic")
+"""What repeats messages: where the conversation shows one of them, it is left out."""
+IN_CONVERSATION: Final = "in the conversation"
 APART: Final = "documents"
 """What the cap of memory and tools does not cover."""
 FEWER: Final = {"episodic": 1, "documents": 2}
@@ -50,15 +58,26 @@ class Shown:
     overhead: int
     left_out: int = 0
 
+    @property
+    def ids(self) -> frozenset[str]:
+        """The messages it shows."""
+        return frozenset(message.id for message in self.messages if message.id)
+
 
 @dataclass(slots=True)
 class _Filled:
     """What was taken of each section, every candidate's line, and what had no room."""
 
     taken: dict[str, list[Candidate]] = field(default_factory=dict)
+    spent: Counter[str] = field(default_factory=Counter)
     lines: list[Line] = field(default_factory=list)
     used: int = 0
     short: bool = False
+
+    @property
+    def texts(self) -> set[str]:
+        """What was taken, of all sections."""
+        return {candidate.text for taken in self.taken.values() for candidate in taken}
 
     def leave_out(self, section: str) -> None:
         """Take the last candidate of a section out again."""
@@ -82,7 +101,8 @@ def assemble(
     except BudgetTooSmall as error:
         ledger = [*error.ledger, Line("question", question.text if question else "", asked, asked, "question")]
         raise BudgetTooSmall(error.needed + asked, budget, ledger, error.overhead) from None
-    for attempt in _attempts(window, budget - asked, _Fill(offers, settings, counts)):
+    firm = int(settings.facts_share * budget)
+    for attempt in _attempts(window, budget - asked, _Fill(offers, settings, counts, firm)):
         if not attempt[0].short:
             break
     filled, shown = attempt
@@ -96,62 +116,126 @@ def assemble(
 
 def _attempts(window: Shown, budget: int, fill: _Fill) -> Iterator[tuple[_Filled, Shown]]:
     most = fill.most()
-    yield fill.into(budget - window.tokens, most), window
-    wanted = fill.into(budget, most).used
-    window = _smallest(window, budget - wanted, fill.settings.working_min_turns, fill.counts)
-    yield fill.into(budget - window.tokens, most), window
+    yield fill.beside(window, budget, most), window
+    window = _squeezed(window, budget, fill, most)
+    yield fill.beside(window, budget, most), window
     for section, number in FEWER.items():
         allowed = most[section]
         most[section] = number if allowed is None else min(number, allowed)
-        yield fill.into(budget - window.tokens, most), window
+        yield fill.beside(window, budget, most), window
+
+
+def _squeezed(window: Shown, budget: int, fill: _Fill, most: Mapping[str, int | None]) -> Shown:
+    """The window with room beside it for what is wanted, also for what its messages no longer say, as far as it can."""
+    while True:
+        wanted = fill.into(budget, most, window.ids).used
+        smaller = _smallest(window, budget - wanted, fill.settings.working_min_turns, fill.counts)
+        if smaller.tokens == window.tokens:
+            return window
+        window = smaller
 
 
 @dataclass(frozen=True, slots=True)
 class _Fill:
+    """What is offered, and the rules it is taken by; `firm` is how many tokens profile and facts have together."""
+
     offers: Mapping[str, Offer]
     settings: Settings
     counts: Counts
+    firm: int
+    known: dict[str, int] = field(default_factory=dict)
 
     def most(self) -> dict[str, int | None]:
         """How many candidates a section may have."""
         names = ("episodic", "documents", "tools", "facts")
         return {name: getattr(self.settings, f"{name}_top_k") for name in names}
 
-    def into(self, room: int, most: Mapping[str, int | None]) -> _Filled:
-        """The sections filled by priority within `room` tokens."""
-        filled, unused = _Filled(), 0
+    def beside(self, window: Shown, budget: int, most: Mapping[str, int | None]) -> _Filled:
+        """The sections filled with what a window leaves free."""
+        return self.into(budget - window.tokens, most, window.ids)
+
+    def into(self, room: int, most: Mapping[str, int | None], shown: frozenset[str]) -> _Filled:
+        """The sections filled by priority within `room` tokens, beside a conversation that shows these messages."""
+        filled, told = _Filled(), self._told(shown)
         fences = _tokens(self.counts.text, block({})) + 2
         memory = room if self.settings.memory_tokens is None else self.settings.memory_tokens - fences
-        for name in PRIORITY:
-            cap, before = getattr(self.settings, f"{name}_tokens"), filled.used
-            share = room if cap is None else cap + unused
-            self._section(name, filled, share if name == APART else min(share, memory), room - fences, most.get(name))
-            spent = filled.used - before
-            unused = 0 if cap is None else max(0, share - spent)
-            memory -= 0 if name == APART else spent
+        for names, rest in ((PRIORITY, False), (FIRM, True)):
+            unused = 0
+            for name in names:
+                cap, before = getattr(self.settings, f"{name}_tokens"), filled.spent[name]
+                share = room if cap is None else cap + unused - before
+                limits = _Limits(share if name == APART else min(share, memory), room - fences, most.get(name), rest)
+                self._section(name, filled, limits, shown, told)
+                spent = filled.spent[name] - before
+                unused = 0 if cap is None else max(0, share - spent)
+                memory -= 0 if name == APART else spent
+        filled.lines.sort(key=lambda line: PRIORITY.index(line.section))
         filled.used += fences if filled.taken else 0
         return filled
 
-    def _section(self, name: str, filled: _Filled, share: int, room: int, most: int | None) -> None:
-        offer, start, count = self.offers.get(name, ()), filled.used, self.counts.text
-        title = _tokens(count, heading(name)) + 1
-        if callable(offer):
-            offer = offer(max(0, min(share, room - start) - title))
-        for candidate in offer:
-            tokens, taken = count(quoted(candidate)) + 1, filled.taken.get(name, [])
+    def _told(self, shown: frozenset[str]) -> frozenset[Candidate]:
+        """The profile and the facts that suit the question best: a few always, more as far as they have tokens."""
+        told, left = list[Candidate](), self.firm
+        offered = [one for name in FIRM for one in self._offered(name, self.firm) if not one.out]
+        for candidate in sorted(offered, key=lambda one: -one.score):
+            first = all(other.section != candidate.section for other in told)
+            cost = self._cost(candidate) + first * self._title(candidate.section)
+            if (cost <= left or len(told) < FEWEST) and shown.isdisjoint(candidate.sources):
+                told.append(candidate)
+                left -= cost
+        return frozenset(told)
+
+    def _section(
+        self, name: str, filled: _Filled, limits: _Limits, shown: frozenset[str], told: frozenset[Candidate]
+    ) -> None:
+        """Take of a section what its limits allow: of profile and facts only those told first, or only the rest."""
+        spent, title, texts = filled.spent, self._title(name), filled.texts
+        start = spent[name]
+        for candidate in self._offered(name, max(0, min(limits.share, limits.room - filled.used) - title)):
+            if name in FIRM and (candidate in told) == limits.rest:
+                continue
+            tokens, taken = self._cost(candidate), filled.taken.get(name, [])
             cost = tokens if taken else tokens + title
             rule = candidate.out
-            if not rule and most is not None and len(taken) >= most:
-                rule = f"no more than {most}"
-            elif not rule and filled.used - start + cost > share:
+            if not rule and name in QUOTED and not shown.isdisjoint(candidate.sources):
+                rule = IN_CONVERSATION
+            elif not rule and candidate.text in texts:
+                rule = "said already"
+            elif not rule and limits.most is not None and len(taken) >= limits.most:
+                rule = f"no more than {limits.most}"
+            elif not rule and spent[name] - start + cost > limits.share:
                 rule = "over its share"
-            elif not rule and filled.used + cost > room:
-                filled.short = True
-                rule = "" if name in FIRM else "no room"
+            elif not rule and filled.used + cost > limits.room:
+                filled.short |= not limits.rest
+                rule = "" if name in FIRM and not limits.rest else "no room"
             filled.lines.append(Line.of(candidate, tokens, 0 if rule else tokens, rule or "fits"))
             if not rule:
                 filled.taken[name] = [*taken, candidate]
+                spent[name] += cost
                 filled.used += cost
+                texts.add(candidate.text)
+
+    def _offered(self, name: str, tokens: int) -> Sequence[Candidate]:
+        offer = self.offers.get(name, ())
+        return offer(tokens) if callable(offer) else offer
+
+    def _title(self, name: str) -> int:
+        return _tokens(self.counts.text, heading(name)) + 1
+
+    def _cost(self, candidate: Candidate) -> int:
+        text = quoted(candidate)
+        if text not in self.known:
+            self.known[text] = self.counts.text(text) + 1
+        return self.known[text]
+
+
+class _Limits(NamedTuple):
+    """The tokens of a section and of all, how many candidates it may have, and whether it only gets what is left."""
+
+    share: int
+    room: int
+    most: int | None
+    rest: bool
 
 
 @lru_cache(maxsize=256)

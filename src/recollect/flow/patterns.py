@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import sqrt
 from statistics import NormalDist
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from recollect.flow.tally import THOUSANDTHS, Said, Tally
-from recollect.frozen import freeze_dict
+from recollect.frozen import EMPTY, freeze_dict
 from recollect.types import Mention, Patterns, Worked
+
+Meanings: TypeAlias = Mapping[str, NDArray[np.float32]]
+"""The vectors of questions, by their words as a tally has them."""
 
 CONVERSATIONS: Final = 3
 """In how many conversations a question or a topic must have come up."""
@@ -31,6 +37,10 @@ PART_OF_DAY: Final = 4
 SHOWN: Final = 5
 ALIKE: Final = 0.6
 """Questions with this part of their telling words in common (Jaccard) are one question."""
+NEAR: Final = 0.7
+"""So are those whose vectors, seen from the middle of all the user's questions, have this cosine."""
+FEWEST: Final = 20
+"""How many questions with a vector it takes to have a middle."""
 COMPARED: Final = 2_000
 """The most frequent questions, which are compared with one another."""
 LEAST_VARIANCE: Final = 0.25
@@ -67,8 +77,8 @@ def surely_over_half(k: int, n: int) -> bool:
     return (middle - width) / (1 + _Z * _Z / n) > 0.5
 
 
-def derive(tally: Tally) -> Patterns:
-    """What the counts bear out."""
+def derive(tally: Tally, meanings: Meanings = EMPTY) -> Patterns:
+    """What the counts bear out; `meanings` tells which questions mean the same in other words."""
     conversations, turns = len(tally.turns), tally.turns.total()
     hours = _by_hour(tally.hours)
     return Patterns(
@@ -77,7 +87,7 @@ def derive(tally: Tally) -> Patterns:
         turns_per_conversation=round(turns / conversations, 2) if conversations else 0.0,
         answers=tally.answers,
         answer_tokens=round(tally.answer_tokens / tally.answers, 1) if tally.answers else 0.0,
-        questions=_top(clustered(tally.questions), CONVERSATIONS),
+        questions=_top(clustered(tally.questions, meanings), CONVERSATIONS),
         topics=_top(list(tally.topics.values()), max(CONVERSATIONS, SHARE * conversations)),
         hours=hours,
         active=_active(hours),
@@ -89,23 +99,60 @@ def derive(tally: Tally) -> Patterns:
     )
 
 
-def clustered(questions: dict[str, Said]) -> list[Said]:
-    """The questions with those that are alike taken together, by their words; the more frequent gives the wording."""
-    order = sorted(questions, key=lambda bag: -len(questions[bag].sessions))[:COMPARED]
-    leaders: list[tuple[frozenset[str], Said]] = []
-    by_word: dict[str, list[int]] = {}
+def most_asked(questions: Mapping[str, Said]) -> list[str]:
+    """The questions that are compared with one another, the most frequent first, by their words."""
+    return sorted(questions, key=lambda bag: -len(questions[bag].sessions))[:COMPARED]
+
+
+def clustered(questions: Mapping[str, Said], meanings: Meanings = EMPTY) -> list[Said]:
+    """The questions with those that are alike taken together, by words or meaning; the more frequent gives the wording.
+
+    The first of a kind leads: who comes later joins the leader it shares most words with or, where it shares too few
+    with any, the one nearest in meaning.
+    """
+    order = most_asked(questions)
+    leaders, by_word, near = list[tuple[frozenset[str], Said]](), dict[str, list[int]](), _Near(order, meanings)
     for bag in order:
         words, said = frozenset(bag.split(" ")), questions[bag]
-        near = sorted({n for word in words for n in by_word.get(word, ())})
-        alike = [(len(words & leaders[n][0]) / len(words | leaders[n][0]), -n) for n in near]
+        same = sorted({n for word in words for n in by_word.get(word, ())})
+        alike = [(len(words & leaders[n][0]) / len(words | leaders[n][0]), -n) for n in same]
         best, place = max(alike, default=(0.0, 0))
-        if best >= ALIKE:
-            leaders[-place][1].sessions.update(said.sessions)
+        leader = -place if best >= ALIKE else near.leader(bag)
+        if leader is not None:
+            leaders[leader][1].sessions.update(said.sessions)
             continue
         for word in words:
             by_word.setdefault(word, []).append(len(leaders))
+        near.lead(bag, len(leaders))
         leaders.append((words, Said(said.text, said.source, set(said.sessions))))
     return [said for _, said in leaders]
+
+
+class _Near:
+    """Who leads in meaning: models have a middle that all their vectors are near to, so it is taken off first."""
+
+    def __init__(self, order: Sequence[str], meanings: Meanings) -> None:
+        known = [bag for bag in order if bag in meanings]
+        self._places = {bag: n for n, bag in enumerate(known)} if len(known) >= FEWEST else {}
+        self._numbers = np.full(len(known), -1)
+        if self._places:
+            rows = np.array([meanings[bag] for bag in known], np.float32)
+            rows -= rows.mean(axis=0)
+            rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+            self._cosines = rows @ rows.T
+
+    def leader(self, bag: str) -> int | None:
+        """The number of the leader that means the same, if one does."""
+        if bag not in self._places:
+            return None
+        cosines = np.where(self._numbers >= 0, self._cosines[self._places[bag]], -1.0)
+        best = int(cosines.argmax())
+        return int(self._numbers[best]) if cosines[best] >= NEAR else None
+
+    def lead(self, bag: str, number: int) -> None:
+        """Let a question lead under a number."""
+        if bag in self._places:
+            self._numbers[self._places[bag]] = number
 
 
 def _top(found: Sequence[Said], least: float) -> tuple[Mention, ...]:

@@ -21,5 +21,14 @@ def shares(asked: Sequence[str], held: Mapping[str, AbstractSet[str]]) -> dict[s
     }
 
 
+def unheard(holders: Sequence[int], texts: int) -> float:
+    """The part of a question that none of so many texts holds, where `holders` of them hold each of its words.
+
+    Rare words count more; a question without words has no part that is unheard.
+    """
+    weights = [_rarity(min(held, texts), texts) for held in holders]
+    return sum(weight for weight, held in zip(weights, holders, strict=True) if not held) / (sum(weights) or 1.0)
+
+
 def _rarity(holders: int, texts: int) -> float:
     return math.log(1 + (texts - holders + 0.5) / (holders + 0.5))

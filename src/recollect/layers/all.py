@@ -44,9 +44,15 @@ class Layers:
     ) -> Layers:
         """The layers over a store, with the numbers of the settings."""
         return cls(
-            Episodic(store, count, embedder, former, settings.episodic_min_score),
+            Episodic(store, count, embedder, former, settings.episodic_min_score, settings.episodic_floor),
             Semantic(store, settings.facts_every_turns),
-            Procedural(store, count, settings.patterns_every_sessions, settings.hints_tokens),
+            Procedural(
+                store,
+                count,
+                settings.patterns_every_sessions,
+                settings.hints_tokens,
+                embedder.name if embedder else None,
+            ),
             Summary(store, count, settings.summary_every_messages, settings.summary_tokens),
             Documents(
                 store,

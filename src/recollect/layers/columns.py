@@ -103,6 +103,10 @@ class Columns:
             found = [held for held in found if len(held) <= COMMON * len(self)] or found[:1]
         return [np.array(held, np.int64) for held in found]
 
+    def holders(self, asked: Sequence[str]) -> list[int]:
+        """How often each of these words was said."""
+        return [len(self._postings.get(word, ())) for word in asked]
+
     def known(self, positions: Places, cosines: Numbers) -> Nearness:
         """The turns at these positions of the log; a position of none is left out."""
         held = self._positions[: len(self)]

@@ -9,15 +9,19 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from recollect.embed import Embedder
+from recollect.embed.nearness import Nearness
 from recollect.errors import ModelError
 from recollect.flow.pack import Moment, day_line, distinct, of_sessions, one_by_one, pack, turn_line
-from recollect.flow.rank import Nearness, Numbers, Places, Question, aligned, best_first, score
+from recollect.flow.rank import Nearness as Near
+from recollect.flow.rank import Numbers, Places, Question, aligned, best_first, score
+from recollect.flow.share import unheard
 from recollect.flow.when import ago, periods, with_days
 from recollect.frozen import EMPTY
 from recollect.layers.columns import Columns, day_of, speaker_of
@@ -49,6 +53,9 @@ NEAR_MISSES: Final = 3
 MIN_SCORE: Final = 7.0
 """An answer that was scored lower than this is not recalled; one without a score is."""
 
+FLOOR: Final = 0.5
+"""The part of a question that must be unheard of before nothing is recalled for it."""
+
 _ASKS_ASSISTANT: Final = re.compile(
     r"\b(our (last |previous |earlier |past |prior )?(conversation|chat|discussion|session)"
     r"|(previous|earlier|last) (conversation|chat)|remind me"
@@ -75,11 +82,15 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Ranking:
-    """Every turn's score, what is known of each, and which of them are meant where that is not all."""
+    """Every turn's score, what is known of each, and which of them are meant where that is not all.
+
+    `unheard` is the part of the question that was never said.
+    """
 
     scores: Numbers
     columns: Columns
     relevance: float
+    unheard: float = 0.0
     places: Places | None = None
 
     def best(self, count: int) -> list[int]:
@@ -134,7 +145,8 @@ class Episodic:
     embedder: Embedder | None = None
     former: Embedder | None = None
     min_score: float = MIN_SCORE
-    floor: float = 0.0
+    floor: float = FLOOR
+    _nearness: Nearness | None = None
     _kept: OrderedDict[Scope, Columns] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -143,7 +155,7 @@ class Episodic:
         ranking = self._rank(asked)
         first = min(ranking.fitting(budget), MANY if k is None else k)
         moments = islice(distinct(self._read(asked, ranking, first)), k)
-        matter = set(query_words(asked.text))
+        matter = set(_words_of(asked.text))
         return Recalled(pack(moments, budget, self.count, words, matter), ranking.relevance)
 
     def search(self, asked: Asked, k: int) -> Recalled:
@@ -157,9 +169,9 @@ class Episodic:
         They come as up to `k` conversations, each under its dates; those that are next in rank come marked as out.
         """
         ranking, chosen = self._rank(asked), _Chosen(k)
-        relevant = self._read(asked, ranking, FIRST, chosen) if ranking.relevance > self.floor else iter(())
+        relevant = iter(()) if self._is_off_topic(ranking) else self._read(asked, ranking, FIRST, chosen)
         moments = _Kept(moment for moment in distinct(relevant) if moment.id not in without)
-        matter, today = set(query_words(asked.text)), date.fromordinal(day_of(asked.at))
+        matter, today = set(_words_of(asked.text)), date.fromordinal(day_of(asked.at))
 
         def day(at: datetime) -> str:
             return f"{day_line(at)} ({ago(date.fromordinal(day_of(at)), today)})"
@@ -199,8 +211,32 @@ class Episodic:
         with columns.lock:
             turns, question = columns.turns(), self._question(columns, asked, vectors)
             relevance = _relevance(question, len(columns))
-            ranking = _Ranking(score(turns, question), columns, relevance)
+            ranking = _Ranking(score(turns, question), columns, relevance, self._unheard(columns, asked, question))
             return ranking if asked.within.session is None else ranking.within([asked.within.session])
+
+    def _unheard(self, columns: Columns, asked: Asked, question: Question) -> float:
+        """The part of a question that was never said; none of one that names a day or a speaker, or without vectors."""
+        if question.meaning is None or not len(question.meaning[0]) or question.periods:
+            return 0.0
+        holders = columns.holders([word for word in _words_of(asked.text) if word not in columns.names])
+        part = unheard(holders, len(columns))
+        named = part > self.floor and not columns.with_assistant and _named(asked.text, columns.speakers)
+        return 0.0 if named else part
+
+    def _is_off_topic(self, ranking: _Ranking) -> bool:
+        """Whether a question is about nothing that was ever said, as far as words and meaning can tell.
+
+        Most of it was never said, and the nearest turn is no nearer than the nearest of so many unrelated texts would
+        be. Without a model, or before there are vectors, no word of it was ever said.
+        """
+        if self.embedder is None or ranking.unheard <= self.floor:
+            return ranking.relevance <= 0
+        if self._nearness is None:
+            self._nearness = Nearness(self.embedder)
+        try:
+            return ranking.relevance <= max(0.0, self._nearness.by_chance(len(ranking.scores)))
+        except ModelError:
+            return False
 
     def _read(self, asked: Asked, ranking: _Ranking, first: int, chosen: _Chosen | None = None) -> Iterator[Moment]:
         """The ranked turns from the log, best first, as far as they are asked for; what is gone there is left out.
@@ -228,7 +264,7 @@ class Episodic:
         named = [] if columns.with_assistant else _named(asked.text, columns.speakers)
         return Question(
             self._meaning(columns, vectors, asked.where.as_of) if vectors else None,
-            columns.postings([word for word in query_words(asked.text) if word not in columns.names]),
+            columns.postings([word for word in _words_of(asked.text) if word not in columns.names]),
             periods(with_days(asked.text, asked.days), today),
             today.toordinal(),
             columns.speakers[named[0]] if len(named) == 1 else None,
@@ -245,7 +281,7 @@ class Episodic:
             log.warning("recall goes by keywords alone this time: %s", error)
             return []
 
-    def _meaning(self, columns: Columns, vectors: Sequence[tuple[str, Vector]], as_of: int | None) -> Nearness:
+    def _meaning(self, columns: Columns, vectors: Sequence[tuple[str, Vector]], as_of: int | None) -> Near:
         where = MESSAGES if as_of is None else replace(MESSAGES, as_of=as_of)
         k = NEAREST if len(columns) <= VERY_MANY else NEAREST_OF_MANY
         found = (
@@ -258,6 +294,12 @@ class Episodic:
             rest = ~np.isin(places, near[0])
             near = np.concatenate((near[0], places[rest])), np.concatenate((near[1], cosines[rest]))
         return near
+
+
+@lru_cache(maxsize=256)
+def _words_of(question: str) -> tuple[str, ...]:
+    """The words of a question that are looked for, which are needed more than once."""
+    return tuple(query_words(question))
 
 
 def _relevance(question: Question, turns: int) -> float:

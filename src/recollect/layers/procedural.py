@@ -3,7 +3,8 @@
 The log of a user is counted in parts of a thousand messages. A part is counted once and kept as a record that cites its
 messages, so that erasing one of them erases the part, and the next analysis counts what is left of it. What the parts
 and the newest messages add up to is kept as one more record, which is all that a context reads. The values are JSON
-text: nothing looks into them, and freezing them would cost more than counting.
+text: nothing looks into them, and freezing them would cost more than counting. Questions that mean the same in other
+words are taken together by the vectors that their messages have in the index.
 """
 
 from __future__ import annotations
@@ -11,15 +12,18 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from recollect.errors import ConfigError, Conflict
-from recollect.flow.patterns import derive, hints
-from recollect.flow.tally import Tally
-from recollect.store import Entry, Job, Record, Store
+from recollect.flow.patterns import derive, hints, most_asked
+from recollect.flow.tally import Said, Tally
+from recollect.store import MESSAGE, Entry, Item, Job, Record, Store
 from recollect.store.words import COMMON, words
 from recollect.types import Candidate, Message, Patterns, Scope
 
@@ -54,12 +58,16 @@ class _Part:
 
 @dataclass(slots=True, eq=False)
 class Procedural:
-    """The patterns of each user, analysed again after every so many conversations."""
+    """The patterns of each user, analysed again after every so many conversations.
+
+    `model` names the embedder whose vectors tell which questions mean the same; without one, their words do.
+    """
 
     store: Store
     count: Callable[[str], int]
     every: int = 100
     max_tokens: int | None = 100
+    model: str | None = None
 
     def learn(self, job: Job) -> int:
         """1 where enough conversations have passed and the patterns were analysed anew; the job is done either way."""
@@ -111,13 +119,21 @@ class Procedural:
         tally = Tally()
         for part in sorted([*parts, *fresh, newest], key=lambda part: part.after):
             tally.add(part.tally)
-        patterns = derive(tally)
+        patterns = derive(tally, self._meanings(scope, tally.questions))
         with suppress(Conflict) if job is None else nullcontext(), self.store.transaction():
             self.store.records.put(scope, [_record(part) for part in fresh])
             self._keep(scope, patterns, newest.to)
             if job is not None:
                 self.store.jobs.finish(job)
         return patterns
+
+    def _meanings(self, scope: Scope, questions: Mapping[str, Said]) -> dict[str, NDArray[np.float32]]:
+        """The vectors of the questions that are compared, as far as the messages have one and are little else."""
+        if self.model is None:
+            return {}
+        asked = {questions[bag].source: bag for bag in most_asked(questions)}
+        found = self.store.index.vectors(scope, MESSAGE, self.model, list(asked))
+        return {asked[item.id]: vector for item, vector in found if _is_all(questions[asked[item.id]], item)}
 
     def _keep(self, scope: Scope, patterns: Patterns, position: int) -> None:
         value = {"position": position, "patterns": json.dumps(patterns.to_dict())}
@@ -174,6 +190,12 @@ def _owner(scope: Scope | None) -> Scope:
     if scope is None or scope.user is None:
         raise ConfigError("patterns are those of a user: name one in the scope")
     return scope.owner
+
+
+def _is_all(question: Said, message: Item) -> bool:
+    """Whether a message says little beside a question, so that its vector is that of the question."""
+    there = message.scope is not None and message.scope.session in question.sessions
+    return there and 2 * len(question.text) >= len(message.text)
 
 
 def _record(part: _Part) -> Record:

@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 from recollect.errors import BadReply, ContextOverflow, ModelError
 from recollect.flow.judge import cited, unfaithful
 from recollect.frozen import FrozenDict
+from recollect.layers.all import Layers
 from recollect.layers.ledger import Ledger
 from recollect.layers.marks import read_to, set_read_to
 from recollect.layers.semantic import record_of
@@ -86,10 +87,15 @@ class Taught:
     store: Store
     model: ChatModel
     count: Callable[[str], int]
-    summary: Summary
+    layers: Layers
     ledger: Ledger
     blocks: int = 4
     """How many blocks of messages pass between two summaries by the model."""
+
+    @property
+    def summary(self) -> Summary:
+        """The layer that is there now; it may be replaced."""
+        return self.layers.summary
 
     @property
     def learners(self) -> dict[str, Callable[[Job], int]]:

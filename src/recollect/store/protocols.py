@@ -174,6 +174,12 @@ class Index(Protocol):
         """Items with text that have no vector of that model yet, by position."""
         ...
 
+    def vectors(
+        self, scope: Scope, kind: str, model: str, ids: Sequence[str]
+    ) -> list[tuple[Item, NDArray[np.float32]]]:
+        """Those of the items with these ids that have a vector of that model, with its direction, by position."""
+        ...
+
     def embedded(
         self, scope: Scope, model: str, *, after: int = 0, limit: int = 1_000
     ) -> list[tuple[Item, NDArray[np.float32]]]:

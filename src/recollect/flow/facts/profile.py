@@ -81,6 +81,8 @@ _JOBLESS: Final = rule(
     r"i (?:just )?(?:got|was|have been) (?:laid off|fired|let go|made redundant)\b",
 )
 _WORK_AS: Final = rule(f"i{_LATELY} work as (?:an? |the )?", f"{_AM} (?:working|employed) as (?:an? |the )?")
+AS_ROLE: Final = rule(r",?(?: in [\w-]+)? as (?:an? |the )?")
+"""What stands between a firm and what someone is there: "at Siemens in Munich as an engineer"."""
 _ROLE: Final = rule(
     f"{_AM} (?:an? |the )",
     r"as an? (?=[^,]{3,40}, i\b)",
@@ -181,7 +183,9 @@ def _work(clause: Clause) -> Iterator[Found]:
             yield found(clause, PROFILE, key, "", jobless.end(), ended=True)
         return
     yield from _read(clause, _LEFT_WORK, name, "company", ended=True)
-    yield from _read(clause, _WORK, name, "company")
+    if (match := _WORK.match(clause.text)) and (firm := name(clause.text, match.end())):
+        yield found(clause, PROFILE, "company", firm.text, firm.end)
+        yield from _read(clause, AS_ROLE, role, "role", firm.end)
 
 
 def _roles(clause: Clause) -> Iterator[Found]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.phrases import Phrase, name, place_name, slug
-from recollect.flow.facts.profile import PROFILE, STOP, birthday
+from recollect.flow.facts.profile import AS_ROLE, PROFILE, STOP, birthday
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
 from recollect.flow.facts.wording import any_of, rule
@@ -103,6 +103,13 @@ def _about(clause: Clause, who: str, end: int) -> Iterator[Found]:
     while fact := _next_about(clause, who, end):
         yield fact
         end = fact.span[1] - clause.offset
+        if fact.key == f"{who}:company":
+            yield from _role_there(clause, who, end)
+
+
+def _role_there(clause: Clause, who: str, end: int) -> Iterator[Found]:
+    if (match := AS_ROLE.match(clause.text, end)) and (what := role(clause.text, match.end())):
+        yield found(clause, PROFILE, f"{who}:role", what.text, what.end)
 
 
 def _next_about(clause: Clause, who: str, end: int) -> Found | None:

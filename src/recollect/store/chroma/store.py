@@ -88,7 +88,8 @@ class ChromaIndex:
 
     def __init__(self, base: Index, copies: Copies, after: After) -> None:
         self._base, self._copies, self._after = base, copies, after
-        self.search, self.get, self.missing, self.embedded = base.search, base.get, base.missing, base.embedded
+        self.search, self.get, self.missing = base.search, base.get, base.missing
+        self.vectors, self.embedded = base.vectors, base.embedded
 
     def put(self, scope: Scope, items: Sequence[Item]) -> None:
         """See `Index.put`."""

@@ -34,9 +34,7 @@ _ITS: Final = (
 _MISSING: Final = "".join(
     ("AND NOT items.wordless AND NOT EXISTS (SELECT", _ITS, ") ORDER BY items.position LIMIT %(limit)s")
 )
-_AFTER: Final = "".join(
-    (" AND items.position > %(after)s AND EXISTS (SELECT", _ITS, ") ORDER BY items.position LIMIT %(limit)s")
-)
+_EMBEDDED: Final = "".join((" AND EXISTS (SELECT", _ITS, ") ORDER BY items.position"))
 _DROP: Final = "DELETE FROM recollect.vectors WHERE"
 
 
@@ -94,14 +92,27 @@ class PostgresIndex:
         condition, known = passing(scope, Filter(tuple(kinds)))
         return self._found(scope, f"{condition} {_MISSING}", known | {"model": _key(model), "limit": min(limit, 2**62)})
 
+    def vectors(
+        self, scope: Scope, kind: str, model: str, ids: Sequence[str]
+    ) -> list[tuple[Item, NDArray[np.float32]]]:
+        """See `Index.vectors`."""
+        condition, known = inside(scope, "items")
+        these = "".join((condition, " AND items.kind = %(kind)s AND items.id = ANY(%(ids)s)"))
+        return self._with_vectors(scope, these, known | {"kind": _key(kind), "ids": keys(ids), "model": _key(model)})
+
     def embedded(
         self, scope: Scope, model: str, *, after: int = 0, limit: int = 1_000
     ) -> list[tuple[Item, NDArray[np.float32]]]:
         """See `Index.embedded`."""
         codec.check_range(after, None, limit)
         condition, known = inside(scope, "items")
-        query = "".join(("SELECT", COLUMNS, ", (SELECT vector", _ITS, ")", SOURCE, condition, _AFTER))
         known |= {"model": _key(model), "after": min(after, 2**62), "limit": min(limit, 2**62)}
+        return self._with_vectors(scope, f"{condition} AND items.position > %(after)s", known, " LIMIT %(limit)s")
+
+    def _with_vectors(
+        self, scope: Scope, condition: str, known: Mapping[str, Any], limit: str = ""
+    ) -> list[tuple[Item, NDArray[np.float32]]]:
+        query = "".join(("SELECT", COLUMNS, ", (SELECT vector", _ITS, ")", SOURCE, condition, _EMBEDDED, limit))
         found = self._database.read(scope.tenant, lambda db: rows(db, query, known))
         return [(item_from(scope.tenant, row[:-1]), self._vectors.read(row[-1])) for row in found]
 

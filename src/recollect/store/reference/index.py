@@ -99,6 +99,15 @@ class ReferenceIndex:
             inside = _within(tables, scope, Filter(tuple(kinds)))
             return [item for item in inside if item.text and _key(item) not in held][:limit]
 
+    def vectors(
+        self, scope: Scope, kind: str, model: str, ids: Sequence[str]
+    ) -> list[tuple[Item, NDArray[np.float32]]]:
+        """See `Index.vectors`."""
+        with self._state.reading() as tables:
+            held, wanted = tables.vectors.get(model, {}), set(ids)
+            inside = [item for item in _within(tables, scope, Filter((kind,))) if item.id in wanted]
+            return [(item, unit(held[_key(item)])) for item in inside if _key(item) in held]
+
     def embedded(
         self, scope: Scope, model: str, *, after: int = 0, limit: int = 1_000
     ) -> list[tuple[Item, NDArray[np.float32]]]:

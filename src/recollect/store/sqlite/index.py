@@ -13,7 +13,15 @@ from recollect.store.sqlite.cache import Asked, VectorCache
 from recollect.store.sqlite.database import Change, Database
 from recollect.store.sqlite.items import bare_items_at, items_at, names_at, put_item, remove_items
 from recollect.store.sqlite.keywords import best_by_words, catch_up, is_late, late_by_words
-from recollect.store.sqlite.vectors import embedded, find_model, find_thing, find_vectors, make_model, put_vector
+from recollect.store.sqlite.vectors import (
+    embedded,
+    find_model,
+    find_thing,
+    find_vectors,
+    make_model,
+    put_vector,
+    vectors_at,
+)
 from recollect.store.values import ANY, MESSAGE, Filter, Item, Match
 from recollect.store.vectors import checked, direction, positions
 from recollect.store.words import query_words
@@ -130,6 +138,19 @@ class SqliteIndex:
             bounds = (place.id, known[0] if known else 0, codec.id_list(wanted))
             rows = db.execute(_MISSING[scopes.level(scope)], bounds)
             return list(itertools.islice(_with_text(db, rows), limit))
+
+    def vectors(
+        self, scope: Scope, kind: str, model: str, ids: Sequence[str]
+    ) -> list[tuple[Item, NDArray[np.float32]]]:
+        """See `Index.vectors`."""
+        with self._database.reading() as db:
+            place = scopes.find(db, scope)
+            known = None if place is None else find_model(db, place.tenant, model)
+            if place is None or known is None:
+                return []
+            rows = vectors_at(db, known, _positions(db, scope, place, kind, ids))
+            found = items_at(db, list(rows))
+            return [(found[position], row) for position, row in sorted(rows.items())]
 
     def embedded(
         self, scope: Scope, model: str, *, after: int = 0, limit: int = 1_000

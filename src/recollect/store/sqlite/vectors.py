@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import json
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from recollect.store import codec
 from recollect.store.sqlite import scopes
@@ -36,6 +38,9 @@ _PUT: Final = (
 )
 _EMBEDDED: Final = scopes.by_scope(
     "SELECT position, data FROM vector WHERE scope <scope> AND model = ?2 AND position > ?3 ORDER BY position LIMIT ?4"
+)
+_AT_POSITIONS: Final = (
+    "SELECT position, data FROM vector WHERE model = ? AND position IN (SELECT value FROM json_each(?))"
 )
 _CHANGED: Final = "UPDATE scope SET changes = changes + 1 WHERE id = ?"
 
@@ -105,8 +110,16 @@ def embedded(
     db: apsw.Connection, scope: Scope, place: Place, model: tuple[int, int], after: int, limit: int
 ) -> dict[int, NDArray[np.float32]]:
     """The directions of a model's vectors in the scope by position, after one, at most so many."""
+    rows = scopes.rows(db, _EMBEDDED[scopes.level(scope)], (place.id, model[0], after, limit))
+    return _directions(rows, model[1])
+
+
+def vectors_at(db: apsw.Connection, model: tuple[int, int], positions: Sequence[int]) -> dict[int, NDArray[np.float32]]:
+    """The directions of a model's vectors at these positions, by position."""
+    return _directions(scopes.rows(db, _AT_POSITIONS, (model[0], json.dumps(positions))), model[1])
+
+
+def _directions(rows: Iterable[Any], size: int) -> dict[int, NDArray[np.float32]]:
     import numpy as np
 
-    number, size = model
-    rows = scopes.rows(db, _EMBEDDED[scopes.level(scope)], (place.id, number, after, limit))
     return {position: unit(np.frombuffer(data, np.int8 if len(data) == size else "<f4")) for position, data in rows}

@@ -370,6 +370,26 @@ class VectorTests(StoreTests):
         positions, _ = store.index.nearest_positions(ADA, v(1, 0), "m", 2)
         assert {placed[position] for position in positions.tolist()} == {"c", "d"}
 
+    def test_vectors_of_some_items_are_read_by_their_ids(self, store: Store) -> None:
+        say(store, ADA, "a", "b", "c")
+        say(store, BOB, "a")
+        store.index.put(USER, [Item("chunk", "a", "x")])
+        store.index.embed(ADA, "message", "m", {"c": v(0, 5), "a": v(2, 0)})
+        store.index.embed(BOB, "message", "m", {"a": v(1, 0)})
+        store.index.embed(USER, "chunk", "m", {"a": np.array([0, -127], np.int8)})
+        store.index.embed(ADA, "message", "other", {"b": v(1)})
+        found = store.index.vectors(USER, "message", "m", ["c", "b", "a", "none", "c"])
+        assert [(item.scope, item.id, item.text, row.tolist()) for item, row in found] == [
+            (ADA, "a", "a", [1, 0]),
+            (ADA, "c", "c", [0, 1]),
+        ]
+        assert [row.tolist() for _, row in store.index.vectors(USER, "chunk", "m", ["a"])] == [[0, -1]]
+        store.log.erase(ADA, ["c"])
+        assert [item.id for item, _ in store.index.vectors(ADA, "message", "m", ["a", "c"])] == ["a"]
+        assert store.index.vectors(ADA, "message", "m", []) == store.index.vectors(ADA, "message", "none", ["a"]) == []
+        assert store.index.vectors(Scope("nobody"), "message", "m", ["a"]) == []
+        assert store.index.vectors(USER, "message", "m", ["\0", "\ud800"]) == []
+
     def test_embedded_pages_through_what_has_a_vector(self, store: Store) -> None:
         say(store, ADA, "a", "b", "c")
         say(store, BOB, "d")

@@ -146,6 +146,10 @@ class StoreMachine(RuleBasedStateMachine):
             lambda store: store.index.embedded(scope, model),
             lambda pairs: (_items([item for item, _ in pairs]), [row.round(4).tolist() for _, row in pairs]),
         )
+        self.both(
+            lambda store: store.index.vectors(scope, "message", model, IDS),
+            lambda pairs: (_items([item for item, _ in pairs]), [row.round(4).tolist() for _, row in pairs]),
+        )
         self.both(lambda store: store.index.drop(scope, model))
 
     @rule(

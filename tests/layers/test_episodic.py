@@ -1,0 +1,94 @@
+"""Nothing is recalled for a question about nothing that was ever said; in doubt, something is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from recollect.embed import Embedder, Kind
+from recollect.embed.hashing import HashingEmbedder
+from recollect.embed.nearness import UNRELATED
+from recollect.errors import ModelUnavailable
+from recollect.layers.embedding import JOB, Embedding
+from recollect.layers.episodic import Asked, Episodic
+from recollect.store import Store
+from recollect.tokens import estimate
+from recollect.types import Message, Scope
+
+ADA = Scope("acme", "ada")
+START = datetime(2024, 3, 4, 19, tzinfo=UTC)
+UNHEARD = "Which quantum numbers describe an electron?"
+
+
+class Unrelated(HashingEmbedder):
+    """A model that can't tell how far texts lie apart which have nothing to do with each other."""
+
+    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> npt.NDArray[np.float32]:
+        if UNRELATED[0][0] in texts:
+            raise ModelUnavailable("not now")
+        return super().embed(texts, kind)
+
+
+def told(store: Store, embedder: Embedder | None, speakers: Sequence[str] = ("user", "assistant")) -> Episodic:
+    """Thirty turns about walks in Lisbon."""
+    for n in range(30):
+        role = "user" if n % 2 else "assistant"
+        text = f"On walk {n} we saw the harbour of Lisbon, pier {n}x."
+        message = Message(role, text, id=f"m{n}", name=speakers[n % 2], at=START + timedelta(days=n))
+        store.log.append(Scope("acme", "ada", "walks"), [message], jobs=[JOB])
+    while embedder and (jobs := store.jobs.claim((JOB.kind,), worker="w")):
+        Embedding(store, embedder).learn(jobs[0])
+    return Episodic(store, estimate, embedder)
+
+
+def recalled(layer: Episodic, question: str) -> int:
+    asked = Asked(question, START + timedelta(days=40), ADA)
+    return sum(not one.out for one in layer.offer(asked, frozenset(), None)(400))
+
+
+def test_a_question_about_nothing_that_was_said_recalls_nothing(store: Store) -> None:
+    layer = told(store, HashingEmbedder(384))
+    assert recalled(layer, UNHEARD) == 0
+    assert recalled(layer, "Where in Lisbon is the harbour?") > 0
+    layer.floor = 1.0
+    assert recalled(layer, UNHEARD) > 0
+
+
+def test_search_and_recall_give_the_best_there_is_all_the_same(store: Store) -> None:
+    layer = told(store, HashingEmbedder(384))
+    asked = Asked(UNHEARD, START + timedelta(days=40), ADA)
+    assert len(layer.search(asked, 3)) == 3
+    assert layer.recall(asked, 400, None)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which quantum numbers did Melanie describe?",
+        "Which electron did Mel describe?",
+        "Which quantum numbers were described in March 2024?",
+    ],
+)
+def test_one_that_names_a_speaker_or_a_day_recalls_something(store: Store, question: str) -> None:
+    assert recalled(told(store, HashingEmbedder(384), ("Melanie", "Caroline")), question) > 0
+
+
+def test_without_a_model_one_shared_word_is_enough(store: Store) -> None:
+    layer = told(store, None)
+    assert recalled(layer, UNHEARD) == 0
+    assert recalled(layer, f"{UNHEARD} In the harbour?") > 0
+
+
+def test_where_the_model_fails_something_is_recalled(store: Store) -> None:
+    assert recalled(told(store, Unrelated(384)), UNHEARD) > 0
+
+
+def test_before_there_are_vectors_words_decide(store: Store) -> None:
+    told(store, None)
+    layer = Episodic(store, estimate, HashingEmbedder(384))
+    assert recalled(layer, UNHEARD) == 0
+    assert recalled(layer, f"{UNHEARD} In the harbour?") > 0
