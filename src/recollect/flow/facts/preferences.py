@@ -47,7 +47,10 @@ _UNITS: Final = rule(r"\b(metric|imperial|celsius|fahrenheit)\b")
 _MY_UNITS: Final = rule(
     r"i prefer (?:the )?(?:metric|imperial|celsius|fahrenheit)\b", r"i (?:always )?use (?:the )?(?:metric|imperial)\b"
 )
-_IN: Final = rule(r"\b(?:answer|reply|respond|write|speak|talk)(?: to me| back)?(?: only)? in ")
+_IN: Final = rule(
+    r"\b(?:answer|reply|respond|write|speak|talk)(?: to me| back)?(?: only)? in ",
+    r"\b(?:answers|replies|responses|explanations)\b[^.!?\x00]{0,30}? in ",
+)
 _PREFER: Final = rule("i (?:really |generally |usually |much |always |strongly |definitely )?prefer ")
 _OVER: Final = frozenset({"to", "over"})
 _USE: Final = rule("i(?:'m| am)?(?: (?:currently|now|still))? (?:use|using) ")

@@ -122,6 +122,7 @@ _SPEAK: Final = rule(
     "my (?:native|first) language is |my mother tongue is ",
     "i(?:'m| am) (?:fluent in|a native speaker of) ",
 )
+_AND_SPEAK: Final = rule(" and (?:also )?(?:fluent |some |a little |a bit of |basic )?")
 
 
 def profile(clause: Clause) -> Iterator[Found]:
@@ -246,6 +247,8 @@ def _body(clause: Clause) -> Iterator[Found]:
 
 
 def _speaks(clause: Clause) -> Iterator[Found]:
-    if (match := _SPEAK.match(clause.text)) and (language := LANGUAGE.match(clause.text, match.end())):
+    words = _SPEAK.match(clause.text)
+    while words and (language := LANGUAGE.match(clause.text, words.end())):
         what = language[1].capitalize()
         yield found(clause, PROFILE, f"speaks:{slug(what)}", what, language.end(), 0.95)
+        words = _AND_SPEAK.match(clause.text, language.end())
