@@ -305,7 +305,7 @@ def main() -> int:
     store_rows = [("turns in the store", "p50", "p95")]
     store_rows += [(f"{n:,}", f"{p(c, 0.5):.1f}", f"{p(c, 0.95):.1f}") for n, c in zip(stored, flat, strict=True)]
     say("One conversation …")
-    steady = growth(600 if args.quick else 2_000)
+    steady = statistics.median(growth(600 if args.quick else 2_000) for _ in range(3))
     real_rows, ratio, whole = real(steps) if (local := embed.open("auto")) else ([], math.nan, math.nan)
     ours = costs["Caller"]
     goals = [

@@ -34,10 +34,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("recollect")
 
-NEAREST, NEAREST_OF_MANY = 1_024, 256
-"""How many of the turns nearest in meaning are asked for, and of how many where there are very many; the others count
-as equally far."""
-VERY_MANY: Final = 16 * NEAREST
+NEAREST: Final = ((16_384, 256), (1_024, 512), (0, 1_024))
+"""Of more turns than the first number, so many of those nearest in meaning are asked for; the others count as equally
+far."""
 MESSAGES: Final = Filter(kinds=(MESSAGE,))
 MAX_QUERY: Final = 4_000
 """Characters of a question that are looked at."""
@@ -283,7 +282,7 @@ class Episodic:
 
     def _meaning(self, columns: Columns, vectors: Sequence[tuple[str, Vector]], as_of: int | None) -> Near:
         where = MESSAGES if as_of is None else replace(MESSAGES, as_of=as_of)
-        k = NEAREST if len(columns) <= VERY_MANY else NEAREST_OF_MANY
+        k = next(k for more, k in NEAREST if len(columns) > more)
         found = (
             self.store.index.nearest_positions(columns.scope, vector, model, k, where=where)
             for model, vector in vectors
