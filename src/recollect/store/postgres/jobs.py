@@ -179,10 +179,11 @@ def _held(db: Connection, job: Job) -> Job:
 
 
 def _twin(db: Connection, job: Job) -> Job | None:
+    """The job that waits for the same; no one can claim it before what this change relies on it for is there."""
     if job.key is None or job.scope is None:
         return None
     values = (*place(job.scope), key(job.kind), key(job.key), int(job.id or 0))
-    found = rows(db, " ".join((_COLUMNS, _WAITING)), values)
+    found = rows(db, " ".join((_COLUMNS, _WAITING, "FOR SHARE")), values)
     return _job(found[0]) if found else None
 
 
