@@ -9,7 +9,7 @@ import sys
 import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ import pytest
 from recollect.errors import ConfigError
 from recollect.store import Clock, Item, Store, open
 from recollect.store.sqlite import SqliteStore
+from recollect.store.sqlite.index import SqliteIndex
 from recollect.testing import StoreSuite
 from recollect.testing.stores.base import ADA, NOON, OpenStore, say
 from recollect.types import Scope
@@ -157,6 +158,39 @@ def test_what_is_erased_leaves_chroma(place: dict[str, str]) -> None:
         assert collection.count() == 1
         store.log.erase(Scope("acme"))
         assert collection.count() == 0
+
+
+def test_what_the_graph_can_not_reach_is_found(place: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    from chromadb import Collection
+
+    query = Collection.query
+
+    def all_but_the_first(collection: Collection, **asked: Any) -> Any:
+        found = query(collection, **asked)
+        return found | {name: [found[name][0][1:]] for name in ("ids", "metadatas", "distances")}
+
+    with open(**place) as store:
+        fill(store)
+        monkeypatch.setattr(Collection, "query", all_but_the_first)
+        assert near(store) == ["east", "north"]
+
+
+def test_a_vector_that_comes_before_the_old_one_is_taken_out_stays(
+    place: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open(**place) as store:
+        store.index.put(ADA, [Item("chunk", "c", "old", NOON)])
+        store.index.embed(ADA, "chunk", "m", {"c": v(1, 0)})
+        put = SqliteIndex.put
+
+        def put_and_embed(index: SqliteIndex, scope: Scope, items: Sequence[Item]) -> None:
+            put(index, scope, items)
+            store.index.embed(ADA, "chunk", "m", {"c": v(0, 1)})
+
+        monkeypatch.setattr(SqliteIndex, "put", put_and_embed)
+        store.index.put(ADA, [Item("chunk", "c", "new", NOON)])
+        assert store.check() == []
+        assert [match.score for match in store.index.nearest(ADA, v(0, 1), "m")] == [pytest.approx(1)]
 
 
 def test_an_index_is_named_clearly(tmp_path: Path) -> None:

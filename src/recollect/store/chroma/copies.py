@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -107,11 +107,10 @@ class Copies:
         if rows and rows[0][0].scope is not None:
             _upsert(self._collection(rows[0][0].scope.tenant, model), rows)
 
-    def remove(self, scope: Scope, kind: str, ids: Sequence[str]) -> None:
-        """Takes out what has these ids in the scope, of every model."""
-        known: list[dict[str, Any]] = [{"kind": {"$eq": kind}}, {"id": {"$in": list(ids)}}]
-        for collection, _ in self._of(scope.tenant):
-            collection.delete(where=conditions([*_inside(scope, False), *known]))
+    def remove(self, tenant: str, positions: Iterable[int]) -> None:
+        """Takes out what is at these positions, of every model."""
+        for collection, _ in self._of(tenant):
+            collection.delete(ids=[str(position) for position in positions])
 
     def drop(self, scope: Scope, model: str) -> None:
         """Takes out a model's vectors in the scope."""

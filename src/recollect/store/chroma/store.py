@@ -93,16 +93,18 @@ class ChromaIndex:
 
     def put(self, scope: Scope, items: Sequence[Item]) -> None:
         """See `Index.put`."""
+        by_kind: dict[str, list[str]] = {}
+        for item in items:
+            by_kind.setdefault(item.kind, []).append(item.id)
+        before = self._places(scope, by_kind)
         self._base.put(scope, items)
-        for kind in {item.kind for item in items}:
-            self._remove(scope, kind, [item.id for item in items if item.kind == kind])
+        self._remove(scope, before - self._places(scope, by_kind))
 
     def embed(self, scope: Scope, kind: str, model: str, vectors: Mapping[str, Vector]) -> int:
         """See `Index.embed`."""
         taken = self._base.embed(scope, kind, model, vectors)
         if taken:
-            items = [item for item in self._base.get(scope, kind, list(vectors)) if item.scope == scope]
-            rows = [(item, unit(checked(vectors[item.id]))) for item in items]
+            rows = self._base.vectors(scope, kind, model, list(vectors))
             self._after.do(scope.tenant, lambda: self._copies.put(model, rows))
         return taken
 
@@ -124,8 +126,9 @@ class ChromaIndex:
 
     def delete(self, scope: Scope, kind: str, ids: Sequence[str]) -> int:
         """See `Index.delete`."""
+        before = self._places(scope, {kind: ids})
         deleted = self._base.delete(scope, kind, ids)
-        self._remove(scope, kind, ids)
+        self._remove(scope, before - self._places(scope, {kind: ids}))
         return deleted
 
     def drop(self, scope: Scope, model: str) -> int:
@@ -134,9 +137,13 @@ class ChromaIndex:
         self._after.do(scope.tenant, lambda: self._copies.drop(scope, model))
         return dropped
 
-    def _remove(self, scope: Scope, kind: str, ids: Sequence[str]) -> None:
-        if ids:
-            self._after.do(scope.tenant, lambda: self._copies.remove(scope, kind, ids))
+    def _places(self, scope: Scope, by_kind: Mapping[str, Sequence[str]]) -> set[int]:
+        return {item.position for kind, ids in by_kind.items() for item in self._base.get(scope, kind, ids)}
+
+    def _remove(self, scope: Scope, positions: set[int]) -> None:
+        """By position, which no later item has: another thread may have copied the vector of a later one already."""
+        if positions:
+            self._after.do(scope.tenant, lambda: self._copies.remove(scope.tenant, positions))
 
     def _found(self, scope: Scope, vector: Vector, model: str, k: int, where: Filter) -> list[_Scored] | None:
         """The k nearest by Chroma; None where the store beside must be asked."""
@@ -154,18 +161,24 @@ class ChromaIndex:
             self._copies.doubt(scope.tenant)
             return None
 
-    def _nearest(self, scope: Scope, asked: NDArray[np.float32], model: str, k: int, where: Filter) -> list[_Scored]:
-        collection = self._copies.equal(scope.tenant, model)
+    def _nearest(
+        self, scope: Scope, asked: NDArray[np.float32], model: str, k: int, where: Filter
+    ) -> list[_Scored] | None:
+        """None where Chroma's graph can't reach some of the last few; with many nearer ones they are not missed."""
+        collection, passes = self._copies.equal(scope.tenant, model), passing(scope, where)
         total, wanted = collection.count(), 2 * k + 16
         while True:
             found = collection.query(
                 query_embeddings=[asked],
                 n_results=min(wanted, total),
-                where=passing(scope, where),
+                where=passes,
                 include=["metadatas", "distances"],
             )
+            reached = len(found["ids"][0])
+            if reached < wanted and reached < len(collection.get(where=passes, include=[])["ids"]):
+                return None
             best = self._checked(scope, where, found["metadatas"][0], found["distances"][0])
-            if len(best) >= k or len(found["ids"][0]) < wanted:
+            if len(best) >= k or reached < wanted:
                 return best[:k]
             wanted *= 4
 
