@@ -19,6 +19,8 @@ log = logging.getLogger("recollect")
 LEASE: Final = 300.0
 POLL_SECONDS: Final = 2.0
 """How often the background looks for work that another process left."""
+PAUSE_SECONDS: Final = 0.05
+"""How long work waits once it is there: the request that brought it goes first, and what else it brings comes along."""
 
 Learn: TypeAlias = Callable[[Job], int]
 """Does a job and finishes it, both in one transaction; returns how many things were learned."""
@@ -83,5 +85,6 @@ class Background:
                 self.drain()
             except RecollectError as error:
                 log.warning("background work stopped and will be tried again: %s", error)
-            self._work.wait(POLL_SECONDS)
+            if self._work.wait(POLL_SECONDS):
+                self._stop.wait(PAUSE_SECONDS)
             self._work.clear()
