@@ -24,7 +24,7 @@ def words(text: str) -> list[str]:
 
 
 def said(id: str, session: str, order: int, at: datetime, text: str, score: float = 1.0) -> Moment:
-    return Moment(id, session, order, at, "ada", text, score, count(f"ada: {text}"))
+    return Moment(id, session, order, at, "ada", text, score)
 
 
 @st.composite

@@ -182,8 +182,8 @@ def test_no_turns_have_no_scores() -> None:
 
 
 def test_what_a_turn_is_worth_whatever_is_asked() -> None:
-    assert rank.worth(0, False) == rank.worth(rank.LONG_TOKENS, False) == 0
-    assert rank.worth(8 * rank.LONG_TOKENS, False) == pytest.approx(3 * rank.LENGTH)
+    assert rank.worth(0, False) == rank.worth(rank.LONG, False) == 0
+    assert rank.worth(8 * rank.LONG, False) == pytest.approx(3 * rank.LENGTH)
     assert rank.worth(0, True) == rank.ASKS
 
 

@@ -26,8 +26,8 @@ def columns_of(spoken: list[tuple[str, str, str]], every: int) -> Columns:
     for number, (session, role, text) in enumerate(spoken):
         store.log.append(Scope("acme", "ada", session), [Message(role, text, f"m{number}")])  # type: ignore[arg-type]
         if number % every == 0:
-            columns.refresh(store, len)
-    columns.refresh(store, len)
+            columns.refresh(store)
+    columns.refresh(store)
     return columns
 
 
@@ -35,7 +35,7 @@ def columns_of(spoken: list[tuple[str, str, str]], every: int) -> Columns:
 def test_growing_columns_are_those_read_at_once(spoken: list[tuple[str, str, str]], every: int) -> None:
     grown, whole = columns_of(spoken, every), columns_of(spoken, len(spoken) + 1)
     assert grown.ids == whole.ids
-    assert grown.tokens == whole.tokens
+    assert grown.words == whole.words
     for one, other in zip(grown.turns(), whole.turns(), strict=True):
         assert (one == other).all()
     assert [places.tolist() for places in grown.postings(["oslo", "trip"])] == [

@@ -37,7 +37,7 @@ def day_line(at: datetime) -> str:
 
 
 class Moment(NamedTuple):
-    """A turn that may be recalled; of two with one `order`, neither comes first in time. `tokens` are its line's."""
+    """A turn that may be recalled; of two with one `order`, neither comes first in time."""
 
     id: str
     session: str
@@ -46,7 +46,6 @@ class Moment(NamedTuple):
     speaker: str
     text: str
     score: float
-    tokens: int
 
 
 class _Line(NamedTuple):
@@ -66,7 +65,7 @@ class _Packed:
     used: int = 0
     _day_tokens: dict[str, int] = field(default_factory=dict)
 
-    def take(self, moment: Moment, line: str, tokens: int, budget: int) -> bool:
+    def take(self, moment: Moment, line: str, budget: int) -> bool:
         """Whether the line was taken, as it fits: itself, its end, and its day where that is not there yet.
 
         A line may split those of another day, so each new day after a session's first is counted twice.
@@ -75,7 +74,7 @@ class _Packed:
         times = 0 if (moment.session, day) in self.days else 2 if moment.session in self.groups else 1
         if times and day not in self._day_tokens:
             self._day_tokens[day] = self.count(day) + 1
-        used = self.used + tokens + 1 + (times * self._day_tokens[day] if times else 0)
+        used = self.used + self.count(line) + 1 + (times * self._day_tokens[day] if times else 0)
         if used > budget:
             return False
         self.used = used
@@ -93,8 +92,8 @@ def pack(
     """The hits that fit `budget` tokens, best first; `asked` are the words that make a sentence matter."""
     packed = _Packed(count, day)
     for moment in moments:
-        if not packed.take(moment, turn_line(moment), moment.tokens, budget):
-            any(packed.take(moment, cut, count(cut), budget) for cut in excerpts(moment, words, asked))
+        if not packed.take(moment, turn_line(moment), budget):
+            any(packed.take(moment, cut, budget) for cut in excerpts(moment, words, asked))
             break
     return packed.hits()
 

@@ -2,7 +2,7 @@
 
     score = 1.0 meaning + 0.3 neighbours' meaning + 0.8 keywords in the turn and around it + 0.6 speaker
           + 1.0 the user's own words + 1.0 date - 0.2 it asks something itself - 2.0 not said yet
-          - 0.3 for each doubling of its length beyond 80 tokens + recency (0 unless asked for)
+          - 0.3 for each doubling of its length beyond 60 words + recency (0 unless asked for)
           + 0.3 x the best score in its session
 
 The weights were chosen on the development half of two sets of conversations; `benchmarks/recall.py` measures what each
@@ -31,9 +31,9 @@ Nearness: TypeAlias = tuple[Places, Numbers]
 MEANING, NEIGHBOURS_MEANING, KEYWORDS = 1.0, 0.3, 0.8
 SPEAKER, OWN_WORDS, DATE = 0.6, 1.0, 1.0
 ASKS, NOT_YET, LENGTH, SESSION = -0.2, -2.0, -0.3, 0.3
-LONG_TOKENS: Final = 80
-"""Tokens from which on a turn pays for its length."""
-LONG_WORDS: Final = 100
+LONG: Final = 60
+"""Words from which on a turn pays for its length."""
+TOO_LONG: Final = 100
 """Turns with more words neither lend them to their neighbours nor borrow any."""
 REACH, LENT = 2, 0.5
 """How many turns on each side lend their words, and what such a word counts."""
@@ -81,14 +81,14 @@ class Question:
     recency: float = 0.0
 
 
-def worth(tokens: int, asks: bool) -> float:
+def worth(words: int, asks: bool) -> float:
     """What a turn is worth whatever is asked: less if it is long, and if it asks something itself."""
-    return ASKS * asks + LENGTH * math.log2(max(tokens / LONG_TOKENS, 1.0))
+    return ASKS * asks + LENGTH * math.log2(max(words / LONG, 1.0))
 
 
 def lends(words: float) -> bool:
     """Whether a turn of so many words lends them to its neighbours and borrows theirs."""
-    return words <= LONG_WORDS
+    return words <= TOO_LONG
 
 
 def score(turns: Turns, question: Question) -> Numbers:

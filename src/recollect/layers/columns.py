@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -61,26 +61,25 @@ class Columns:
     scope: Scope
     position: int = 0
     ids: list[tuple[str, str]] = field(default_factory=list)
-    tokens: list[int] = field(default_factory=list)
+    words: list[int] = field(default_factory=list)
     speakers: dict[str, int] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
     with_assistant: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
     _sessions: dict[str, int] = field(default_factory=dict)
     _last: dict[int, int] = field(default_factory=dict)
-    _words: list[int] = field(default_factory=list)
     _runs: array[int] = field(default_factory=lambda: array("i"))
     _postings: dict[str, array[int]] = field(default_factory=lambda: defaultdict(lambda: array("i")))
     _positions: Places = field(default_factory=lambda: np.empty(ROOM, np.int64))
     _turns: Turns = field(default_factory=_room)
 
-    def refresh(self, store: Store, count: Callable[[str], int], until: int | None = None) -> None:
+    def refresh(self, store: Store, until: int | None = None) -> None:
         """Take in what was added to the log since the last time, but nothing after the position `until`."""
         while page := store.log.scan(self.scope, after=self.position, limit=PAGE):
             for entry in page:
                 if until is not None and entry.position > until:
                     return
-                self._add(entry, count)
+                self._add(entry)
             self.position = page[-1].position
             if len(page) < PAGE:
                 return
@@ -114,7 +113,7 @@ class Columns:
         there = held[np.minimum(places, len(held) - 1)] == positions
         return places[there], cosines[there]
 
-    def _add(self, entry: Entry, count: Callable[[str], int]) -> None:
+    def _add(self, entry: Entry) -> None:
         message, text = entry.message, entry.message.text
         if message.role == "system" or not text.strip() or message.at is None:
             return
@@ -123,13 +122,13 @@ class Columns:
             self._positions = np.concatenate((self._positions, self._positions))
             self._turns = Turns._make(np.concatenate((column, column)) for column in self._turns)
         self.ids.append((name, message.id))
-        self.tokens.append(count(f"{speaker}: {text}"))
+        self.words.append(len(said))
         for word in said:
             self._postings[word].append(place)
         self.with_assistant |= message.role == "assistant" and speaker.lower() in ASSISTANTS
         self._positions[place] = entry.position
         turns = self._turns
-        turns.worth[place] = worth(self.tokens[place], text.rstrip().endswith(("?", "\uff1f")))
+        turns.worth[place] = worth(len(said), text.rstrip().endswith(("?", "\uff1f")))
         turns.day[place] = day_of(message.at)
         turns.own[place] = message.role == "user"
         if speaker not in self.speakers:
@@ -142,7 +141,6 @@ class Columns:
         turns, before = self._turns, self._last.get(session, -1)
         turns.session[place], turns.before[place], turns.after[place] = session, before, -1
         turns.length[place], turns.lenders[place] = said, -1
-        self._words.append(said)
         if before >= 0:
             turns.after[before] = place
         if not place or before != place - 1:
@@ -151,8 +149,8 @@ class Columns:
         at = place
         for step in range(REACH if lends(said) else 0):
             at = int(turns.before[at])
-            if at < 0 or not lends(self._words[at]):
+            if at < 0 or not lends(self.words[at]):
                 break
             turns.lenders[place, step], turns.lenders[at, REACH + step] = at, place
-            turns.length[place] += rank.LENT * self._words[at]
+            turns.length[place] += rank.LENT * self.words[at]
             turns.length[at] += rank.LENT * said

@@ -110,10 +110,10 @@ class _Ranking:
         return replace(self, places=np.flatnonzero(there))
 
     def fitting(self, budget: int) -> int:
-        """How many of the best may fit so many tokens."""
+        """How many of the best may fit so many tokens: hardly any word takes less than one."""
         left = budget
         for n, place in enumerate(self.best(MANY)):
-            left -= self.columns.tokens[place]
+            left -= self.columns.words[place]
             if left < 0:
                 return n + 1
         return MANY
@@ -203,7 +203,7 @@ class Episodic:
         if until is not None:
             columns = Columns(asked.within.owner)
         with columns.lock:
-            columns.refresh(self.store, self.count, until)
+            columns.refresh(self.store, until)
         if not len(columns) or not asked.text.strip():
             return _Ranking(np.zeros(0), columns, 0.0)
         vectors = self._vectors(asked.text)
@@ -254,7 +254,7 @@ class Episodic:
             by_id = {(entry.scope.session, entry.message.id): entry for entry in entries}
             for place in places:
                 if (entry := by_id.get(columns.ids[place])) and _passes(entry, asked.where, self.min_score):
-                    yield _moment(entry, float(ranking.scores[place]), columns.tokens[place])
+                    yield _moment(entry, float(ranking.scores[place]))
             read.update(places)
             size *= 2
 
@@ -320,10 +320,10 @@ def _passes(entry: Entry, where: Filter, min_score: float) -> bool:
     )
 
 
-def _moment(entry: Entry, points: float, tokens: int) -> Moment:
+def _moment(entry: Entry, points: float) -> Moment:
     message, session = entry.message, entry.scope.session or ""
     at = message.at or datetime.fromtimestamp(0, UTC)
-    return Moment(message.id, session, entry.seq, at, speaker_of(message), message.text, points, tokens)
+    return Moment(message.id, session, entry.seq, at, speaker_of(message), message.text, points)
 
 
 @dataclass(slots=True)

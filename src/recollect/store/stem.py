@@ -30,6 +30,7 @@ _STEP_4: Final = {
     "al": "", "ance": "", "ence": "", "er": "", "ic": "", "able": "", "ible": "", "ant": "", "ement": "", "ment": "",
     "ent": "", "ion": "", "ou": "", "ism": "", "ate": "", "iti": "", "ous": "", "ive": "", "ize": "",
 }  # fmt: skip
+LONGEST: Final = max(map(len, (*_STEP_2, *_STEP_3, *_STEP_4)))
 
 
 class _Known(dict[str, str]):
@@ -83,11 +84,12 @@ def _repaired(root: str) -> str:
 
 
 def _swap(word: str, endings: dict[str, str], enough: re.Pattern[str]) -> str:
-    found = max((e for e in endings if word.endswith(e)), key=len, default="")
-    root = word[: len(word) - len(found)]
-    if not found or not enough.match(root) or (found == "ion" and not root.endswith(("s", "t"))):
-        return word
-    return root + endings[found]
+    for size in range(LONGEST, 1, -1):
+        if (found := word[-size:]) in endings:
+            root = word[:-size]
+            stays = not enough.match(root) or (found == "ion" and not root.endswith(("s", "t")))
+            return word if stays else root + endings[found]
+    return word
 
 
 def _last_e(word: str) -> str:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import sys
 import unicodedata
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from recollect.store.stem import stem
@@ -56,7 +55,8 @@ def _split(text: str, singles: bool) -> Iterable[str]:
 
 
 def _split_unicode(text: str, singles: bool) -> Iterator[str]:
-    for word in _unicode_word().findall(_folded(text)):
+    folded = _folded(text).replace("_", " ")
+    for word in _word(_marks(folded)).findall(folded):
         if word.isascii():
             yield word
             continue
@@ -70,19 +70,23 @@ def _split_unicode(text: str, singles: bool) -> Iterator[str]:
 
 
 def _folded(text: str) -> str:
-    plain = unicodedata.normalize("NFKD", text.casefold())
-    kept = (char for char in plain if not (char < "\u0900" and unicodedata.combining(char)))
-    return unicodedata.normalize("NFC", "".join(kept)).lower()
+    plain = _accents().sub("", unicodedata.normalize("NFKD", text.casefold()))
+    return unicodedata.normalize("NFC", plain).lower()
 
 
 @cache
-def _marks() -> str:
-    return "".join(char for char in map(chr, range(0x900, sys.maxunicode + 1)) if unicodedata.category(char)[0] == "M")
+def _accents() -> re.Pattern[str]:
+    return re.compile(f"[{''.join(char for char in map(chr, range(0x900)) if unicodedata.combining(char))}]+")
 
 
-@cache
-def _unicode_word() -> re.Pattern[str]:
-    return re.compile(f"(?:[^\\W_]|[{re.escape(_marks())}])+|[{_SYMBOL}]")
+def _marks(text: str) -> str:
+    """The marks in a text that belong to words, as vowels do in many scripts."""
+    return "".join(sorted(char for char in set(text) if char >= "\u0900" and unicodedata.category(char)[0] == "M"))
+
+
+@lru_cache
+def _word(marks: str) -> re.Pattern[str]:
+    return re.compile(f"[\\w{re.escape(marks)}]+|[{_SYMBOL}]")
 
 
 @cache
