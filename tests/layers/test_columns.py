@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from pathlib import Path
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.layers.columns import Columns
 from recollect.store.reference import ReferenceStore
+from recollect.store.sqlite import SqliteStore
 from recollect.store.words import words
 from recollect.types import Message, Scope
 from tests.flow.test_rank import turns_of
@@ -75,3 +80,18 @@ def test_of_many_turns_words_that_tell_little_are_not_looked_up() -> None:
 def test_a_word_said_twice_stands_there_twice() -> None:
     columns = columns_of([("a", "user", "oslo oslo"), ("a", "user", "oslo")], 1)
     assert [places.tolist() for places in columns.postings(["oslo", "never"])] == [[0, 0, 1]]
+
+
+@pytest.mark.parametrize("sentence", ["oslo {n}", "oslo trip " * 5, "word{n} " * 20])
+def test_the_memory_they_take_is_about_what_they_say(sentence: str, tmp_path: Path) -> None:
+    told = [Message("user", sentence.format(n=n)) for n in range(3_000)]
+    with SqliteStore(tmp_path / "memory.db") as store:
+        store.log.append(Scope("acme", "ada", "a"), told)
+        tracemalloc.start()
+        try:
+            columns = Columns(OWNER)
+            columns.refresh(store)
+            taken, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert 0.5 < columns.bytes / taken < 2

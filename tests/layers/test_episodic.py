@@ -13,6 +13,7 @@ from recollect.embed import Embedder, Kind
 from recollect.embed.hashing import HashingEmbedder
 from recollect.embed.nearness import UNRELATED
 from recollect.errors import ModelUnavailable
+from recollect.layers import episodic
 from recollect.layers.embedding import JOB, Embedding
 from recollect.layers.episodic import Asked, Episodic
 from recollect.store import Store
@@ -56,6 +57,24 @@ def test_a_question_about_nothing_that_was_said_recalls_nothing(store: Store) ->
     assert recalled(layer, "Where in Lisbon is the harbour?") > 0
     layer.floor = 1.0
     assert recalled(layer, UNHEARD) > 0
+
+
+def test_the_turns_of_those_asked_for_last_are_kept_as_far_as_there_is_room(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    *users, last = [Scope("acme", user) for user in ("ada", "bob", "eve", "kim")]
+    for user in (*users, last):
+        store.log.append(Scope("acme", user.user, "s"), [Message("user", "the harbour of Lisbon", at=START)])
+    layer = Episodic(store, estimate)
+
+    def kept(user: Scope) -> list[Scope]:
+        assert len(layer.search(Asked("Lisbon", START + timedelta(days=1), user), 5)) == 1
+        return list(layer._kept)
+
+    monkeypatch.setattr(episodic, "KEPT_BYTES", 10_000)
+    assert [kept(user) for user in (*users, users[0])][-1] == [*users[1:], users[0]]
+    monkeypatch.setattr(episodic, "KEPT_BYTES", 0)
+    assert kept(last) == [last]
 
 
 def test_search_and_recall_give_the_best_there_is_all_the_same(store: Store) -> None:

@@ -21,6 +21,8 @@ PAGE = 1_000
 ROOM = 64
 FEW, COMMON = 1_000, 0.25
 """Turns above which a word that stands there for every fourth of them, and tells little, is not looked up."""
+A_TURN, A_WORD, A_KNOWN_WORD = 300, 5, 200
+"""Bytes that a turn takes, a word in it, and a word that was said at all: about, as measured."""
 ASSISTANTS = frozenset({"assistant", "ai", "bot", "model"})
 
 
@@ -66,6 +68,7 @@ class Columns:
     names: set[str] = field(default_factory=set)
     with_assistant: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
+    _said: int = 0
     _sessions: dict[str, int] = field(default_factory=dict)
     _last: dict[int, int] = field(default_factory=dict)
     _runs: array[int] = field(default_factory=lambda: array("i"))
@@ -86,6 +89,11 @@ class Columns:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def bytes(self) -> int:
+        """About how much memory they take."""
+        return A_TURN * len(self) + A_WORD * self._said + A_KNOWN_WORD * len(self._postings)
 
     def session(self, name: str) -> int:
         """The number of a session, -1 where it has no turns."""
@@ -123,6 +131,7 @@ class Columns:
             self._turns = Turns._make(np.concatenate((column, column)) for column in self._turns)
         self.ids.append((name, message.id))
         self.words.append(len(said))
+        self._said += len(said)
         for word in said:
             self._postings[word].append(place)
         self.with_assistant |= message.role == "assistant" and speaker.lower() in ASSISTANTS

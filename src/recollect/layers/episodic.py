@@ -44,7 +44,8 @@ SPARE: Final = 4
 """How many more turns are read from the log than seem to fit; each further time it is twice as many."""
 MANY: Final = 64
 """How many of the best turns are looked at to tell how many fit."""
-KEPT_SCOPES: Final = 64
+KEPT_BYTES: Final = 256 * 2**20
+"""About how many bytes of turns are kept in memory beside those of the owner asked for."""
 FIRST: Final = 12
 """How many turns a context reads at first."""
 NEAR_MISSES: Final = 3
@@ -192,10 +193,12 @@ class Episodic:
 
     def _columns(self, scope: Scope) -> Columns:
         with self._lock:
+            if scope not in self._kept:
+                room = KEPT_BYTES - sum(columns.bytes for columns in self._kept.values())
+                while self._kept and room < 0:
+                    room += self._kept.popitem(last=False)[1].bytes
             columns = self._kept.setdefault(scope, Columns(scope))
             self._kept.move_to_end(scope)
-            while len(self._kept) > KEPT_SCOPES:
-                self._kept.popitem(last=False)
             return columns
 
     def _rank(self, asked: Asked) -> _Ranking:
