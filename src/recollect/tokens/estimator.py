@@ -79,7 +79,7 @@ def cut(text: str) -> Cut:
     held, single = known()
     raw = encode(text)
     words, signs = raw.translate(ONLY_WORDS).split(), raw.translate(ONLY_SIGNS).split()
-    new_words, new_signs = ([*filterfalse(held.__contains__, parts)] for parts in (words, signs))
+    new_words, new_signs = [*filterfalse(held.__contains__, words)], [*filterfalse(held.__contains__, signs)]
     left = b" ".join(new_words)
     if has_single(left):
         wide = b" ".join(filter(has_single, new_words)).decode("utf-8", "surrogatepass")
@@ -87,9 +87,16 @@ def cut(text: str) -> Cut:
     inner = humps(left)
     rest = [*filterfalse(held.__contains__, inner)]
     digits = sum([(size + 2) // 3 for size in map(len, raw.translate(ONLY_DIGITS).split())])
-    blanks = sum(map(raw.replace(b"\t", b"  ").translate(KINDS).count, BLANKS)) + raw.count(b"\t\t")
     sure = len(words) + len(signs) - len(new_words) - len(new_signs) + len(inner) - len(rest) + left.count(b"-")
-    return Cut(sure + digits + blanks, rest, new_signs)
+    return Cut(sure + digits + _blanks(raw), rest, new_signs)
+
+
+def _blanks(raw: bytes) -> int:
+    """How many tokens are blanks and newlines; most lines have single blanks alone."""
+    kinds = raw.replace(b"\t", b"  ").translate(KINDS)
+    if b"  " not in kinds and b"\n" not in kinds and b"\r" not in kinds:
+        return kinds.count(b" 0")
+    return sum(map(kinds.count, BLANKS)) + raw.count(b"\t\t")
 
 
 def encode(text: str) -> bytes:
