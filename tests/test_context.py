@@ -115,6 +115,17 @@ def test_the_newest_turns_are_shown_as_they_were_said_and_not_recalled_again(mem
     assert shown
 
 
+@pytest.mark.parametrize("budget", range(900, 1_700, 100))
+def test_what_gives_way_to_documents_is_recalled_where_it_answers(memory: Memory, budget: int) -> None:
+    chat = memory.session("cabin", user="ada")
+    chat.add_turn("The door code of the cabin is 4711, please keep it in mind.", "Noted, I keep it.")
+    for n in range(11):
+        chat.add_turn(f"Tell me something about mountain {n} in the far north.", f"Mountain {n} is cold. " * 5)
+    chat.documents.add("\n\n".join(f"Door {n} of the cabin has a code lock made by a smith." for n in range(120)))
+    memory.drain()
+    assert "4711" in "".join(message.text for message in chat.context("What is the door code?", budget).prompt)
+
+
 def test_nothing_relevant_is_nothing_at_all(memory: Memory) -> None:
     memory.session("a", user="ada").add("user", "The kettle is broken.")
     memory.drain()

@@ -212,7 +212,6 @@ class Controller:
         days = layers.semantic.days(scope, text, as_of)
         where = ANY if as_of is None else Filter(as_of=as_of)
         asked = Asked(text, at, scope.owner, where, settings.episodic_recency_weight, days)
-        without = view.shown.ids
         known = layers.semantic.offer(scope, text, at, as_of)
         return {
             "profile": [fact for fact in known if fact.section == "profile"],
@@ -220,7 +219,7 @@ class Controller:
             "hints": layers.procedural.offer(scope.owner, as_of),
             "summary": layers.summary.offer(scope, view.first, as_of, view.before if as_of is None else None),
             "documents": layers.documents.offer(scope, text, as_of=as_of),
-            "episodic": layers.episodic.offer(asked, without, settings.episodic_top_k),
+            "episodic": layers.episodic.offer(asked, settings.episodic_top_k),
             "tools": layers.tools.offer(scope, text, at, as_of=as_of),
         }
 

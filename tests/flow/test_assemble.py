@@ -64,7 +64,7 @@ def offered(draw: st.DrawFn) -> dict[str, Offer]:
     for name in draw(st.lists(st.sampled_from(PRIORITY), unique=True)):
         found = draw(st.lists(candidates, max_size=5))
         whole = [Candidate(name, c.text, c.score, c.origin, c.sources, c.at, c.out) for c in found]
-        out[name] = (lambda room, whole=whole: whole) if draw(st.booleans()) else whole
+        out[name] = (lambda room, shown, whole=whole: whole) if draw(st.booleans()) else whole
     return out
 
 
@@ -212,7 +212,7 @@ def test_at_a_small_budget_the_facts_that_suit_best_come_first_and_the_rest_last
     )
     tea, jazz = (Candidate("facts", f"likes: {key}", score, "user") for key, score in (("tea", 2.0), ("jazz", 1.0)))
 
-    def recalled(tokens: int) -> list[Candidate]:
+    def recalled(tokens: int, shown: frozenset[str]) -> list[Candidate]:
         return [Candidate("episodic", "word " * max(1, tokens - 5), 1.0, "conversation")]
 
     offers: dict[str, Offer] = {"profile": [name, city], "facts": [tea, jazz], "episodic": recalled}

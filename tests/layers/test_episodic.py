@@ -48,7 +48,7 @@ def told(store: Store, embedder: Embedder | None, speakers: Sequence[str] = ("us
 
 def recalled(layer: Episodic, question: str) -> int:
     asked = Asked(question, START + timedelta(days=40), ADA)
-    return sum(not one.out for one in layer.offer(asked, frozenset(), None)(400))
+    return sum(not one.out for one in layer.offer(asked, None)(400, frozenset()))
 
 
 def test_a_question_about_nothing_that_was_said_recalls_nothing(store: Store) -> None:

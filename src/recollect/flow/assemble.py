@@ -24,8 +24,8 @@ from recollect.flow.window import Limits, Window
 from recollect.settings import Settings
 from recollect.types import Candidate, Message
 
-Offer: TypeAlias = Sequence[Candidate] | Callable[[int], Sequence[Candidate]]
-"""What a layer offers, best first: candidates, or a function of the tokens there are for them."""
+Offer: TypeAlias = Sequence[Candidate] | Callable[[int, frozenset[str]], Sequence[Candidate]]
+"""What a layer offers, best first: candidates, or a function of the tokens there are and the messages shown."""
 
 PRIORITY: Final = ("profile", "facts", "hints", "summary", "documents", "episodic", "tools")
 FIRM: Final = ("profile", "facts")
@@ -176,7 +176,7 @@ class _Fill:
     def _told(self, shown: frozenset[str]) -> frozenset[Candidate]:
         """The profile and the facts that suit the question best: a few always, more as far as they have tokens."""
         told, left = list[Candidate](), self.firm
-        offered = [one for name in FIRM for one in self._offered(name, self.firm) if not one.out]
+        offered = [one for name in FIRM for one in self._offered(name, self.firm, shown) if not one.out]
         for candidate in sorted(offered, key=lambda one: -one.score):
             first = all(other.section != candidate.section for other in told)
             cost = self._cost(candidate) + first * self._title(candidate.section)
@@ -191,7 +191,8 @@ class _Fill:
         """Take of a section what its limits allow: of profile and facts only those told first, or only the rest."""
         spent, title, texts = filled.spent, self._title(name), filled.texts
         start = spent[name]
-        for candidate in self._offered(name, max(0, min(limits.share, limits.room - filled.used) - title)):
+        tokens = max(0, min(limits.share, limits.room - filled.used) - title)
+        for candidate in self._offered(name, tokens, shown):
             if name in FIRM and (candidate in told) == limits.rest:
                 continue
             tokens, taken = self._cost(candidate), filled.taken.get(name, [])
@@ -215,9 +216,9 @@ class _Fill:
                 filled.used += cost
                 texts.add(candidate.text)
 
-    def _offered(self, name: str, tokens: int) -> Sequence[Candidate]:
+    def _offered(self, name: str, tokens: int, shown: frozenset[str]) -> Sequence[Candidate]:
         offer = self.offers.get(name, ())
-        return offer(tokens) if callable(offer) else offer
+        return offer(tokens, shown) if callable(offer) else offer
 
     def _title(self, name: str) -> int:
         return _tokens(self.counts.text, heading(name)) + 1

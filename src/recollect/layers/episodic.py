@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -163,20 +163,26 @@ class Episodic:
         ranking = self._rank(asked)
         return Recalled(one_by_one(islice(distinct(self._read(asked, ranking, k)), k)), ranking.relevance)
 
-    def offer(self, asked: Asked, without: frozenset[str], k: int | None) -> Callable[[int], list[Candidate]]:
-        """What a context gets of the turns that answer the question, but for those `without`, by the tokens there are.
+    def offer(self, asked: Asked, k: int | None) -> Callable[[int, frozenset[str]], list[Candidate]]:
+        """What a context gets of the turns that answer the question, by the tokens there are and the messages it shows.
 
         They come as up to `k` conversations, each under its dates; those that are next in rank come marked as out.
         """
-        ranking, chosen = self._rank(asked), _Chosen(k)
-        relevant = iter(()) if self._is_off_topic(ranking) else self._read(asked, ranking, FIRST, chosen)
-        moments = _Kept(moment for moment in distinct(relevant) if moment.id not in without)
+        ranking = self._rank(asked)
+        nothing = self._is_off_topic(ranking)
         matter, today = set(_words_of(asked.text)), date.fromordinal(day_of(asked.at))
 
         def day(at: datetime) -> str:
             return f"{day_line(at)} ({ago(date.fromordinal(day_of(at)), today)})"
 
-        def within(tokens: int) -> list[Candidate]:
+        @cache
+        def beside(shown: frozenset[str]) -> tuple[_Kept, _Chosen]:
+            chosen = _Chosen(k)
+            read = iter(()) if nothing else self._read(asked, ranking, FIRST, chosen)
+            return _Kept(moment for moment in distinct(read) if moment.id not in shown), chosen
+
+        def within(tokens: int, shown: frozenset[str]) -> list[Candidate]:
+            moments, chosen = beside(shown)
             chosen.tokens = tokens
             hits = pack(of_sessions(moments, k, chosen.sessions), tokens, self.count, words, matter, day)
             taken = {id for hit in hits for id in hit.message_ids}
