@@ -114,3 +114,15 @@ def test_a_flipped_bit_is_found_or_changes_nothing(whole: Path, tmp_path: Path, 
         if what.startswith("UNSEEN"):
             unseen.append((table, offset, bit, what))
     assert unseen == []
+
+
+def test_a_scope_that_lost_its_name_is_found(whole: Path, tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged.db"
+    shutil.copy(whole, damaged)
+    db = apsw.Connection(str(damaged))
+    db.execute("UPDATE scope SET tenant = ''")
+    db.close()
+    with SqliteStore(damaged, clock=lambda: NOON) as store:
+        (finding,) = store.check()
+    assert (finding.part, finding.fix) == ("log", "restore a backup")
+    assert "name of a scope" in finding.problem

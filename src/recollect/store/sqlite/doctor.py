@@ -17,7 +17,6 @@ from recollect.store.sqlite.database import Change
 from recollect.store.sqlite.keywords import LAST, rebuild, rows
 from recollect.store.sqlite.migrate import migrations, version
 from recollect.store.values import Finding
-from recollect.types import Scope
 
 _RECORDS: Final = "SELECT position, check_sum, body, ended, superseded_at, superseded_by FROM record"
 _ITEMS: Final = "SELECT position, check_sum, body, at, role FROM item"
@@ -66,10 +65,13 @@ def findings(db: apsw.Connection) -> Iterator[Finding]:
 
 def broken_sessions(db: apsw.Connection) -> Iterator[Finding]:
     """What is wrong with the log."""
-    for (tenant,) in list(scopes.rows(db, "SELECT tenant FROM scope WHERE user = '' AND session = ''")):
-        place = scopes.find(db, Scope(tenant))
-        if place is not None:
-            yield from verified(db, Scope(tenant), place)
+    for row in list(scopes.rows(db, "SELECT tenant, user, session FROM scope WHERE user = '' AND session = ''")):
+        try:
+            tenant = scopes.named(*row)
+            if (place := scopes.find(db, tenant)) is not None:
+                yield from verified(db, tenant, place)
+        except StoreError as error:
+            yield Finding("log", str(error), fix="restore a backup")
 
 
 def rebuild_words(change: Change, progress: Progress | None) -> int:

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from recollect.errors import ConfigError
+from recollect.store import codec
 from recollect.types import Scope
 
 if TYPE_CHECKING:
@@ -85,5 +87,8 @@ def make(db: apsw.Connection, scope: Scope) -> Place:
 
 @lru_cache(maxsize=10_000)
 def named(tenant: str, user: str, session: str) -> Scope:
-    """The scope of a row."""
-    return Scope(tenant, user or None, session or None)
+    """The scope of a row; StoreError if it was damaged."""
+    try:
+        return Scope(tenant, user or None, session or None)
+    except ConfigError as error:
+        raise codec.damaged(f"the name of a scope, {(tenant, user, session)},", error) from error
