@@ -126,3 +126,17 @@ def test_a_scope_that_lost_its_name_is_found(whole: Path, tmp_path: Path) -> Non
         (finding,) = store.check()
     assert (finding.part, finding.fix) == ("log", "restore a backup")
     assert "name of a scope" in finding.problem
+
+
+def test_a_keyword_index_whose_tables_have_other_columns_is_made_anew(whole: Path, tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged.db"
+    shutil.copy(whole, damaged)
+    db = apsw.Connection(str(damaged))
+    db.config(apsw.SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1)
+    db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
+    db.execute("UPDATE sqlite_schema SET sql = replace(sql, 'id ', 'ie ') WHERE name = 'words_docsize'")
+    db.close()
+    with SqliteStore(damaged, clock=lambda: NOON) as store:
+        assert {finding.fix for finding in store.check()} == {"run reindex"}
+        store.reindex()
+        assert store.check() == []

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 LAG: Final = 256
 """How many positions the index may be behind."""
 
+_MAKE: Final = "DROP TABLE words; CREATE VIRTUAL TABLE words USING fts5 (scope, text, content = '', tokenize = 'ascii')"
 _ADD: Final = "INSERT INTO words (rowid, scope, text) VALUES (?, ?, ?)"
 _REMOVE: Final = "INSERT INTO words (words, rowid, scope, text) VALUES ('delete', ?, ?, ?)"
 _SETTINGS: Final = "INSERT INTO words (words, rank) VALUES ('secure-delete', 1), ('rank', 'bm25(0.0, 1.0)')"
@@ -66,7 +67,7 @@ def catch_up(change: Change) -> None:
 def rebuild(change: Change, progress: Callable[[int], None] = lambda done: None) -> int:
     """How many positions have words after the index was made anew, and the counter of positions put right."""
     change.position = max(change.position, change.db.execute(LAST).get)
-    change.db.execute("INSERT INTO words (words) VALUES ('delete-all')")
+    change.cursor.execute(_MAKE)
     change.db.execute(_SETTINGS)
     indexed = 0
     for done, row in enumerate(rows(change.db), 1):
