@@ -20,7 +20,7 @@ NOTHING: Final = "I have nothing in memory about that."
 _DAY: Final = re.compile(r"\d{1,2} \w+ \d{1,4}(?: \([^)]*\))?")
 _TURN: Final = re.compile("(?:user|assistant|system|tool): ")
 _JSON: Final = re.compile(r"""\s*[\[{]\s*(?:["\[{\]}]|$)""")
-_MEMORY: Final = re.compile(f"^{OPEN}\n(.*?)^{CLOSE}", re.DOTALL | re.MULTILINE)
+_MEMORY: Final = re.compile(f"{OPEN}\n(.*?)^{CLOSE}", re.DOTALL | re.MULTILINE)
 
 
 class Line(NamedTuple):
@@ -75,7 +75,7 @@ class RecallModel:
 def answer(messages: Sequence[Message]) -> str:
     """What memory says about the last question, in its own words, under the headings it was found under."""
     said = [message for message in messages if message.role == "user"]
-    memory = next((found for message in reversed(said) if (found := _MEMORY.search(message.text))), None)
+    memory = next((found for message in reversed(said) if (found := _MEMORY.match(message.text))), None)
     question = without_memory(said[-1]) if said else None
     if not question:
         return NOTHING
