@@ -81,7 +81,7 @@ class Columns:
                 if until is not None and entry.position > until:
                     return
                 self._add(entry, count)
-            self.position = page[-1].position
+                self.position = entry.position
             if len(page) < PAGE:
                 return
 
@@ -119,11 +119,12 @@ class Columns:
         if message.role == "system" or not text.strip() or message.at is None:
             return
         place, name, speaker, said = len(self.ids), entry.scope.session or "", speaker_of(message), words(text)
+        tokens = count(f"{speaker}: {text}")
         if place == len(self._positions):
             self._positions = np.concatenate((self._positions, self._positions))
             self._turns = Turns._make(np.concatenate((column, column)) for column in self._turns)
         self.ids.append((name, message.id))
-        self.tokens.append(count(f"{speaker}: {text}"))
+        self.tokens.append(tokens)
         for word in said:
             self._postings[word].append(place)
         self.with_assistant |= message.role == "assistant" and speaker.lower() in ASSISTANTS
