@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from recollect import Memory, Message, RecollectError, Session
+from recollect import ConfigError, Memory, Message, RecollectError, Session
 from recollect.backfill import backfill
+from recollect.types import Image, Text, Thinking, ToolResult
 
 
 @pytest.fixture
@@ -25,6 +26,14 @@ def chat(tmp_path: Path) -> Iterator[Any]:
     [
         (lambda chat: chat.add("user", None), "content must be text or parts, got None"),
         (lambda chat: chat.add("user", 5), "content must be text or parts, got 5"),
+        (lambda chat: chat.add("user", "x", name=5), "the name of a message must be text, got a int"),
+        (lambda chat: chat.add("user", "x", id=5), "a message's id must be text that is not empty, got 5"),
+        (lambda chat: chat.add("user", "x", shape=5), "the shape of a message must be text, got a int"),
+        (lambda chat: chat.add("user", [Image(data=b"GIF")]), "the data of an image must be text, got a bytes"),
+        (lambda chat: chat.add("user", [Image("x.gif", width=True)]), "the width of an image must be a whole number"),
+        (lambda chat: chat.add("assistant", [Thinking(None)]), "the text of thinking must be text, got a NoneType"),
+        (lambda chat: chat.add("tool", [ToolResult("1", is_error="no")]), "the is_error of a tool result must be true"),
+        (lambda chat: chat.add("user", [Text("x", extra={"a": {1}})]), "extra.a: a set is not JSON"),
         (lambda chat: chat.add("robot", "x"), "role 'robot' is not one of"),
         (lambda chat: chat.add_many(Message("user", "x")), "expected a list of messages, got a Message"),
         (lambda chat: chat.add_many([{"role": "user", "content": "x"}]), r"\[0\]: expected a Message, got a dict"),
@@ -51,6 +60,7 @@ def chat(tmp_path: Path) -> Iterator[Any]:
         (lambda chat: chat.facts(as_of="2020"), "a time is a datetime"),
         (lambda chat: chat.documents.add(b"x"), "a document is a Path or text, got a bytes"),
         (lambda chat: chat.documents.add("manuals/kettle.md"), r"give Path\('manuals/kettle.md'\) to read the file"),
+        (lambda chat: chat.documents.add("rain", at="now"), "a time is a datetime, got 'now'"),
         (lambda chat: chat.documents.search(5), "a question is text, not a int"),
         (lambda chat: chat.documents.search("x", k=-1), "k=-1: give a whole number of 0 or more"),
         (lambda chat: chat.tools.add("rain", "weather", at="now"), "a time is a datetime, got 'now'"),
@@ -73,3 +83,18 @@ def test_a_mistake_is_told_and_keeps_nothing(chat: Session, mistake: Callable[[A
 def test_a_text_that_has_a_name_may_look_like_a_path(chat: Session) -> None:
     assert chat.documents.add("kettle.md", name="the file I need").chunks == 1
     assert chat.documents.add("Read kettle.md", name=None).chunks == 1
+
+
+def test_what_a_part_was_given_can_not_change_it_later() -> None:
+    given: dict[str, Any] = {"cache": {"type": "ephemeral"}}
+    part = Text("x", extra=given)
+    given["cache"]["type"] = "none"
+    assert part.extra == {"cache": {"type": "ephemeral"}}
+    assert hash(part) == hash(Text("x", extra=part.extra))
+
+
+@pytest.mark.parametrize("wrong", [{"model": "nobody:x"}, {"counter": "nothing"}, {"embedder": "nobody:x"}])
+def test_a_memory_that_can_not_be_opened_opens_no_file(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError):
+        Memory.open(tmp_path / "memory.db", **{"embedder": None, **wrong})
+    assert list(tmp_path.iterdir()) == []

@@ -476,3 +476,47 @@ def test_random_logs_and_questions(
         assert chats[0].context(question, budget) == context
         chats[0].add("user", question)
         assert chats[0].replay(len(chats[0].history()), budget).to_dict() == context.to_dict()
+
+
+class FailsOnce:
+    """A counter behind a server that is away when it comes to a certain word."""
+
+    word = ""
+
+    def __call__(self, text: str) -> int:
+        if self.word and self.word in text:
+            self.word = ""
+            raise ModelUnavailable("the server is away")
+        return estimate(text)
+
+
+@pytest.mark.parametrize("word", ["two", "user: two"])
+def test_a_counter_that_fails_once_leaves_nothing_half_done(tmp_path: Path, clock: Clock, word: str) -> None:
+    counter = FailsOnce()
+    with opened(tmp_path, clock, counter=counter) as memory:
+        chat = memory.session("trip", user="ada")
+        chat.add("user", "one")
+        chat.context("zero")
+        chat.add_many([Message("assistant", "one and a half"), Message("user", "two"), Message("assistant", "three")])
+        memory.drain()
+        counter.word = word
+        with pytest.raises(ModelUnavailable):
+            chat.context("zero")
+        said = [message.text for message in chat.context("zero").conversation]
+        assert said == ["one", "one and a half", "two", "three", "zero"]
+        assert chat.search("three")[0].text.split(": ")[1] == "three"
+
+
+def test_a_session_begun_anew_shows_nothing_of_the_one_that_was_erased(tmp_path: Path, clock: Clock) -> None:
+    with opened(tmp_path, clock) as memory, opened(tmp_path, clock) as elsewhere:
+        for word, erasing in (("secret", memory), ("private", elsewhere), ("public", memory)):
+            chat = memory.session("trip", user="ada")
+            for n in range(8):
+                words = f"The {word} number {n} costs {n} euros, and {word} things follow. " + "More of it. " * 10
+                chat.add("user" if n % 2 == 0 else "assistant", words)
+            context = chat.context("What does it cost?", 700)
+            summary = " ".join(line.text for line in context.offered if line.section == "summary")
+            shown = " ".join(message.text for message in context.prompt)
+            assert [other for other in ("secret", "private", "public") if other in summary + shown] == [word]
+            assert word in summary
+            erasing.session("trip", user="ada").forget()

@@ -35,6 +35,7 @@ from recollect.layers.taught import Taught
 from recollect.layers.tools import Search, Tools
 from recollect.layers.windows import always, stays
 from recollect.llm import ChatModel
+from recollect.patterns import Patterns
 from recollect.settings import Settings
 from recollect.store import ANY, Erased, Filter, Store
 from recollect.store.codec import check_count
@@ -48,7 +49,6 @@ from recollect.types import (
     FactType,
     Message,
     Part,
-    Patterns,
     Recalled,
     Role,
     Scope,
@@ -129,15 +129,15 @@ class Memory:
             embed.open(which, device=settings.embeddings_device) if isinstance(which, str) else which
             for which in (embedder, former)
         )
-        kept_in = store.open(str(url), index=index, durability=durability)
         count = counter if callable(counter) else open_counter(counter)
+        teacher = llm.open(model) if isinstance(model, str) else model
         return cls(
-            kept_in,
+            store.open(str(url), index=index, durability=durability),
             embedder=new,
             former=old,
             counter=count,
             settings=settings,
-            model=llm.open(model) if isinstance(model, str) else model,
+            model=teacher,
             search=search,
             reranker=reranker,
             on_alert=on_alert,

@@ -21,10 +21,20 @@ ROLES: Final = ("system", "user", "assistant", "tool")
 # no place of their own here, so that the way back to the same shape is exact.
 
 
-def _text(what: str, **fields: Any) -> None:
-    for name, value in fields.items():
-        if not isinstance(value, str):
-            raise InvalidTranscript(f"the {name} of {what} must be text, got a {type(value).__name__}")
+def _check(value: Any, what: str, kind: type, *names: str, absent: bool = False) -> None:
+    """Raises unless these fields of a value are of that kind, or None where they may be `absent`."""
+    for name in names:
+        if type(field := getattr(value, name)) is kind or (absent and field is None):
+            continue
+        if not isinstance(field, kind) or (kind is int and field in (True, False)):
+            expected = {str: "text", int: "a whole number", bool: "true or false"}[kind]
+            raise InvalidTranscript(f"the {name} of {what} must be {expected}, got a {type(field).__name__}")
+
+
+def _freeze(value: Any, *names: str) -> None:
+    for name in names:
+        if type(field := getattr(value, name)) is not FrozenDict:
+            object.__setattr__(value, name, freeze_dict(field, name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +45,8 @@ class Text:
     extra: FrozenDict = EMPTY
 
     def __post_init__(self) -> None:
-        _text("a text", text=self.text)
+        _check(self, "a text", str, "text")
+        _freeze(self, "extra")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +61,11 @@ class Image:
     height: int | None = None
     extra: FrozenDict = EMPTY
 
+    def __post_init__(self) -> None:
+        _check(self, "an image", str, "url", "data", "media_type", "detail", absent=True)
+        _check(self, "an image", int, "width", "height", absent=True)
+        _freeze(self, "extra")
+
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
@@ -63,7 +79,8 @@ class ToolCall:
     def __post_init__(self) -> None:
         if isinstance(self.arguments, Mapping):
             object.__setattr__(self, "arguments", json.dumps(thaw(self.arguments), ensure_ascii=False))
-        _text("a tool call", id=self.id, name=self.name, arguments=self.arguments)
+        _check(self, "a tool call", str, "id", "name", "arguments")
+        _freeze(self, "extra")
 
     @property
     def input(self) -> Any:
@@ -82,7 +99,10 @@ class ToolResult:
     extra: FrozenDict = EMPTY
 
     def __post_init__(self) -> None:
-        _text("a tool result", call_id=self.call_id)
+        _check(self, "a tool result", str, "call_id")
+        _check(self, "a tool result", str, "name", absent=True)
+        _check(self, "a tool result", bool, "is_error")
+        _freeze(self, "extra")
         if isinstance(self.content, str):
             return
         if not isinstance(self.content, (list, tuple)) or not all(
@@ -108,6 +128,11 @@ class Thinking:
     redacted: str | None = None
     extra: FrozenDict = EMPTY
 
+    def __post_init__(self) -> None:
+        _check(self, "thinking", str, "text")
+        _check(self, "thinking", str, "signature", "redacted", absent=True)
+        _freeze(self, "extra")
+
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
@@ -117,7 +142,8 @@ class Opaque:
     data: FrozenDict
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "data", freeze_dict(self.data, "data"))
+        _check(self, "an opaque part", str, "shape")
+        _freeze(self, "data")
 
 
 Part: TypeAlias = Text | Image | ToolCall | ToolResult | Thinking | Opaque
@@ -156,10 +182,10 @@ class Message:
             raise InvalidTranscript(f"role {self.role!r} is not one of {', '.join(ROLES)}; {READ_WITH_PARSE}")
         if type(self.content) is not str:
             object.__setattr__(self, "content", _parts(self.role, self.content))
-        if type(self.metadata) is not FrozenDict:
-            object.__setattr__(self, "metadata", freeze_dict(self.metadata, "metadata"))
-        if type(self.extra) is not FrozenDict:
-            object.__setattr__(self, "extra", freeze_dict(self.extra, "extra"))
+        if self.name is not None or self.shape is not None:
+            _check(self, "a message", str, "name", "shape", absent=True)
+        if type(self.metadata) is not FrozenDict or type(self.extra) is not FrozenDict:
+            _freeze(self, "metadata", "extra")
         for name in ("at", "received"):
             when = getattr(self, name)
             if when is None or (type(when) is datetime and when.tzinfo is not None):
@@ -390,7 +416,7 @@ class Excerpt:
     at: datetime | None = None
 
     def __post_init__(self) -> None:
-        _text("an excerpt", text=self.text, source=self.source)
+        _check(self, "an excerpt", str, "text", "source")
         if self.at is not None:
             object.__setattr__(self, "at", with_zone(self.at))
 
@@ -418,64 +444,3 @@ class Fact:
     span: tuple[int, int] = (0, 0)
     valid_from: datetime | None = None
     valid_to: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Mention:
-    """Something the user keeps coming back to, in how many conversations, and the message that said it first."""
-
-    text: str
-    conversations: int
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
-class Worked:
-    """A kind of answer that scored better than the others: the averages, and how many answers each is of."""
-
-    trait: str
-    score: float
-    answers: int
-    others: float
-    other_answers: int
-
-
-@dataclass(frozen=True, slots=True)
-class Patterns:
-    """How a user talks with the assistant, counted over the log; a claim without enough evidence is empty.
-
-    `hours` has, for each hour of the day, in how many different hours the user said something; `active` is the part
-    of the day with most of them, from and to. `length` is short, medium or long, `depth` simple or detailed,
-    `rhythm` daily, weekly or occasional.
-    """
-
-    conversations: int = 0
-    turns: int = 0
-    turns_per_conversation: float = 0.0
-    answers: int = 0
-    answer_tokens: float = 0.0
-    questions: tuple[Mention, ...] = ()
-    topics: tuple[Mention, ...] = ()
-    hours: tuple[int, ...] = (0,) * 24
-    active: tuple[int, int] | None = None
-    rhythm: str = ""
-    follow_ups: FrozenDict = EMPTY
-    length: str = ""
-    depth: str = ""
-    worked: tuple[Worked, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON data that `from_dict` turns back into equal patterns."""
-        plain: dict[str, Any] = thaw(dataclasses.asdict(self))
-        return plain
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Patterns:
-        """The patterns that `to_dict` described."""
-        fields = dict(data)
-        for name, kind in (("questions", Mention), ("topics", Mention), ("worked", Worked)):
-            fields[name] = tuple(kind(**item) for item in fields[name])
-        fields["hours"] = tuple(fields["hours"])
-        fields["active"] = tuple(fields["active"]) if fields["active"] else None
-        fields["follow_ups"] = freeze_dict(fields["follow_ups"], "follow_ups")
-        return cls(**fields)

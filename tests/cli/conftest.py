@@ -26,7 +26,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def run(home: Path) -> Run:
-    def run(*arguments: str, said: str = "", code: int = 0) -> Result:
+    def run(*arguments: str, said: str | bytes = "", code: int = 0) -> Result:
         result = CliRunner().invoke(app, arguments, input=said)
         if result.exception and not isinstance(result.exception, SystemExit):
             raise result.exception

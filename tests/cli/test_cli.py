@@ -51,7 +51,7 @@ def test_reindex_counts_what_is_in_the_index(file: str) -> None:
 
 def test_a_backup_brings_everything_back(file: str, tmp_path: Path) -> None:
     copy = str(tmp_path / "copy")
-    assert run("backup", copy, "--store", file).exit_code == 0
+    assert json.loads(run("backup", copy, "--store", file, "--json").stdout) == {"file": copy, "store": file}
     with open_store(file) as store:
         store.log.erase(ADA)
     assert run("restore", copy, "--store", file, "--yes").exit_code == 0

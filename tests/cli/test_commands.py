@@ -37,6 +37,12 @@ def test_a_message_can_come_from_stdin(run: Run) -> None:
     assert parsed(run, "add", "-", said="Two\nlines")["content"] == "Two\nlines"
 
 
+@pytest.mark.parametrize("command", [("add", "-"), ("chat",), ("documents", "add", "-")])
+def test_input_that_is_no_text_is_told_in_a_line(run: Run, command: tuple[str, ...]) -> None:
+    told = run(*command, said=b"\xff\xfe\n", code=1).stderr
+    assert "ConfigError: the input is not utf-8 text (invalid start byte): convert it first" in told
+
+
 def test_a_role_nobody_has_is_refused(run: Run) -> None:
     assert "assistant" in run("add", "Hello.", "--role", "robot", code=1).stderr
 

@@ -57,6 +57,11 @@ def test_there_is_a_command_for_every_verb() -> None:
     assert set(verbs.split()) <= set(COMMANDS)
 
 
+def test_what_a_command_answers_can_be_had_as_json() -> None:
+    without = {name for name, command in COMMANDS.items() if "as_json" not in {one.name for one in command.params}}
+    assert without == {"export", "serve", "mcp", "bench"}
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help_with_an_example(name: str) -> None:
     assert f"recollect {name}" in (COMMANDS[name].help or "").split("Example: ", 1)[1]

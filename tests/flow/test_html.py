@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,3 +41,18 @@ def test_no_page_breaks_it(page: str) -> None:
 @given(st.lists(st.from_regex(r"[a-z]{1,8}", fullmatch=True), min_size=1))
 def test_plain_words_stay(words: list[str]) -> None:
     assert html_text(f"<p>{' '.join(words)}</p>").split() == words
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<p>a<![if !supportLists]>b<![foo]>c</p>", "abc"),
+        (f"<p>a&#{'9' * 5_000};b &#65;&#x110000;</p>", "a\ufffdb A\ufffd"),
+        ("<p>a<!-- never closed", "a"),
+        ('<p>a<b title="never closed', "a"),
+        ("<p>1 < 2, don't</p>", "1 < 2, don't"),
+        ("<script>'<p>no</p>'</script><p don't>yes</p>", "yes"),
+    ],
+)
+def test_what_no_page_should_hold_is_read_as_browsers_do(page: str, text: str) -> None:
+    assert html_text(page) == text

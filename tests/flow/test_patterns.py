@@ -23,7 +23,8 @@ from recollect.flow.patterns import (
     surely_over_half,
 )
 from recollect.flow.tally import Said, Tally, asked, follow_up, traits
-from recollect.types import Message, Patterns
+from recollect.patterns import Patterns
+from recollect.types import Message
 
 START = datetime(2024, 3, 4, 9, tzinfo=UTC)
 

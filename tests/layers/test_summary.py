@@ -139,10 +139,10 @@ def test_what_is_erased_is_in_no_summary_and_the_rest_is_made_as_if_it_had_never
 def test_what_is_offered_again_is_made_anew_once_a_message_was_erased_elsewhere(store: Store) -> None:
     layer = Summary(store, estimate)
     talk(store, 30)
-    offered = layer.offer(TRIP, 25, before=24)
-    assert layer.offer(TRIP, 25, before=24) == offered
+    offered = layer.offer(TRIP, 25, before=(24, 25))
+    assert layer.offer(TRIP, 25, before=(24, 25)) == offered
     store.log.erase(TRIP, ["m20"])
-    (less,) = layer.offer(TRIP, 25, before=23)
+    (less,) = layer.offer(TRIP, 25, before=(23, 25))
     assert "m20" not in less.sources
     assert "stop 20" not in less.text
 

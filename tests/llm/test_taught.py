@@ -308,3 +308,17 @@ def test_only_what_stands_there_is_cited(found: list[dict[str, Any]]) -> None:
     texts = ["my dog is Rex", ""]
     for number, one in cited([{**fact, "message": 0} for fact in found], texts):
         assert re.search(re.escape(texts[number][slice(*one.span)]), texts[number])
+
+
+@pytest.mark.parametrize(
+    "odd", [{"message": 0.0}, {"key": "d\x00og"}, {"key": "dog \ud83d"}, {"value": "Bis\ud83dcuit"}]
+)
+def test_what_a_model_writes_oddly_is_no_work_that_fails(
+    folder: Path, clock: Clock, serve: Serve, odd: dict[str, Any]
+) -> None:
+    _, model = serve("openai", lambda asked: answer(asked).replace(facts(FACT), facts({**FACT, **odd})))
+    with opened(folder, clock, model) as memory:
+        chat = talk(memory)
+        memory.drain()
+        assert memory.stats()["recollect_job_failures_total"] == 0
+        assert len([fact for fact in chat.facts() if "Biscuit" in fact.value]) == ("value" not in odd)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -15,6 +18,7 @@ from recollect.llm import Delta, Reply, Usage
 from recollect.memory import Memory
 from recollect.server.app import create_app
 from recollect.server.options import Options
+from recollect.store import open as open_store
 from recollect.types import Message, Scope
 from tests.server.running import Running, listening
 
@@ -193,7 +197,11 @@ def test_a_prompt_that_can_not_fit_is_an_error_before_anything_streams(service: 
     assert kept(service.memory)[0][0] == "user"
 
 
-def test_too_many_answers_at_once_are_refused() -> None:
+PROXIED = {"model": "", "user": "ada", "stream": True, "messages": [{"role": "user", "content": "two"}]}
+
+
+@pytest.mark.parametrize(("path", "body"), [("/chat", {"message": "two"}), ("/v1/chat/completions", PROXIED)])
+def test_too_many_answers_at_once_are_refused(path: str, body: dict[str, Any]) -> None:
     model = Scripted("a", "b", wait=True)
     with Memory.open(":memory:", embedder=None) as memory:
         app = create_app(Options(max_streams=1), memory, model)
@@ -201,12 +209,36 @@ def test_too_many_answers_at_once_are_refused() -> None:
             with http.stream("POST", "/chat", params=ADA, json={"message": "one"}) as first:
                 assert first.status_code == 200
                 assert model.asked.wait(30)
-                second = http.post("/chat", params=ADA, json={"message": "two"})
+                second = http.post(path, params=ADA if path == "/chat" else None, json=body)
                 assert (second.status_code, second.headers["retry-after"]) == (429, "1")
             model.go_on.release(10)
             assert model.closed.wait(30)
         assert kept(memory)[0] == ("user", "one")
-        assert ("user", "two") not in kept(memory)
+        assert [entry.message.text for entry in memory.store.log.scan(Scope(), after=0)].count("two") == 0
+
+
+def test_an_answer_counts_from_when_it_is_asked_for() -> None:
+    arrived, go_on = threading.Event(), threading.Event()
+
+    def waiting() -> datetime:
+        arrived.set()
+        go_on.wait(30)
+        return datetime.now(UTC)
+
+    with (
+        Memory(open_store(":memory:"), clock=waiting) as memory,
+        ThreadPoolExecutor() as threads,
+        listening(create_app(Options(max_streams=1), memory, Scripted("a"))) as url,
+    ):
+        ask = partial(httpx2.post, f"{url}/chat", params=ADA, timeout=30)
+        first = threads.submit(ask, json={"message": "one"})
+        assert arrived.wait(30)
+        second = threads.submit(ask, json={"message": "two"})
+        assert [done.result().status_code for done in wait([first, second], 30, FIRST_COMPLETED).done] == [429]
+        go_on.set()
+        assert first.result().status_code == 200
+        assert ask(json={"message": "x" * 100, "budget": 9}).status_code == 413
+        assert ask(json={"message": "three"}).status_code == 200
 
 
 def test_words_with_line_ends_and_half_pairs_stay_one_event() -> None:

@@ -13,7 +13,16 @@ from recollect.server.heard import Heard
 
 WORDS = st.lists(st.text(max_size=8), min_size=1, max_size=6)
 NOISE = st.sampled_from(
-    [b": ping", b"data: no JSON", b"data: 5", b'data: {"choices": [{"index": 1, "delta": {"content": "x"}}]}']
+    [
+        b": ping",
+        b"data: no JSON",
+        b"data: 5",
+        b"data: " + b"[" * 100_000,
+        b'data: {"choices": [{"index": 1, "delta": {"content": "x"}}]}',
+        b'data: {"choices": {"a": 1}}',
+        b'data: {"choices": [5]}',
+        b'data: {"choices": [{"delta": {"tool_calls": {"a": 1}}}]}',
+    ]
 )
 
 
@@ -69,3 +78,11 @@ def test_the_end_mark_in_the_words_is_no_end() -> None:
     assert not found.ended
     message = found.message()
     assert message and message.text == "\ndata: [DONE]\n"
+
+
+def test_calls_whose_places_make_no_sense_lose_no_words() -> None:
+    calls = [{"index": place, "id": "1", "function": {"name": "f", "arguments": "{}"}} for place in (0, "1")]
+    odd = b"data: " + json.dumps({"choices": [{"delta": {"tool_calls": calls}}]}).encode()
+    message = fed(b"\n\n".join((line("Hello"), odd, b"data: [DONE]\n\n")), []).message()
+    assert message is not None
+    assert message.text == "Hello"

@@ -100,13 +100,16 @@ def test_no_stretch_of_time_sees_more_requests_than_allowed(waits: list[float], 
 
 def test_only_so_many_answers_are_streamed_at_once() -> None:
     streams = Streams(1, Gauge("streams", "", registry=None))
-    streams.check()
-    streams.enter()
-    with pytest.raises(Refused) as refused:
-        streams.check()
+    with streams.place():
+        pass
+    with pytest.raises(Refused) as refused, streams.place():
+        pytest.fail("there was no place")
     assert refused.value.status_code == 429
     streams.leave()
-    streams.check()
+    for _ in range(2):
+        with pytest.raises(KeyError), streams.place():
+            raise KeyError("an answer that could not begin")
+    assert streams.open == 0
 
 
 def test_a_service_says_when_it_is_asked_too_often() -> None:

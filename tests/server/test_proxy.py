@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from contextlib import contextmanager
+from typing import Any, Literal
 
 import openai
 import pytest
 
+from recollect.server.upstream import Passthrough, Reply
 from recollect.testing.provider import Provider
 from recollect.types import Message, ToolCall
 from tests.server.running import Running, running
@@ -46,6 +48,12 @@ def client(proxy: Running, session: str | None = "trip", user: str | None = "ada
 
 def ask(client: openai.OpenAI, *messages: Any, **more: Any) -> Any:
     return client.chat.completions.create(model="recollect", messages=list(messages), **more)
+
+
+def words(answer: Any, stream: bool) -> str:
+    if not stream:
+        return str(answer.choices[0].message.content)
+    return "".join(chunk.choices[0].delta.content or "" for chunk in answer if chunk.choices)
 
 
 def said(proxy: Running, session: str = "trip", user: str = "ada") -> list[tuple[str, str]]:
@@ -147,40 +155,71 @@ def test_a_long_conversation_stays_within_the_budget(
     assert provider.requests[-1].tokens <= 8_000
 
 
-@pytest.mark.parametrize("stream", [False, True])
-def test_a_context_that_overflows_is_sent_again_smaller(monkeypatch: pytest.MonkeyPatch, stream: bool) -> None:
-    with Provider("openai", ["fits"], limit=2_000) as provider:
-        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
-        with running(model="openai:test-model") as proxy:
+@contextmanager
+def overflowing(
+    monkeypatch: pytest.MonkeyPatch, shape: Literal["openai", "anthropic"] = "openai"
+) -> Iterator[tuple[Running, Provider]]:
+    """A model that takes less than a long conversation has."""
+    with Provider(shape, ["fits"], limit=2_000) as provider:
+        monkeypatch.setenv(f"{shape.upper()}_BASE_URL", provider.url)
+        with running(model=f"{shape}:test-model") as proxy:
             chat = proxy.memory.session("trip", user="ada")
             for turn in range(60):
                 chat.add_turn(f"question {turn} " + "word " * 60, "answer " + "word " * 60)
-            answer = ask(client(proxy), {"role": "user", "content": "And now?"}, stream=stream)
-            text = (
-                "".join(chunk.choices[0].delta.content or "" for chunk in answer if chunk.choices)
-                if stream
-                else answer.choices[0].message.content
-            )
-            assert text == "fits"
-            sizes = [asked.tokens for asked in provider.requests]
-            assert sizes == sorted(sizes, reverse=True)
-            assert 2 <= len(sizes) <= 4
+            yield proxy, provider
+
+
+@pytest.mark.parametrize("shape", ["openai", "anthropic"])
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_context_that_overflows_is_sent_again_smaller(
+    monkeypatch: pytest.MonkeyPatch, stream: bool, shape: Any
+) -> None:
+    with overflowing(monkeypatch, shape) as (proxy, provider):
+        answer = ask(client(proxy), {"role": "user", "content": "And now?"}, stream=stream, max_tokens=100)
+        assert words(answer, stream) == "fits"
+        sizes = [asked.tokens for asked in provider.requests]
+        assert sizes == sorted(sizes, reverse=True)
+        assert 2 <= len(sizes) <= 4
 
 
 def test_a_limit_that_was_told_once_is_remembered_for_that_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    with Provider("openai", ["fits"], limit=2_000) as provider:
-        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
-        with running(model="openai:test-model") as proxy:
-            chat = proxy.memory.session("trip", user="ada")
-            for turn in range(60):
-                chat.add_turn(f"question {turn} " + "word " * 60, "answer " + "word " * 60)
-            for question in ("And now?", "And then?"):
-                ask(client(proxy), {"role": "user", "content": question})
-            assert [asked.status for asked in provider.requests][-2:] == [200, 200]
-            before = len(provider.requests)
-            said = [{"role": "user", "content": "And at last?"}]
-            client(proxy).chat.completions.create(model="another", messages=said)
-            assert provider.requests[before].status == 400
+    with overflowing(monkeypatch) as (proxy, provider):
+        for question in ("And now?", "And then?"):
+            ask(client(proxy), {"role": "user", "content": question})
+        assert [asked.status for asked in provider.requests][-2:] == [200, 200]
+        before = len(provider.requests)
+        said = [{"role": "user", "content": "And at last?"}]
+        client(proxy).chat.completions.create(model="another", messages=said)
+        assert provider.requests[before].status == 400
+
+
+@pytest.mark.parametrize("shape", ["openai", "anthropic"])
+def test_a_prompt_that_never_fits_takes_nothing_from_the_others(monkeypatch: pytest.MonkeyPatch, shape: Any) -> None:
+    with overflowing(monkeypatch, shape) as (proxy, provider):
+        provider.limit = 1
+        with pytest.raises(openai.APIStatusError):
+            ask(client(proxy), HELLO)
+        provider.limit = None
+        ask(client(proxy), {"role": "user", "content": "And now?"})
+        assert provider.requests[-1].tokens > 4_000
+
+
+def test_a_request_that_is_too_large_is_told_in_the_shape_that_clients_read() -> None:
+    with running(max_body=1_000) as proxy, pytest.raises(openai.APIStatusError) as refused:
+        ask(client(proxy), {"role": "user", "content": "word " * 1_000})
+    assert refused.value.status_code == 413
+    assert "the body has more than 1,000 bytes" in str(refused.value)
+    assert refused.value.type == "Refused"
+
+
+def test_an_answer_nested_too_deeply_is_passed_on_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def nested(*_: object) -> Reply:
+        return Reply(200, b"[" * 100_000)
+
+    monkeypatch.setattr(Passthrough, "complete", nested)
+    with running(model="openai:test-model") as proxy:
+        asked = {"model": "x", "messages": [HELLO], "user": "ada"}
+        assert proxy.http.post("/v1/chat/completions", json=asked).status_code == 200
 
 
 def test_the_user_can_be_named_by_the_standard_field(proxy: Running) -> None:
@@ -256,10 +295,7 @@ def test_any_model_of_ours_answers_in_the_same_shape(stream: bool) -> None:
     with running(model="recall:") as proxy:
         proxy.memory.session("old", user="ada").add("user", HELLO["content"])
         answer = ask(client(proxy), {"role": "user", "content": "Where does my sister live?"}, stream=stream)
-        if stream:
-            text = "".join(chunk.choices[0].delta.content or "" for chunk in answer if chunk.choices)
-        else:
-            text = answer.choices[0].message.content
+        text = words(answer, stream)
         assert "Oslo" in text
         assert said(proxy)[-1] == ("assistant", text)
         assert [model.id for model in client(proxy).models.list()] == ["recall:"]

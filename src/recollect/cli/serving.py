@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli.shell import Json, Where, err, machine, opened, out, table, telling_errors
+from recollect.cli.shell import Json, Where, answer, err, machine, opened, table, telling_errors
 from recollect.errors import MissingExtra
 
 keys = typer.Typer(help="Keys of the service: who may read, write, erase and administer.", no_args_is_help=True)
@@ -59,10 +59,8 @@ def add(
 
     with opened(store, must_exist=False) as opened_store:
         key, secret = add_key(opened_store, tenant=tenant, may=may or ("read", "write"), name=name)
-    if as_json:
-        machine({"id": key.id, "secret": secret, "tenant": key.tenant, "may": sorted(key.may), "name": key.name})
-    else:
-        out.print(secret, highlight=False, soft_wrap=True)
+    made = {"id": key.id, "secret": secret, "tenant": key.tenant, "may": sorted(key.may), "name": key.name}
+    answer(as_json, made, secret)
 
 
 @keys.command("list")
@@ -86,7 +84,9 @@ def list_them(store: Where = None, as_json: Json = False) -> None:
 
 @keys.command("revoke")
 def revoke(
-    id: Annotated[str, typer.Argument(help="The id of a key: recollect keys list")], store: Where = None
+    id: Annotated[str, typer.Argument(help="The id of a key: recollect keys list")],
+    store: Where = None,
+    as_json: Json = False,
 ) -> None:
     """Let a key open nothing any more; services that run notice within seconds.
 
@@ -96,4 +96,4 @@ def revoke(
 
     with opened(store) as opened_store:
         revoke_key(opened_store, id)
-    out.print(f"Key {id} is revoked.", highlight=False)
+    answer(as_json, {"id": id}, f"Key {id} is revoked.")

@@ -83,6 +83,9 @@ def telling_errors() -> Iterator[None]:
         yield
     except BrokenPipeError:
         raise
+    except UnicodeDecodeError as error:
+        tell(ConfigError(f"the input is not {error.encoding} text ({error.reason}): convert it first"))
+        raise typer.Exit(1) from None
     except (RecollectError, OSError) as error:
         tell(error)
         raise typer.Exit(1) from None
@@ -176,6 +179,14 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
 def say(text: str, **style: Any) -> None:
     """Print words for people as they are."""
     out.print(printable(text), markup=False, soft_wrap=True, **style)
+
+
+def answer(as_json: bool, value: Any, words: str) -> None:
+    """Print a value for machines, or words for people."""
+    if as_json:
+        machine(value)
+    else:
+        say(words)
 
 
 def printable(text: str) -> str:

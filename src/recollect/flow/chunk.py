@@ -134,9 +134,10 @@ def _middle(text: str, start: int, end: int) -> int:
     for sign in ("\n", " "):
         if (at := text.rfind(sign, start + (end - start) // 8, half)) >= 0:
             return at + 1
-    while half > start + 1 and unicodedata.combining(text[half]):
-        half -= 1
-    return half
+    whole = half
+    while whole > start and unicodedata.combining(text[whole]):
+        whole -= 1
+    return whole if whole > start else half
 
 
 def _packed(spans: list[Span], fits: Fits, overlaps: Fits) -> Iterator[Span]:

@@ -58,9 +58,9 @@ def with_memory(message: Message, memory: str) -> Message:
 def without_memory(message: Message) -> Message | None:
     """The message as its author wrote it: without a memory block; None where it was nothing else."""
     if isinstance(message.content, str):
-        if not message.content.startswith(OPEN):
+        if not (found := _BLOCK.match(message.content)):
             return message
-        rest = _BLOCK.sub("", message.content, count=1)
+        rest = message.content[found.end() :]
         return message.replace(content=rest) if rest else None
     parts = [part for part in message.content if not (isinstance(part, Text) and _BLOCK.fullmatch(part.text))]
     if len(parts) == len(message.content):

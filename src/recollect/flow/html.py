@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import html
 import re
-from html.parser import HTMLParser
 from typing import Final
 
 _SILENT: Final = frozenset({"script", "style", "noscript", "template", "svg", "title"})
@@ -16,49 +16,71 @@ _HEADINGS: Final = {f"h{n}": f"{'#' * n} " for n in range(1, 7)}
 _MARKS: Final = {**_HEADINGS, "li": "- "}
 _CELLS: Final = frozenset({"td", "th"})
 _BLANKS: Final = re.compile(r"[ \t\r\n\f\v]+")
+_TOKEN: Final = re.compile(
+    r"<!--.*?(?:-->|\Z)"
+    r"|<(?P<end>/?)(?P<tag>[a-z][^\s/>]*)(?:[^>=]|=\s*+(?:\"[^\"]*(?:\"|\Z)|'[^']*(?:'|\Z))?)*+(?:>|\Z)"
+    r"|<[!?/][^>]*(?:>|\Z)"
+    r"|(?P<text>[^<]+|<)",
+    re.DOTALL | re.IGNORECASE,
+)
+"""What a page is made of. What is not closed goes on to the end, so that no page takes longer than its length."""
+_UNREAD: Final = {name: re.compile(rf"(?=</{name}\b)|\Z", re.IGNORECASE) for name in ("script", "style")}
+"""Where the content of an element ends that holds no tags."""
+_NO_CHARACTER: Final = re.compile(r"&#(?:0*[1-9]\d{7,}|x0*[1-9a-f][\da-f]{6,});?", re.IGNORECASE)
 
 
 def html_text(page: str) -> str:
     """The words of a page as people read them, a block a paragraph."""
-    reader = _Reader()
-    reader.feed(page)
-    reader.close()
+    reader, at = _Reader(), 0
+    while found := _TOKEN.match(page, at):
+        at = found.end()
+        tag = (found["tag"] or "").lower()
+        if found["text"]:
+            reader.say(html.unescape(_NO_CHARACTER.sub("\ufffd", found["text"])))
+        elif found["end"]:
+            reader.end(tag)
+        elif tag:
+            reader.start(tag)
+            if page.endswith("/>", 0, at):
+                reader.end(tag)
+            elif (closed := _UNREAD.get(tag)) and (rest := closed.search(page, at)):
+                at = rest.end()
     return reader.text()
 
 
-class _Reader(HTMLParser):
+class _Reader:
     def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self._blocks: list[str] = [""]
+        self._blocks: list[list[str]] = [[]]
         self._silent: list[str] = []
         self._kept = 0
 
     def text(self) -> str:
-        blocks = [block if "\n" in block else block.strip() for block in self._blocks]
+        joined = ["".join(block) for block in self._blocks]
+        blocks = [block if "\n" in block else block.strip() for block in joined]
         return "\n\n".join(block for block in blocks if block.strip(" -#|\n"))
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def start(self, tag: str) -> None:
         if tag in _SILENT:
-            self._silent.append(tag)
+            self._silent += [tag] if tag not in self._silent else []
         elif tag in _BLOCKS:
             self._kept += tag == "pre"
-            self._blocks.append(_MARKS.get(tag, ""))
+            self._blocks.append([_MARKS[tag]] if tag in _MARKS else [])
         elif tag in _CELLS and self._blocks[-1]:
-            self._blocks[-1] += " | "
+            self._blocks[-1].append(" | ")
 
-    def handle_endtag(self, tag: str) -> None:
+    def end(self, tag: str) -> None:
         if tag in self._silent:
             del self._silent[self._silent.index(tag) :]
         elif tag in _BLOCKS:
             self._kept -= tag == "pre" and self._kept > 0
-            self._blocks.append("")
+            self._blocks.append([])
 
-    def handle_data(self, data: str) -> None:
+    def say(self, words: str) -> None:
         if self._silent:
             return
-        if self._kept:
-            self._blocks[-1] += data
-            return
-        words = _BLANKS.sub(" ", data)
-        joined = self._blocks[-1].endswith(" ") or not self._blocks[-1]
-        self._blocks[-1] += words.lstrip() if joined else words
+        block = self._blocks[-1]
+        if not self._kept:
+            words = _BLANKS.sub(" ", words)
+            words = words.lstrip() if not block or block[-1].endswith(" ") else words
+        if words:
+            block.append(words)

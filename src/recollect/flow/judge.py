@@ -14,6 +14,8 @@ CONFIDENCE: Final = 0.8
 _NUMBER: Final = re.compile(r"\d+(?:[.,:/-]\d+)*")
 _NAME: Final = re.compile(r"(?<![.!?:;\"'(\n] )(?<!^)(?<!\n)(?<!- )\b[A-Z][^\W\d_]+\b", re.MULTILINE)
 _WORD: Final = re.compile(r"[^\W_]+")
+_NO_KEY: Final = re.compile("[\\x00\\ud800-\\udfff]")
+"""What no name in a store can hold."""
 
 
 def telling(text: str) -> set[str]:
@@ -36,11 +38,11 @@ def cited(facts: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> list[tupl
     """The facts whose quotation stands in the message they cite, each with the number of that message."""
     found = []
     for fact in facts:
-        number, quote = fact["message"], fact["quote"].strip()
+        number, quote = int(fact["message"]), fact["quote"].strip()
         if not (0 <= number < len(texts) and quote and fact["type"] in FACT_TYPES):
             continue
         there = re.search(re.escape(quote), texts[number], re.IGNORECASE)
-        key, value = " ".join(fact["key"].lower().split())[:MAX_KEY], fact["value"].strip()
+        key, value = " ".join(_NO_KEY.sub(" ", fact["key"]).lower().split())[:MAX_KEY], fact["value"].strip()
         if not there or not key or not value or telling(f"it is {value}") - _all(texts[number]):
             continue
         found.append((number, Found(fact["type"], key, value, CONFIDENCE, there.span())))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from recollect.flow.tally import THOUSANDTHS, Said, Tally
 from recollect.frozen import EMPTY, freeze_dict
-from recollect.types import Mention, Patterns, Worked
+from recollect.patterns import Mention, Patterns, Worked
 
 Meanings: TypeAlias = Mapping[str, NDArray[np.float32]]
 """The vectors of questions, by their words as a tally has them."""

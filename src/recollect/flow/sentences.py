@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 Span: TypeAlias = tuple[int, int]
 
 _END: Final = re.compile(
-    r"[.!?\u2026]+[\"'\u201d\u2019)\]*_]*(?=\s)"
+    r"(?<![.!?\u2026])[.!?\u2026]+[\"'\u201d\u2019)\]*_]*(?=\s)"
     r"|[\u3002\uff01\uff1f]+[\"'\u201d\u2019\u300d\u300f\uff09]*"
     r"|\n"
 )

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from recollect.flow import rank
-from recollect.flow.rank import REACH, Nearness, Numbers, Places, Turns, lends, worth
+from recollect.flow.rank import REACH, Marks, Nearness, Numbers, Places, Turns, lends, worth
 from recollect.store import Entry, Store
 from recollect.store.words import words
 from recollect.types import Message, Scope
@@ -83,7 +83,7 @@ class Columns:
                 if until is not None and entry.position > until:
                     return
                 self._add(entry)
-            self.position = page[-1].position
+                self.position = entry.position
             if len(page) < PAGE:
                 return
 
@@ -98,6 +98,10 @@ class Columns:
     def session(self, name: str) -> int:
         """The number of a session, -1 where it has no turns."""
         return self._sessions.get(name, -1)
+
+    def sessions(self, count: int) -> Marks:
+        """The numbers of the sessions of the first so many turns; needs no lock, as what is there stays as it is."""
+        return self._turns.session[:count]
 
     def turns(self) -> Turns:
         """The columns as arrays, until the next `refresh`."""

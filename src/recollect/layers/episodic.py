@@ -104,7 +104,7 @@ class _Ranking:
 
     def within(self, sessions: Iterable[str]) -> _Ranking:
         """Those of some sessions alone."""
-        session = self.columns.turns().session[: len(self.scores)]
+        session = self.columns.sessions(len(self.scores))
         there = np.zeros(len(session), np.bool_)
         for name in sessions:
             there |= session == self.columns.session(name)

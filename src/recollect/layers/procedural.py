@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 from recollect.errors import ConfigError, Conflict
 from recollect.flow.patterns import derive, hints, most_asked
 from recollect.flow.tally import Said, Tally
+from recollect.patterns import Patterns
 from recollect.store import MESSAGE, Entry, Item, Job, Record, Store
 from recollect.store.words import COMMON, words
-from recollect.types import Candidate, Message, Patterns, Scope
+from recollect.types import Candidate, Message, Scope
 
 JOB: Final = Job("patterns", key="patterns", delay=60.0)
 """Looked at a minute after something was said: once, however much is said in that minute."""

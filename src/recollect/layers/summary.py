@@ -60,12 +60,10 @@ class Summary:
             folded += new
         return folded
 
-    def offer(
-        self, scope: Scope, first_seq: int, as_of: int | None = None, before: int | None = None
-    ) -> list[Candidate]:
+    def offer(self, scope: Scope, first_seq: int, as_of: int | None = None, before: object = None) -> list[Candidate]:
         """The summary of the session's messages before number `first_seq`; nothing where there are none.
 
-        Where it is known how many those are, what was offered for as many is offered again: one less is one erased.
+        Where something tells what comes `before` it, what was offered for the same is offered again.
         """
         if first_seq <= 1:
             return []

@@ -7,13 +7,14 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Final, TypeAlias
 
 from recollect.errors import ConfigError, NotFound
 from recollect.flow.chunk import chunks
 from recollect.flow.cues import MAX_QUESTION, asks_for_news
 from recollect.flow.pack import CUT
+from recollect.layers.columns import day_of
 from recollect.store import Filter, Item, Record, Store
 from recollect.store.words import query_words, words
 from recollect.types import Candidate, Excerpt, Scope, check_id, with_zone
@@ -157,7 +158,7 @@ class Tools:
             self.store.records.put(scope, list(records.values()))
 
     def _record(self, one: Excerpt, at: datetime, asked: str, sources: tuple[str, ...]) -> Record:
-        day = at.astimezone(UTC).date()
+        day = date.fromordinal(day_of(at))
         id = hashlib.blake2b(repr((one.text, one.source, day)).encode(), digest_size=16).hexdigest()
         since = min(one.at or at, at)
         value = {"text": one.text, "source": one.source, "question": asked}

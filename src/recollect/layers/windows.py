@@ -40,20 +40,21 @@ def always(entries: Sequence[Entry]) -> list[Record]:
 @dataclass(frozen=True, slots=True)
 class View:
     """A session's window: what it shows, and the numbers of its first message after the cut, of the last message, and
-    of the last that a user wrote (0 where none is shown); and how many messages there are before the first."""
+    of the last that a user wrote (0 where none is shown). `before` tells what comes before the first: how many
+    messages, and where in the store they end, which a session that was erased and begun anew has elsewhere."""
 
     shown: Shown
     first: int
     last: int
     asked: int
-    before: int
+    before: tuple[int, int]
 
 
 @dataclass(slots=True, eq=False)
 class _Running:
     window: Window
     block: int = 0
-    seqs: list[int] = field(default_factory=list)
+    places: list[tuple[int, int]] = field(default_factory=list)
     by_id: dict[str, int] = field(default_factory=dict)
     last: int = 0
     messages: int = 0
@@ -63,7 +64,7 @@ class _Running:
     def take(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
             self.window.append(entry.message)
-            self.seqs.append(entry.seq)
+            self.places.append((entry.seq, entry.position))
             if entry.message.role == "user":
                 self.by_id[entry.message.id] = entry.seq
 
@@ -71,11 +72,11 @@ class _Running:
         window = self.window
         start = window.start
         messages = window.messages
-        first = self.seqs[start] if start < len(self.seqs) else self.last + 1
+        first, at = self.places[start] if start < len(self.places) else (self.last + 1, self.position + 1)
         shown = Shown(messages, window.tokens, window.overhead, self.messages - len(messages))
         users = (message.id for message in reversed(messages) if message.role == "user")
-        before = self.messages - max(0, len(self.seqs) - start)
-        return View(shown, first, self.last, self.by_id.get(next(users, ""), 0), before)
+        before = self.messages - max(0, len(self.places) - start)
+        return View(shown, first, self.last, self.by_id.get(next(users, ""), 0), (before, at))
 
 
 @dataclass(slots=True, eq=False)
@@ -122,21 +123,30 @@ class Windows:
             return
         if (now.messages, now.position) == (running.messages, running.position):
             return
-        new = self.store.log.read(scope, after=running.last, limit=BLOCK) if running.position >= 0 else []
-        complete = running.position >= 0 and running.messages + len(new) == now.messages
-        newest = new[-1:] if complete and new else self.store.log.read(scope, limit=1, reverse=True)
+        new = self._new(scope, running)
+        complete = bool(new) and running.messages + len(new) == now.messages
+        newest = new[-1:] if complete else self.store.log.read(scope, limit=1, reverse=True)
         last = newest[0].seq if newest else 0
         if complete and self._block(last, running) == running.block:
+            running.position = -1  # a counter that fails amid them must not leave half of them here
             running.take(new)
         else:
             self._reset(running)
             self._build(scope, running, last)
         running.last, running.messages, running.position = last, now.messages, now.position
 
+    def _new(self, scope: Scope, running: _Running) -> list[Entry]:
+        """What came after the last message taken; nothing where that is gone, as from a session begun anew."""
+        if running.position < 0 or not running.places:
+            return []
+        found = self.store.log.read(scope, after=running.last - 1, limit=BLOCK)
+        there = [(entry.seq, entry.position) for entry in found[:1]] == running.places[-1:]
+        return found[1:] if there else []
+
     def _reset(self, running: _Running) -> None:
         running.window = Window(self.count, running.window.limits, running.window.overhead)
         running.by_id = {}
-        running.seqs, running.last, running.messages, running.position, running.block = [], 0, 0, -1, 0
+        running.places, running.last, running.messages, running.position, running.block = [], 0, 0, -1, 0
 
     def _build(self, scope: Scope, running: _Running, until: int) -> None:
         running.block = self._block(until, running)

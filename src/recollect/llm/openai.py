@@ -102,7 +102,7 @@ class Chunks:
         return shown if shown.text or shown.thinking else None
 
     def _add_call(self, call: Mapping[str, Any], place: int) -> None:
-        index = call.get("index", place)
+        index = index if type(index := call.get("index")) is int else place
         made = self.calls.setdefault(index, {"id": "", "type": "function", "function": {"name": "", "arguments": ""}})
         function = part(call, "function")
         made["id"] = made["id"] or text(call.get("id"))

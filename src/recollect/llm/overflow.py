@@ -68,12 +68,12 @@ _OTHER: Final = _any(
 
 _OVERFLOW: Final = _any(
     rf"{_CONTEXT}[ _](?:has been |was |is )?exceed",
-    rf"exceed\w*[^.;]{{0,60}}\b{_CONTEXT}\b",
-    rf"\b{_SAID}\b[^.;]{{0,40}}\bexceed\w* (?:the |your |model |model's )*"
+    rf"exceed\w{{0,5}}[^.;]{{0,60}}\b{_CONTEXT}\b",
+    rf"\b{_SAID}\b[^.;]{{0,40}}\bexceed\w{{0,5}} (?:the |your |model |model's )*"
     r"(?:limit of|(?:configured|token|input|model)? ?(?:limit|maximum)|maximum number of tokens)",
-    r"\btokens?\b[^.;]{0,30}\bexceed\w* (?:the )?(?:configured |model |model's )*(?:limit|maximum)",
-    r"(?:exceed\w*|over) (?:the )?(?:model|model's) (?:token limit|maximum)",
-    r"exceed\w* the (?:maximum|available) (?:number of tokens|request size|size)\b",
+    r"\btokens?\b[^.;]{0,30}\bexceed\w{0,5} (?:the )?(?:configured |model |model's )*(?:limit|maximum)",
+    r"(?:exceed\w{0,5}|over) (?:the )?(?:model|model's) (?:token limit|maximum)",
+    r"exceed\w{0,5} the (?:maximum|available) (?:number of tokens|request size|size)\b",
     rf"\b{_SAID} (?:is |are |was )?too (?:long|large)\b(?! to process)",
     r"request_too_large",
     r"exceed_context_size",

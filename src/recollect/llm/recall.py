@@ -20,7 +20,8 @@ NOTHING: Final = "I have nothing in memory about that."
 _DAY: Final = re.compile(r"\d{1,2} \w+ \d{1,4}(?: \([^)]*\))?")
 _TURN: Final = re.compile("(?:user|assistant|system|tool): ")
 _JSON: Final = re.compile(r"""\s*[\[{]\s*(?:["\[{\]}]|$)""")
-_MEMORY: Final = re.compile(f"^{OPEN}\n(.*?)^{CLOSE}", re.DOTALL | re.MULTILINE)
+_OPEN: Final = re.compile(f"^{OPEN}\n", re.MULTILINE)
+_CLOSE: Final = re.compile(f"^{CLOSE}", re.MULTILINE)
 
 
 class Line(NamedTuple):
@@ -75,11 +76,11 @@ class RecallModel:
 def answer(messages: Sequence[Message]) -> str:
     """What memory says about the last question, in its own words, under the headings it was found under."""
     said = [message for message in messages if message.role == "user"]
-    memory = next((found for message in reversed(said) if (found := _MEMORY.search(message.text))), None)
+    memory = next((found for message in reversed(said) if (found := _memory(message.text))), "")
     question = without_memory(said[-1]) if said else None
     if not question:
         return NOTHING
-    lines_of = [*_remembered(memory[1] if memory else ""), *_said(said[:-1])]
+    lines_of = [*_remembered(memory), *_said(said[:-1])]
     quotes = _best(lines_of, set(query_words(question.text)))
     if not quotes:
         return NOTHING
@@ -89,6 +90,13 @@ def answer(messages: Sequence[Message]) -> str:
             lines += ["", heading]
         lines.append(f"> {line}")
     return "\n".join(lines)
+
+
+def _memory(text: str) -> str:
+    """What stands inside the fence of a text, nothing where it has none."""
+    opened = _OPEN.search(text)
+    closed = _CLOSE.search(text, opened.end()) if opened else None
+    return text[opened.end() : closed.start()] if opened and closed else ""
 
 
 def _remembered(memory: str) -> Iterator[Line]:

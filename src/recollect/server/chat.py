@@ -51,13 +51,13 @@ async def chat(
     service: Served, chat: WrittenSession, said: given.Said, idempotency_key: IdempotencyKey = None
 ) -> Response:
     """An answer as it is made, to a message that is kept before the model is asked."""
-    service.streams.check()
-    message = Message("user", said.message, id=derived_id(idempotency_key, 0))
-    if idempotency_key and (answer := await service.run(_answered, chat, message)):
-        return Stream(_again(answer), service.streams)
-    await service.run(chat.add, message)
-    context = await service.run(chat.context, None, said.budget, system=said.system)
-    return Stream(Answer(service, chat, context, said).events(), service.streams)
+    with service.streams.place():
+        message = Message("user", said.message, id=derived_id(idempotency_key, 0))
+        if idempotency_key and (answer := await service.run(_answered, chat, message)):
+            return Stream(_again(answer), service.streams)
+        await service.run(chat.add, message)
+        context = await service.run(chat.context, None, said.budget, system=said.system)
+        return Stream(Answer(service, chat, context, said).events(), service.streams)
 
 
 def _answered(chat: Session, message: Message) -> Message | None:

@@ -61,13 +61,8 @@ class Heard:
             if line.startswith(DONE):
                 self._chunks.done()
             elif line.startswith(DATA):
-                with suppress(ValueError, TypeError, AttributeError):
-                    self._take(json.loads(line[len(DATA) :]))
-
-    def _take(self, chunk: dict[str, Any]) -> None:
-        choices = chunk.get("choices") or [{}]
-        if not choices[0].get("index"):
-            self._chunks.add(chunk)
+                with suppress(ValueError, TypeError, AttributeError, RecursionError):
+                    self._chunks.add(json.loads(line[len(DATA) :]))
 
 
 def answer_of(data: Any) -> Message | None:

@@ -6,7 +6,8 @@ import math
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -58,7 +59,7 @@ class Bodies:
             if "json" in headers.get("content-type", ""):
                 counted = await self._whole(counted, receive)
         except (Refused, ValueError) as error:
-            return await reply(error)(scope, receive, send)
+            return await reply(error, scope["path"])(scope, receive, send)
         return await self.app(scope, counted, send)
 
     def _check_size(self, size: int) -> None:
@@ -130,16 +131,19 @@ class Streams:
         self.most, self.open, self._shown = most, 0, shown
         self.threads = CapacityLimiter(2 * most)
 
-    def check(self) -> None:
-        """Refuse one more where there are too many."""
+    @contextmanager
+    def place(self) -> Iterator[None]:
+        """Room for one more answer until it leaves, or fails to begin; refused where there are too many."""
         if self.open >= self.most:
             problem = f"{self.most} answers are being streamed"
             raise Refused(429, problem, "try again in a moment", {"Retry-After": "1"})
-
-    def enter(self) -> None:
-        """One has begun."""
         self.open += 1
         self._shown.inc()
+        try:
+            yield
+        except BaseException:
+            self.leave()
+            raise
 
     def leave(self) -> None:
         """One has ended."""

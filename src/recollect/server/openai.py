@@ -18,7 +18,7 @@ from anyio import CancelScope
 from fastapi import APIRouter, Header, Response
 from pydantic.json_schema import SkipJsonSchema
 
-from recollect.errors import BudgetTooSmall, ConfigError
+from recollect.errors import BudgetTooSmall, ConfigError, ContextOverflow
 from recollect.flow.align import align, fingerprint
 from recollect.flow.render import parse, render
 from recollect.layers.answer import room
@@ -75,7 +75,10 @@ async def create(
     session = unquote(x_recollect_session) if x_recollect_session else _session_of(sent)
     chat = service.memory.session(session, user=user, tenant=key.tenant)
     turn = Turn(service, chat, {**body, "model": service.upstream.named(asked.model)}, sent)
-    return await (turn.streamed() if asked.stream else turn.whole())
+    if not asked.stream:
+        return await turn.whole()
+    with service.streams.place():
+        return await turn.streamed()
 
 
 def _session_of(sent: Sequence[Message]) -> str:
@@ -113,6 +116,7 @@ class Turn:
         """The answer as it is made."""
         reply, again = await self._asked(self._opened)
         if isinstance(reply, Reply):
+            self.service.streams.leave()
             return _passed(reply, self.headers)
         return Stream(self._pieces(reply, again), self.service.streams, self.headers)
 
@@ -123,15 +127,18 @@ class Turn:
         what it takes then is what it is asked with from then on.
         """
         (request, tokens), again = await self.service.run(self._kept)
-        reply = await ask(request)
+        reply = await _told(ask, request)
         for share in SMALLER:
             if not (found := _overflow(reply)):
                 break
             most = min(int(tokens * share), room(found, tokens) or tokens)
             with suppress(BudgetTooSmall):
                 request, _ = await self.service.run(self._fitted, most)
-                reply = await ask(request)
-                self.service.takes[self.body["model"]] = most + self._for_reply
+                reply = await _told(ask, request)
+                if isinstance(reply, Opened) or (isinstance(reply, Reply) and reply.status == 200):
+                    self.service.takes[self.body["model"]] = most + self._for_reply
+        if isinstance(reply, ContextOverflow):
+            raise reply
         return reply, again
 
     @property
@@ -196,7 +203,17 @@ class Opened:
     until: AsyncExitStack
 
 
-def _overflow(reply: object) -> Overflow | None:
+async def _told(ask: Callable[[Any], Awaitable[T]], request: Any) -> T | ContextOverflow:
+    """What the model says, be it that the prompt is too long."""
+    try:
+        return await ask(request)
+    except ContextOverflow as error:
+        return error
+
+
+def _overflow(reply: object) -> Overflow | ContextOverflow | None:
+    if isinstance(reply, ContextOverflow):
+        return reply
     if not isinstance(reply, Reply) or reply.status < 400:
         return None
     return detect(reply.status, reply.body.decode("utf-8", "replace"))

@@ -115,9 +115,7 @@ async def add_messages(
     service: Served,
     chat: WrittenSession,
     batch: given.Batch,
-    idempotency_key: Annotated[
-        Annotated[str, Field(min_length=1, max_length=255)] | SkipJsonSchema[None], Header()
-    ] = None,
+    idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Keep messages, whole or not at all. With an Idempotency-Key, or ids, sending them again is harmless."""
     messages = [message_of(one, derived_id(idempotency_key, index)) for index, one in enumerate(batch.messages)]

@@ -16,7 +16,10 @@ HEADERS: Final = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
 
 class Stream(StreamingResponse):
-    """An event stream. Its generator is closed as soon as the caller goes away, and before the request ends."""
+    """An event stream. Its generator is closed as soon as the caller goes away, and before the request ends.
+
+    Then it leaves its place among the streams.
+    """
 
     media_type = "text/event-stream"
 
@@ -41,7 +44,6 @@ class Stream(StreamingResponse):
 
     async def stream_response(self, send: Send) -> None:
         """Send the pieces; a generator's own cleaning up is not cancelled."""
-        self._streams.enter()
         try:
             await super().stream_response(send)
         finally:

@@ -40,7 +40,7 @@ class Reply:
         """The body as JSON; empty where it is none."""
         try:
             data = json.loads(self.body)
-        except ValueError:
+        except (ValueError, RecursionError):
             return {}
         return data if isinstance(data, dict) else {}
 

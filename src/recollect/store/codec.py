@@ -118,11 +118,14 @@ def storable(id: Any) -> bool:
 
 def id_list(ids: Sequence[str]) -> str:
     """Ids as a JSON list, each once, those that can't exist left out."""
+    return json.dumps([id for id in each_once(ids) if storable(id)]) if ids else "[]"
+
+
+def each_once(ids: Sequence[str]) -> dict[str, None]:
+    """The ids in their order, each once."""
     if isinstance(ids, str):
         raise ConfigError(f"ids={ids!r}: give a list of ids, not one text")
-    if not ids:
-        return "[]"
-    return json.dumps([id for id in dict.fromkeys(ids) if storable(id)])
+    return dict.fromkeys(ids)
 
 
 def arrived(messages: Sequence[Message], now: datetime) -> list[Message]:

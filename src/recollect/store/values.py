@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final, Literal, TypeAlias
 
 from recollect.errors import ConfigError
 from recollect.frozen import EMPTY, FrozenDict, freeze, freeze_dict
-from recollect.types import ROLES, Message, Scope, check_id
+from recollect.types import ROLES, Message, Scope, check_id, with_zone
 
 MESSAGE: Final = "message"
 """The kind of the index items that `Log.append` makes by itself."""
@@ -31,7 +31,7 @@ def _ids(values: Any, what: str) -> tuple[str, ...]:
 
 def aware(when: datetime | None) -> datetime | None:
     """The same moment with a zone: UTC where none was given."""
-    return when.replace(tzinfo=UTC) if when is not None and when.tzinfo is None else when
+    return None if when is None else with_zone(when)
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ _HERE_COMES_TEXT: Final = rule(
     r"\b(?:correct|right|grammatical|sound|natural|mean)\b[^.!?\n]{0,40}?[?:\n]",
 )
 _PRETENDED: Final = re.compile(
-    r"(?:^|[.!?,:;\n]\s*|\b(?:and|so|now|but|please|ok|okay) )(?:please )?"
+    r"(?:^|[.!?,:;\n]\s{0,9}|\b(?:and|so|now|but|please|ok|okay) )(?:please )?"
     r"(?:you are (?:now )?(?:an?|the|my|going to)\b|you're (?:now )?(?:an?|my|going to)\b"
     r"|(?-i:[Yy]ou(?: are|'re) [A-Z])"
     r"|(?:act|behave) (?:as|like)\b|let's (?:play|pretend|role|imagine|say|assume|suppose)\b"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b, sha256
 from typing import Any, Final, NamedTuple, TypeVar
 
-from recollect.errors import ConfigError
 from recollect.store import codec
 from recollect.types import Scope
 
@@ -26,11 +25,9 @@ def key(id: str) -> str:
     return _HASHED + sha256(data).hexdigest()
 
 
-def keys(ids: Iterable[str]) -> list[str]:
+def keys(ids: Sequence[str]) -> list[str]:
     """The keys of these ids; those no one can have are left out."""
-    if isinstance(ids, str):
-        raise ConfigError(f"ids={ids!r}: give a list of ids, not one text")
-    return [key(id) for id in ids if codec.storable(id)]
+    return [key(id) for id in codec.each_once(ids) if codec.storable(id)]
 
 
 def names(*ids: str | None) -> bytes | None:

@@ -89,7 +89,7 @@ class ReferenceIndex:
         """See `Index.get`."""
         with self._state.reading() as tables:
             inside = _within(tables, scope, Filter((kind,)))
-            return [item for id in dict.fromkeys(ids) for item in inside if item.id == id]
+            return [item for id in codec.each_once(ids) for item in inside if item.id == id]
 
     def missing(self, scope: Scope, model: str, *, kinds: Sequence[str] = (), limit: int = 1_000) -> list[Item]:
         """See `Index.missing`."""
@@ -104,7 +104,7 @@ class ReferenceIndex:
     ) -> list[tuple[Item, NDArray[np.float32]]]:
         """See `Index.vectors`."""
         with self._state.reading() as tables:
-            held, wanted = tables.vectors.get(model, {}), set(ids)
+            held, wanted = tables.vectors.get(model, {}), codec.each_once(ids)
             inside = [item for item in _within(tables, scope, Filter((kind,))) if item.id in wanted]
             return [(item, unit(held[_key(item)])) for item in inside if _key(item) in held]
 
@@ -121,8 +121,9 @@ class ReferenceIndex:
     def delete(self, scope: Scope, kind: str, ids: Sequence[str]) -> int:
         """See `Index.delete`."""
         codec.check_own_kind(kind)
+        wanted = codec.each_once(ids)
         with self._state.changing() as tables:
-            gone = [key for key in tables.items if scope.covers(key[0]) and key[1] == kind and key[2] in ids]
+            gone = [key for key in tables.items if scope.covers(key[0]) and key[1] == kind and key[2] in wanted]
             for key in gone:
                 _remove(tables, key)
             return len(gone)

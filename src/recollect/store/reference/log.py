@@ -69,7 +69,7 @@ class ReferenceLog:
             held = [(s, _by_id(tables, s)) for s in _sessions(tables, scope)]
             return [
                 _entry(s, seqs[id], tables.sessions[s][seqs[id] - 1])
-                for id in dict.fromkeys(ids)
+                for id in codec.each_once(ids)
                 for s, seqs in held
                 if id in seqs
             ]
@@ -100,12 +100,13 @@ class ReferenceLog:
 
     def erase(self, scope: Scope, ids: Sequence[str] | None = None) -> Erased:
         """See `Log.erase`."""
+        wanted = None if ids is None else codec.each_once(ids)
         with self._state.changing() as tables:
             gone = [
                 (s, e.message.id)
                 for s in _sessions(tables, scope)
                 for e in _entries(tables, s)
-                if ids is None or e.message.id in ids
+                if wanted is None or e.message.id in wanted
             ]
             whole = scope if ids is None else None
             for s, id in gone:

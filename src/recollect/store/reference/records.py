@@ -67,7 +67,7 @@ class ReferenceRecords:
         """See `Records.get`."""
         with self._state.reading() as tables:
             inside = _within(tables, scope, None, None, False)
-            return [record for id in dict.fromkeys(ids) for record in inside if record.id == id]
+            return [record for id in codec.each_once(ids) for record in inside if record.id == id]
 
     def history(self, scope: Scope, kind: str, key: str) -> list[Record]:
         """See `Records.history`."""
@@ -76,8 +76,9 @@ class ReferenceRecords:
 
     def delete(self, scope: Scope, ids: Sequence[str]) -> int:
         """See `Records.delete`."""
+        wanted = codec.each_once(ids)
         with self._state.changing() as tables:
-            gone = [key for key in tables.records if key[1] in ids and scope.covers(key[0])]
+            gone = [key for key in tables.records if key[1] in wanted and scope.covers(key[0])]
             for key in gone:
                 del tables.records[key]
                 tables.ended.pop(key, None)

@@ -233,6 +233,13 @@ class LogTests(StoreTests):
         assert texts(store.log.get(ADA, ["c", "nope", "a", "c"])) == ["c", "a"]
         assert store.log.get(ADA, []) == []
 
+    def test_one_text_is_no_list_of_ids(self, store: Store) -> None:
+        say(store, ADA, "a", "b")
+        for mistaken in (store.log.get, store.log.erase, store.records.get, store.records.delete):
+            with pytest.raises(ConfigError, match="give a list of ids, not one text"):
+                mistaken(ADA, "ab")
+        assert texts(store.log.read(ADA)) == ["a", "b"]
+
     def test_get_over_a_whole_user(self, store: Store) -> None:
         say(store, ADA, "a")
         say(store, ADA_TOO, "b")

@@ -1,0 +1,71 @@
+"""How a user talks with the assistant, as values: what he keeps coming back to, and what serves him well."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from recollect.frozen import EMPTY, FrozenDict, freeze_dict, thaw
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """Something the user keeps coming back to, in how many conversations, and the message that said it first."""
+
+    text: str
+    conversations: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Worked:
+    """A kind of answer that scored better than the others: the averages, and how many answers each is of."""
+
+    trait: str
+    score: float
+    answers: int
+    others: float
+    other_answers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Patterns:
+    """How a user talks with the assistant, counted over the log; a claim without enough evidence is empty.
+
+    `hours` has, for each hour of the day, in how many different hours the user said something; `active` is the part
+    of the day with most of them, from and to. `length` is short, medium or long, `depth` simple or detailed,
+    `rhythm` daily, weekly or occasional.
+    """
+
+    conversations: int = 0
+    turns: int = 0
+    turns_per_conversation: float = 0.0
+    answers: int = 0
+    answer_tokens: float = 0.0
+    questions: tuple[Mention, ...] = ()
+    topics: tuple[Mention, ...] = ()
+    hours: tuple[int, ...] = (0,) * 24
+    active: tuple[int, int] | None = None
+    rhythm: str = ""
+    follow_ups: FrozenDict = EMPTY
+    length: str = ""
+    depth: str = ""
+    worked: tuple[Worked, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON data that `from_dict` turns back into equal patterns."""
+        plain: dict[str, Any] = thaw(dataclasses.asdict(self))
+        return plain
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Patterns:
+        """The patterns that `to_dict` described."""
+        fields = dict(data)
+        for name, kind in (("questions", Mention), ("topics", Mention), ("worked", Worked)):
+            fields[name] = tuple(kind(**item) for item in fields[name])
+        fields["hours"] = tuple(fields["hours"])
+        fields["active"] = tuple(fields["active"]) if fields["active"] else None
+        fields["follow_ups"] = freeze_dict(fields["follow_ups"], "follow_ups")
+        return cls(**fields)
