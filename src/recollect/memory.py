@@ -57,6 +57,8 @@ from recollect.types import (
 )
 
 DEFAULTS: Final = Settings()
+MOST_FRESH: Final = 10_000
+"""Sessions of which `drain` learns what would wait for more to be said; others wait for that, as after a start."""
 
 
 class Memory:
@@ -189,6 +191,8 @@ class Memory:
 
     def added(self, scope: Scope, messages: int) -> None:
         """Take note that a session has new messages."""
+        if len(self._fresh) >= MOST_FRESH:
+            self._fresh.pop()
         self._fresh.add(scope)
         self.wake()
         self.telemetry.count("recollect_messages_total", messages)

@@ -26,7 +26,7 @@ from recollect.embed.hashing import HashingEmbedder
 from recollect.embed.http import HttpEmbedder
 from recollect.embed.onnx import OnnxEmbedder
 from recollect.embed.style import Style, style_in, style_of
-from recollect.errors import ConfigError, MissingExtra, ModelUnavailable
+from recollect.errors import BadReply, ConfigError, MissingExtra, ModelUnavailable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -129,6 +129,15 @@ def test_the_cache_counts_right_under_threads() -> None:
         thread.join()
     assert cache.hits + cache.misses == 1600
     assert cache.bytes == 20 * (64 * 4 + ENTRY_BYTES)
+
+
+def test_too_few_vectors_are_an_error_that_names_the_embedder() -> None:
+    class Lazy(HashingEmbedder):
+        def embed(self, texts: Sequence[str], kind: Kind = "passage") -> NDArray[np.float32]:
+            return super().embed(texts[1:], kind)
+
+    with pytest.raises(BadReply, match=r"hash.* 1 vectors for 2 texts"):
+        CachedEmbedder(Lazy(64)).embed(["a", "b"])
 
 
 def test_a_negative_cache_is_refused() -> None:

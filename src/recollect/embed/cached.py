@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from recollect.embed.embedder import Embedder, Kind, readable
-from recollect.errors import ConfigError
+from recollect.errors import BadReply, ConfigError, ModelUnavailable, RecollectError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,12 +48,24 @@ class CachedEmbedder:
         found = self._look_up(keys)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
         if missing or not texts:
-            new = self.inner.embed(list(missing.values()), kind)
+            new = self._asked(list(missing.values()), kind)
             if not texts:
                 return new
             found |= dict(zip(missing, new, strict=True))
             self._keep({key: found[key].copy() for key in missing})
         return np.stack([found[key] for key in keys])
+
+    def _asked(self, texts: list[str], kind: Kind) -> NDArray[np.float32]:
+        """The inner embedder's vectors; where it fails, in whatever way, a ModelError."""
+        try:
+            found = self.inner.embed(texts, kind)
+        except RecollectError:
+            raise
+        except Exception as error:
+            raise ModelUnavailable(f"the embedder {self.name} failed: {error!r}") from error
+        if len(found) != len(texts):
+            raise BadReply(f"the embedder {self.name} gave {len(found)} vectors for {len(texts)} texts")
+        return found
 
     def _look_up(self, keys: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:
         with self._lock:
