@@ -47,6 +47,8 @@ class Stream(StreamingResponse):
         try:
             await super().stream_response(send)
         finally:
-            with CancelScope(shield=True):
-                await self._pieces.aclose()
-            self._streams.leave()
+            try:
+                with CancelScope(shield=True):
+                    await self._pieces.aclose()
+            finally:
+                self._streams.leave()
