@@ -26,9 +26,9 @@ def largest(values: NDArray[Any], count: int) -> NDArray[np.intp]:
     if count >= len(values):
         return np.arange(len(values))
     if len(values) < max(2 * groups, FEW):
-        return np.flatnonzero(values >= _nth(values, count))
+        return (values >= _nth(values, count)).nonzero()[0]
     best_of_each = values[: len(values) // groups * groups].reshape(-1, groups).max(axis=0)
-    return np.flatnonzero(values >= _nth(best_of_each, count))
+    return (values >= _nth(best_of_each, count)).nonzero()[0]
 
 
 def _nth(values: NDArray[Any], count: int) -> Any:
