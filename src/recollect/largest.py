@@ -25,10 +25,11 @@ def largest(values: NDArray[Any], count: int) -> NDArray[np.intp]:
     groups = SPREAD * count
     if count >= len(values):
         return np.arange(len(values))
-    if len(values) < max(2 * groups, FEW):
-        return np.flatnonzero(values >= _nth(values, count))
-    best_of_each = values[: len(values) // groups * groups].reshape(-1, groups).max(axis=0)
-    return np.flatnonzero(values >= _nth(best_of_each, count))
+    candidates = values
+    if len(values) >= max(2 * groups, FEW):
+        candidates = values[: len(values) // groups * groups].reshape(-1, groups).max(axis=0)
+    places: NDArray[np.intp] = (values >= _nth(candidates, count)).nonzero()[0]
+    return places
 
 
 def _nth(values: NDArray[Any], count: int) -> Any:

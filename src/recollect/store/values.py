@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from recollect.errors import ConfigError
 from recollect.frozen import EMPTY, FrozenDict, freeze, freeze_dict
@@ -34,8 +34,7 @@ def aware(when: datetime | None) -> datetime | None:
     return None if when is None else with_zone(when)
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A message as the log keeps it.
 
     `seq` counts a session's messages from 1 without a gap and is their order. `position` is the place among
@@ -190,8 +189,7 @@ def same(one: Any, other: Any) -> bool:
     return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """An item that was found; the higher the score the better."""
 
     scope: Scope
