@@ -116,16 +116,23 @@ def test_a_flipped_bit_is_found_or_changes_nothing(whole: Path, tmp_path: Path, 
     assert unseen == []
 
 
-def test_a_scope_that_lost_its_name_is_found(whole: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("damage", "problem"),
+    [
+        ("UPDATE scope SET tenant = ''", "name of a scope"),
+        ("UPDATE session SET scope = 68 WHERE scope = 4", "session number 4, which is gone"),
+    ],
+)
+def test_a_session_that_is_lost_is_reported(whole: Path, tmp_path: Path, damage: str, problem: str) -> None:
     damaged = tmp_path / "damaged.db"
     shutil.copy(whole, damaged)
     db = apsw.Connection(str(damaged))
-    db.execute("UPDATE scope SET tenant = ''")
+    db.execute(damage)
     db.close()
     with SqliteStore(damaged, clock=lambda: NOON) as store:
         (finding,) = store.check()
     assert (finding.part, finding.fix) == ("log", "restore a backup")
-    assert "name of a scope" in finding.problem
+    assert problem in finding.problem
 
 
 def test_a_keyword_index_whose_tables_have_other_columns_is_made_anew(whole: Path, tmp_path: Path) -> None:

@@ -27,6 +27,10 @@ _VECTORS: Final = (
     " UNION ALL SELECT scope, kind, at, role FROM item WHERE item.position = vector.position))"
     " FROM vector JOIN model ON model.id = vector.model"
 )
+_LOST: Final = (
+    "SELECT DISTINCT session FROM message"
+    " WHERE session NOT IN (SELECT scope.id FROM scope JOIN session ON session.scope = scope.id)"
+)
 _JOBS: Final = "SELECT position, payload, kind, key, state, attempts, worker, since, due, error FROM job"
 _SEEN: Final = "CREATE VIRTUAL TABLE temp.seen USING fts5vocab('main', 'words', 'instance')"
 _SHOULD: Final = (
@@ -72,6 +76,8 @@ def broken_sessions(db: apsw.Connection) -> Iterator[Finding]:
                 yield from verified(db, tenant, place)
         except StoreError as error:
             yield Finding("log", str(error), fix="restore a backup")
+    for (session,) in list(scopes.rows(db, _LOST)):
+        yield Finding("log", f"messages belong to session number {session}, which is gone", fix="restore a backup")
 
 
 def rebuild_words(change: Change, progress: Progress | None) -> int:
