@@ -23,7 +23,8 @@ def test_every_variable_that_is_read_is_known() -> None:
     ("written", "meant"),
     [
         ("RECOLLECT_STOR", "RECOLLECT_STORE"),
-        ("RECOLLECT_CONTEXT_BUGDET", "RECOLLECT_CONTEXT_BUDGET"),
+        ("RECOLLECT_CONTEXT_BUGDET", "RECOLLECT_CONTEXT_BUDGET or RECOLLECT_ALERT_BUDGET"),
+        ("RECOLLECT_BUDGET", "RECOLLECT_ALERT_BUDGET or RECOLLECT_CONTEXT_BUDGET"),
         ("recollect_modle", "RECOLLECT_MODEL"),
         ("RECOLLECT_DATADIR", "RECOLLECT_DATA_DIR"),
     ],

@@ -20,5 +20,9 @@ KNOWN: Final = frozenset((*OTHERS, *(setting.name.upper() for setting in datacla
 def misspelt(names: Iterable[str]) -> list[str]:
     """A line for each variable with our prefix that nothing reads, but whose name is close to one that is read."""
     ours = {name: name.upper().removeprefix(PREFIX) for name in sorted(names) if name.upper().startswith(PREFIX)}
-    near = {name: get_close_matches(ours[name], sorted(KNOWN), 1) for name in ours if ours[name] not in KNOWN}
-    return [f"nothing reads {name}: is {PREFIX}{found[0]} meant?" for name, found in near.items() if found]
+    near = {name: get_close_matches(ours[name], sorted(KNOWN)) for name in ours if ours[name] not in KNOWN}
+    return [
+        f"nothing reads {name}: is {' or '.join(PREFIX + known for known in found)} meant?"
+        for name, found in near.items()
+        if found
+    ]

@@ -300,10 +300,17 @@ class Session:
         """
         return self.memory.controller.context(self.scope, self._wanted(question, budget, system, at, tools))
 
-    def replay(self, at: int, budget: int | None = None, *, system: str | None = None) -> Context:
+    def replay(
+        self,
+        at: int,
+        budget: int | None = None,
+        *,
+        system: str | None = None,
+        tools: Sequence[Mapping[str, Any]] = (),
+    ) -> Context:
         """The context as it was built for the user message with that number, from what was kept until then."""
         check_whole("at", at)
-        return self.memory.controller.replay(self.scope, self._wanted(None, budget, system, None, ()), at)
+        return self.memory.controller.replay(self.scope, self._wanted(None, budget, system, None, tools), at)
 
     def _wanted(
         self,

@@ -11,7 +11,7 @@ import pytest
 
 from recollect.server.upstream import Passthrough, Reply
 from recollect.testing.provider import Provider
-from recollect.types import Message, ToolCall
+from recollect.types import Message, Scope, ToolCall
 from tests.server.running import Running, running
 
 TOOLS: Any = [
@@ -277,13 +277,32 @@ def test_a_provider_that_is_not_there_is_an_error_of_its_own(monkeypatch: pytest
         assert said(proxy)[0] == ("user", HELLO["content"])
 
 
-def test_an_answer_asked_for_again_is_not_kept_twice(proxy: Running) -> None:
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_answer_asked_for_again_is_not_kept_twice(proxy: Running, provider: Provider, stream: bool) -> None:
     asked = client(proxy)
     first = ask(asked, HELLO).choices[0].message.model_dump()
     question = {"role": "user", "content": "Where?"}
-    ask(asked, HELLO, first, question)
-    ask(asked, HELLO, first, question)
+    for _ in range(2):
+        words(ask(asked, HELLO, first, question, stream=stream), stream)
     assert [role for role, _ in said(proxy)] == ["user", "assistant"] * 2
+    once, again = (request.body["messages"] for request in provider.requests[-2:])
+    assert again == once
+    assert again[-1]["content"].endswith("Where?")
+
+
+@pytest.mark.parametrize("header", ["j%C3%BCrgen", "jürgen".encode()])
+def test_a_name_that_is_not_ascii_is_the_same_encoded_or_not(proxy: Running, header: Any) -> None:
+    body = {"model": "recollect", "messages": [HELLO]}
+    answer = proxy.http.post(f"{proxy.url}/v1/chat/completions", json=body, headers={"X-Recollect-User": header})
+    assert answer.status_code == 200
+    assert [session.scope.user for session in proxy.memory.store.log.sessions(Scope())] == ["jürgen"]
+
+
+def test_a_name_in_another_encoding_is_refused(proxy: Running) -> None:
+    body, header = {"model": "recollect", "messages": [HELLO]}, "jürgen".encode("latin-1")
+    answer = proxy.http.post(f"{proxy.url}/v1/chat/completions", json=body, headers={"X-Recollect-User": header})
+    assert answer.status_code == 400
+    assert "percent-encode" in answer.text
 
 
 def test_models_are_the_providers(proxy: Running) -> None:

@@ -30,6 +30,7 @@ from recollect.server.problems import Refused
 from recollect.server.service import Served, Service, Writes
 from recollect.server.streams import Stream
 from recollect.server.upstream import Reply
+from recollect.store import Entry
 from recollect.tokens import count_message
 from recollect.types import Message
 
@@ -69,16 +70,24 @@ async def create(
     """An answer of the model, streamed or whole, to a conversation that is remembered and fitted."""
     body = {name: value for name, value in asked if name in asked.model_fields_set}
     sent = parse(asked.messages, SHAPE)
-    user = unquote(x_recollect_user) if x_recollect_user else asked.user
+    user = _name(x_recollect_user) if x_recollect_user else asked.user
     if not user:
         raise Refused(400, "no user is named", "name one by the header X-Recollect-User or the field `user`")
-    session = unquote(x_recollect_session) if x_recollect_session else _session_of(sent)
+    session = _name(x_recollect_session) if x_recollect_session else _session_of(sent)
     chat = service.memory.session(session, user=user, tenant=key.tenant)
     turn = Turn(service, chat, {**body, "model": service.upstream.named(asked.model)}, sent)
     if not asked.stream:
         return await turn.whole()
     with service.streams.place():
         return await turn.streamed()
+
+
+def _name(header: str) -> str:
+    """The name that a header gives: percent-encoded, or as UTF-8."""
+    try:
+        return unquote(header.encode("latin-1").decode())
+    except UnicodeDecodeError:
+        raise Refused(400, f"the name {header!r} is no UTF-8", "percent-encode what is not ASCII in it") from None
 
 
 def _session_of(sent: Sequence[Message]) -> str:
@@ -133,13 +142,13 @@ class Turn:
                 break
             most = min(int(tokens * share), room(found, tokens) or tokens)
             with suppress(BudgetTooSmall):
-                request, _ = await self.service.run(self._fitted, most)
+                request, _ = await self.service.run(self._fitted, most, again)
                 reply = await _told(ask, request)
                 if isinstance(reply, Opened) or (isinstance(reply, Reply) and reply.status == 200):
                     self.service.takes[self.body["model"]] = most + self._for_reply
         if isinstance(reply, ContextOverflow):
             raise reply
-        return reply, again
+        return reply, again is not None
 
     @property
     def _for_reply(self) -> int:
@@ -147,22 +156,29 @@ class Turn:
         asked = self.body.get("max_completion_tokens") or self.body.get("max_tokens")
         return asked if isinstance(asked, int) else 0
 
-    def _kept(self) -> tuple[tuple[Any, int], bool]:
+    def _kept(self) -> tuple[tuple[Any, int], Entry | None]:
         again, budget = keep(self.chat, self.sent), self.chat.memory.settings.budget
         takes = self.service.takes.get(self.body["model"], budget + self._for_reply) - self._for_reply
         if takes < budget:
             with suppress(BudgetTooSmall, ConfigError):
-                return self._fitted(takes), again
-        return self._fitted(budget), again
+                return self._fitted(takes, again), again
+        return self._fitted(budget, again), again
 
-    def _fitted(self, budget: int) -> tuple[Any, int]:
-        """The request with the conversation fitted into a budget, and how many tokens it has."""
+    def _fitted(self, budget: int, again: Entry | None) -> tuple[Any, int]:
+        """The request with the conversation fitted into a budget, and how many tokens it has.
+
+        A question asked again gets the conversation as it was before it was answered.
+        """
         chat = self.chat
         system = [message for message in self.sent if message.role == "system"]
         taken = sum(count_message(message, chat.memory.counter) for message in system)
         if taken >= budget:
             raise BudgetTooSmall(taken, budget)
-        context = chat.context(None, budget - taken, tools=self.body.get("tools") or ())
+        room_left, tools = budget - taken, self.body.get("tools") or ()
+        if again and again.message.role == "user":
+            context = chat.replay(again.seq, room_left, tools=tools)
+        else:
+            context = chat.context(None, room_left, tools=tools)
         body = {**self.body, "messages": [*render(system, SHAPE), *context.messages]}
         return self.service.upstream.prepared(body), context.tokens + taken
 
@@ -219,19 +235,21 @@ def _overflow(reply: object) -> Overflow | ContextOverflow | None:
     return detect(reply.status, reply.body.decode("utf-8", "replace"))
 
 
-def keep(chat: Session, sent: Sequence[Message]) -> bool:
-    """Keep what is new of a conversation; says whether it was asked before and answered since."""
+def keep(chat: Session, sent: Sequence[Message]) -> Entry | None:
+    """Keep what is new of a conversation; the last message, if it was sent before and answered since."""
     said = [message for message in sent if message.role != "system"]
     given = [fingerprint(message) for message in said]
-    places, last = _places(chat, given, len(said))
+    places, known = _places(chat, given, len(said))
     if places and places[0] is None and len(said) > 1:
-        places, last = _places(chat, given, 2 * len(said) + LOOK_BACK)
+        places, known = _places(chat, given, 2 * len(said) + LOOK_BACK)
     if new := [message for message, place in zip(said, places, strict=True) if place is None]:
         chat.add_many(new)
-    return bool(places) and None not in places and places[-1] != last
+    asked = places[-1] if places and None not in places else None
+    return None if asked is None or asked == len(known) - 1 else known[asked]
 
 
-def _places(chat: Session, given: Sequence[Hashable], limit: int) -> tuple[list[int | None], int]:
-    """Where the given messages stand among the newest ones kept, and the place of the last of those."""
-    known = [message for message in chat.history(limit) if message.role != "system"] if limit else []
-    return align([fingerprint(message) for message in known], given), len(known) - 1
+def _places(chat: Session, given: Sequence[Hashable], limit: int) -> tuple[list[int | None], list[Entry]]:
+    """Where the given messages stand among the newest ones kept, and those."""
+    newest = chat.memory.store.log.read(chat.scope, limit=limit, reverse=True) if limit else []
+    known = [entry for entry in reversed(newest) if entry.message.role != "system"]
+    return align([fingerprint(entry.message) for entry in known], given), known
