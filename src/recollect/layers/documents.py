@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 from recollect.arguments import check_question
 from recollect.embed import Embedder, Reranker
 from recollect.embed.nearness import Nearness
+from recollect.embed.scripts import reads
 from recollect.errors import ConfigError, ModelError, NotFound
 from recollect.flow.chunk import Chunk, chunks
 from recollect.flow.share import shares
@@ -188,7 +189,7 @@ class Documents:
         return found
 
     def _near(self, scope: Scope, asked: str, where: Filter) -> dict[str, float]:
-        if self.embedder is None or self._nearness is None:
+        if self.embedder is None or self._nearness is None or not reads(self.embedder.name, asked):
             return {}
         try:
             vector = self.embedder.embed([asked], kind="query")[0]

@@ -17,6 +17,7 @@ import numpy as np
 
 from recollect.embed import Embedder
 from recollect.embed.nearness import Nearness
+from recollect.embed.scripts import reads
 from recollect.errors import ModelError
 from recollect.flow.pack import Moment, day_line, distinct, of_sessions, one_by_one, pack, turn_line
 from recollect.flow.rank import Nearness as Near
@@ -282,9 +283,9 @@ class Episodic:
 
     def _vectors(self, question: str) -> list[tuple[str, Vector]]:
         """The question's vector by the embedder and by the former one, each with its model's name; none without one."""
+        used = [embedder for embedder in (self.embedder, self.former) if embedder and self.embedder]
         try:
-            used = [embedder for embedder in (self.embedder, self.former) if embedder and self.embedder]
-            return [(embedder.name, embedder.embed([question], kind="query")[0]) for embedder in used]
+            return [(e.name, e.embed([question], kind="query")[0]) for e in used if reads(e.name, question)]
         except ModelError as error:
             log.warning("recall goes by keywords alone this time: %s", error)
             return []

@@ -1,0 +1,60 @@
+"""A model for English is not asked about texts in other scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect import Memory
+from recollect.embed import Kind
+from recollect.embed.hashing import HashingEmbedder
+from recollect.embed.scripts import ENGLISH, reads
+
+
+class English(HashingEmbedder):
+    """A model for English that takes all other texts for the same."""
+
+    def __init__(self, dimension: int) -> None:
+        super().__init__(dimension)
+        self.name = "onnx:e5-small-v2"
+
+    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> npt.NDArray[np.float32]:
+        return super().embed([text if text.isascii() else "red car" for text in texts], kind)
+
+
+@pytest.mark.parametrize(
+    ("text", "can"),
+    [
+        ("Where does my sister live?", True),
+        ("Wo wohnt meine Schwester Käthe? Żółw", True),
+        ("", True),
+        ("4711 👍", True),
+        ("我妹妹住在哪里?", False),
+        ("Где живёт моя сестра?", False),
+        ("أين تعيش أختي؟", False),
+        ("मेरी बहन कहाँ रहती है", False),
+        ("Is 北京 a large city?", True),
+        ("北京的 API 在哪里可以找到", False),
+    ],
+)
+def test_letters_tell(text: str, can: bool) -> None:
+    assert [reads(name, text) for name in sorted(ENGLISH)] == [can] * len(ENGLISH)
+
+
+@given(st.text())
+def test_any_other_model_reads_any_text(text: str) -> None:
+    assert reads("openai:text-embedding-3-small", text)
+
+
+def test_recall_goes_by_words_where_the_model_can_not_read() -> None:
+    with Memory.open(":memory:", embedder=English(64)) as memory:
+        chat = memory.session("a", user="ming")
+        for said in ("我的车是红色的。", "我妹妹五月搬到了上海。", "我对花生过敏。"):
+            chat.add_turn(said, "好的!")
+        memory.drain()
+        assert "上海" in chat.search("我妹妹住在哪里?")[0].text
