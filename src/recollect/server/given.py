@@ -18,9 +18,10 @@ Words: TypeAlias = Annotated[str, Field(min_length=1, pattern=f"[^{BLANKS}]")]
 
 
 def _moment(value: Any) -> datetime:
-    if not isinstance(value, str):
-        raise ValueError("give a time as text, such as 2026-05-01T12:00:00Z")
-    when = datetime.fromisoformat(value.upper())
+    try:
+        when = datetime.fromisoformat(value.upper())
+    except (AttributeError, ValueError):
+        raise ValueError(f"{value!r} is no time: give one such as 2026-05-01T12:00:00Z") from None
     try:
         return when.astimezone(UTC) if when.tzinfo else _without_zone(value)
     except OverflowError:  # in UTC it would be before the year 1 or after 9999: the first or last moment there is

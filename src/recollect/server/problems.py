@@ -76,7 +76,8 @@ def told(error: Exception) -> dict[str, Any]:
         status, next_step = known(error)
         return problem(status, type(error).__name__, str(error), next_step, **_facts(error))
     if isinstance(error, RequestValidationError):
-        faults = [{"where": _place(e["loc"]), "problem": e["msg"]} for e in error.errors()]
+        found = [e for e in error.errors() if e["type"] != "none_required"] or error.errors()
+        faults = [{"where": _place(e["loc"]), "problem": e["msg"].removeprefix("Value error, ")} for e in found]
         detail = "; ".join(f"{fault['where']}: {fault['problem']}" for fault in faults[:5])
         unread = isinstance(error.body, bytes)
         next_step = "send JSON, with Content-Type: application/json" if unread else _CORRECT
@@ -96,7 +97,8 @@ def _facts(error: errors.RecollectError) -> dict[str, Any]:
 
 
 def _place(loc: tuple[int | str, ...]) -> str:
-    return ".".join(str(part) for part in loc)
+    """Where something is wrong, without the names that pydantic gives to its own steps."""
+    return ".".join(str(part) for part in loc if not str(part).endswith("]"))
 
 
 _CORRECT: Final = "correct what the detail names and send it again"
