@@ -182,6 +182,28 @@ def test_forget_wants_ids_or_everything(trip: Run) -> None:
     assert "recollect stats" in trip("forget", "--session", "nothing", "--yes", code=1).stderr
 
 
+def test_forget_without_a_question_wants_to_be_told_what(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("add", "I live in Bergen.")
+    monkeypatch.setenv("RECOLLECT_SESSION", "default")
+    for nothing in ((), ("",)):
+        run("forget", *nothing, "--yes", code=1)
+    told = run("forget", "--yes", code=1).stderr
+    assert all(way in told for way in ("ids", "--session", "--everything"))
+    assert len(parsed(run, "history")) == 1
+    assert parsed(run, "forget", "--session", "default", "--yes")["messages"] == 1
+
+
+def test_forget_everything_of_nobody_is_an_error(trip: Run) -> None:
+    told = trip("forget", "--everything", "--user", "nosuch", "--yes", code=1)
+    assert told.stderr.startswith("NotFound: nothing is kept of nosuch") and not told.stdout
+
+
+def test_forget_everything_takes_documents_where_nothing_was_said(run: Run) -> None:
+    run("documents", "add", "-", "--name", "guide", said="Water tomatoes in the morning.")
+    assert parsed(run, "forget", "--everything", "--yes")["messages"] == 0
+    assert parsed(run, "documents", "list") == []
+
+
 def test_what_is_exported_can_be_imported_as_it_was(trip: Run, home: Path) -> None:
     trip("export", "out.jsonl")
     done = parsed(trip, "import", "out.jsonl", "--store", "other.db")
