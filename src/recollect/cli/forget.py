@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, Yes, answer, err, printable, remembering
+from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, Yes, answer, confirm, err, printable, remembering
 from recollect.errors import ConfigError, NotFound
 from recollect.memory import Session
 from recollect.store import Entry, Erased
@@ -45,7 +45,7 @@ def forget(
         messages = _going(chat, ids, everything)
         if not yes:
             _show(chat, messages, ids, everything)
-            typer.confirm("Erase this for good?", abort=True, err=True)
+            confirm("Erase this for good?")
         erased = _erase(chat, ids, everything)
         if not any(dataclasses.astuple(erased)):
             raise NotFound(f"nothing is kept of {chat.scope.user}: is another meant by --user, or another --store?")
