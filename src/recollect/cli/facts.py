@@ -26,7 +26,7 @@ def facts(
 
     Example: recollect facts --as-of 2026-01-31 --user ada
     """
-    with remembering(store, user, session) as chat:
+    with remembering(store, user, session, finds=False) as chat:
         known = chat.facts(as_of)
     if as_json:
         machine([dataclasses.asdict(fact) for fact in known])

@@ -37,7 +37,7 @@ def forget(
 
     Example: recollect forget --everything --user ada --yes
     """
-    with remembering(store, user, session) as chat:
+    with remembering(store, user, session, finds=False) as chat:
         if ids and everything:
             raise ConfigError("give ids of messages, or --everything, not both")
         if yes and not ids and not everything and not _given(called, "session"):

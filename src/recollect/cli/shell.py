@@ -150,11 +150,11 @@ def _start(file: Path) -> bytes:
 
 @contextmanager
 def remembering(
-    where: str | None, user: str | None = None, session: str = DEFAULT, *, must_exist: bool = True
+    where: str | None, user: str | None = None, session: str = DEFAULT, *, must_exist: bool = True, finds: bool = True
 ) -> Iterator[Session]:
-    """A conversation of the user in the store, with the settings in force here."""
+    """A conversation of the user in the store, with the settings in force here; no embedder where nothing is found."""
     with opened(where, must_exist) as store, _quiet():
-        memory = Memory(store, embedder=embedder(), settings=settings.load())
+        memory = Memory(store, embedder=embedder() if finds else None, settings=settings.load())
         try:
             yield memory.session(session, user=user or login())
         finally:
