@@ -288,7 +288,7 @@ def test_import_that_can_take_nothing_fails_and_says_why_in_words(run: Run, home
     assert len(parsed(run, "import", "odd.jsonl", "--format", "recollect", code=1)["skipped"]) == 2
 
 
-def test_an_empty_import_is_no_failure_where_all_was_here_already(trip: Run, home: Path) -> None:
+def test_an_import_is_no_failure_where_all_was_here_already(trip: Run, home: Path) -> None:
     trip("export", "out.jsonl")
     with (home / "out.jsonl").open("a") as file:
         file.write("{broken\n")
