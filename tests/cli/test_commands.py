@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -19,12 +22,24 @@ from hypothesis import strategies as st
 from recollect.cli.context import COLOURS, places_of
 from recollect.cli.shell import out, printable
 from recollect.testing import Provider
+from recollect.types import ROLES
 
 from .conftest import Run
 
 
 def parsed(run: Run, *arguments: str, **options: Any) -> Any:
     return json.loads(run(*arguments, "--json", **options).stdout)
+
+
+@contextmanager
+def taken(host: str) -> Iterator[int]:
+    """A port that is bound, and where nobody answers."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as bound:
+        try:
+            bound.bind((host, 0))
+        except OSError:
+            pytest.skip(f"this machine has no {host}")
+        yield bound.getsockname()[1]
 
 
 def test_a_message_is_kept_with_its_id_and_times(run: Run) -> None:
@@ -44,7 +59,22 @@ def test_input_that_is_no_text_is_told_in_a_line(run: Run, command: tuple[str, .
 
 
 def test_a_role_nobody_has_is_refused(run: Run) -> None:
-    assert "assistant" in run("add", "Hello.", "--role", "robot", code=1).stderr
+    told = run("add", "Hello.", "--role", "robot", code=2).stderr
+    assert all(role in told for role in ROLES) and "parse" not in told
+
+
+@pytest.mark.parametrize(("text", "said"), [("", ""), (" \n ", ""), ("-", ""), ("-", "\n")])
+def test_a_message_without_words_is_refused_and_nothing_kept(run: Run, home: Path, text: str, said: str) -> None:
+    told = run("add", text, said=said, code=1).stderr
+    assert told.startswith("ConfigError: the message is empty: give some text")
+    assert not (home / "memory.db").exists()
+
+
+@pytest.mark.parametrize("command", [("facts", "--as-of", "yesterday"), ("add", "Hello.", "--at", "gestern")])
+def test_a_time_that_is_none_is_told_with_the_form_expected(run: Run, command: tuple[str, ...]) -> None:
+    told = run(*command, code=2).stderr
+    assert command[-1] in told and command[-2] in told
+    assert "2026-05-20" in told and "2026-05-20T12:00" in told
 
 
 def test_a_context_has_its_prompt_and_receipt(trip: Run) -> None:
@@ -104,6 +134,13 @@ def test_history_is_numbered_and_can_be_paged(trip: Run) -> None:
     assert "recollect stats" in trip("history", "--session", "nothing").stdout
 
 
+def test_what_finds_nothing_by_meaning_loads_no_model(trip: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOLLECT_EMBEDDER", "onnx:a-folder-that-is-gone")
+    assert "a-folder-that-is-gone" in trip("search", "Oslo", code=1).stderr
+    for command in (["history"], ["facts"], ["export"], ["forget", "--session", "trip", "--yes"]):
+        trip(*command)
+
+
 def test_documents_are_kept_found_and_removed(run: Run, home: Path) -> None:
     (home / "guide.md").write_text("# Tomatoes\n\nWater tomatoes in the morning.")
     kept = parsed(run, "documents", "add", "guide.md")
@@ -151,6 +188,14 @@ def test_a_conversation_goes_on_after_a_failure(trip: Run, monkeypatch: pytest.M
     assert [line["role"] for line in parsed(trip, "history")] == ["user", "user", "assistant"]
 
 
+def test_a_second_try_at_a_model_is_no_news(home: Path) -> None:
+    with Provider("openai", ["In Oslo."], faults=["unavailable"]) as provider:
+        reached = {"OPENAI_BASE_URL": provider.url, "OPENAI_API_KEY": "x"}
+        command = [sys.executable, "-m", "recollect", "chat", "Hello", "--model", "openai:gpt-4o"]
+        told = subprocess.run(command, env={**os.environ, **reached}, capture_output=True, text=True, check=False)
+    assert (told.returncode, told.stdout, told.stderr) == (0, "In Oslo.\n", "")
+
+
 def test_a_model_nobody_knows_is_refused_before_anything_is_kept(run: Run) -> None:
     assert "openai:gpt-4o-mini" in run("chat", "Hello", "--model", "nobody", code=1).stderr
     assert parsed(run, "history") == []
@@ -182,6 +227,28 @@ def test_forget_wants_ids_or_everything(trip: Run) -> None:
     assert "recollect stats" in trip("forget", "--session", "nothing", "--yes", code=1).stderr
 
 
+def test_forget_without_a_question_wants_to_be_told_what(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("add", "I live in Bergen.")
+    monkeypatch.setenv("RECOLLECT_SESSION", "default")
+    for nothing in ((), ("",)):
+        run("forget", *nothing, "--yes", code=1)
+    told = run("forget", "--yes", code=1).stderr
+    assert all(way in told for way in ("ids", "--session", "--everything"))
+    assert len(parsed(run, "history")) == 1
+    assert parsed(run, "forget", "--session", "default", "--yes")["messages"] == 1
+
+
+def test_forget_everything_of_nobody_is_an_error(trip: Run) -> None:
+    told = trip("forget", "--everything", "--user", "nosuch", "--yes", code=1)
+    assert told.stderr.startswith("NotFound: nothing is kept of nosuch") and not told.stdout
+
+
+def test_forget_everything_takes_documents_where_nothing_was_said(run: Run) -> None:
+    run("documents", "add", "-", "--name", "guide", said="Water tomatoes in the morning.")
+    assert parsed(run, "forget", "--everything", "--yes")["messages"] == 0
+    assert parsed(run, "documents", "list") == []
+
+
 def test_what_is_exported_can_be_imported_as_it_was(trip: Run, home: Path) -> None:
     trip("export", "out.jsonl")
     done = parsed(trip, "import", "out.jsonl", "--store", "other.db")
@@ -209,8 +276,40 @@ def test_import_tells_what_was_skipped_and_whose_it_is(run: Run, home: Path) -> 
 
 def test_import_says_what_it_can_read(run: Run, home: Path) -> None:
     (home / "shopping.txt").write_text("milk")
-    assert "format" in run("import", "shopping.txt", code=1).stderr
+    assert "--format" in run("import", "shopping.txt", code=1).stderr
     assert "nowhere.jsonl" in run("import", "nowhere.jsonl", code=1).stderr
+
+
+def test_import_that_can_take_nothing_fails_and_says_why_in_words(run: Run, home: Path) -> None:
+    (home / "odd.jsonl").write_text('{"x": 1}\n' + '{"user": "a", "session": "b", "message": 3}\n')
+    failed = run("import", "odd.jsonl", "--format", "recollect", code=1)
+    assert "odd.jsonl line 1: not as recollect writes it: a line has a user, a session and a message" in failed.stderr
+    assert "Error(" not in failed.stderr
+    assert len(parsed(run, "import", "odd.jsonl", "--format", "recollect", code=1)["skipped"]) == 2
+
+
+def test_an_import_is_no_failure_where_all_was_here_already(trip: Run, home: Path) -> None:
+    trip("export", "out.jsonl")
+    with (home / "out.jsonl").open("a") as file:
+        file.write("{broken\n")
+    assert "skipped" in trip("import", "out.jsonl").stderr
+
+
+def test_what_would_be_copied_from_a_table_is_not_cut(run: Run) -> None:
+    session = "3f2504e0-4f89-11d3-9a0c-0305e82c3301"
+    run("add", "My favourite programming language is Python.", "--session", session)
+    assert session in run("stats").stdout
+    assert "\u2026" not in run("facts").stdout
+    shown = run("config").stdout
+    assert all(row["name"] in shown for row in parsed(run, "config"))
+
+
+def test_a_question_nobody_can_answer_says_how_to_go_on(trip: Run) -> None:
+    trip("backup", "monday.backup")
+    for command in (["forget", "--session", "trip"], ["restore", "monday.backup"]):
+        told = trip(*command, code=1).stderr.splitlines()
+        assert told[-1].startswith("ConfigError:") and "--yes" in told[-1]
+    assert len(parsed(trip, "history", "--session", "trip")) == 3
 
 
 def test_stats_count_sessions_days_sections_and_cached_prefixes(trip: Run) -> None:
@@ -273,6 +372,11 @@ def test_a_file_that_is_no_store_is_told_as_such_and_left_alone(run: Run, home: 
     assert (home / "text.db").read_bytes() == before
 
 
+def test_a_store_in_a_folder_that_is_not_there_says_so(run: Run, home: Path) -> None:
+    told = run("add", "Hello.", "--store", str(home / "nowhere" / "a.db"), code=1).stderr
+    assert f"there is no folder {home / 'nowhere'}" in told and "make it first" in told
+
+
 def test_benchmarks_without_a_checkout_say_where_they_are(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("recollect.cli.bench.SCRIPT", Path("nowhere"))
     assert "./scripts/bench" in run("bench", code=1).stderr
@@ -304,9 +408,32 @@ def test_colours_are_left_out_when_asked(trip: Run, home: Path, no_color: bool) 
 
 
 def test_a_service_that_can_not_start_says_why_in_a_line(run: Run) -> None:
-    assert "model 'nonsense' is not known" in run("serve", "--model", "nonsense", code=1).stderr
-    assert "recollect keys add" in run("serve", "--host", "0.0.0.0", code=1).stderr
+    with taken("127.0.0.1") as port:
+        pass
+    free = ("serve", "--port", str(port))
+    assert "model 'nonsense' is not known" in run(*free, "--model", "nonsense", code=1).stderr
+    assert "recollect keys add" in run(*free, "--host", "0.0.0.0", code=1).stderr
+    assert "--host" in run(*free, "--host", "no:address", code=1).stderr
     assert "65535" in run("serve", "--port", "99999", code=2).stderr
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
+def test_a_port_that_is_taken_is_told_before_anything_is_loaded(home: Path, host: str) -> None:
+    code = (
+        "import sys; from recollect.cli.app import app\n"
+        "try: app()\n"
+        "finally: print([name for name in ('uvicorn', 'recollect.server.app') if name in sys.modules])"
+    )
+    with taken("127.0.0.1" if host == "localhost" else host) as port:
+        command = [sys.executable, "-c", code, "serve", "--host", host, "--port", str(port)]
+        told = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert told.stderr == f"ConfigError: port {port} of {host} is taken: choose another with --port\n"
+    assert (told.returncode, told.stdout) == (1, "[]\n")
+
+
+def test_a_key_nobody_has_says_where_they_are_listed(trip: Run) -> None:
+    pytest.importorskip("fastapi")
+    assert "recollect keys list" in trip("keys", "revoke", "zzz", code=1).stderr
 
 
 def test_a_variable_with_a_misspelt_name_is_told_once_on_stderr(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, cast
+from typing import Annotated
 
 import typer
 
-from recollect.cli.shell import DEFAULT, At, Json, Talk, User, Where, answer, remembering
+from recollect.cli.shell import DEFAULT, At, Json, Talk, User, Where, answer, remembering, telling_errors
+from recollect.errors import ConfigError
 from recollect.types import Message, Role
 
 
 def add(
     text: Annotated[str, typer.Argument(help="What was said; - reads it from stdin.")],
     *,
-    role: Annotated[str, typer.Option(help="Who said it: user, assistant, system or tool.")] = "user",
+    role: Annotated[Role, typer.Option(help="Who said it.")] = "user",
     at: At = None,
     store: Where = None,
     user: User = None,
@@ -27,8 +28,12 @@ def add(
 
     Example: recollect add "Noted!" --role assistant --session trip
     """
+    with telling_errors():
+        said = sys.stdin.read() if text == "-" else text
+        if not said.strip():
+            raise ConfigError("the message is empty: give some text, as words or on stdin with -; nothing was kept")
     with remembering(store, user, session, must_exist=False) as chat:
-        kept = chat.add(Message(cast("Role", role), sys.stdin.read() if text == "-" else text, at=at))
+        kept = chat.add(Message(role, said, at=at))
         chat.memory.drain()
     told = f"Kept in the session {session} of {chat.scope.user}. Ask for it with: recollect search WORDS"
     answer(as_json, kept.to_dict(), told)

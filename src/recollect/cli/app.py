@@ -29,6 +29,7 @@ from recollect.cli.shell import (
     address,
     answer,
     bar,
+    confirm,
     embedder,
     err,
     machine,
@@ -154,7 +155,8 @@ def restore(
     Example: recollect restore monday.backup --store memory.db
     """
     if not yes:
-        typer.confirm("This replaces everything in the store. Go on?", abort=True, err=True)
+        with telling_errors():
+            confirm("This replaces everything in the store. Go on?")
     with opened(store, must_exist=False) as opened_store:
         opened_store.restore(path)
     answer(as_json, {"file": str(path), "store": address(store)}, f"The store is as {path} has it.")

@@ -42,4 +42,4 @@ def config(store: Where = None, user: User = None, as_json: Json = False) -> Non
     if as_json:
         machine([dict(zip(("name", "value", "from", "says"), row, strict=True)) for row in rows])
     else:
-        table(("setting", "value", "from", "what it is"), rows)
+        table(("setting", "value", "from", "what it is"), rows, whole="setting")

@@ -30,7 +30,7 @@ def export(
 
     Example: recollect export - --session trip
     """
-    with remembering(store, user) as chat:
+    with remembering(store, user, finds=False) as chat:
         scope = Scope(chat.scope.tenant, chat.scope.user, session)
         if str(file) == "-":
             sys.stdout.writelines(export_lines(chat.memory, scope))

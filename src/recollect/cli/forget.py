@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, Yes, answer, err, printable, remembering
+from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, Yes, answer, confirm, err, printable, remembering
 from recollect.errors import ConfigError, NotFound
 from recollect.memory import Session
 from recollect.store import Entry, Erased
@@ -17,6 +17,7 @@ SAMPLE: Final = 5
 
 
 def forget(
+    called: typer.Context,
     ids: Annotated[
         list[str] | None, typer.Argument(help="Ids of messages, as `history` shows them.", show_default="the session")
     ] = None,
@@ -36,16 +37,26 @@ def forget(
 
     Example: recollect forget --everything --user ada --yes
     """
-    with remembering(store, user, session) as chat:
+    with remembering(store, user, session, finds=False) as chat:
         if ids and everything:
             raise ConfigError("give ids of messages, or --everything, not both")
+        if yes and not ids and not everything and not _given(called, "session"):
+            raise ConfigError("say what is to go: ids of messages, --session NAME, or --everything; nothing was erased")
         messages = _going(chat, ids, everything)
         if not yes:
             _show(chat, messages, ids, everything)
-            typer.confirm("Erase this for good?", abort=True, err=True)
+            confirm("Erase this for good?")
         erased = _erase(chat, ids, everything)
+        if not any(dataclasses.astuple(erased)):
+            raise NotFound(f"nothing is kept of {chat.scope.user}: is another meant by --user, or another --store?")
     told = f"Gone for good: {erased.messages:,} messages, and {erased.records:,} things learned from them."
     answer(as_json, dataclasses.asdict(erased), told)
+
+
+def _given(called: typer.Context, name: str) -> bool:
+    """Whether an option stands on the command line itself."""
+    source = called.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def _going(chat: Session, ids: list[str] | None, everything: bool) -> list[Entry]:

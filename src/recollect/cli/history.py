@@ -24,7 +24,7 @@ def history(
     Example: recollect history --session trip --limit 5 --before 3 --json
     """
     until = None if before is None else before - 1
-    with remembering(store, user, session) as chat:
+    with remembering(store, user, session, finds=False) as chat:
         newest = chat.memory.store.log.read(chat.scope, until=until, limit=limit, reverse=True)
     entries = newest[::-1]
     if as_json:

@@ -41,7 +41,13 @@ def bring(
         _learn(chat.memory)
     if as_json:
         machine(dataclasses.asdict(done))
-        return
+    else:
+        _tell(done)
+    if done.skipped and not (done.messages or done.facts or done.known):
+        raise typer.Exit(1)
+
+
+def _tell(done: Backfilled) -> None:
     say(
         f"{done.messages:,} messages of {done.sessions:,} conversations and {done.facts:,} facts are new; "
         f"{done.known:,} were here already."

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.table import Column, Table
 
 from recollect import embed, settings
 from recollect import store as stores
@@ -29,9 +30,20 @@ from recollect.memory import Memory, Session
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
 
+
+def moment(text: str) -> datetime:
+    """The moment that a word on the command line names."""
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is no day or time: write it like 2026-05-20 or 2026-05-20T12:00") from None
+
+
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Yes: TypeAlias = Annotated[bool, typer.Option("--yes", help="Don't ask.")]
-At: TypeAlias = Annotated[datetime | None, typer.Option("--at", help="When it is said or asked.", show_default="now")]
+At: TypeAlias = Annotated[
+    datetime | None, typer.Option("--at", parser=moment, help="When it is said or asked.", show_default="now")
+]
 Tokens: TypeAlias = Annotated[
     int | None,
     typer.Option("--budget", min=1, help="Tokens of the prompt.", show_default="context_budget of the settings"),
@@ -54,6 +66,8 @@ Talk: TypeAlias = Annotated[
 ]
 DEFAULT: Final = "default"
 """The conversation that is meant where none is named."""
+ROOM: Final = 11
+"""Cells of a line that each of a table's other columns keeps beside one that stays whole."""
 _SQLITE: Final = b"SQLite format 3\x00"
 
 
@@ -136,11 +150,11 @@ def _start(file: Path) -> bytes:
 
 @contextmanager
 def remembering(
-    where: str | None, user: str | None = None, session: str = DEFAULT, *, must_exist: bool = True
+    where: str | None, user: str | None = None, session: str = DEFAULT, *, must_exist: bool = True, finds: bool = True
 ) -> Iterator[Session]:
-    """A conversation of the user in the store, with the settings in force here."""
+    """A conversation of the user in the store, with the settings in force here; no embedder where nothing is found."""
     with opened(where, must_exist) as store, _quiet():
-        memory = Memory(store, embedder=embedder(), settings=settings.load())
+        memory = Memory(store, embedder=embedder() if finds else None, settings=settings.load())
         try:
             yield memory.session(session, user=user or login())
         finally:
@@ -149,14 +163,28 @@ def remembering(
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """No warnings while a command runs: that it starts cold is no news, and `config` tells that no model is here."""
-    log = logging.getLogger("recollect")
-    before = log.level
-    log.setLevel(logging.ERROR)
+    """No warnings while a command runs: a cold start and a second try are no news; `config` tells of models."""
+    before = {log: log.level for log in map(logging.getLogger, ("recollect", "stamina"))}
+    for log in before:
+        log.setLevel(logging.ERROR)
     try:
         yield
     finally:
-        log.setLevel(before)
+        for log, level in before.items():
+            log.setLevel(level)
+
+
+def confirm(question: str) -> None:
+    """Go on when the answer is yes; where nobody can answer, the error says how to go on without."""
+    try:
+        sure = typer.confirm(question, err=True)
+    except typer.Abort:
+        if sys.stdin.isatty():
+            raise
+        err.print()
+        raise ConfigError("there is no terminal to ask at: use --yes to go on without; nothing was changed") from None
+    if not sure:
+        raise typer.Abort
 
 
 @contextmanager
@@ -168,11 +196,17 @@ def bar(what: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print rows for people."""
-    shown = Table(*columns)
-    for row in rows:
-        shown.add_row(*("" if cell is None else escape(printable(str(cell))) for cell in row))
+def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, whole: str | None = None) -> None:
+    """Print rows for people; what is too long is folded, in the column `whole` only where the others need the room."""
+    told = [["" if cell is None else printable(str(cell)) for cell in row] for row in rows]
+    shown = Table(*(Column(name, overflow="fold") for name in columns))
+    if whole is not None:
+        place = columns.index(whole)
+        widest = max(cell_len(words) for words in (whole, *(row[place] for row in told)))
+        if widest <= out.width - ROOM * (len(columns) - 1):
+            shown.columns[place].width = widest
+    for row in told:
+        shown.add_row(*map(escape, row))
     out.print(shown)
 
 

@@ -57,7 +57,7 @@ def stats(
     sessions = found["sessions"]
     say(f"{found['messages']:,} messages of {found['user']}, {found['tokens']:,} tokens, {len(sessions):,} sessions")
     rows = [(s["session"], s["messages"], s["tokens"], day(s["first"]), day(s["last"])) for s in sessions[:SESSIONS]]
-    table(("session", "messages", "tokens", "first", "last"), rows)
+    table(("session", "messages", "tokens", "first", "last"), rows, whole="session")
     _plot(f"Messages a day, the last {DAYS} days with any", dict(list(found["days"].items())[-DAYS:]))
     made = len(found["cached_prefix"])
     _plot(f"Tokens by section, the mean of the last {made} contexts of {session}", found["sections"])

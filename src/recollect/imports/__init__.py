@@ -42,7 +42,8 @@ def detect(path: str | Path) -> str:
     whys = list(dict.fromkeys(reasons.values())) or ["it is empty"]
     tried = whys if len(whys) == 1 else [f"{name}: {why}" for name, why in reasons.items()]
     told = "; ".join(tried)
-    raise ConfigError(f"{path} has no format that is known here ({told}); say which by format=…, or convert it")
+    ways = "say which by format=… (--format on the command line), or convert it"
+    raise ConfigError(f"{path} has no format that is known here ({told}); {ways}")
 
 
 def read(path: str | Path, format: str | None = None) -> Iterator[Read]:
@@ -63,8 +64,10 @@ def _read(path: Path, module: ModuleType) -> Iterator[Read]:
             yield from (_checked(found, value.where) for found in list(module.read(value.data, origin)))
         except InvalidTranscript as error:
             yield Skipped(value.where, str(error))
-        except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
-            yield Skipped(value.where, f"not as {module.NAME} writes it: {error!r}")
+        except KeyError as error:
+            yield Skipped(value.where, f"not as {module.NAME} writes it: it has no {error}")
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            yield Skipped(value.where, f"not as {module.NAME} writes it: {error}")
 
 
 def _checked(found: Any, where: str) -> Read:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from pathlib import Path
 
 import apsw
 
@@ -19,6 +20,10 @@ def translated(error: apsw.Error | UnicodeDecodeError, path: str) -> StoreError:
         return DiskFull(f"no room to write {path}: nothing was written; free some space and try again")
     if isinstance(error, _BUSY):
         return StoreUnavailable(f"{path} is busy: another process held it too long; nothing was written, try again")
+    if isinstance(error, apsw.CantOpenError) and not Path(path).parent.is_dir():
+        return StoreUnavailable(
+            f"there is no folder {Path(path).parent} for {path}: make it first, or name another file"
+        )
     if isinstance(error, _GONE):
         return StoreUnavailable(f"{path} can't be used: {error}")
     if isinstance(error, _DAMAGED):
