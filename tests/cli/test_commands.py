@@ -439,7 +439,8 @@ def test_a_key_nobody_has_says_where_they_are_listed(trip: Run) -> None:
 def test_a_variable_with_a_misspelt_name_is_told_once_on_stderr(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECOLLECT_CONTEXT_BUGDET", "100")
     said = run("config", "--json")
-    assert said.stderr == "nothing reads RECOLLECT_CONTEXT_BUGDET: is RECOLLECT_CONTEXT_BUDGET meant?\n"
+    told = "nothing reads RECOLLECT_CONTEXT_BUGDET: is RECOLLECT_CONTEXT_BUDGET or RECOLLECT_ALERT_BUDGET meant?\n"
+    assert said.stderr == told
     assert json.loads(said.stdout)
 
 
