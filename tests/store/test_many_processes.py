@@ -25,3 +25,10 @@ def test_sixteen_processes_append_without_a_gap_or_an_error(tmp_path: Path) -> N
             own = [entry.message.id for entry in entries if entry.message.id.startswith(f"{name}.")]
             assert own == [f"{name}.{number}" for number in range(APPENDS)]
         assert store.check() == []
+
+
+def test_sixteen_processes_make_a_new_file_together(tmp_path: Path) -> None:
+    for number in range(12):
+        command = [sys.executable, writers.__file__, str(tmp_path / f"{number}.db"), str(PROCESSES), "1"]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (ran.returncode, ran.stderr) == (0, "")

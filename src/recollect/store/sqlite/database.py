@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -25,6 +26,7 @@ OLDEST: Final = 3_051_003
 """The first SQLite without the bug that could corrupt a WAL file."""
 
 BUSY_MS: Final = 60_000
+RETRY_SECONDS: Final = 0.01
 FREE_MS: Final = 200
 SCRUB_MS: Final = 1_000
 WAL_PAGES: Final = 4_000
@@ -124,8 +126,9 @@ class Database:
         db = Connection(self.path, vfs=self._vfs, statementcachesize=200)
         db.set_busy_timeout(BUSY_MS)
         db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # else most statements are compiled anew for every value
-        for name, value in (("journal_mode", "WAL"), ("synchronous", self._synchronous), ("secure_delete", "ON")):
-            db.pragma(name, value)
+        _write_ahead(db)
+        db.pragma("synchronous", self._synchronous)
+        db.pragma("secure_delete", "ON")
         db.pragma("journal_size_limit", 64 * 2**20)
         db.wal_autocheckpoint(WAL_PAGES)
         db.pragma("cache_size", -16_000)
@@ -368,6 +371,19 @@ class Database:
                 self.scrub()
             except apsw.Error as error:
                 raise errors.translated(error, self.path) from error
+
+
+def _write_ahead(db: apsw.Connection) -> None:
+    """Turns a file to WAL; where another process does the same with a new file, SQLite does not wait by itself."""
+    until = time.monotonic() + BUSY_MS / 1_000
+    while True:
+        try:
+            db.pragma("journal_mode", "WAL")
+            return
+        except apsw.BusyError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(RETRY_SECONDS)
 
 
 class _Lent:
