@@ -128,6 +128,7 @@ def test_switching_ends_the_one_and_begins_the_other() -> None:
 
 def test_whom_one_mentions_is_known() -> None:
     assert one("I went skiing with my sister Nadia.").key == "sister:nadia"
+    assert one("My manager is called Farida.").key == "manager"
 
 
 def test_an_abbreviation_ends_no_sentence() -> None:

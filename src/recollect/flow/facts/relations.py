@@ -1,4 +1,4 @@
-"""Whom the user names as his own: family, friends and pets, and where they live, what they do, how old they are."""
+"""Whom the user names as his own: family, friends, pets, his boss; where they live, what they do, how old they are."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ _ONE: Final = {
     "wife": "wife", "husband": "husband", "spouse": "spouse", "partner": "partner", "girlfriend": "girlfriend",
     "boyfriend": "boyfriend", "fiancé": "fiance", "fiancée": "fiance", "fiance": "fiance", "fiancee": "fiance",
     "mother": "mother", "mom": "mother", "mum": "mother", "father": "father", "dad": "father", "boss": "boss",
+    "manager": "manager", "supervisor": "manager",
 }  # fmt: skip
 _SEVERAL: Final = {
     "sister": "sister", "brother": "brother", "son": "son", "daughter": "daughter", "cousin": "cousin", "aunt": "aunt",
