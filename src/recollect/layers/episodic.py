@@ -112,7 +112,7 @@ class _Ranking:
         return replace(self, places=np.flatnonzero(there))
 
     def fitting(self, budget: int) -> int:
-        """How many of the best may fit so many tokens: hardly any word takes less than one."""
+        """How many of the best may fit so many tokens, about: a word is taken for one."""
         left = budget
         for n, place in enumerate(self.best(MANY)):
             left -= self.columns.words[place]

@@ -164,7 +164,10 @@ class ChromaIndex:
     def _nearest(
         self, scope: Scope, asked: NDArray[np.float32], model: str, k: int, where: Filter
     ) -> list[_Scored] | None:
-        """None where Chroma's graph can't reach some of the last few; with many nearer ones they are not missed."""
+        """None where fewer come than there are: some vectors no way in Chroma's graph may lead to.
+
+        Where as many come as are wanted, they are as near as such a graph can tell.
+        """
         collection, passes = self._copies.equal(scope.tenant, model), passing(scope, where)
         total, wanted = collection.count(), 2 * k + 16
         while True:

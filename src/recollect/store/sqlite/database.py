@@ -396,8 +396,12 @@ class _Lent:
 
     def __enter__(self) -> Connection:
         self._db = self._database.borrowed()
-        if self._at_a_moment:
-            self._db.execute("BEGIN")
+        try:
+            if self._at_a_moment:
+                self._db.execute("BEGIN")
+        except apsw.Error as error:
+            self._database.give_back(self._db)
+            raise errors.translated(error, self._database.path) from error
         return self._db
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
