@@ -15,7 +15,7 @@ import pytest
 from recollect.errors import ConfigError, Conflict, DiskFull, MigrationError, StoreUnavailable
 from recollect.store import Item, Job, open, words
 from recollect.store.reference import ReferenceStore
-from recollect.store.sqlite import SqliteStore, database, migrate, turns
+from recollect.store.sqlite import SqliteStore, connections, database, migrate, turns
 from recollect.testing.stores.base import ADA, BOB, USER, fact, fill, found, said, say, texts, v
 from recollect.types import Scope
 
@@ -170,7 +170,7 @@ def test_a_file_of_something_else_is_refused(path: Path) -> None:
 
 
 def test_an_old_engine_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "OLDEST", apsw.SQLITE_VERSION_NUMBER + 1)
+    monkeypatch.setattr(connections, "OLDEST", apsw.SQLITE_VERSION_NUMBER + 1)
     with pytest.raises(StoreUnavailable, match="apsw"):
         SqliteStore(path)
     assert not path.exists()

@@ -13,7 +13,7 @@ from recollect.store import codec, words
 from recollect.store.protocols import Progress
 from recollect.store.sqlite import scopes
 from recollect.store.sqlite.chain import verified
-from recollect.store.sqlite.database import Change
+from recollect.store.sqlite.change import Change
 from recollect.store.sqlite.keywords import LAST, rebuild, rows
 from recollect.store.sqlite.migrate import migrations, version
 from recollect.store.values import Finding

@@ -10,7 +10,8 @@ from recollect.largest import largest
 from recollect.store import codec
 from recollect.store.sqlite import scopes
 from recollect.store.sqlite.cache import Asked, VectorCache
-from recollect.store.sqlite.database import Change, Database
+from recollect.store.sqlite.change import Change
+from recollect.store.sqlite.database import Database
 from recollect.store.sqlite.items import bare_items_at, items_at, names_at, put_item, remove_items
 from recollect.store.sqlite.keywords import best_by_words, catch_up, is_late, late_by_words
 from recollect.store.sqlite.vectors import (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from recollect.store import codec
 from recollect.store.sqlite import scopes
-from recollect.store.sqlite.database import Change
+from recollect.store.sqlite.change import Change
 from recollect.store.sqlite.keywords import remove_words
 from recollect.store.sqlite.vectors import remove_vectors
 from recollect.store.values import MESSAGE, Item, metadata_with

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from recollect.store import codec, queue
 from recollect.store.sqlite import scopes
-from recollect.store.sqlite.database import Change, Database
+from recollect.store.sqlite.change import Change
+from recollect.store.sqlite.database import Database
 from recollect.store.values import Job, JobState
 from recollect.types import Scope
 

@@ -21,7 +21,7 @@ from recollect.types import Scope
 if TYPE_CHECKING:
     import apsw
 
-    from recollect.store.sqlite.database import Change
+    from recollect.store.sqlite.change import Change
 
 LAG: Final = 256
 """How many positions the index may be behind."""

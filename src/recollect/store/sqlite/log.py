@@ -10,7 +10,8 @@ from recollect.frozen import freeze_dict
 from recollect.store import codec
 from recollect.store.sqlite import scopes
 from recollect.store.sqlite.chain import verified
-from recollect.store.sqlite.database import Change, Database
+from recollect.store.sqlite.change import Change
+from recollect.store.sqlite.database import Database
 from recollect.store.sqlite.erase import erase
 from recollect.store.sqlite.jobs import enqueue
 from recollect.store.values import Entry, Erased, Finding, Job, Session, metadata_with

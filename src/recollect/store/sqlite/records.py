@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from recollect.store import codec
 from recollect.store.sqlite import scopes
-from recollect.store.sqlite.database import Change, Database
+from recollect.store.sqlite.change import Change
+from recollect.store.sqlite.database import Database
 from recollect.store.sqlite.erase import remove_records
 from recollect.store.sqlite.items import add_sources
 from recollect.store.values import Record, aware

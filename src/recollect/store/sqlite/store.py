@@ -50,7 +50,7 @@ class SqliteStore:
 
     def check(self) -> list[Finding]:
         """See `Store.check`."""
-        with self._database.fresh() as db:
+        with self._database.connections.fresh() as db:
             return list(doctor.findings(db))
 
     def reindex(self, progress: Progress | None = None) -> int:
@@ -65,7 +65,7 @@ class SqliteStore:
         part = target.with_name(target.name + ".part")
         part.unlink(missing_ok=True)
         try:
-            with self._database.lent() as db:
+            with self._database.connections.lent() as db:
                 db.execute("VACUUM INTO ?", (os.fspath(part),))
             _sync(part)
             part.rename(target)

@@ -1,0 +1,64 @@
+"""A write transaction."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import cached_property
+from typing import Final
+
+import apsw
+
+from recollect.store.protocols import Clock
+from recollect.store.sqlite import keywords, scopes
+from recollect.types import Scope
+
+_BEGIN: Final = "BEGIN IMMEDIATE; SELECT position, epoch, indexed FROM counter"
+
+
+class Change:
+    """A write transaction: the connection, the time, the next position, and how far the keyword index has got.
+
+    `cursor` spares making one for each statement, where rows are read before the next statement.
+    """
+
+    def __init__(self, cursor: apsw.Cursor, clock: Clock, places: dict[Scope, scopes.Place]) -> None:
+        self.cursor, self.db, self._clock, self.places = cursor, cursor.connection, clock, places
+        counter = cursor.execute(_BEGIN).fetchone()
+        if counter is None or [*map(type, counter)] != [int, int, int]:
+            raise apsw.CorruptError("the counter is gone")
+        self.start, self.epoch, self.indexed = counter
+        self.position: int = self.start
+        self.erased = self.unreadable = False
+
+    @cached_property
+    def now(self) -> datetime:
+        """The time of the change."""
+        return self._clock()
+
+    def next(self) -> int:
+        """A position no one else has."""
+        self.position += 1
+        return self.position
+
+    def place(self, scope: Scope) -> scopes.Place:
+        """The scope's rows, made where they are missing."""
+        known = self.places.get(scope)
+        if known is None:
+            known = self.places[scope] = scopes.make(self.db, scope)
+        return known
+
+    def forget_places(self) -> None:
+        """Rows of scopes were removed: no one may rely on a number remembered before."""
+        self.places.clear()
+        self.db.execute("UPDATE counter SET epoch = epoch + 1")
+
+    def commit(self) -> None:
+        """Makes it durable."""
+        if self.unreadable:
+            keywords.rebuild(self)
+        elif self.position - self.indexed >= keywords.LAG:
+            keywords.catch_up(self)
+        if self.position != self.start:
+            self.cursor.execute("UPDATE counter SET position = ?; COMMIT", (self.position,))
+        else:
+            self.cursor.execute("COMMIT")
