@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from _stores import Agents, LangGraph, RawRow
@@ -84,8 +84,17 @@ def directions(count: int, dice: np.random.Generator, mixing: Any) -> Any:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def vectors(store: SqliteStore, count: int, scope: Scope) -> tuple[Cost, float, float]:
-    """One owner's vectors: the cost of a search, its recall of the ten nearest, and seconds for the first search."""
+class Searched(NamedTuple):
+    """What it costs to find the ten nearest, with their names and as a context asks for them: where they stand."""
+
+    cost: Cost
+    positions: Cost
+    recall: float
+    first: float
+
+
+def vectors(store: SqliteStore, count: int, scope: Scope) -> Searched:
+    """One owner's vectors: the cost of a search, its recall, and seconds for the first search."""
     say(f"{count:,} vectors of one owner …")
     dice = np.random.default_rng(count)
     mixing = dice.normal(size=(HIDDEN, SIZE)).astype(np.float32)
@@ -101,10 +110,11 @@ def vectors(store: SqliteStore, count: int, scope: Scope) -> tuple[Cost, float, 
             top = np.argsort(-scores)[:10]
             kept[:] = sorted(kept + [(float(scores[place]), names[place]) for place in top], reverse=True)[:10]
     first = timed(lambda: store.index.nearest(scope, asked[0], "model", 10))
-    costs, found = [], []
+    costs, bare, found = [], [], []
     for vector in asked:
         costs.append(timed(lambda vector=vector: found.append(store.index.nearest(scope, vector, "model", 10))))
+        bare.append(timed(lambda vector=vector: store.index.nearest_positions(scope, vector, "model", 10)))
     hits = [
         len({match.id for match in each} & {name for _, name in kept}) for each, kept in zip(found, best, strict=True)
     ]
-    return median(costs), sum(hits) / (10 * len(hits)), first.wall / 1e6
+    return Searched(median(costs), median(bare), sum(hits) / (10 * len(hits)), first.wall / 1e6)
