@@ -383,6 +383,8 @@ class Session:
     def _within(self, scope: str) -> Scope:
         if scope not in ("user", "session"):
             raise ConfigError(f"scope is {scope!r}; use 'user' for all sessions or 'session' for this one")
+        if scope == "session" and self.scope.session is None:
+            raise ConfigError("scope is 'session', and no session is named: name one, or use 'user' for all of them")
         return self.scope if scope == "session" else self.scope.owner
 
     @property
