@@ -196,7 +196,9 @@ def test_what_is_the_users_needs_no_session(service: Running) -> None:
     past = service.http.get("/facts/history", params={**user, "key": "city"}).json()["items"]
     assert [item["value"] for item in past][-1] == "Oslo"
     assert service.http.get("/patterns", params=user).json()["conversations"] == 1
-    assert service.http.post("/documents", params=user, json={"name": "a.md", "text": "A blue tent."}).status_code == 201
+    assert (
+        service.http.post("/documents", params=user, json={"name": "a.md", "text": "A blue tent."}).status_code == 201
+    )
     assert service.http.put("/documents", params={**user, "name": "b.md"}, content=b"A red canoe.").status_code == 201
     assert [item["name"] for item in service.http.get("/documents", params=ADA).json()["items"]] == ["a.md", "b.md"]
     assert service.http.post("/documents/search", params=user, json={"question": "tent"}).json()["items"]

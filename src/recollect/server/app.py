@@ -53,8 +53,9 @@ def create_app(options: Options | None = None, memory: Memory | None = None, mod
             logs.log.warning(line)
         sys.setswitchinterval(min(SWITCH_SECONDS, sys.getswitchinterval()))
         app.state.service = service = _started(options, memory, model, counted)
-        yield
-        await _stopped(service, memory is None)
+        async with counted.watching(service.memory):
+            yield
+            await _stopped(service, memory is None)
 
     app = _routed(lifespan=lifespan)
     app.openapi = document  # type: ignore[method-assign]
@@ -111,7 +112,6 @@ def opened(options: Options) -> Memory:
 
 def _started(options: Options, memory: Memory | None, model: ChatModel | None, counted: Metrics) -> Service:
     memory = memory or opened(options)
-    counted.watch(memory)
     ring = Ring(memory.store)
     ring.refresh()
     rate, streams = Rate(options.rate), Streams(options.max_streams, counted.streams)
