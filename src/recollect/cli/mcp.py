@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from recollect.cli.shell import User, Where, remembering
+from recollect.cli.shell import User, Where, check_free, remembering, telling_errors
 
 
 def mcp(
@@ -25,6 +25,9 @@ def mcp(
 
     Example: recollect mcp --http --port 8765
     """
+    if http:
+        with telling_errors():
+            check_free("127.0.0.1", port)
     with remembering(store, user, session, must_exist=False) as chat:
         from recollect.adapters.mcp import serve
 
