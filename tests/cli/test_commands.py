@@ -482,6 +482,15 @@ def test_a_model_without_its_key_is_told_before_anything_is_kept(
     assert not (home / "memory.db").exists() or parsed(run, "history") == []
 
 
+def test_keys_that_are_not_there_yet_say_how_to_make_one(trip: Run) -> None:
+    pytest.importorskip("fastapi")
+    assert "recollect keys add" in trip("keys", "list").stdout
+    made = trip("keys", "add")
+    assert re.fullmatch(r"rk_\S+\n", made.stdout)
+    assert "Authorization: Bearer" in made.stderr
+    assert made.stdout.strip() not in trip("keys", "list").stdout
+
+
 def test_a_key_nobody_has_says_where_they_are_listed(trip: Run) -> None:
     pytest.importorskip("fastapi")
     assert "recollect keys list" in trip("keys", "revoke", "zzz", code=1).stderr

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli.shell import Json, Where, answer, check_free, err, machine, opened, table, telling_errors
+from recollect.cli.shell import Json, Where, answer, check_free, err, machine, opened, say, table, telling_errors
 from recollect.errors import MissingExtra, NotFound
 
 keys = typer.Typer(help="Keys of the service: who may read, write, erase and administer.", no_args_is_help=True)
@@ -62,6 +62,8 @@ def add(
         key, secret = add_key(opened_store, tenant=tenant, may=may or ("read", "write"), name=name)
     made = {"id": key.id, "secret": secret, "tenant": key.tenant, "may": sorted(key.may), "name": key.name}
     answer(as_json, made, secret)
+    if not as_json:
+        err.print("It is shown this once. Send it as the header Authorization: Bearer KEY", soft_wrap=True)
 
 
 @keys.command("list")
@@ -76,6 +78,8 @@ def list_them(store: Where = None, as_json: Json = False) -> None:
         found = list_keys(opened_store)
     if as_json:
         machine([{"id": k.id, "tenant": k.tenant, "may": sorted(k.may), "name": k.name, "made": k.made} for k in found])
+    elif not found:
+        say("There are no keys: the service answers this machine only. Make one with: recollect keys add")
     else:
         table(
             ("id", "tenant", "may", "name", "made"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, ParamSpec, TypeAlias, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Query, Request, Security
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
+ADD_KEY: Final = "add a key: recollect keys add"
 bearer = HTTPBearer(auto_error=False, description="A key of this service; none is needed where it has none.")
 
 
@@ -109,9 +110,9 @@ async def _key(request: Request, service: Service, secret: str | None) -> Key:
 def _anyone(request: Request) -> Key:
     server = request.scope.get("server")
     if server and server[1] is not None and not loopback(server[0]):
-        raise Refused(403, "this service has no keys, so only its own machine may call it", "add a key")
+        raise Refused(403, "this service has no keys, so only its own machine may call it", ADD_KEY)
     if not from_here(request.headers.get("host", ""), request.headers.get("origin")):
-        raise Refused(403, "this service has no keys, so only its own machine's pages may call it", "add a key")
+        raise Refused(403, "this service has no keys, so only its own machine's pages may call it", ADD_KEY)
     return ANYONE
 
 
