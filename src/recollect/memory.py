@@ -125,7 +125,9 @@ class Memory:
         best passages of documents again (`embed.open_reranker()`); `on_alert` gets alerts.
         """
         if url is None:
-            url = embed.models.data_dir() / "memory.db"
+            from recollect.embed.models import data_dir  # at the call, so that models can be run as a script
+
+            url = data_dir() / "memory.db"
             url.parent.mkdir(parents=True, exist_ok=True)
         new, old = (
             embed.open(which, device=settings.embeddings_device) if isinstance(which, str) else which

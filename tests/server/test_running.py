@@ -128,6 +128,11 @@ def test_what_can_not_be_served_is_told_before_anything_starts(tmp_path: Path, k
         serve(options, port=free_port())
 
 
+def test_several_processes_do_not_serve_a_memory_that_only_one_has() -> None:
+    with pytest.raises(ConfigError, match="name a file"):
+        serve(Options.read(store=":memory:", embedder="none"), port=free_port(), workers=2)
+
+
 def test_background_work_is_done_before_it_stops(tmp_path: Path) -> None:
     with started(str(tmp_path / "memory.db")) as process:
         said = [
