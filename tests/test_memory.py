@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -35,6 +38,13 @@ def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
     embedder = HashingEmbedder(128) if request.param == "meaning" else None
     with Memory.open(tmp_path / "memory.db", embedder=embedder, durability="normal") as memory:
         yield memory
+
+
+def test_without_a_name_it_is_in_the_data_folder_also_as_the_first_thing_a_program_does(tmp_path: Path) -> None:
+    code = "from recollect import Memory; Memory.open(embedder=None).session('a', user='b').add('user', 'Hello.')"
+    subprocess.run([sys.executable, "-c", code], env={**os.environ, "RECOLLECT_DATA_DIR": str(tmp_path)}, check=True)
+    with Memory.open(tmp_path / "memory.db", embedder=None) as memory:
+        assert [message.text for message in memory.session("a", user="b").history()] == ["Hello."]
 
 
 def fill(chat: Session, start: datetime = START) -> None:

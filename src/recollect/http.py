@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 OPENAI: Final = "https://api.openai.com/v1"
+KEYED: Final = frozenset({"api.openai.com", "api.anthropic.com"})
+"""Hosts that answer nobody without a key; a server of one's own may need none."""
 MOST_BYTES: Final = 64_000_000
 """A reply that is larger is given up."""
 SHOWN: Final = 500
@@ -111,6 +113,16 @@ class Endpoint:
 
         return self._retried(attempt)
 
+    def key(self) -> str:
+        """The key as the environment has it now; raises where there is none and the server wants one."""
+        key = os.environ.get(self._key_from, "") if self._key_from else ""
+        if not (key.isascii() and key.isprintable()):
+            raise ConfigError(f"{self._key_from} holds characters that no key has: look for a line break in it")
+        if not key.strip() and urlsplit(self.url).hostname in KEYED:
+            wanted = f"set {self._key_from} to one, or {self._url_from} to the address of a server that needs none"
+            raise ModelUnavailable(f"{self.name}: a key is needed: {wanted}", passing=False)
+        return key
+
     def _retried(self, attempt: Callable[[], T]) -> tuple[T, int]:
         retries, stamina, tries = self.retries, self._needed("stamina"), 0
 
@@ -147,9 +159,7 @@ class Endpoint:
 
     @contextmanager
     def _sent(self, path: str, body: Mapping[str, Any], timeout: float) -> Iterator[Response]:
-        key = os.environ.get(self._key_from, "") if self._key_from else ""
-        if not (key.isascii() and key.isprintable()):
-            raise ConfigError(f"{self._key_from} holds characters that no key has: look for a line break in it")
+        key = self.key()
         headers = {"content-type": "application/json", **self._sign(key)}
         with self._client.stream(
             "POST", self.url + path, content=_encoded(body), headers=headers, timeout=timeout

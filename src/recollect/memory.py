@@ -125,7 +125,9 @@ class Memory:
         best passages of documents again (`embed.open_reranker()`); `on_alert` gets alerts.
         """
         if url is None:
-            url = embed.models.data_dir() / "memory.db"
+            from recollect.embed.models import data_dir  # at the call, so that models can be run as a script
+
+            url = data_dir() / "memory.db"
             url.parent.mkdir(parents=True, exist_ok=True)
         new, old = (
             embed.open(which, device=settings.embeddings_device) if isinstance(which, str) else which
@@ -383,6 +385,8 @@ class Session:
     def _within(self, scope: str) -> Scope:
         if scope not in ("user", "session"):
             raise ConfigError(f"scope is {scope!r}; use 'user' for all sessions or 'session' for this one")
+        if scope == "session" and self.scope.session is None:
+            raise ConfigError("scope is 'session', and no session is named: name one, or use 'user' for all of them")
         return self.scope if scope == "session" else self.scope.owner
 
     @property

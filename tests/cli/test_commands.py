@@ -58,14 +58,30 @@ def test_input_that_is_no_text_is_told_in_a_line(run: Run, command: tuple[str, .
     assert "ConfigError: the input is not utf-8 text (invalid start byte): convert it first" in told
 
 
+@pytest.mark.parametrize("command", [("add", "-"), ("chat",), ("import", "-"), ("add", "\udcff"), ("chat", "\udcff")])
+def test_bytes_that_are_no_text_are_refused_in_every_locale(home: Path, command: tuple[str, ...]) -> None:
+    told = subprocess.run(
+        [sys.executable, "-m", "recollect", *command],
+        input=b"\xff\xfe\n",
+        env={**os.environ, "LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        check=False,
+    )
+    assert (told.returncode, told.stdout) == (1, b"")
+    assert re.match(r"ConfigError: [^/]*not utf-8 text.*convert it", told.stderr.decode(), re.IGNORECASE)
+
+
 def test_a_role_nobody_has_is_refused(run: Run) -> None:
     told = run("add", "Hello.", "--role", "robot", code=2).stderr
     assert all(role in told for role in ROLES) and "parse" not in told
 
 
-@pytest.mark.parametrize(("text", "said"), [("", ""), (" \n ", ""), ("-", ""), ("-", "\n")])
-def test_a_message_without_words_is_refused_and_nothing_kept(run: Run, home: Path, text: str, said: str) -> None:
-    told = run("add", text, said=said, code=1).stderr
+@pytest.mark.parametrize("said", ["", "\n"])
+@pytest.mark.parametrize("command", [("add", ""), ("add", " \n "), ("add", "-"), ("chat", ""), ("chat", " \n ")])
+def test_a_message_without_words_is_refused_and_nothing_kept(
+    run: Run, home: Path, command: tuple[str, str], said: str
+) -> None:
+    told = run(*command, said=said, code=1).stderr
     assert told.startswith("ConfigError: the message is empty: give some text")
     assert not (home / "memory.db").exists()
 
@@ -260,6 +276,13 @@ def test_what_is_exported_can_be_imported_as_it_was(trip: Run, home: Path) -> No
     assert "Oslo" in trip("facts", "--store", "other.db").stdout
 
 
+def test_an_export_can_be_piped_into_an_import(trip: Run) -> None:
+    lines = trip("export").stdout
+    assert parsed(trip, "import", "-", "--store", "copy.db", said=lines)["messages"] == 3
+    assert trip("export", "--store", "copy.db").stdout == lines
+    assert "ConfigError: stdin has no format" in trip("import", "-", said="{broken", code=1).stderr
+
+
 def test_an_export_does_not_write_over_a_file(trip: Run, home: Path) -> None:
     (home / "out.jsonl").write_text("mine")
     assert "out.jsonl" in trip("export", "out.jsonl", code=1).stderr
@@ -389,6 +412,12 @@ def test_what_is_printed_steers_no_terminal(text: str) -> None:
     shown.encode()
 
 
+def test_names_of_emoji_in_words_stay_words(run: Run) -> None:
+    run("add", "Press :x: to close, or :smile:.")
+    assert "Press :x: to close, or :smile:." in run("history").stdout
+    assert ":x:" in run("search", "press close").stdout
+
+
 def test_hostile_words_reach_the_terminal_as_words(run: Run) -> None:
     run("add", "[red]bold[/red] \x1b]0;title\x07 \x1b[2J wiped")
     for command in (["history"], ["search", "bold"], ["context", "bold?"], ["stats"], ["facts"]):
@@ -429,6 +458,37 @@ def test_a_port_that_is_taken_is_told_before_anything_is_loaded(home: Path, host
         told = subprocess.run(command, capture_output=True, text=True, check=False)
     assert told.stderr == f"ConfigError: port {port} of {host} is taken: choose another with --port\n"
     assert (told.returncode, told.stdout) == (1, "[]\n")
+
+
+def test_a_port_that_is_taken_is_told_by_mcp_as_well(run: Run, home: Path) -> None:
+    with taken("127.0.0.1") as port:
+        told = run("mcp", "--http", "--port", str(port), code=1).stderr
+    assert told == f"ConfigError: port {port} of 127.0.0.1 is taken: choose another with --port\n"
+    assert not (home / "memory.db").exists()
+
+
+@pytest.mark.parametrize(("model", "variable"), [("openai:x", "OPENAI_API_KEY"), ("anthropic:x", "ANTHROPIC_API_KEY")])
+@pytest.mark.parametrize("command", [("chat", "Hello"), ("serve", "--port", "{port}")])
+def test_a_model_without_its_key_is_told_before_anything_is_kept(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], model: str, variable: str
+) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    with taken("127.0.0.1") as port:
+        pass
+    told = run(*(word.format(port=port) for word in command), "--model", model, code=1).stderr
+    assert told.startswith(f"ModelUnavailable: {model}: a key is needed: set {variable} to one")
+    assert len(told.splitlines()) == 1
+    assert not (home / "memory.db").exists() or parsed(run, "history") == []
+
+
+def test_keys_that_are_not_there_yet_say_how_to_make_one(trip: Run) -> None:
+    pytest.importorskip("fastapi")
+    assert "recollect keys add" in trip("keys", "list").stdout
+    made = trip("keys", "add")
+    assert re.fullmatch(r"rk_\S+\n", made.stdout)
+    assert "Authorization: Bearer" in made.stderr
+    assert made.stdout.strip() not in trip("keys", "list").stdout
 
 
 def test_a_key_nobody_has_says_where_they_are_listed(trip: Run) -> None:

@@ -216,6 +216,20 @@ def test_a_key_with_a_line_break_is_refused_without_showing_it(serve: Serve, mon
     assert KEY not in str(caught.value)
 
 
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_a_key_that_is_missing_is_named_and_nobody_asked(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    variable, address = f"{provider.upper()}_API_KEY", f"{provider.upper()}_BASE_URL"
+    monkeypatch.delenv(variable, raising=False)
+    monkeypatch.delenv(address, raising=False)
+    with pytest.raises(ModelUnavailable, match=f"set {variable} to one, or {address}") as caught:
+        llm.open(f"{provider}:test-model").complete(ASKED)
+    assert not caught.value.passing and caught.value.tries <= 1
+    with pytest.raises(ModelUnavailable, match=variable):
+        llm.check(f"{provider}:test-model")
+    monkeypatch.setenv(address, "http://127.0.0.1:1")
+    llm.check(f"{provider}:test-model")
+
+
 @pytest.mark.parametrize("style", STYLES)
 def test_an_overflow_names_its_limit(serve: Serve, style: str) -> None:
     _, model = serve(style, limit=1_000, context=1_000)

@@ -10,6 +10,7 @@ from hypothesis import given
 
 from recollect import Memory, Message, Text, llm
 from recollect.errors import ConfigError
+from recollect.flow.fence import SAYS
 from recollect.llm import ChatModel
 from recollect.llm.recall import MOST, NOTHING
 from tests.strategies import transcripts
@@ -46,6 +47,11 @@ def test_it_quotes_the_lines_that_share_words_with_their_dates_and_sources() -> 
 @pytest.mark.parametrize("question", ["What is the capital of France?", "", "?!"])
 def test_where_memory_has_nothing_it_says_so(question: str) -> None:
     assert ask(question) == NOTHING
+
+
+def test_what_the_fence_says_of_itself_is_no_memory() -> None:
+    assert SAYS in MEMORY
+    assert ask("What stands here for reference?") == NOTHING
 
 
 def test_without_a_memory_in_the_prompt_there_is_nothing() -> None:

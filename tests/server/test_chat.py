@@ -191,6 +191,15 @@ def test_a_message_sent_again_under_its_key_is_answered_once() -> None:
         assert other.status_code == 409
 
 
+@pytest.mark.parametrize("message", ["", " ", "\u3000\n"])
+def test_a_message_without_words_is_refused_and_not_kept(service: Running, message: str) -> None:
+    refused = service.http.post("/chat", params=ADA, json={"message": message})
+    assert refused.status_code == 422
+    assert refused.json()["detail"].startswith("body.message: ")
+    assert "pattern" not in refused.text
+    assert service.http.get("/sessions").json()["items"] == []
+
+
 def test_a_prompt_that_can_not_fit_is_an_error_before_anything_streams(service: Running) -> None:
     refused = say(service, "word " * 500, budget=50)
     assert (refused.status_code, refused.json()["class"]) == (413, "BudgetTooSmall")

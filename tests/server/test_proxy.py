@@ -246,6 +246,14 @@ def test_a_caller_that_names_no_user_is_told_how(proxy: Running) -> None:
         ask(client(proxy, user=None), HELLO)
 
 
+def test_a_client_whose_address_lacks_v1_is_told_so(proxy: Running) -> None:
+    astray = openai.OpenAI(base_url=proxy.url, api_key="unused", max_retries=0, http_client=proxy.http)
+    with pytest.raises(openai.NotFoundError, match="end the client's base URL with /v1"):
+        ask(astray, HELLO)
+    with pytest.raises(openai.NotFoundError, match="base URL"):
+        astray.models.list()
+
+
 @pytest.mark.parametrize("bad", [{"role": "nobody", "content": "x"}, {"content": "x"}, {"role": "user", "content": 5}])
 def test_a_message_that_can_not_be_read_is_named(proxy: Running, bad: Any) -> None:
     with pytest.raises(openai.UnprocessableEntityError, match=r"messages\[1\]"):
@@ -303,6 +311,13 @@ def test_a_name_in_another_encoding_is_refused(proxy: Running) -> None:
     answer = proxy.http.post(f"{proxy.url}/v1/chat/completions", json=body, headers={"X-Recollect-User": header})
     assert answer.status_code == 400
     assert "percent-encode" in answer.text
+
+
+@pytest.mark.parametrize("name", ["recollect", "gpt-4o", "", "recall:"])
+def test_the_one_model_there_is_answers_to_any_name_and_says_its_own(service: Running, name: str) -> None:
+    answer = client(service).chat.completions.create(model=name, messages=[HELLO])
+    assert answer.model == "recall:"
+    assert [(model.id, model.created) for model in client(service).models.list()] == [("recall:", 0)]
 
 
 def test_models_are_the_providers(proxy: Running) -> None:

@@ -187,6 +187,30 @@ def test_facts_are_remembered_and_superseded(service: Running) -> None:
     assert [item["value"] for item in past] == ["Oslo", "Bergen"]
 
 
+def test_what_is_the_users_needs_no_session(service: Running) -> None:
+    add(service, HELLO, {"role": "user", "content": "I live in Bergen."})
+    user = {"user": "ada"}
+    known = service.http.get("/facts", params=user).json()["items"]
+    assert ("Bergen", "trip") in [(item["value"], item["session"]) for item in known]
+    assert service.http.post("/facts", params=user, json={"key": "city", "value": "Oslo"}).status_code == 201
+    past = service.http.get("/facts/history", params={**user, "key": "city"}).json()["items"]
+    assert [item["value"] for item in past][-1] == "Oslo"
+    assert service.http.get("/patterns", params=user).json()["conversations"] == 1
+    assert (
+        service.http.post("/documents", params=user, json={"name": "a.md", "text": "A blue tent."}).status_code == 201
+    )
+    assert service.http.put("/documents", params={**user, "name": "b.md"}, content=b"A red canoe.").status_code == 201
+    assert [item["name"] for item in service.http.get("/documents", params=ADA).json()["items"]] == ["a.md", "b.md"]
+    assert service.http.post("/documents/search", params=user, json={"question": "tent"}).json()["items"]
+    assert service.http.delete("/documents", params={**user, "name": "a.md"}).status_code == 200
+    for verb in ("/search", "/recall"):
+        found = service.http.post(verb, params=user, json={"question": "Who moved to Oslo?"}).json()["items"]
+        assert "Oslo" in found[0]["text"]
+        here = service.http.post(verb, params=user, json={"question": "Where?", "scope": "session"})
+        assert (here.status_code, here.json()["class"]) == (422, "ConfigError")
+        assert "name one" in here.json()["detail"]
+
+
 def test_documents_are_kept_found_and_removed(service: Running) -> None:
     text = "# Tents\n\nThe blue tent sleeps four people and weighs nine kilograms."
     added = service.http.post("/documents", params=ADA, json={"name": "camping.md", "text": text})
@@ -288,7 +312,10 @@ def test_jobs_can_be_seen_and_revived(service: Running) -> None:
         ({"json": {"messages": [{"role": "nobody", "content": ""}]}}, "role"),
         ({"json": {"message": [HELLO]}}, "messages"),
         ({"json": {"messages": [{"role": "user", "content": [CALL]}]}}, "type"),
-        ({"content": b"{", "headers": JSON}, "body"),
+        ({"content": b"{", "headers": JSON}, "body.1: it is no JSON"),
+        ({"json": {}}, "body.messages: it is missing"),
+        ({"json": {"messages": [HELLO], "sender": "x"}}, "body.sender: there is no such field"),
+        ({"params": {**ADA, "user": "a\0"}, "json": {"messages": [HELLO]}}, "query.user: it holds a NUL"),
         ({"content": b"\xff\xfe", "headers": JSON}, "body"),
         ({"params": {**ADA, "sesion": "x"}, "json": {"messages": [HELLO]}}, "sesion"),
     ],

@@ -128,6 +128,11 @@ def test_what_can_not_be_served_is_told_before_anything_starts(tmp_path: Path, k
         serve(options, port=free_port())
 
 
+def test_several_processes_do_not_serve_a_memory_that_only_one_has() -> None:
+    with pytest.raises(ConfigError, match="name a file"):
+        serve(Options.read(store=":memory:", embedder="none"), port=free_port(), workers=2)
+
+
 def test_background_work_is_done_before_it_stops(tmp_path: Path) -> None:
     with started(str(tmp_path / "memory.db")) as process:
         said = [
@@ -191,6 +196,26 @@ def test_metrics_count_requests_and_what_the_library_counts(service: Running) ->
     assert re.search(r'recollect_context_tokens\{quantile="0.95"\} \d', text)
     assert "recollect_process_bytes" in text
     assert service.http.get("/stats").json()["recollect_contexts_total"] == 1
+
+
+def test_metrics_are_of_all_processes_that_serve_together(tmp_path: Path) -> None:
+    with started(str(tmp_path / "memory.db"), "--workers", "2") as process:
+
+        def look(_: int = 0) -> tuple[float, set[int]]:
+            text = httpx2.get(f"{process.url}/metrics").text
+            kept = re.findall(r"^recollect_messages_total (\S+)", text, re.MULTILINE)
+            return float(kept[0]), set(map(int, re.findall(r'recollect_process_bytes{pid="(\d+)"}', text)))
+
+        def add(_: int) -> int:
+            return httpx2.post(f"{process.url}/messages", params=ADA, json=HELLO, timeout=60).status_code
+
+        with ThreadPoolExecutor(8) as pool:
+            assert set(pool.map(add, range(40))) == {201}
+        processes = next(pids for kept, pids in map(look, range(2_000)) if kept == 40)
+        assert len(processes) == 2
+        os.kill(gone := processes.pop(), signal.SIGKILL)
+        kept, left = next(found for found in map(look, range(2_000)) if gone not in found[1])
+        assert kept == 40 and processes <= left
 
 
 def test_every_answer_has_an_id_to_look_for_in_the_log(service: Running, caplog: pytest.LogCaptureFixture) -> None:

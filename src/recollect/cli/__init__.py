@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from io import TextIOWrapper
 
 from recollect.errors import MissingExtra
 
@@ -15,4 +16,6 @@ def main() -> None:
         if error.name not in ("typer", "rich"):
             raise
         sys.exit(str(MissingExtra(error.name, "cli", "the command line")))
+    if isinstance(sys.stdin, TextIOWrapper):
+        sys.stdin.reconfigure(errors="strict")  # in the locale C, bytes that are no text would be taken for some
     app()

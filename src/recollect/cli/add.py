@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli.shell import DEFAULT, At, Json, Talk, User, Where, answer, remembering, telling_errors
-from recollect.errors import ConfigError
+from recollect.cli.shell import DEFAULT, At, Json, Talk, User, Where, answer, remembering, telling_errors, words
 from recollect.types import Message, Role
 
 
@@ -29,9 +28,7 @@ def add(
     Example: recollect add "Noted!" --role assistant --session trip
     """
     with telling_errors():
-        said = sys.stdin.read() if text == "-" else text
-        if not said.strip():
-            raise ConfigError("the message is empty: give some text, as words or on stdin with -; nothing was kept")
+        said = words(sys.stdin.read() if text == "-" else text)
     with remembering(store, user, session, must_exist=False) as chat:
         kept = chat.add(Message(role, said, at=at))
         chat.memory.drain()

@@ -22,6 +22,8 @@ from recollect.cli.shell import (
     printable,
     remembering,
     tell,
+    telling_errors,
+    words,
 )
 from recollect.errors import ModelError
 from recollect.layers.answer import stream_fitting
@@ -57,10 +59,13 @@ def chat(
 
     Example: recollect chat "Where does my sister live?" --model recall: --budget 2000
     """
+    with telling_errors():
+        asked = None if message is None else words(message)
     with remembering(store, user, session, must_exist=False) as talk:
+        llm.check(model)
         answerer = llm.open(model)
-        if message is not None:
-            _turn(talk, answerer, message, budget, system, as_json)
+        if asked is not None:
+            _turn(talk, answerer, asked, budget, system, as_json)
             return
         if sys.stdin.isatty():
             err.print(f"Talking with {answerer.name} as {talk.scope.user}, session {session}. Ctrl-D ends it.")

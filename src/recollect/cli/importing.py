@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from shutil import copyfileobj
+from tempfile import TemporaryDirectory
 from typing import Annotated, Final
 
 import typer
 
 from recollect.backfill import Backfilled, backfill
 from recollect.cli.shell import Json, User, Where, bar, err, login, machine, printable, remembering, say
+from recollect.errors import ConfigError
 from recollect.imports import FORMATS, Imported, Read, read
 from recollect.memory import Memory
 
@@ -19,7 +24,7 @@ SHOWN: Final = 10
 
 
 def bring(
-    file: Annotated[Path, typer.Argument(help="An export file or archive.")],
+    file: Annotated[Path, typer.Argument(help="An export file or archive; - reads one from stdin.")],
     format: Annotated[
         str | None, typer.Option(help=f"One of {', '.join(FORMATS)}.", show_default="told by the file")
     ] = None,
@@ -36,8 +41,8 @@ def bring(
 
     Example: recollect import chats.jsonl --format openai --user ada
     """
-    with remembering(store, user, must_exist=False) as chat:
-        done = _kept(chat.memory, file, format, user)
+    with remembering(store, user, must_exist=False) as chat, _file(file) as found:
+        done = _kept(chat.memory, found, format, user)
         _learn(chat.memory)
     if as_json:
         machine(dataclasses.asdict(done))
@@ -45,6 +50,22 @@ def bring(
         _tell(done)
     if done.skipped and not (done.messages or done.facts or done.known):
         raise typer.Exit(1)
+
+
+@contextmanager
+def _file(file: Path) -> Iterator[Path]:
+    """The file, or what stdin has as one: it is read more than once."""
+    if str(file) != "-":
+        yield file
+        return
+    with TemporaryDirectory() as folder:
+        copy = Path(folder, "stdin")
+        with copy.open("wb") as target:
+            copyfileobj(sys.stdin.buffer, target)
+        try:
+            yield copy
+        except ConfigError as error:
+            raise ConfigError(str(error).replace(str(copy), "stdin")) from error
 
 
 def _tell(done: Backfilled) -> None:

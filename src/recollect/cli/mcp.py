@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Literal
 
 import typer
 
-from recollect.cli.shell import User, Where, remembering
+from recollect.cli.shell import User, Where, check_free, err, remembering, telling_errors
 
 
 def mcp(
@@ -25,8 +26,14 @@ def mcp(
 
     Example: recollect mcp --http --port 8765
     """
+    if http:
+        with telling_errors():
+            check_free("127.0.0.1", port)
     with remembering(store, user, session, must_exist=False) as chat:
         from recollect.adapters.mcp import serve
 
+        if err.is_terminal and (http or sys.stdin.isatty()):
+            where = f"at http://127.0.0.1:{port}/mcp" if http else "on stdin, which a client writes to"
+            err.print(f"Serving the memory of {chat.scope.user} {where}; Ctrl-C ends it.", markup=False, soft_wrap=True)
         transport: Literal["http", "stdio"] = "http" if http else "stdio"
         serve(chat.memory, user=chat.scope.user or "", session=session, erasure=erasure, transport=transport, port=port)

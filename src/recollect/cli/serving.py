@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import errno
-import socket
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
-from recollect.cli.shell import Json, Where, answer, err, machine, opened, table, telling_errors
-from recollect.errors import ConfigError, MissingExtra, NotFound
+from recollect.cli.shell import Json, Where, answer, check_free, err, machine, opened, say, table, telling_errors
+from recollect.errors import MissingExtra, NotFound
 
-_REFUSED: Final = {errno.EADDRINUSE: "is taken", errno.EACCES: "is not for this user"}
 keys = typer.Typer(help="Keys of the service: who may read, write, erase and administer.", no_args_is_help=True)
 
 
@@ -34,7 +31,7 @@ def serve(
     Example: recollect serve --store memory.db --model openai:gpt-4o-mini
     """
     with telling_errors():
-        _check_free(host, port)
+        check_free(host, port)
         try:
             from recollect.server.app import serve as run
             from recollect.server.options import Options
@@ -43,24 +40,6 @@ def serve(
         if err.is_terminal:
             err.print(f"Open http://{host}:{port}/ in a browser; Ctrl-C ends it.")
         run(Options.read(store=store, model=model), host, port, workers)
-
-
-def _check_free(host: str, port: int) -> None:
-    """Raises where the port is taken, or kept from this user, before anything heavy is loaded."""
-    try:
-        places = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError:
-        raise ConfigError(f"{host} is no address of this machine: choose another with --host") from None
-    for family, kind, protocol, _, place in places:
-        try:
-            with socket.socket(family, kind, protocol) as probe:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                if family == socket.AF_INET6:
-                    probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-                probe.bind(place)
-        except OSError as error:
-            if why := _REFUSED.get(error.errno or 0):
-                raise ConfigError(f"port {port} of {host} {why}: choose another with --port") from None
 
 
 @keys.command("add")
@@ -83,6 +62,8 @@ def add(
         key, secret = add_key(opened_store, tenant=tenant, may=may or ("read", "write"), name=name)
     made = {"id": key.id, "secret": secret, "tenant": key.tenant, "may": sorted(key.may), "name": key.name}
     answer(as_json, made, secret)
+    if not as_json:
+        err.print("It is shown this once. Send it as the header Authorization: Bearer KEY", soft_wrap=True)
 
 
 @keys.command("list")
@@ -97,6 +78,8 @@ def list_them(store: Where = None, as_json: Json = False) -> None:
         found = list_keys(opened_store)
     if as_json:
         machine([{"id": k.id, "tenant": k.tenant, "may": sorted(k.may), "name": k.name, "made": k.made} for k in found])
+    elif not found:
+        say("There are no keys: the service answers this machine only. Make one with: recollect keys add")
     else:
         table(
             ("id", "tenant", "may", "name", "made"),

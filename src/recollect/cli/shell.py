@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import getpass
 import json
 import logging
 import os
+import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,8 +29,8 @@ from recollect.embed.models import data_dir
 from recollect.errors import ConfigError, RecollectError
 from recollect.memory import Memory, Session
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+out = Console(highlight=False, emoji=False)
+err = Console(stderr=True, highlight=False, emoji=False)
 
 
 def moment(text: str) -> datetime:
@@ -68,6 +70,7 @@ DEFAULT: Final = "default"
 """The conversation that is meant where none is named."""
 ROOM: Final = 11
 """Cells of a line that each of a table's other columns keeps beside one that stays whole."""
+_REFUSED: Final = {errno.EADDRINUSE: "is taken", errno.EACCES: "is not for this user"}
 _SQLITE: Final = b"SQLite format 3\x00"
 
 
@@ -88,6 +91,17 @@ def embedder() -> Embedder | None:
     """The embedder that RECOLLECT_EMBEDDER names, else the local one where it is here."""
     name = os.environ.get("RECOLLECT_EMBEDDER") or "auto"
     return None if name == "none" else embed.open(name)
+
+
+def words(text: str) -> str:
+    """The text of a message; refused where it says nothing, or is none."""
+    if not text.strip():
+        raise ConfigError("the message is empty: give some text; nothing was kept")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ConfigError("the message is not utf-8 text: convert it first; nothing was kept") from None
+    return text
 
 
 @contextmanager
@@ -159,6 +173,24 @@ def remembering(
             yield memory.session(session, user=user or login())
         finally:
             memory.close()
+
+
+def check_free(host: str, port: int) -> None:
+    """Raises where the port is taken, or kept from this user, before anything heavy is loaded."""
+    try:
+        places = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError:
+        raise ConfigError(f"{host} is no address of this machine: choose another with --host") from None
+    for family, kind, protocol, _, place in places:
+        try:
+            with socket.socket(family, kind, protocol) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if family == socket.AF_INET6:
+                    probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                probe.bind(place)
+        except OSError as error:
+            if why := _REFUSED.get(error.errno or 0):
+                raise ConfigError(f"port {port} of {host} {why}: choose another with --port") from None
 
 
 @contextmanager

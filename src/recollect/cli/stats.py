@@ -110,7 +110,8 @@ def _sections(contexts: Sequence[Context]) -> dict[str, int]:
     """The mean of each section's tokens."""
     spent = [context.receipt.sections for context in contexts]
     there = {name for sections in spent for name in sections}.difference(["free"])
-    return {name: round(fmean(s.get(name, 0) for s in spent)) for name in COLOURS if name in there}
+    means = {name: round(fmean(s.get(name, 0) for s in spent)) for name in COLOURS if name in there}
+    return {name: mean for name, mean in means.items() if mean}
 
 
 def _cached(contexts: Mapping[int, Context]) -> dict[str, float]:

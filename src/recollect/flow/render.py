@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from recollect.arguments import messages_only
@@ -90,7 +91,9 @@ def render(messages: Sequence[Message], shape: str) -> Rendered:
     """The messages in a provider's shape, joined and split as it demands; what was read from it comes out the same."""
     target, messages = shape_of(shape), messages_only(messages)
     if all(_stands_alone(message, target) for message in messages):
-        return _written([Placed(message, i, True) for i, message in enumerate(messages)], [], target, [])
+        out = Rendered(target, chain.from_iterable(map(target.write, messages)), None, [])
+        out.sources.extend(range(len(messages)))
+        return out
     names = {call.id: call.name for message in messages for call in message.tool_calls} if target.named else {}
     carrier = Carrier(target, names)
     placed = [item for i, message in enumerate(messages) for item in _placed(message, i, carrier)]

@@ -26,6 +26,7 @@ WAIT_SECONDS: Final = 60.0
 """How long fewer turns than a batch wait for more."""
 LATER: Final = Job("facts", key="facts later", delay=WAIT_SECONDS)
 PAGE: Final = 500
+MOST_WAITING: Final = 10_000
 KEPT_USERS: Final = 64
 NEAR_MISSES: Final = 10
 BIRTHDAY: Final = "birthday"
@@ -74,8 +75,12 @@ class Semantic:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def catch_up(self, scope: Scope) -> int:
-        """How many statements were learned from what is new in a session, however little that is."""
-        return self._learn(scope, None, 1)
+        """How many statements were learned from what is new in a session, or in all of a user's, however little."""
+        if scope.session is not None:
+            return self._learn(scope, None, 1)
+        waiting = self.store.jobs.find(scope, limit=MOST_WAITING)
+        sessions = {job.scope for job in waiting if job.kind == JOB.kind and job.scope}
+        return sum(self._learn(session, None, 1) for session in sessions)
 
     def learn(self, job: Job) -> int:
         """How many statements were learned from a session once a batch of turns is there, or after a minute's wait."""

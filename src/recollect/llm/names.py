@@ -40,14 +40,14 @@ def open(name: str, *, url: str | None = None, context: int | None = None, retri
 
 
 def check(name: str) -> None:
-    """Raises ConfigError where there is no model of that name; nothing is started."""
+    """Raises ConfigError where there is no model of that name, ModelUnavailable without its key; nothing is started."""
     provider, _, model = name.partition(":")
     if provider == "local" and model:
         from recollect.llm import local
 
         local.file(model)
-    else:
-        open(name)
+    elif isinstance(found := open(name), RemoteModel):
+        found.check()
 
 
 EXAMPLES: Final = (

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from recollect.arguments import messages_only
 from recollect.errors import ConfigError
-from recollect.flow.fence import CLOSE, OPEN, without_memory
+from recollect.flow.fence import CLOSE, OPEN, SAYS, without_memory
 from recollect.llm.model import TIMEOUT, Delta, Reply, Usage
 from recollect.store.words import query_words, words
 from recollect.tokens import count_messages, estimate
@@ -111,7 +111,7 @@ def _remembered(memory: str) -> Iterator[Line]:
         else:
             if said := _TURN.match(line):
                 readable = not _JSON.match(line, said.end())
-            if readable and not line.startswith("> "):
+            if readable and line != SAYS and not line.startswith("> "):
                 yield Line(heading, day, line.strip())
 
 

@@ -31,6 +31,10 @@ class RemoteModel:
         self.name, self._model = endpoint.name, model
         self._endpoint, self._dialect = endpoint, dialect
 
+    def check(self) -> None:
+        """Raises where the server wants a key and there is none."""
+        self._endpoint.key()
+
     def complete(
         self,
         messages: Sequence[Message],

@@ -53,8 +53,9 @@ def create_app(options: Options | None = None, memory: Memory | None = None, mod
             logs.log.warning(line)
         sys.setswitchinterval(min(SWITCH_SECONDS, sys.getswitchinterval()))
         app.state.service = service = _started(options, memory, model, counted)
-        yield
-        await _stopped(service, memory is None)
+        async with counted.watching(service.memory):
+            yield
+            await _stopped(service, memory is None)
 
     app = _routed(lifespan=lifespan)
     app.openapi = document  # type: ignore[method-assign]
@@ -111,7 +112,6 @@ def opened(options: Options) -> Memory:
 
 def _started(options: Options, memory: Memory | None, model: ChatModel | None, counted: Metrics) -> Service:
     memory = memory or opened(options)
-    counted.watch(memory)
     ring = Ring(memory.store)
     ring.refresh()
     rate, streams = Rate(options.rate), Streams(options.max_streams, counted.streams)
@@ -139,7 +139,7 @@ def serve(options: Options, host: str = "127.0.0.1", port: int = 8642, workers: 
     """Run the service until it is told to stop; refuses an address others can reach while there are no keys."""
     import uvicorn
 
-    _check(options, host)
+    _check(options, host, workers)
     for name, value in options.model_dump(exclude_unset=True, exclude_none=True).items():
         os.environ[f"RECOLLECT_{name.upper()}"] = value if isinstance(value, str) else json.dumps(value)
     with _counting_together(workers):
@@ -157,8 +157,10 @@ def serve(options: Options, host: str = "127.0.0.1", port: int = 8642, workers: 
         )
 
 
-def _check(options: Options, host: str) -> None:
+def _check(options: Options, host: str, workers: int) -> None:
     """What can't be served is told before a process starts for it; models are for those processes to load."""
+    if options.store == ":memory:" and workers > 1:
+        raise ConfigError("each of several processes would have a :memory: of its own: name a file, or serve with one")
     llm.check(options.model)
     if options.embedder != "none":
         embed.check(options.embedder)

@@ -294,7 +294,7 @@ class GivenExcerpt(Given):
 class Said(Given):
     """What the user says; `debug` asks for comment lines on what went into the prompt, `context` for all of it."""
 
-    message: str = Field(min_length=1)
+    message: Words
     system: str | None = None
     budget: Budget | None = None
     debug: bool = False

@@ -15,7 +15,7 @@ from recollect.memory import Session
 from recollect.server import given, shown
 from recollect.server.given import Id
 from recollect.server.replies import answer, tagged
-from recollect.server.service import ErasedSession, ReadSession, Served, WrittenSession
+from recollect.server.service import ErasedUser, ReadSession, ReadUser, Served, WrittenSession, WrittenUser
 from recollect.types import Document
 
 SUFFIXES: Final = (".md", ".txt", ".html", ".htm", ".xhtml", ".pdf")
@@ -56,7 +56,7 @@ async def replay(
 async def list_facts(
     request: Request,
     service: Served,
-    chat: ReadSession,
+    chat: ReadUser,
     as_of: Annotated[given.Moment | SkipJsonSchema[None], Query()] = None,
 ) -> Response:
     """What the user said of himself, up to now or as it was known at an earlier time."""
@@ -64,20 +64,20 @@ async def list_facts(
 
 
 @routes.get("/facts/history", operation_id="factHistory", response_model=shown.Facts)
-async def fact_history(request: Request, service: Served, chat: ReadSession, key: Annotated[Id, Query()]) -> Response:
+async def fact_history(request: Request, service: Served, chat: ReadUser, key: Annotated[Id, Query()]) -> Response:
     """Every value a fact has had, with the messages that say it."""
     history = service.memory.layers.semantic.history
     return tagged(request, {"items": await service.run(history, chat.scope.owner, key)})
 
 
 @routes.post("/facts", operation_id="remember", status_code=201, response_model=shown.Remembered)
-async def remember(service: Served, chat: WrittenSession, fact: given.GivenFact) -> Response:
+async def remember(service: Served, chat: WrittenUser, fact: given.GivenFact) -> Response:
     """Keep a fact in place of what was known under its key, which stays on record; without a value it ends."""
     return answer({"item": await service.run(chat.remember, fact.key, fact.value, fact.type)}, 201)
 
 
 @routes.get("/patterns", operation_id="patterns", response_model=shown.Shown)
-async def patterns(request: Request, service: Served, chat: ReadSession) -> Response:
+async def patterns(request: Request, service: Served, chat: ReadUser) -> Response:
     """How the user talks with the assistant, counted over everything said."""
     return tagged(request, await service.run(chat.patterns))
 
@@ -89,13 +89,13 @@ async def summary(request: Request, service: Served, chat: ReadSession) -> Respo
 
 
 @routes.get("/documents", operation_id="listDocuments", response_model=shown.Documents)
-async def list_documents(request: Request, service: Served, chat: ReadSession) -> Response:
+async def list_documents(request: Request, service: Served, chat: ReadUser) -> Response:
     """The user's documents by name."""
     return tagged(request, {"items": await service.run(chat.documents.list)})
 
 
 @routes.post("/documents", operation_id="addDocument", status_code=201, response_model=shown.ShownDocument)
-async def add_document(service: Served, chat: WrittenSession, document: given.GivenDocument) -> Response:
+async def add_document(service: Served, chat: WrittenUser, document: given.GivenDocument) -> Response:
     """Keep a document's text; one of the same name is replaced."""
     add = chat.documents.add
     made = await service.run(add, document.text, name=document.name, metadata=document.metadata, at=document.at)
@@ -110,7 +110,7 @@ async def add_document(service: Served, chat: WrittenSession, document: given.Gi
     openapi_extra=FILE,
 )
 async def upload_document(
-    request: Request, service: Served, chat: WrittenSession, name: Annotated[Id, Query()]
+    request: Request, service: Served, chat: WrittenUser, name: Annotated[Id, Query()]
 ) -> Response:
     """Keep a file (Markdown, plain text, HTML, PDF) under a name whose end says what it is."""
     data = await request.body()
@@ -129,13 +129,13 @@ def _upload(chat: Session, name: str, data: bytes) -> Document:
 
 
 @routes.delete("/documents", operation_id="removeDocument", response_model=shown.ShownDocument)
-async def remove_document(service: Served, chat: ErasedSession, name: Annotated[Id, Query()]) -> Response:
+async def remove_document(service: Served, chat: ErasedUser, name: Annotated[Id, Query()]) -> Response:
     """Erase a document and its chunks for good."""
     return answer(await service.run(chat.documents.remove, name))
 
 
 @routes.post("/documents/search", operation_id="searchDocuments", response_model=shown.Passages)
-async def search_documents(service: Served, chat: ReadSession, asked: given.DocumentQuestion) -> Response:
+async def search_documents(service: Served, chat: ReadUser, asked: given.DocumentQuestion) -> Response:
     """The passages near enough to a question, best first."""
     return answer({"items": await service.run(chat.documents.search, asked.question, asked.k)})
 

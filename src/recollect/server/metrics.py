@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from prometheus_client.registry import Collector
 
 from recollect.errors import RecollectError
@@ -24,6 +27,9 @@ from recollect.types import Scope
 SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 SHARED: Final = "PROMETHEUS_MULTIPROC_DIR"
 """The folder in which several processes of one service count together."""
+QUANTILES: Final = {"0.5": "p50", "0.95": "p95", "1": "max"}
+SHARE_SECONDS: Final = 1.0
+"""How often a process tells the others what the library counted in it."""
 
 routes = APIRouter()
 
@@ -32,7 +38,7 @@ class Metrics:
     """What is counted about requests, in a registry of its own."""
 
     def __init__(self) -> None:
-        self._library: Counted | None = None
+        self._library: Counted | Shared | None = None
         self._counted: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self.registry = CollectorRegistry()
         self.requests = Counter(
@@ -57,20 +63,44 @@ class Metrics:
         found[0].inc()
         found[1].observe(seconds)
 
-    def watch(self, memory: Memory) -> None:
-        """Show what the library counts as well."""
-        self._library = Counted(memory)
+    @asynccontextmanager
+    async def watching(self, memory: Memory) -> AsyncIterator[None]:
+        """Show what the library counts as well, for the length of the block."""
+        if not os.environ.get(SHARED):
+            self._library = Counted(memory)
+            yield
+            return
+        self._library = shared = Shared(memory)
+        telling = asyncio.create_task(shared.tell_others())
+        try:
+            yield
+        finally:
+            telling.cancel()
+            shared.tell()
+            mark_process_dead(os.getpid())  # type: ignore[no-untyped-call]
 
     def text(self) -> bytes:
-        """All of it as Prometheus reads it; requests of all processes together where they share a folder."""
+        """All of it as Prometheus reads it; of all processes together where they share a folder."""
         shown = CollectorRegistry()
-        if os.environ.get(SHARED):
+        if isinstance(self._library, Shared):
+            self._library.tell()
+            _forget_the_dead(Path(os.environ[SHARED]))
             MultiProcessCollector(shown)  # type: ignore[no-untyped-call]
         else:
             shown.register(self.registry)
-        if self._library:
-            shown.register(self._library)
+            if self._library:
+                shown.register(self._library)
         return generate_latest(shown)
+
+
+def _forget_the_dead(folder: Path) -> None:
+    """What processes that were killed had open or in memory no longer counts."""
+    for file in folder.glob("gauge_live*.db"):
+        pid = int(file.stem.rpartition("_")[2])
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            mark_process_dead(pid)  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,10 +118,45 @@ class Counted(Collector):
             yield GaugeMetricFamily(name, says, found[name])
         for name, says in SERIES.items():
             family = GaugeMetricFamily(name, says, labels=("quantile",))
-            for quantile, of in (("0.5", "p50"), ("0.95", "p95"), ("1", "max")):
+            for quantile, of in QUANTILES.items():
                 if f"{name}_{of}" in found:
                     family.add_metric((quantile,), found[f"{name}_{of}"])
             yield family
+
+
+class Shared:
+    """The same where several processes count together: counters are of all, a gauge and a series are by process."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory, self._told = memory, dict.fromkeys(COUNTERS, 0.0)
+        self._counters = {
+            name: Counter(name.removesuffix("_total"), says, registry=None) for name, says in COUNTERS.items()
+        }
+        self._gauges = {name: _each(name, says) for name, says in GAUGES.items()}
+        self._series = {name: _each(name, says, "quantile") for name, says in SERIES.items()}
+
+    def tell(self) -> None:
+        """Write the numbers as they are now into the folder."""
+        found = self._memory.stats()
+        for name, counter in self._counters.items():
+            counter.inc(found[name] - self._told[name])
+            self._told[name] = found[name]
+        for name, gauge in self._gauges.items():
+            gauge.set(found[name])
+        for name, gauge in self._series.items():
+            for quantile, of in QUANTILES.items():
+                if f"{name}_{of}" in found:
+                    gauge.labels(quantile).set(found[f"{name}_{of}"])
+
+    async def tell_others(self) -> None:
+        """Do so every second."""
+        while True:
+            self.tell()
+            await asyncio.sleep(SHARE_SECONDS)
+
+
+def _each(name: str, says: str, *labels: str) -> Gauge:
+    return Gauge(name, says, labels, registry=None, multiprocess_mode="liveall")
 
 
 @routes.get("/healthz", operation_id="health", response_model=shown.Health)

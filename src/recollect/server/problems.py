@@ -28,7 +28,9 @@ class Known(NamedTuple):
 KNOWN: Final[dict[type[Exception], Known]] = {
     errors.ConfigError: Known(422, "change what the detail names and send it again"),
     errors.InvalidTranscript: Known(422, "correct the message the detail names and send it again"),
-    errors.BudgetTooSmall: Known(413, "raise the budget, or make smaller what takes most"),
+    errors.BudgetTooSmall: Known(
+        413, "name a larger `budget`, or have the service set RECOLLECT_CONTEXT_BUDGET higher"
+    ),
     errors.MissingExtra: Known(501, "install the package the detail names on the server"),
     errors.StoreUnavailable: Known(503, "nothing was written: try again in a moment"),
     errors.DiskFull: Known(507, "nothing was written: make room on the server and try again"),
@@ -77,7 +79,7 @@ def told(error: Exception) -> dict[str, Any]:
         return problem(status, type(error).__name__, str(error), next_step, **_facts(error))
     if isinstance(error, RequestValidationError):
         found = [e for e in error.errors() if e["type"] != "none_required"] or error.errors()
-        faults = [{"where": _place(e["loc"]), "problem": e["msg"].removeprefix("Value error, ")} for e in found]
+        faults = [{"where": _place(e["loc"]), "problem": _said(e)} for e in found]
         detail = "; ".join(f"{fault['where']}: {fault['problem']}" for fault in faults[:5])
         unread = isinstance(error.body, bytes)
         next_step = "send JSON, with Content-Type: application/json" if unread else _CORRECT
@@ -101,12 +103,29 @@ def _place(loc: tuple[int | str, ...]) -> str:
     return ".".join(str(part) for part in loc if not str(part).endswith("]"))
 
 
+_SAYS: Final = {"missing": "it is missing", "extra_forbidden": "there is no such field"}
+"""What pydantic finds, in words for whoever sent it."""
+
+
+def _said(fault: Mapping[str, Any]) -> str:
+    """What is wrong in one place."""
+    if fault["type"] == "string_pattern_mismatch":
+        return "it says nothing: give some words" if not fault["input"].strip() else "it holds a NUL, which no name has"
+    if fault["type"] == "json_invalid":
+        return f"it is no JSON: {fault['ctx']['error']} at this character"
+    return _SAYS.get(fault["type"]) or str(fault["msg"]).removeprefix("Value error, ")
+
+
 _CORRECT: Final = "correct what the detail names and send it again"
 _NEXT: Final = {
     400: "send a body that can be read as the Content-Type says",
     404: "see GET /openapi.json for what there is",
     405: "use one of the methods in the Allow header",
 }
+
+
+OPENAIS: Final = ("/chat/completions", "/completions", "/embeddings", "/models", "/responses")
+"""Where OpenAI's clients come to that were given an address without `/v1`."""
 
 
 def _next(error: HTTPException) -> str:
@@ -116,7 +135,9 @@ def _next(error: HTTPException) -> str:
 def reply(error: Exception, path: str = "") -> Response:
     """The answer to a request that failed; under /v1 in the shape that OpenAI's clients read."""
     body = told(error)
-    shown, media = (_openai(body), "application/json") if path.startswith("/v1/") else (body, MEDIA)
+    if astray := path in OPENAIS:
+        body["next"] = "OpenAI's API is under /v1: end the client's base URL with /v1"
+    shown, media = (_openai(body), "application/json") if astray or path.startswith("/v1/") else (body, MEDIA)
     headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
     if isinstance(error, errors.RateLimited) and error.retry_after is not None:
         headers["Retry-After"] = str(max(1, round(error.retry_after)))

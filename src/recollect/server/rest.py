@@ -21,6 +21,7 @@ from recollect.server.service import (
     Reads,
     ReadScope,
     ReadSession,
+    ReadUser,
     Served,
     Service,
     WrittenSession,
@@ -135,7 +136,7 @@ def message_of(one: given.FromPerson | given.FromModel | given.FromTool, id: str
 
 
 @routes.post("/recall", operation_id="recall", response_model=shown.Hits)
-async def recall(service: Served, chat: ReadSession, asked: given.RecallQuestion) -> Response:
+async def recall(service: Served, chat: ReadUser, asked: given.RecallQuestion) -> Response:
     """The turns that answer a question, best first, within a budget of tokens."""
     return _hits(
         await service.run(
@@ -152,7 +153,7 @@ async def recall(service: Served, chat: ReadSession, asked: given.RecallQuestion
 
 
 @routes.post("/search", operation_id="search", response_model=shown.Hits)
-async def search(service: Served, chat: ReadSession, asked: given.SearchQuestion) -> Response:
+async def search(service: Served, chat: ReadUser, asked: given.SearchQuestion) -> Response:
     """The best turns, one a hit, best first."""
     return _hits(
         await service.run(

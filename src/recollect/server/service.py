@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, ParamSpec, TypeAlias, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Query, Request, Security
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
+ADD_KEY: Final = "add a key: recollect keys add"
 bearer = HTTPBearer(auto_error=False, description="A key of this service; none is needed where it has none.")
 
 
@@ -109,19 +110,34 @@ async def _key(request: Request, service: Service, secret: str | None) -> Key:
 def _anyone(request: Request) -> Key:
     server = request.scope.get("server")
     if server and server[1] is not None and not loopback(server[0]):
-        raise Refused(403, "this service has no keys, so only its own machine may call it", "add a key")
+        raise Refused(403, "this service has no keys, so only its own machine may call it", ADD_KEY)
     if not from_here(request.headers.get("host", ""), request.headers.get("origin")):
-        raise Refused(403, "this service has no keys, so only its own machine's pages may call it", "add a key")
+        raise Refused(403, "this service has no keys, so only its own machine's pages may call it", ADD_KEY)
     return ANYONE
 
 
 UserId: TypeAlias = Annotated[Id, Query(description="Whose memory.")]
 SessionId: TypeAlias = Annotated[Id, Query(description="Which conversation.")]
 MaybeId: TypeAlias = Annotated[Id | SkipJsonSchema[None], Query()]
+MaybeSession: TypeAlias = Annotated[
+    Id | SkipJsonSchema[None], Query(description="Which conversation; without one, the user is meant.")
+]
 Reads: TypeAlias = Annotated[Key, Security(Needs("read"), scopes=["read"])]
 Writes: TypeAlias = Annotated[Key, Security(Needs("write"), scopes=["write"])]
 Erases: TypeAlias = Annotated[Key, Security(Needs("erase"), scopes=["erase"])]
 Administers: TypeAlias = Annotated[Key, Security(Needs("admin"), scopes=["admin"])]
+
+
+async def _read_user(request: Request, key: Reads, user: UserId, session: MaybeSession = None) -> Session:
+    return Session(served(request).memory, Scope(key.tenant, user, session))
+
+
+async def _written_user(request: Request, key: Writes, user: UserId, session: MaybeSession = None) -> Session:
+    return Session(served(request).memory, Scope(key.tenant, user, session))
+
+
+async def _erased_user(request: Request, key: Erases, user: UserId, session: MaybeSession = None) -> Session:
+    return Session(served(request).memory, Scope(key.tenant, user, session))
 
 
 async def _read(request: Request, key: Reads, user: UserId, session: SessionId) -> Session:
@@ -132,21 +148,20 @@ async def _written(request: Request, key: Writes, user: UserId, session: Session
     return served(request).memory.session(session, user=user, tenant=key.tenant)
 
 
-async def _erased(request: Request, key: Erases, user: UserId, session: SessionId) -> Session:
-    return served(request).memory.session(session, user=user, tenant=key.tenant)
-
-
-async def _within(key: Reads, user: UserId, session: MaybeId = None) -> Scope:
+async def _within(key: Reads, user: UserId, session: MaybeSession = None) -> Scope:
     return Scope(key.tenant, user, session)
 
 
-async def _erasing(key: Erases, user: UserId, session: MaybeId = None) -> Scope:
+async def _erasing(key: Erases, user: UserId, session: MaybeSession = None) -> Scope:
     return Scope(key.tenant, user, session)
 
 
 ReadSession: TypeAlias = Annotated[Session, Depends(_read)]
 WrittenSession: TypeAlias = Annotated[Session, Depends(_written)]
-ErasedSession: TypeAlias = Annotated[Session, Depends(_erased)]
+ReadUser: TypeAlias = Annotated[Session, Depends(_read_user)]
+WrittenUser: TypeAlias = Annotated[Session, Depends(_written_user)]
+ErasedUser: TypeAlias = Annotated[Session, Depends(_erased_user)]
+"""What is the user's in every session, so that none needs to be named."""
 ReadScope: TypeAlias = Annotated[Scope, Depends(_within)]
 ErasedScope: TypeAlias = Annotated[Scope, Depends(_erasing)]
 """A session, or all of a user where no session is named."""

@@ -31,7 +31,8 @@ class Translated:
 
     async def models(self) -> Reply:
         """The one model there is."""
-        return _reply({"object": "list", "data": [{"id": self.model.name, "object": "model", "owned_by": "recollect"}]})
+        one = {"id": self.model.name, "object": "model", "created": 0, "owned_by": "recollect"}
+        return _reply({"object": "list", "data": [one]})
 
     def prepared(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """The request as it is."""

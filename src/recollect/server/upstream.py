@@ -88,7 +88,7 @@ class Passthrough:
     @classmethod
     def open(cls, model: str) -> Passthrough:
         """The server that the environment names, as OPENAI_BASE_URL and OPENAI_API_KEY."""
-        url = os.environ.get("OPENAI_BASE_URL", OPENAI).rstrip("/")
+        url = (os.environ.get("OPENAI_BASE_URL") or OPENAI).rstrip("/")
         client = httpx2.AsyncClient(timeout=TIMEOUT, limits=CONNECTIONS, verify=url.startswith("https:"))
         return cls(model, httpx2.URL(f"{url}/models"), httpx2.URL(f"{url}/chat/completions"), client)
 

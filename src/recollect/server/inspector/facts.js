@@ -19,7 +19,7 @@ const span = (fact) => [
 ];
 
 const history = async (fact, where, go) => {
-  const { items } = await get("/facts/history", { ...where, key: fact.key });
+  const { items } = await get("/facts/history", { user: where.user, key: fact.key });
   await dialog(fact.key, (close) => [
     h("p", { class: "hint" }, plural(items.length, "value"), ", the newest last"),
     h("ol", { class: "history" }, items.map((found) =>
@@ -38,7 +38,7 @@ const card = (fact, where, go) =>
       sources(fact, where, go)));
 
 export const view = async ({ where, go, signal }) => {
-  const { items } = await get("/facts", where, signal);
+  const { items } = await get("/facts", { user: where.user }, signal);
   if (!items.length) return empty("Nothing known yet", "Facts are found by rules in what the user says of himself.");
   const groups = Object.groupBy(items, (fact) => fact.type);
   return h("section", { "aria-label": "Facts" }, Object.entries(TYPES).map(([type, name]) => groups[type] && [
