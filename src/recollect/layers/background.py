@@ -76,7 +76,7 @@ class Background:
         except Exception as error:  # whatever a layer or a user's own model raises, the job waits for its next attempt
             log.warning("%s waits for another attempt: %s", job.kind, error, exc_info=not isinstance(error, ModelError))
             self.telemetry.count("recollect_job_failures_total")
-            self.store.jobs.fail(job, repr(error))
+            self.store.jobs.fail(job, type(error).__name__)  # its words may quote a message that is erased later
             return 0
 
     def _run(self) -> None:

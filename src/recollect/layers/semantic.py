@@ -14,7 +14,7 @@ from recollect.errors import ConfigError
 from recollect.flow.facts import Found, Known, Statement, extract, known
 from recollect.flow.facts.phrases import slug
 from recollect.flow.facts.tell import Told, asked_by, tell
-from recollect.layers.marks import read_to, set_read_to
+from recollect.layers.marks import Gone, check_there, read_to, set_read_to
 from recollect.store import Entry, Job, Record, Store
 from recollect.store.words import query_words, words
 from recollect.types import FACT_TYPES, Candidate, Fact, FactType, Scope, with_zone
@@ -148,22 +148,33 @@ class Semantic:
     def _learn(self, scope: Scope, job: Job | None, least: int) -> int:
         learned = 0
         while True:
-            mark = read_to(self.store, scope, LAYER)
-            entries = self.store.log.read(scope, after=mark, limit=PAGE)
-            more = len(entries) == PAGE
-            enough = more or sum(entry.message.role == "user" for entry in entries) >= least
-            records = [record for entry in entries for record in _records(entry)] if enough else []
-            with self.store.transaction():
-                if read_to(self.store, scope, LAYER) == mark and enough:
-                    learned += len(self.store.records.put(scope.owner, records))
-                    set_read_to(self.store, scope, LAYER, entries[-1].seq)
-                if job and not more:
-                    if entries and not enough:
-                        self.store.jobs.enqueue(scope, [LATER])
-                    self.store.jobs.finish(job)
+            try:
+                new, more = self._learn_page(scope, job, least)
+            except Gone:
+                continue
+            learned += new
             if not more:
                 return learned
             least = 1
+
+    def _learn_page(self, scope: Scope, job: Job | None, least: int) -> tuple[int, bool]:
+        """How many statements were learned from the next messages, and whether there are more of those."""
+        mark = read_to(self.store, scope, LAYER)
+        entries = self.store.log.read(scope, after=mark, limit=PAGE)
+        more = len(entries) == PAGE
+        enough = more or sum(entry.message.role == "user" for entry in entries) >= least
+        records = [record for entry in entries for record in _records(entry)] if enough else []
+        with self.store.transaction():
+            new = enough and read_to(self.store, scope, LAYER) == mark
+            if new:
+                self.store.records.put(scope.owner, records)
+                set_read_to(self.store, scope, LAYER, entries[-1].seq)
+                check_there(self.store, scope, (id for record in records for id in record.sources))
+            if job and not more:
+                if entries and not enough:
+                    self.store.jobs.enqueue(scope, [LATER])
+                self.store.jobs.finish(job)
+        return len(records) if new else 0, more
 
     def _kept(self, user: Scope) -> tuple[_Kept, bool]:
         """What is kept of a user in step with the store, and whether that took reading facts."""
@@ -204,8 +215,8 @@ def _records(entry: Entry) -> Iterable[Record]:
             yield record_of(entry, found, n)
 
 
-def record_of(entry: Entry, found: Found, n: int, origin: str = "rules") -> Record:
-    """What is kept of a fact that was found in a message, as its n-th."""
+def record_of(entry: Entry, found: Found, n: int, origin: str = "rules", beside: Iterable[str] = ()) -> Record:
+    """What is kept of a fact that was found in a message, as its n-th; it cites the messages `beside` that, too."""
     message, session = entry.message, entry.scope.session or ""
     at = message.at or datetime.fromtimestamp(0, UTC)
     body = {
@@ -220,7 +231,8 @@ def record_of(entry: Entry, found: Found, n: int, origin: str = "rules") -> Reco
         "end": found.span[1],
         "ended": found.ended,
     }
-    fields = (KIND, found.key, body, found.confidence, origin, "user", (message.id,), found.valid_from, found.valid_to)
+    sources = (message.id, *beside)
+    fields = (KIND, found.key, body, found.confidence, origin, "user", sources, found.valid_from, found.valid_to)
     return Record(*fields, id=sha256(repr(fields).encode("utf-8", "backslashreplace")).hexdigest()[:32])
 
 
