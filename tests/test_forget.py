@@ -292,6 +292,20 @@ def test_an_error_that_quotes_a_message_is_not_kept(tmp_path: Path) -> None:
         assert MARKER not in kept(tmp_path)
 
 
+@pytest.mark.parametrize("ids", [["1"], None])
+def test_facts_of_another_session_stay_though_its_messages_have_the_same_ids(
+    memory: Memory, ids: list[str] | None
+) -> None:
+    chat(memory, "trip").add(Message("user", "My name is Ada.", id="1"))
+    chat(memory, "work").add(Message("user", "I live in Lisbon.", id="1"))
+    memory.drain()
+    chat(memory, "trip").forget(ids)
+    memory.drain()
+    assert [(fact.key, fact.value) for fact in chat(memory, "new").facts() if fact.type == "user_profile"] == [
+        ("place", "Lisbon")
+    ]
+
+
 def test_ids_are_a_list(memory: Memory) -> None:
     chat(memory).add(Message("user", "hm", id="a"))
     with pytest.raises(ConfigError, match="list of ids"):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal, Self
@@ -172,10 +172,12 @@ class Memory:
                 self.layers.summary.forget(session, [entry.message.id for entry in gone])
                 self.layers.tools.forget(session, [entry.message.text for entry in gone])
                 self.store.jobs.enqueue(session, [summary.JOB])
+            spared = self.layers.semantic.elsewhere(scope, ids)
             erased = self.store.log.erase(scope, ids)
+            self.store.records.put(scope.owner, spared)
         self.controller.forget(scope)
         self.wake()
-        return erased
+        return replace(erased, records=erased.records - len(spared))
 
     def _in_sessions(self, scope: Scope, ids: Sequence[str]) -> dict[Scope, list[store.Entry]]:
         found: dict[Scope, list[store.Entry]] = {}

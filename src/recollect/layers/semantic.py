@@ -139,6 +139,16 @@ class Semantic:
             self.hits, self.misses = self.hits + (not fresh), self.misses + fresh
         return list(_candidates(told, self.most))
 
+    def elsewhere(self, scope: Scope, ids: Sequence[str] | None) -> list[Record]:
+        """The facts from other sessions whose messages happen to have the ids of those to be erased from this one."""
+        if scope.session is None:
+            return []
+        entries = self.store.log.read(scope) if ids is None else self.store.log.get(scope, ids)
+        erased = {entry.message.id for entry in entries}
+        facts = self.store.records.find(scope.owner, kind=KIND, exact=True)
+        others = [fact for fact in facts if erased.intersection(fact.sources)]
+        return [fact for fact in others if fact.value["session"] != scope.session]
+
     def forget(self, scope: Scope) -> None:
         """Drop what is kept in memory of a scope whose messages were erased."""
         with self._lock:
