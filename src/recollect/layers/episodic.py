@@ -209,11 +209,11 @@ class Episodic:
             return columns
 
     def _rank(self, asked: Asked) -> _Ranking:
-        columns, until = self._columns(asked.within.owner), asked.where.as_of
-        if until is not None:
-            columns = Columns(asked.within.owner)
+        columns = self._columns(asked.within.owner)
         with columns.lock:
-            columns.refresh(self.store, until)
+            columns.refresh(self.store)
+            if asked.where.as_of is not None:
+                columns = columns.until(asked.where.as_of)
         if not len(columns) or not asked.text.strip():
             return _Ranking(np.zeros(0), columns, 0.0)
         vectors = self._vectors(asked.text)
