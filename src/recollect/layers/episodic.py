@@ -323,7 +323,7 @@ def _relevance(question: Question, turns: int) -> float:
 def _passes(entry: Entry, where: Filter, min_score: float) -> bool:
     message = entry.message
     given = message.metadata.get("score")
-    if isinstance(given, (int, float)) and given < min_score:
+    if isinstance(given, (int, float)) and not isinstance(given, bool) and given < min_score:
         return False
     return where is ANY or where.passes(
         Item(MESSAGE, message.id, at=message.at, role=message.role, metadata=message.metadata, position=entry.position)

@@ -133,7 +133,8 @@ class Procedural:
         with suppress(Conflict) if job is None else nullcontext(), self.store.transaction():
             self.store.records.put(scope, [_record(part) for part in fresh])
             self._keep(scope, patterns, newest.to)
-            check_there(self.store, scope, (id for part in (*fresh, newest) for id in part.cites))
+            for cites in (*(part.cites for part in fresh), _sources(patterns)):
+                check_there(self.store, scope, cites)
             if job is not None:
                 self.store.jobs.finish(job)
         return patterns
@@ -148,8 +149,7 @@ class Procedural:
 
     def _keep(self, scope: Scope, patterns: Patterns, position: int) -> None:
         value = {"position": position, "patterns": json.dumps(patterns.to_dict())}
-        sources = tuple(dict.fromkeys(said.source for said in (*patterns.questions, *patterns.topics)))
-        new = Record(KIND, "patterns", value, origin="user", sources=sources)
+        new = Record(KIND, "patterns", value, origin="user", sources=_sources(patterns))
         old = self._kept(scope)
         if old is None:
             self.store.records.put(scope, [new])
@@ -201,6 +201,11 @@ def _owner(scope: Scope | None) -> Scope:
     if scope is None or scope.user is None:
         raise ConfigError("patterns are those of a user: name one in the scope")
     return scope.owner
+
+
+def _sources(patterns: Patterns) -> tuple[str, ...]:
+    """The messages whose words are in the patterns."""
+    return tuple(dict.fromkeys(said.source for said in (*patterns.questions, *patterns.topics)))
 
 
 def _is_all(question: Said, message: Item) -> bool:

@@ -110,18 +110,24 @@ class Semantic:
     def remember(
         self, user: Scope, type: FactType, key: str, value: str | None, at: datetime, session: str = ""
     ) -> Fact | None:
-        """The fact as known from now on, stated outright; None as the value ends what is known under the key."""
+        """The fact as known from now on, stated outright; None as the value ends what is known under the key.
+
+        Under a key that holds several values, as likes does, that is all of them.
+        """
         if type not in FACT_TYPES:
             raise ConfigError(f"type {type!r} is not one of {', '.join(FACT_TYPES)}")
         if value is not None and not (isinstance(value, str) and value.strip()):
             raise ConfigError(f"a fact's value is text that is not empty, got {value!r}; None ends the fact")
+        keys = [key]
         if key in MANY and value is not None:
-            key = f"{key}:{slug(value)}"
+            keys = [f"{key}:{slug(value)}"]
+        elif key in MANY:
+            keys += [fact.key for fact in self.facts(user) if fact.key.startswith(f"{key}:")]
         said = with_zone(at).isoformat()
         ended = value is None
         body = {"type": type, "value": value or "", "at": said, "order": said, "session": session, "ended": ended}
-        self.store.records.put(user.owner, [Record(KIND, key, body, 1.0, "user", "user")])
-        return next((fact for fact in self.facts(user) if fact.key == key), None)
+        self.store.records.put(user.owner, [Record(KIND, key, body, 1.0, "user", "user") for key in keys])
+        return next((fact for fact in self.facts(user) if fact.key == keys[0]), None)
 
     def offer(self, user: Scope, question: str, at: datetime, until: int | None = None) -> list[Candidate]:
         """A line for each fact that holds at a time, best first: shared words count most, then confidence and newness.
