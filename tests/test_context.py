@@ -36,7 +36,7 @@ from recollect.layers.semantic import Semantic
 from recollect.layers.summary import Summary
 from recollect.store import open as open_store
 from recollect.telemetry import SERIES, Alert, Telemetry
-from recollect.types import Candidate, Excerpt
+from recollect.types import Candidate, Excerpt, Part, Text, Thinking
 
 START = datetime(2025, 3, 3, 12, tzinfo=UTC)
 
@@ -144,6 +144,28 @@ def test_a_context_is_a_valid_request_for_every_provider(memory: Memory, clock: 
     assert validate(context.prompt, shape) == []
     assert context.prompt[1].text.endswith("What is the weather in Oslo?")
     assert context.to(shape)
+
+
+@pytest.mark.parametrize("answered", [(), ("c1",), ("c2",)])
+@pytest.mark.parametrize("said", [(), (Text("Let me see."),), (Thinking("Hm.", "signed"),)])
+@pytest.mark.parametrize("shape", ["openai", "openai-responses", "anthropic", "bedrock", "gemini"])
+def test_calls_that_a_killed_process_left_unanswered_do_not_spoil_what_comes_after(
+    memory: Memory, shape: str, said: tuple[Part, ...], answered: tuple[str, ...]
+) -> None:
+    chat = memory.session("april", user="ada")
+    chat.add("user", "What is the weather in Oslo and Rome?")
+    calls = [ToolCall("c1", "weather", '{"city": "Oslo"}'), ToolCall("c2", "weather", '{"city": "Rome"}')]
+    chat.add(Message("assistant", (*said, *calls)))
+    chat.add_many([Message("tool", (ToolResult(id, "Rain"),)) for id in answered])
+    going_on = chat.context(None, 1_000)
+    assert [call.id for message in going_on.prompt for call in message.tool_calls] == ["c1", "c2"]
+    chat.add("user", "Are you there?")
+    for context in (chat.context("And in Bonn?", 1_000), chat.context(None, 1_000)):
+        assert validate(context.prompt, shape) == []
+        assert [call.id for message in context.prompt for call in message.tool_calls] == list(answered)
+        assert ("Let me see." in context.prompt[1].text) == (said == (Text("Let me see."),))
+        assert context.tokens == count_messages(context.prompt, estimate)
+        assert sum(line.shown for line in context.receipt.lines) + context.receipt.overhead == context.tokens
 
 
 def test_inside_an_agents_loop_memory_stays_as_it_was(memory: Memory, clock: Clock) -> None:

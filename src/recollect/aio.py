@@ -88,6 +88,7 @@ class AsyncMemory(_Awaited[Memory]):
     """A store with its background work, for asyncio."""
 
     reindex = awaited(Memory.reindex)
+    forget = awaited(Memory.forget)
     drain = awaited(Memory.drain)
     stats = awaited(Memory.stats)
     close = awaited(Memory.close)

@@ -130,6 +130,7 @@ class Controller:
         """Drop what is kept in memory of a scope whose messages were erased or changed."""
         self.layers.forget(scope)
         self.windows.forget(scope)
+        self._watch.forget(scope)
         with self._lock:
             self._settled.clear()
 

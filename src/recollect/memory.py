@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal, Self
@@ -161,6 +161,31 @@ class Memory:
             before = page[-1].position
         self.wake()
         return items
+
+    def forget(self, scope: Scope, ids: Sequence[str] | None = None) -> Erased:
+        """Erase these messages of a session, user or tenant, or all that the scope holds, for good.
+
+        Text, index and all that was learned from it: what was made of more than that is made anew from what is left.
+        """
+        for id in ids or ():
+            check_id(id, "the id of a message")
+        with self.store.transaction():
+            for session, gone in self._in_sessions(scope, ids or ()).items():
+                self.layers.summary.forget(session, [entry.message.id for entry in gone])
+                self.layers.tools.forget(session, [entry.message.text for entry in gone])
+                self.store.jobs.enqueue(session, [summary.JOB])
+            spared = self.layers.semantic.elsewhere(scope, ids)
+            erased = self.store.log.erase(scope, ids)
+            self.store.records.put(scope.owner, spared)
+        self.controller.forget(scope)
+        self.wake()
+        return replace(erased, records=erased.records - len(spared))
+
+    def _in_sessions(self, scope: Scope, ids: Sequence[str]) -> dict[Scope, list[store.Entry]]:
+        found: dict[Scope, list[store.Entry]] = {}
+        for entry in self.store.log.get(scope, ids):
+            found.setdefault(entry.scope, []).append(entry)
+        return found
 
     def drain(self) -> int:
         """Do all background work now, also what would wait for more to be said; how many things were learned."""
@@ -424,14 +449,4 @@ class Session:
 
     def forget(self, ids: Sequence[str] | None = None) -> Erased:
         """Erase these messages, or the whole session, for good: text, index and all that was learned from them."""
-        memory = self.memory
-        for id in ids or ():
-            check_id(id, "the id of a message")
-        with memory.store.transaction() if ids is not None else nullcontext():
-            if ids is not None:
-                memory.layers.summary.forget(self.scope, ids)
-                memory.store.jobs.enqueue(self.scope, [summary.JOB])
-            erased = memory.store.log.erase(self.scope, ids)
-        memory.controller.forget(self.scope)
-        memory.wake()
-        return erased
+        return self.memory.forget(self.scope, ids)

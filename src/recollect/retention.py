@@ -16,6 +16,8 @@ from typing import Any, Final
 from recollect.errors import Conflict
 from recollect.flow.retain import MESSAGES, Aged, Policy, expired, idle_sessions
 from recollect.flow.turns import turns
+from recollect.layers import summary
+from recollect.layers.tools import searched_for
 from recollect.store import Entry, Erased, Record, Store
 from recollect.types import Scope, with_zone
 
@@ -109,6 +111,8 @@ def apply(store: Store, plan: Plan) -> Erased:
             store.log.erase(session, None if session in found.sessions else list(ids))
             for session, ids in found.messages.items()
         ]
+        for session in found.messages.keys() - found.sessions:
+            store.jobs.enqueue(session, [summary.JOB])
         _keep_facts(store, found)
         records = sum(_delete(store, record) for record in found.records)
     total = Erased(*(sum(getattr(one, name) for one in erased) for name in ("messages", "records", "items", "jobs")))
@@ -137,11 +141,16 @@ def _found(store: Store, scope: Scope, policies: Sequence[Policy], now: datetime
     if about := [policy for policy in policies if policy.layer == MESSAGES]:
         _find_messages(store, scope, about, now, found)
     homes = found.homes()
+    searched = {(record.scope, record.id) for record in _searched(store, found)}
     for layer, kind in KINDS.items():
         records = store.records.find(scope.owner, kind=kind)
         inside = [record for record in records if record.scope and scope.covers(record.scope)]
         own = _expired(inside, [policy for policy in policies if policy.layer == layer], now)
-        along = [record for record in records if _goes_along(record, found.sessions, homes)]
+        along = [
+            record
+            for record in records
+            if (record.scope, record.id) in searched or _goes_along(record, found.sessions, homes)
+        ]
         if layer == "facts":
             going = {(record.scope, record.id) for record in own}
             found.spared = [record for record in along if (record.scope, record.id) not in going]
@@ -224,6 +233,13 @@ def _goes_along(record: Record, sessions: Set[Scope], homes: Mapping[str, Sequen
     return scope is not None and (
         scope in sessions or any(scope.covers(home) for source in record.sources for home in homes.get(source, ()))
     )
+
+
+def _searched(store: Store, found: _Found) -> Iterator[Record]:
+    """The excerpts that were searched for with the words of messages that go."""
+    for session, ids in found.messages.items():
+        gone = store.log.get(session, list(ids))
+        yield from searched_for(store, session, [entry.message.text for entry in gone])
 
 
 def _keep_facts(store: Store, found: _Found) -> None:

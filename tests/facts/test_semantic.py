@@ -367,6 +367,17 @@ def test_likes_that_are_stated_stand_side_by_side(store: Store, layer: Semantic)
     assert values(layer.facts(ADA)) == {"likes:tea": "tea", "likes:beatles": "The Beatles"}
 
 
+def test_likes_are_taken_back_one_by_one_or_all_at_once(store: Store, layer: Semantic) -> None:
+    say(store, "I love hiking.", 0)
+    layer.catch_up(TRIP)
+    for what in ("tea", "milk"):
+        layer.remember(ADA, "interest", "likes", what, day(1))
+    assert layer.remember(ADA, "interest", "likes:tea", None, day(2)) is None
+    assert set(values(layer.facts(ADA)).values()) == {"hiking", "milk"}
+    assert layer.remember(ADA, "interest", "likes", None, day(3)) is None
+    assert layer.facts(ADA) == []
+
+
 @pytest.mark.parametrize(
     ("type", "key", "value", "wrong"),
     [

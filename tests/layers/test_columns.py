@@ -48,6 +48,23 @@ def test_growing_columns_are_those_read_at_once(spoken: list[tuple[str, str, str
     ]
 
 
+@given(said, st.integers(0, 100))
+def test_columns_until_a_position_are_those_that_there_were(spoken: list[tuple[str, str, str]], count: int) -> None:
+    then, whole = columns_of(spoken[:count], 1), columns_of(spoken, 3)
+    cut = whole.until(count)
+    assert (cut.ids, cut.words, cut.speakers, cut.names) == (then.ids, then.words, then.speakers, then.names)
+    assert cut.with_assistant == then.with_assistant
+    assert [cut.session(name) for name in "abc"] == [then.session(name) for name in "abc"]
+    for one, other in zip(cut.turns(), then.turns(), strict=True):
+        assert one.tolist() == other.tolist()
+    asked = ["oslo", "trip", "never"]
+    assert cut.holders(asked) == then.holders(asked)
+    assert [places.tolist() for places in cut.postings(asked)] == [places.tolist() for places in then.postings(asked)]
+    if len(then):
+        near = np.arange(1, 101), np.linspace(0, 1, 100)
+        assert [one.tolist() for one in cut.known(*near)] == [one.tolist() for one in then.known(*near)]
+
+
 @given(said)
 def test_neighbours_and_lenders_are_those_of_the_rule(spoken: list[tuple[str, str, str]]) -> None:
     turns = columns_of(spoken, 1).turns()

@@ -98,6 +98,4 @@ def _count(chat: Session, scope: Scope) -> int:
 
 
 def _erase(chat: Session, ids: list[str] | None, everything: bool) -> Erased:
-    if everything:
-        return chat.memory.store.log.erase(chat.scope.owner)
-    return chat.forget(ids or None)
+    return chat.memory.forget(chat.scope.owner if everything else chat.scope, ids or None)

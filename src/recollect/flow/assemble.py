@@ -19,7 +19,7 @@ from typing import Final, NamedTuple, TypeAlias
 from recollect.errors import BudgetTooSmall
 from recollect.flow.context import Context, Line
 from recollect.flow.fence import block, heading, quoted, with_memory
-from recollect.flow.turns import turns
+from recollect.flow.turns import answerable, turns
 from recollect.flow.window import Limits, Window
 from recollect.settings import Settings
 from recollect.types import Candidate, Message
@@ -96,6 +96,7 @@ def assemble(
 ) -> Context:
     """The context for a question that is not in the window yet or, without one, for the last user message in it."""
     asked = counts.message(question) if question else 0
+    window = _answerable(window, question, counts)
     try:
         window = _smaller(window, budget - asked, 1, counts)
     except BudgetTooSmall as error:
@@ -112,6 +113,18 @@ def assemble(
             raise _too_small(context)
         filled.leave_out(section)
     return context
+
+
+def _answerable(window: Shown, question: Message | None, counts: Counts) -> Shown:
+    """The window without calls that nothing answered, as a process that was killed leaves them."""
+    conversation = (*window.messages, *([question] if question else []))
+    left = answerable(conversation)
+    if left == conversation:
+        return window
+    saved = sum(map(counts.message, conversation)) - sum(map(counts.message, left))
+    messages = left[:-1] if question else left
+    fewer = len(conversation) - len(left)
+    return replace(window, messages=messages, tokens=window.tokens - saved, left_out=window.left_out + fewer)
 
 
 def _attempts(window: Shown, budget: int, fill: _Fill) -> Iterator[tuple[_Filled, Shown]]:

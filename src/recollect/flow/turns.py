@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from recollect.types import Message
+from recollect.types import Message, Thinking, ToolCall
 
 
 def turns(messages: Sequence[Message]) -> list[tuple[Message, ...]]:
@@ -47,3 +47,22 @@ def steps(messages: Sequence[Message], indexes: Iterable[int]) -> Iterator[list[
         unanswered.difference_update(result.call_id for result in message.tool_results)
     if step:
         yield step
+
+
+def answerable(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """The conversation without calls that were never answered before the user went on: no provider takes those."""
+    asked = max((n for n, message in enumerate(messages) if message.role == "user"), default=0)
+    answered = {result.call_id for message in messages for result in message.tool_results}
+    return tuple(
+        left
+        for n, message in enumerate(messages)
+        if (left := message if n >= asked else _without_calls(message, answered)) is not None
+    )
+
+
+def _without_calls(message: Message, answered: set[str]) -> Message | None:
+    """The message with no calls but those that were answered; None where that leaves nothing to say."""
+    if all(call.id in answered for call in message.tool_calls):
+        return message
+    left = tuple(part for part in message.parts if not isinstance(part, ToolCall) or part.id in answered)
+    return message.replace(content=left) if any(not isinstance(part, Thinking) for part in left) else None

@@ -11,6 +11,7 @@ from time import perf_counter
 from typing import Final, TypeAlias
 
 from recollect.errors import Conflict, ModelError, RecollectError
+from recollect.layers.marks import Gone
 from recollect.store import Job, Store
 from recollect.telemetry import Telemetry
 
@@ -74,9 +75,10 @@ class Background:
         except Conflict:
             return 0
         except Exception as error:  # whatever a layer or a user's own model raises, the job waits for its next attempt
-            log.warning("%s waits for another attempt: %s", job.kind, error, exc_info=not isinstance(error, ModelError))
+            known = isinstance(error, (ModelError, Gone))
+            log.warning("%s waits for another attempt: %s", job.kind, error, exc_info=not known)
             self.telemetry.count("recollect_job_failures_total")
-            self.store.jobs.fail(job, repr(error))
+            self.store.jobs.fail(job, type(error).__name__)  # its words may quote a message that is erased later
             return 0
 
     def _run(self) -> None:

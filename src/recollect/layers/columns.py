@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from array import array
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -66,8 +67,8 @@ class Columns:
     words: list[int] = field(default_factory=list)
     speakers: dict[str, int] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
-    with_assistant: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
+    _assistant: int | None = None
     _said: int = 0
     _sessions: dict[str, int] = field(default_factory=dict)
     _last: dict[int, int] = field(default_factory=dict)
@@ -76,19 +77,46 @@ class Columns:
     _positions: Places = field(default_factory=lambda: np.empty(ROOM, np.int64))
     _turns: Turns = field(default_factory=_room)
 
-    def refresh(self, store: Store, until: int | None = None) -> None:
-        """Take in what was added to the log since the last time, but nothing after the position `until`."""
+    def refresh(self, store: Store) -> None:
+        """Take in what was added to the log since the last time."""
         while page := store.log.scan(self.scope, after=self.position, limit=PAGE):
             for entry in page:
-                if until is not None and entry.position > until:
-                    return
                 self._add(entry)
                 self.position = entry.position
             if len(page) < PAGE:
                 return
 
+    def until(self, position: int) -> Columns:
+        """The turns up to a position of the log, as they were then; they stay so."""
+        count = int(np.searchsorted(self._positions[: len(self)], position, side="right"))
+        turns = self._turns_before(count)
+        sessions, speakers = (int(column.max(initial=-1)) for column in (turns.session, turns.speaker))
+        then = Columns(self.scope, position, self.ids[:count], self.words[:count])
+        then.speakers = {name: n for name, n in self.speakers.items() if n <= speakers}
+        then.names.update(*map(words, then.speakers))
+        then._assistant = self._assistant
+        then._sessions = {name: n for name, n in self._sessions.items() if n <= sessions}
+        then._runs = self._runs[: bisect_left(self._runs, count)]
+        then._postings, then._positions, then._turns = self._postings, self._positions, turns
+        return then
+
+    def _turns_before(self, count: int) -> Turns:
+        """The first so many turns without what those after them changed."""
+        turns = Turns._make(column[:count] for column in self._turns)
+        after, lenders, length = turns.after.copy(), turns.lenders.copy(), turns.length.copy()
+        after[after >= count] = -1
+        for place, n in np.argwhere(lenders >= count):
+            length[place] -= rank.LENT * self.words[lenders[place, n]]
+        lenders[lenders >= count] = -1
+        return turns._replace(after=after, lenders=lenders, length=length)
+
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def with_assistant(self) -> bool:
+        """Whether an assistant is among the speakers."""
+        return self._assistant is not None and self._assistant < len(self)
 
     @property
     def bytes(self) -> int:
@@ -109,14 +137,19 @@ class Columns:
 
     def postings(self, asked: Sequence[str]) -> list[Places]:
         """Where each of these words stands, for those that stand anywhere; of very many turns, those of rarer words."""
-        found = sorted((self._postings[word] for word in asked if word in self._postings), key=len)
+        found = sorted(filter(None, map(self._held, asked)), key=len)
         if len(self) > FEW:
             found = [held for held in found if len(held) <= COMMON * len(self)] or found[:1]
         return [np.array(held, np.int64) for held in found]
 
     def holders(self, asked: Sequence[str]) -> list[int]:
         """How often each of these words was said."""
-        return [len(self._postings.get(word, ())) for word in asked]
+        return [len(self._held(word)) for word in asked]
+
+    def _held(self, word: str) -> Sequence[int]:
+        """Where a word stands, up to the last turn."""
+        held: Sequence[int] = self._postings.get(word, ())
+        return held if not held or held[-1] < len(self) else held[: bisect_left(held, len(self))]
 
     def known(self, positions: Places, cosines: Numbers) -> Nearness:
         """The turns at these positions of the log; a position of none is left out."""
@@ -138,7 +171,8 @@ class Columns:
         self._said += len(said)
         for word in said:
             self._postings[word].append(place)
-        self.with_assistant |= message.role == "assistant" and speaker.lower() in ASSISTANTS
+        if self._assistant is None and message.role == "assistant" and speaker.lower() in ASSISTANTS:
+            self._assistant = place
         self._positions[place] = entry.position
         turns = self._turns
         turns.worth[place] = worth(len(said), text.rstrip().endswith(("?", "\uff1f")))

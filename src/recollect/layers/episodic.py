@@ -209,11 +209,11 @@ class Episodic:
             return columns
 
     def _rank(self, asked: Asked) -> _Ranking:
-        columns, until = self._columns(asked.within.owner), asked.where.as_of
-        if until is not None:
-            columns = Columns(asked.within.owner)
+        columns = self._columns(asked.within.owner)
         with columns.lock:
-            columns.refresh(self.store, until)
+            columns.refresh(self.store)
+            if asked.where.as_of is not None:
+                columns = columns.until(asked.where.as_of)
         if not len(columns) or not asked.text.strip():
             return _Ranking(np.zeros(0), columns, 0.0)
         vectors = self._vectors(asked.text)
@@ -323,7 +323,7 @@ def _relevance(question: Question, turns: int) -> float:
 def _passes(entry: Entry, where: Filter, min_score: float) -> bool:
     message = entry.message
     given = message.metadata.get("score")
-    if isinstance(given, (int, float)) and given < min_score:
+    if isinstance(given, (int, float)) and not isinstance(given, bool) and given < min_score:
         return False
     return where is ANY or where.passes(
         Item(MESSAGE, message.id, at=message.at, role=message.role, metadata=message.metadata, position=entry.position)

@@ -1,13 +1,18 @@
-"""How far a layer has read a session: a mark that moves in the same transaction as what was learned up to it."""
+"""How far a layer has read a session, and that what it read is still there: both in the transaction that learns."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from recollect.store import Record, Store
 from recollect.types import Scope
 
 KIND: Final = "mark"
+
+
+class Gone(Exception):
+    """A message was erased while it was learned from."""
 
 
 def read_to(store: Store, scope: Scope, layer: str) -> int:
@@ -23,3 +28,14 @@ def set_read_to(store: Store, scope: Scope, layer: str, seq: int) -> None:
         store.records.supersede(scope, old[-1].id, Record(KIND, layer, seq))
     else:
         store.records.put(scope, [Record(KIND, layer, seq)])
+
+
+def check_there(store: Store, scope: Scope, ids: Iterable[str]) -> None:
+    """Raise Gone where one of these messages is no longer there; call it after what was learned was put.
+
+    The transaction is undone by that, and no erasure can come between the two.
+    """
+    wanted = set(ids)
+    there = {entry.message.id for entry in store.log.get(scope, sorted(wanted))}
+    if not wanted <= there:
+        raise Gone("a message was erased while it was learned from")

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from recollect.errors import ConfigError, Conflict
 from recollect.flow.patterns import derive, hints, most_asked
 from recollect.flow.tally import Said, Tally
+from recollect.layers.marks import Gone, check_there
 from recollect.patterns import Patterns
 from recollect.store import MESSAGE, Entry, Item, Job, Record, Store
 from recollect.store.words import COMMON, words
@@ -111,6 +112,14 @@ class Procedural:
         return found[-1] if found else None
 
     def _analyse(self, scope: Scope, job: Job | None = None) -> Patterns:
+        """The patterns; analysed once more where a message was erased meanwhile."""
+        while True:
+            try:
+                return self._analyse_once(scope, job)
+            except Gone:
+                continue
+
+    def _analyse_once(self, scope: Scope, job: Job | None) -> Patterns:
         """The patterns, kept in one transaction with the parts they are new from and the end of the job.
 
         Where another process was faster the patterns hold all the same; only a job must know that it was lost.
@@ -124,6 +133,8 @@ class Procedural:
         with suppress(Conflict) if job is None else nullcontext(), self.store.transaction():
             self.store.records.put(scope, [_record(part) for part in fresh])
             self._keep(scope, patterns, newest.to)
+            for cites in (*(part.cites for part in fresh), _sources(patterns)):
+                check_there(self.store, scope, cites)
             if job is not None:
                 self.store.jobs.finish(job)
         return patterns
@@ -138,8 +149,7 @@ class Procedural:
 
     def _keep(self, scope: Scope, patterns: Patterns, position: int) -> None:
         value = {"position": position, "patterns": json.dumps(patterns.to_dict())}
-        sources = tuple(dict.fromkeys(said.source for said in (*patterns.questions, *patterns.topics)))
-        new = Record(KIND, "patterns", value, origin="user", sources=sources)
+        new = Record(KIND, "patterns", value, origin="user", sources=_sources(patterns))
         old = self._kept(scope)
         if old is None:
             self.store.records.put(scope, [new])
@@ -191,6 +201,11 @@ def _owner(scope: Scope | None) -> Scope:
     if scope is None or scope.user is None:
         raise ConfigError("patterns are those of a user: name one in the scope")
     return scope.owner
+
+
+def _sources(patterns: Patterns) -> tuple[str, ...]:
+    """The messages whose words are in the patterns."""
+    return tuple(dict.fromkeys(said.source for said in (*patterns.questions, *patterns.topics)))
 
 
 def _is_all(question: Said, message: Item) -> bool:

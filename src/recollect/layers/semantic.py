@@ -14,7 +14,7 @@ from recollect.errors import ConfigError
 from recollect.flow.facts import Found, Known, Statement, extract, known
 from recollect.flow.facts.phrases import slug
 from recollect.flow.facts.tell import Told, asked_by, tell
-from recollect.layers.marks import read_to, set_read_to
+from recollect.layers.marks import Gone, check_there, read_to, set_read_to
 from recollect.store import Entry, Job, Record, Store
 from recollect.store.words import query_words, words
 from recollect.types import FACT_TYPES, Candidate, Fact, FactType, Scope, with_zone
@@ -115,18 +115,24 @@ class Semantic:
     def remember(
         self, user: Scope, type: FactType, key: str, value: str | None, at: datetime, session: str = ""
     ) -> Fact | None:
-        """The fact as known from now on, stated outright; None as the value ends what is known under the key."""
+        """The fact as known from now on, stated outright; None as the value ends what is known under the key.
+
+        Under a key that holds several values, as likes does, that is all of them.
+        """
         if type not in FACT_TYPES:
             raise ConfigError(f"type {type!r} is not one of {', '.join(FACT_TYPES)}")
         if value is not None and not (isinstance(value, str) and value.strip()):
             raise ConfigError(f"a fact's value is text that is not empty, got {value!r}; None ends the fact")
+        keys = [key]
         if key in MANY and value is not None:
-            key = f"{key}:{slug(value)}"
+            keys = [f"{key}:{slug(value)}"]
+        elif key in MANY:
+            keys += [fact.key for fact in self.facts(user) if fact.key.startswith(f"{key}:")]
         said = with_zone(at).isoformat()
         ended = value is None
         body = {"type": type, "value": value or "", "at": said, "order": said, "session": session, "ended": ended}
-        self.store.records.put(user.owner, [Record(KIND, key, body, 1.0, "user", "user")])
-        return next((fact for fact in self.facts(user) if fact.key == key), None)
+        self.store.records.put(user.owner, [Record(KIND, key, body, 1.0, "user", "user") for key in keys])
+        return next((fact for fact in self.facts(user) if fact.key == keys[0]), None)
 
     def offer(self, user: Scope, question: str, at: datetime, until: int | None = None) -> list[Candidate]:
         """A line for each fact that holds at a time, best first: shared words count most, then confidence and newness.
@@ -144,6 +150,16 @@ class Semantic:
             self.hits, self.misses = self.hits + (not fresh), self.misses + fresh
         return list(_candidates(told, self.most))
 
+    def elsewhere(self, scope: Scope, ids: Sequence[str] | None) -> list[Record]:
+        """The facts from other sessions whose messages happen to have the ids of those to be erased from this one."""
+        if scope.session is None:
+            return []
+        entries = self.store.log.read(scope) if ids is None else self.store.log.get(scope, ids)
+        erased = {entry.message.id for entry in entries}
+        facts = self.store.records.find(scope.owner, kind=KIND, exact=True)
+        others = [fact for fact in facts if erased.intersection(fact.sources)]
+        return [fact for fact in others if fact.value["session"] != scope.session]
+
     def forget(self, scope: Scope) -> None:
         """Drop what is kept in memory of a scope whose messages were erased."""
         with self._lock:
@@ -153,22 +169,33 @@ class Semantic:
     def _learn(self, scope: Scope, job: Job | None, least: int) -> int:
         learned = 0
         while True:
-            mark = read_to(self.store, scope, LAYER)
-            entries = self.store.log.read(scope, after=mark, limit=PAGE)
-            more = len(entries) == PAGE
-            enough = more or sum(entry.message.role == "user" for entry in entries) >= least
-            records = [record for entry in entries for record in _records(entry)] if enough else []
-            with self.store.transaction():
-                if read_to(self.store, scope, LAYER) == mark and enough:
-                    learned += len(self.store.records.put(scope.owner, records))
-                    set_read_to(self.store, scope, LAYER, entries[-1].seq)
-                if job and not more:
-                    if entries and not enough:
-                        self.store.jobs.enqueue(scope, [LATER])
-                    self.store.jobs.finish(job)
+            try:
+                new, more = self._learn_page(scope, job, least)
+            except Gone:
+                continue
+            learned += new
             if not more:
                 return learned
             least = 1
+
+    def _learn_page(self, scope: Scope, job: Job | None, least: int) -> tuple[int, bool]:
+        """How many statements were learned from the next messages, and whether there are more of those."""
+        mark = read_to(self.store, scope, LAYER)
+        entries = self.store.log.read(scope, after=mark, limit=PAGE)
+        more = len(entries) == PAGE
+        enough = more or sum(entry.message.role == "user" for entry in entries) >= least
+        records = [record for entry in entries for record in _records(entry)] if enough else []
+        with self.store.transaction():
+            new = enough and read_to(self.store, scope, LAYER) == mark
+            if new:
+                self.store.records.put(scope.owner, records)
+                set_read_to(self.store, scope, LAYER, entries[-1].seq)
+                check_there(self.store, scope, (id for record in records for id in record.sources))
+            if job and not more:
+                if entries and not enough:
+                    self.store.jobs.enqueue(scope, [LATER])
+                self.store.jobs.finish(job)
+        return len(records) if new else 0, more
 
     def _kept(self, user: Scope) -> tuple[_Kept, bool]:
         """What is kept of a user in step with the store, and whether that took reading facts."""
@@ -209,8 +236,8 @@ def _records(entry: Entry) -> Iterable[Record]:
             yield record_of(entry, found, n)
 
 
-def record_of(entry: Entry, found: Found, n: int, origin: str = "rules") -> Record:
-    """What is kept of a fact that was found in a message, as its n-th."""
+def record_of(entry: Entry, found: Found, n: int, origin: str = "rules", beside: Iterable[str] = ()) -> Record:
+    """What is kept of a fact that was found in a message, as its n-th; it cites the messages `beside` that, too."""
     message, session = entry.message, entry.scope.session or ""
     at = message.at or datetime.fromtimestamp(0, UTC)
     body = {
@@ -225,7 +252,8 @@ def record_of(entry: Entry, found: Found, n: int, origin: str = "rules") -> Reco
         "end": found.span[1],
         "ended": found.ended,
     }
-    fields = (KIND, found.key, body, found.confidence, origin, "user", (message.id,), found.valid_from, found.valid_to)
+    sources = (message.id, *beside)
+    fields = (KIND, found.key, body, found.confidence, origin, "user", sources, found.valid_from, found.valid_to)
     return Record(*fields, id=sha256(repr(fields).encode("utf-8", "backslashreplace")).hexdigest()[:32])
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 from recollect.errors import ConfigError
 from recollect.flow.summarise import Said, Sentence, fold, pick, render
 from recollect.layers.columns import ASSISTANTS, speaker_of
-from recollect.layers.marks import read_to, set_read_to
+from recollect.layers.marks import Gone, check_there, read_to, set_read_to
 from recollect.store import Entry, Item, Job, Record, Store
 from recollect.store.words import COMMON, query_words, words
 from recollect.types import Candidate, Scope
@@ -26,10 +26,6 @@ BLOCKS_A_JOB: Final = 50
 _COMMON: Final = frozenset(words(" ".join(COMMON)))
 KEPT: Final = 256
 """How many summaries are kept as they were last shown."""
-
-
-class _Erased(Exception):
-    """A message is gone whose words were about to be kept."""
 
 
 @dataclass(slots=True, eq=False)
@@ -84,26 +80,33 @@ class Summary:
         newest = self.store.log.read(scope, limit=1, reverse=True)
         return "\n".join(candidate.text for entry in newest for candidate in self.offer(scope, entry.seq + 1))
 
+    def told(self, scope: Scope, until: int) -> list[Sentence]:
+        """The conversation's own sentences that the newest summary up to message `until` rests on."""
+        return _sentences(self._standing(scope, until, None)[1])
+
     def newest(self, scope: Scope) -> tuple[int, Record | None]:
         """The newest summary that is kept, and the number of the message it goes up to."""
         newest = self.store.log.read(scope, limit=1, reverse=True)
         return self._standing(scope, newest[0].seq if newest else 0, None)
 
-    def forget(self, scope: Scope, ids: Sequence[str]) -> int:
+    def forget(self, scope: Scope, ids: Sequence[str] = ()) -> int:
         """How many summaries went that came after one of these messages; call it when they are about to be erased.
 
         Those that hold their words would go anyway; without the others too, what is left could not be made again.
+        What is kept in memory goes in any case.
         """
         self._kept.clear()
-        erased = [entry.seq for entry in self.store.log.get(scope, ids)]
-        later = [
-            record
-            for record in self.store.records.find(scope, kind=KIND, exact=True)
-            if erased and int(record.key.split()[0]) >= min(erased)
-        ]
+        if not (gone := self._after(scope, ids)):
+            return 0
         with self.store.transaction():
-            self.store.index.delete(scope, KIND, [record.key for record in later])
-            return self.store.records.delete(scope, [record.id for record in later])
+            self.store.index.delete(scope, KIND, [record.key for record in gone])
+            return self.store.records.delete(scope, [record.id for record in gone])
+
+    def _after(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
+        """The summaries that came after one of these messages."""
+        erased = [entry.seq for entry in self.store.log.get(scope, ids)]
+        kept = self.store.records.find(scope, kind=KIND, exact=True) if erased else []
+        return [record for record in kept if int(record.key.split()[0]) >= min(erased)]
 
     def _candidates(self, first_seq: int, at: int, record: Record | None, entries: list[Entry]) -> list[Candidate]:
         lead = str(record.value.get("text", "")) if record else ""
@@ -144,7 +147,7 @@ class Summary:
         while True:
             try:
                 return self._fold_once(scope, job)
-            except _Erased:
+            except Gone:
                 continue
 
     def _fold_once(self, scope: Scope, job: Job | None) -> int:
@@ -168,11 +171,17 @@ class Summary:
         return len(made)
 
     def _put(self, scope: Scope, made: Sequence[tuple[Record, Item]]) -> None:
-        self.store.records.put(scope, [record for record, _ in made])
+        records = [record for record, _ in made]
+        before = self.store.records.get(scope, [record.id for record in records])
+        if outlived := [record.id for record in before if record.superseded_at and not self._stands(record)]:
+            self.store.records.delete(scope, outlived)  # a model's wording stood in their place, and was erased
+        self.store.records.put(scope, records)
         self.store.index.put(scope, [item for _, item in made])
-        cited = {id for pair in made for part in pair for id in part.sources}
-        if len(self.store.log.get(scope, sorted(cited))) < len(cited):
-            raise _Erased
+        check_there(self.store, scope, (id for pair in made for part in pair for id in part.sources))
+
+    def _stands(self, record: Record) -> bool:
+        scope = record.scope or Scope()
+        return bool(self.store.records.find(scope, kind=KIND, key=record.key, exact=True))
 
     def _record(self, seq: int, rolling: Sequence[Sentence]) -> Record:
         value = {"rolling": [list(astuple(sentence)) for sentence in rolling]}

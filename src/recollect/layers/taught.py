@@ -14,13 +14,15 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from recollect.errors import BadReply, ContextOverflow, ModelError
+from recollect.flow.facts import Found
 from recollect.flow.judge import cited, unfaithful
+from recollect.flow.summarise import render
 from recollect.frozen import FrozenDict
 from recollect.layers.all import Layers
 from recollect.layers.ledger import Ledger
-from recollect.layers.marks import read_to, set_read_to
+from recollect.layers.marks import check_there, read_to, set_read_to
 from recollect.layers.semantic import record_of
-from recollect.layers.summary import Summary, wording
+from recollect.layers.summary import Summary, telling, wording
 from recollect.llm import ChatModel, Reply
 from recollect.store import Entry, Job, Record, Store
 from recollect.types import FACT_TYPES, Message, Scope
@@ -123,6 +125,7 @@ class Taught:
             self.store.records.put(scope.owner, records or ())
             if read:
                 set_read_to(self.store, scope, FACTS.kind, read[-1].seq)
+            check_there(self.store, scope, (id for record in records or () for id in record.sources))
             if len(read) < len(entries) or len(entries) == BATCH:
                 self.store.jobs.enqueue(scope, [FACTS])
             self.store.jobs.finish(job)
@@ -141,7 +144,8 @@ class Taught:
         start = max(0, end - self.blocks * self.summary.every)
         entries = self.store.log.read(scope, after=start, until=end)
         notes = wording(record)
-        before = "\n".join(one.text for one in self.summary.offer(scope, start + 1))
+        earlier = self.summary.told(scope, start)
+        before = render(earlier)
         try:
             read, said = _fitting(partial(self._summary, scope, notes, before), entries)
         except ModelError as error:
@@ -150,10 +154,12 @@ class Taught:
         reason = self._reason(text, notes, "\n".join([notes, before, *map(_shown, read)]))
         with self.store.transaction():
             if reason is None:
-                sources = tuple(dict.fromkeys((*record.sources, *(entry.message.id for entry in read))))
+                shown = (*(sentence.id for sentence in earlier), *(entry.message.id for entry in read))
+                sources = tuple(dict.fromkeys((*record.sources, *shown)))
                 value = {**record.value, "text": text}
                 new = Record(record.kind, record.key, value, origin=f"model {self.model.name}", sources=sources)
                 self.store.records.supersede(scope, record.id, new)
+                check_there(self.store, scope, sources)
             self.store.jobs.finish(job)
         if reason:
             log.info("the model's summary of %s is not used: %s", scope.session, reason)
@@ -176,8 +182,11 @@ class Taught:
         texts = list(map(_shown, said))
         listed = "\n".join(f"[{n}] {text}" for n, text in enumerate(texts))
         value = self._asked(scope, _FACTS_TASK, listed, _FACTS_SCHEMA) or {"facts": []}
-        found = enumerate(cited(value["facts"], texts), LAST)
-        return [record_of(said[n], one, place, f"model {self.model.name}") for place, (n, one) in found]
+        words, origin = [set(telling(text)) for text in texts], f"model {self.model.name}"
+        return [
+            record_of(said[n], one, place, origin, (said[m].message.id for m in _heard(one, n, words)))
+            for place, (n, one) in enumerate(cited(value["facts"], texts), LAST)
+        ]
 
     def _summary(self, scope: Scope, notes: str, before: str, entries: Sequence[Entry]) -> str:
         task = _SUMMARY_TASK.format(words=int(self.summary.max_tokens * 0.6))
@@ -226,6 +235,12 @@ def _fitting(ask: Callable[[Sequence[Entry]], T], entries: Sequence[Entry]) -> t
                 break
             asked = asked[: max(1, len(asked) // 4)]
     return entries, None
+
+
+def _heard(found: Found, n: int, words: Sequence[set[str]]) -> list[int]:
+    """The other messages that a fact has words of which the one it quotes, the n-th, does not hold."""
+    new = set(telling(f"{found.key} {found.value}")) - words[n]
+    return [m for m, held in enumerate(words) if m != n and new & held]
 
 
 def _by_user(entry: Entry) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from typing import Final, TypeAlias
@@ -81,6 +81,18 @@ class Tools:
         fitting = [one for one in distinct if not one.out]
         over = [replace(one, out=f"more than {self.most}") for one in fitting[self.most :]]
         return [*fitting[: self.most], *(over + [one for one in distinct if one.out])[:NEAR_MISSES]]
+
+    def forget(self, scope: Scope, texts: Sequence[str] = ()) -> int:
+        """How many excerpts went that were searched for with one of these texts, which are about to be erased.
+
+        Which questions were searched for lately is forgotten in any case.
+        """
+        self._searched.clear()
+        if not (gone := searched_for(self.store, scope, texts)):
+            return 0
+        with self.store.transaction():
+            self.store.index.delete(scope, KIND, [record.id for record in gone])
+            return self.store.records.delete(scope, [record.id for record in gone])
 
     def _stored(self, scope: Scope, asked: str, at: datetime, as_of: int | None) -> list[Candidate]:
         if not self.store.records.find(scope, kind=KIND, exact=True, limit=1):
@@ -173,6 +185,17 @@ class Tools:
             valid_to=_later(at, self.days),
             id=id,
         )
+
+
+def searched_for(store: Store, session: Scope, texts: Sequence[str]) -> list[Record]:
+    """The excerpts that a web search gave for one of these texts, which they are kept with."""
+    asked = {text[:MAX_QUESTION].strip() for text in texts} - {""}
+    kept = store.records.find(session, kind=KIND, exact=True) if asked else []
+    return [record for record in kept if _question(record).strip() in asked]
+
+
+def _question(record: Record) -> str:
+    return str(record.value.get("question", "")) if isinstance(record.value, Mapping) else ""
 
 
 def _later(at: datetime, days: float) -> datetime | None:

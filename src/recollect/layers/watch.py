@@ -53,6 +53,12 @@ class Watch:
         if self.telemetry.count("recollect_contexts_total") % EVERY == 0:
             self._look_around()
 
+    def forget(self, scope: Scope) -> None:
+        """Drop the contexts of the sessions, all of a user's, that may quote what was erased."""
+        with self._lock:
+            for session in list(filter(scope.owner.covers, self._last)):
+                del self._last[session]
+
     def answered(self, scope: Scope, messages: Sequence[Message]) -> None:
         """Count what was recalled for the last context and what of it the answer has no word of."""
         with self._lock:

@@ -201,8 +201,4 @@ def _would_erase(service: Service, scope: Scope, ids: list[str] | None) -> Erase
 
 
 def _erase(service: Service, scope: Scope, ids: list[str] | None) -> Erased:
-    if scope.session and scope.user:
-        return service.memory.session(scope.session, user=scope.user, tenant=scope.tenant).forget(ids)
-    erased = service.memory.store.log.erase(scope, ids)
-    service.memory.controller.forget(scope)
-    return erased
+    return service.memory.forget(scope, ids)

@@ -42,7 +42,8 @@ _EXPECT: Final = "INSERT INTO temp.should (rowid, scope, text) VALUES (?, ?, ?)"
 _LACKING: Final = "SELECT count(*) FROM (SELECT * FROM temp.wanted EXCEPT SELECT * FROM temp.seen)"
 _EXTRA: Final = "SELECT count(*) FROM (SELECT * FROM temp.seen EXCEPT SELECT * FROM temp.wanted)"
 _WEIGHTS: Final = (
-    "SELECT * FROM (SELECT id, sz FROM <words>_docsize UNION ALL SELECT id, block FROM <words>_data WHERE id = 1"
+    "SELECT * FROM (SELECT id, sz FROM <words>_docsize UNION ALL SELECT id, block FROM <words>_data"
+    " WHERE id = 1 AND hex(block) GLOB '*[1-9A-F]*'"  # of an index that was emptied they are zeros
     " UNION ALL SELECT k, v FROM <words>_config WHERE k <> 'version')"
 )
 _UNLIKE: Final = f"{_WEIGHTS.replace('<words>', 'temp.should')} EXCEPT {_WEIGHTS.replace('<words>', 'main.words')}"

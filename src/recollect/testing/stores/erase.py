@@ -50,6 +50,14 @@ class EraseTests(StoreTests):
         say(store, ADA, "g")
         assert store.log.verify(ADA) == store.check() == []
 
+    def test_a_store_that_was_emptied_is_well(self, store: Store) -> None:
+        fill(store, ADA)
+        assert found(store, ADA, "zebra")
+        store.log.erase(ADA, ["m1", "m2"])
+        assert store.check() == []
+        store.log.erase(Scope(ADA.tenant))
+        assert store.check() == []
+
     def test_totals_follow(self, store: Store, clock: ManualClock) -> None:
         store.log.append(ADA, [said("a", "a")], tokens=[1])
         clock.forward(hours=1)

@@ -1,0 +1,314 @@
+"""What is forgotten is gone: from the log, from all that was learned from it, from every file and every context."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeAlias
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from recollect import ConfigError, Memory, Message, Scope, Session, Settings
+from recollect.embed.hashing import HashingEmbedder
+from recollect.layers.procedural import Procedural
+from recollect.layers.semantic import Semantic
+from recollect.llm import Reply
+from recollect.retention import Policy, apply, preview
+from recollect.store import Store
+from recollect.store import open as open_store
+from recollect.types import Excerpt, Role
+
+MARKER = "quxwort"
+NOW = datetime(2025, 3, 3, 12, tzinfo=UTC)
+EAGER = Settings(summary_every_messages=2, summary_tokens=1_000, facts_every_turns=1, patterns_every_sessions=1)
+SECRETS = (
+    f"I live in {MARKER.title()}.",
+    f"My sister {MARKER.title()} moved to Oslo in May.",
+    f"What is the latest news about {MARKER} today?",
+    f"We decided to call the boat {MARKER}.",
+    f"my favourite dish is {MARKER}",
+)
+OTHERS = (
+    "My name is Ada.",
+    "The harbour of Lisbon has 14 piers.",
+    "I will bring 3 maps to the meeting on Friday.",
+    "What time does the ferry to Oslo leave?",
+    "hm",
+    "we keep the boat in the old dock",
+)
+Line: TypeAlias = tuple[str, Role, str]
+"""Which session, who speaks, and what."""
+SESSIONS = ("trip", "work", "home")
+
+
+class Parrot:
+    """A model that uses every word that it was shown, and tells facts of one message in the words of another."""
+
+    name = "parrot:"
+    interrupted: Callable[[], object] = staticmethod(lambda: None)
+
+    def complete(self, messages: Any, **_: Any) -> Reply:
+        self.interrupted()
+        shown = messages[-1].text.removeprefix("<data>\n").removesuffix("\n</data>")
+        value = {"summary": self._summary(shown)} if shown.startswith("Notes:") else {"facts": self._facts(shown)}
+        return Reply(Message("assistant", json.dumps(value)), value=value)
+
+    stream = complete
+
+    def _summary(self, shown: str) -> str:
+        notes, _, more = shown.removeprefix("Notes:\n").partition("\n\nBefore:")
+        return " ".join([notes, *dict.fromkeys(more.replace("\n\nNew:", "").split())])
+
+    def _facts(self, shown: str) -> list[dict[str, Any]]:
+        said = re.findall(r"^\[\d+\] (.*)$", shown, re.MULTILINE)
+        told = " ".join(re.findall(r"[a-z]+", " ".join(said).lower()))
+        return [
+            {"type": "interest", "key": f"talk {n}", "value": told, "message": n, "quote": text}
+            for n, text in enumerate(said)
+        ]
+
+
+def searched(_: str) -> list[Excerpt]:
+    return [Excerpt("The ferries are late.", "https://news.example", None)]
+
+
+@contextmanager
+def opened(folder: Path, model: Any = None, clock: Callable[[], datetime] = lambda: NOW) -> Iterator[Memory]:
+    store = open_store(str(folder / "memory.db"), durability="normal", clock=clock)
+    model = model or Parrot()
+    with Memory(
+        store, embedder=HashingEmbedder(64), settings=EAGER, model=model, search=searched, clock=clock
+    ) as memory:
+        yield memory
+
+
+def tell(memory: Memory, said: list[Line]) -> None:
+    """Each text asked for a context, added and answered."""
+    for session, role, text in said:
+        chat = memory.session(session, user="ada")
+        if role == "user":
+            chat.context(text)
+        chat.add(role, text)
+        memory.drain()
+    memory.session("trip", user="ada").patterns()
+
+
+def kept(folder: Path) -> str:
+    """Everything that is in the files."""
+    return "".join(path.read_bytes().decode("latin-1") for path in folder.iterdir()).lower()
+
+
+def shown(memory: Memory) -> str:
+    """Everything that a user is told, in any of his sessions."""
+    told: list[object] = [memory.session("new", user="ada").facts(), memory.session("new", user="ada").patterns()]
+    for name in SESSIONS:
+        chat = memory.session(name, user="ada")
+        context = chat.context("What do you know of my sister, my boat, the news today and where I live?")
+        told += [context.prompt, context.receipt, chat.summary(), chat.history(), list(chat.search(MARKER))]
+    return repr(told).lower()
+
+
+def secret_ids(memory: Memory) -> list[str]:
+    return [e.message.id for e in memory.store.log.scan(Scope()) if MARKER in e.message.text.lower()]
+
+
+def by_session(memory: Memory) -> None:
+    for name in SESSIONS:
+        memory.session(name, user="ada").forget(secret_ids(memory))
+
+
+def by_user(memory: Memory) -> None:
+    memory.forget(Scope("default", "ada"), secret_ids(memory))
+
+
+def by_tenant(memory: Memory) -> None:
+    memory.forget(Scope("default"), secret_ids(memory))
+
+
+def whole_sessions(memory: Memory) -> None:
+    for name in SESSIONS:
+        memory.session(name, user="ada").forget()
+
+
+def whole_user(memory: Memory) -> None:
+    memory.forget(Scope("default", "ada"))
+
+
+def whole_tenant(memory: Memory) -> None:
+    memory.forget(Scope("default"))
+
+
+LEVELS = (by_session, by_user, by_tenant, whole_sessions, whole_user, whole_tenant)
+lines = st.tuples(
+    st.sampled_from(SESSIONS), st.sampled_from(["user", "user", "assistant"]), st.sampled_from(SECRETS + OTHERS)
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(lines, min_size=1, max_size=14), st.sampled_from(LEVELS), st.lists(lines, max_size=3))
+def test_what_is_forgotten_is_in_no_table_and_no_context(
+    said: list[Line], forget: Callable[[Memory], None], later: list[Line]
+) -> None:
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        with opened(folder) as memory:
+            tell(memory, said)
+            forget(memory)
+            memory.drain()
+            tell(memory, [(session, role, text) for session, role, text in later if MARKER not in text.lower()])
+            assert MARKER not in kept(folder)
+            assert MARKER not in shown(memory)
+        with opened(folder) as memory:
+            assert MARKER not in shown(memory)
+            assert memory.store.check() == []
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    with opened(tmp_path) as memory:
+        yield memory
+
+
+def chat(memory: Memory, name: str = "trip") -> Session:
+    return memory.session(name, user="ada")
+
+
+def on_begin(monkeypatch: pytest.MonkeyPatch, store: Store, act: Callable[[], object]) -> None:
+    """Something happens elsewhere just before the next transaction begins."""
+    begin = store.transaction
+
+    def interrupted() -> Any:
+        monkeypatch.setattr(store, "transaction", begin)
+        act()
+        return begin()
+
+    monkeypatch.setattr(store, "transaction", interrupted)
+
+
+def test_a_user_forgets_messages_of_many_sessions_and_all_summaries_are_made_anew(memory: Memory) -> None:
+    gone = []
+    for name in SESSIONS:
+        gone.append(chat(memory, name).add("user", f"We call the boat {MARKER} from now on.").id)
+        for n in range(9):
+            chat(memory, name).add("user", f"Pier {n} of Lisbon has {n} boats.")
+    memory.drain()
+    erased = memory.forget(Scope("default", "ada"), gone)
+    assert erased.messages == len(SESSIONS)
+    memory.drain()
+    for name in SESSIONS:
+        end, record = memory.layers.summary.newest(chat(memory, name).scope)
+        assert end == 10
+        assert record is not None and MARKER not in repr(record)
+
+
+@pytest.mark.parametrize("where", [Scope("default", "ada", "trip"), Scope("default", "ada"), Scope("default")])
+def test_after_a_models_wording_was_erased_the_summary_goes_on(memory: Memory, where: Scope) -> None:
+    first = [chat(memory).add("user", f"Pier {n} of Lisbon has {n} boats.").id for n in range(40)]
+    memory.drain()
+    record = memory.layers.summary.newest(chat(memory).scope)[1]
+    assert record is not None and record.origin.startswith("model")
+    memory.forget(where, [first[35]])
+    chat(memory).add("user", "hm")
+    memory.drain()
+    assert memory.layers.summary.newest(chat(memory).scope)[0] == 40
+
+
+def test_the_store_alone_erases_each_wording_of_a_model_that_was_shown_the_message(memory: Memory) -> None:
+    secret = chat(memory).add("user", MARKER)
+    for n in range(40):
+        chat(memory).add("user", f"Pier {n} of Lisbon has {n} boats.")
+        memory.drain()
+    assert MARKER in repr(memory.store.records.find(chat(memory).scope, kind="summary"))
+    memory.store.log.erase(chat(memory).scope, [secret.id])
+    assert MARKER not in repr(memory.store.records.find(chat(memory).scope, kind="summary"))
+
+
+def test_retention_takes_along_what_was_summarised_and_searched_for(tmp_path: Path) -> None:
+    now = [NOW - timedelta(days=90)]
+    with opened(tmp_path, clock=lambda: now[0]) as memory:
+        tell(memory, [("trip", "user", f"What is the latest news about {MARKER} today?"), ("trip", "assistant", "hm")])
+        now[0] = NOW
+        tell(memory, [("trip", "user", f"Pier {n} of Lisbon has {n} boats.") for n in range(9)])
+        plan = preview(memory.store, Scope("default", "ada"), [Policy("messages", days=30)], NOW)
+        assert plan.count("messages") == 2
+        assert plan.count("summaries") > 0
+        assert plan.count("tools") == 1
+        apply(memory.store, plan)
+        memory.drain()
+        assert memory.layers.summary.newest(chat(memory).scope)[0] == 10
+        facts = memory.store.records.find(Scope(), kind="fact")
+        memory.store.records.delete(Scope(), [record.id for record in facts])
+        assert MARKER not in kept(tmp_path)
+
+
+def test_a_message_erased_while_facts_are_learned_leaves_none(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory.store.log.append(chat(memory).scope, [Message("user", f"I live in {MARKER.title()}.", id="m1")])
+    memory.store.log.append(chat(memory).scope, [Message("user", "My name is Ada.", id="m2")])
+    on_begin(monkeypatch, memory.store, lambda: memory.store.log.erase(chat(memory).scope, ["m1"]))
+    assert Semantic(memory.store).catch_up(chat(memory).scope) == 1
+    assert [fact.value for fact in chat(memory).facts()] == ["Ada"]
+
+
+def test_a_message_erased_while_patterns_are_counted_leaves_none(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in SESSIONS:
+        memory.store.log.append(chat(memory, name).scope, [Message("user", f"Is {MARKER} nice?", id=f"in {name}")])
+    on_begin(monkeypatch, memory.store, lambda: memory.store.log.erase(chat(memory).scope.owner))
+    assert MARKER not in repr(Procedural(memory.store, len).patterns(chat(memory).scope))
+    assert MARKER not in repr(memory.store.records.find(chat(memory).scope.owner))
+
+
+def test_a_message_erased_while_the_model_thinks_leaves_nothing(tmp_path: Path) -> None:
+    model = Parrot()
+    with opened(tmp_path, model) as memory:
+        secret = chat(memory).add("user", SECRETS[3])
+        chat(memory).add_many(Message("user", text) for text in OTHERS * 2)
+        model.interrupted = lambda: memory.forget(Scope("default", "ada"), [secret.id])
+        memory.drain()
+        assert MARKER not in kept(tmp_path)
+        assert MARKER not in shown(memory)
+
+
+def test_an_error_that_quotes_a_message_is_not_kept(tmp_path: Path) -> None:
+    class Picky(HashingEmbedder):
+        def embed(self, texts: Any, kind: Any = "passage") -> Any:
+            raise ValueError(f"can't read {texts}")
+
+    store = open_store(str(tmp_path / "memory.db"), durability="normal")
+    with Memory(store, embedder=Picky(64)) as memory:
+        secret = chat(memory).add("user", SECRETS[0])
+        memory.drain()
+        (job,) = [job for job in store.jobs.find(Scope()) if job.kind == "embed"]
+        assert job.error == "ValueError"
+        chat(memory).forget([secret.id])
+        assert MARKER not in kept(tmp_path)
+
+
+@pytest.mark.parametrize("ids", [["1"], None])
+def test_facts_of_another_session_stay_though_its_messages_have_the_same_ids(
+    memory: Memory, ids: list[str] | None
+) -> None:
+    chat(memory, "trip").add(Message("user", "My name is Ada.", id="1"))
+    chat(memory, "work").add(Message("user", "I live in Lisbon.", id="1"))
+    memory.drain()
+    chat(memory, "trip").forget(ids)
+    memory.drain()
+    assert [(fact.key, fact.value) for fact in chat(memory, "new").facts() if fact.type == "user_profile"] == [
+        ("place", "Lisbon")
+    ]
+
+
+def test_ids_are_a_list(memory: Memory) -> None:
+    chat(memory).add(Message("user", "hm", id="a"))
+    with pytest.raises(ConfigError, match="list of ids"):
+        chat(memory).forget("a")
+    assert memory.forget(Scope(), []).messages == 0
+    assert len(chat(memory).history()) == 1
