@@ -11,7 +11,7 @@ import pytest
 
 from recollect import AsyncMemory, Memory, Session
 from recollect.aio import AsyncDocuments, AsyncSession, AsyncTools
-from recollect.memory import DocumentsOf, ToolsOf
+from recollect.session import DocumentsOf, ToolsOf
 
 PAIRS = [(Memory, AsyncMemory), (Session, AsyncSession), (DocumentsOf, AsyncDocuments), (ToolsOf, AsyncTools)]
 NOT_AWAITED = {"open", "session", "wake", "added"}

@@ -27,6 +27,7 @@ from recollect import (
     estimate,
     validate,
 )
+from recollect.answers import Candidate, Excerpt
 from recollect.embed.hashing import HashingEmbedder
 from recollect.errors import ModelUnavailable, NotFound
 from recollect.flow.context import Context
@@ -36,7 +37,7 @@ from recollect.layers.semantic import Semantic
 from recollect.layers.summary import Summary
 from recollect.store import open as open_store
 from recollect.telemetry import SERIES, Alert, Telemetry
-from recollect.types import Candidate, Excerpt, Part, Text, Thinking
+from recollect.types import Part, Text, Thinking
 
 START = datetime(2025, 3, 3, 12, tzinfo=UTC)
 

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recollect import ConfigError, Memory, Message, Scope, Session, Settings
+from recollect.answers import Excerpt
 from recollect.embed.hashing import HashingEmbedder
 from recollect.layers.procedural import Procedural
 from recollect.layers.semantic import Semantic
@@ -23,7 +24,7 @@ from recollect.llm import Reply
 from recollect.retention import Policy, apply, preview
 from recollect.store import Store
 from recollect.store import open as open_store
-from recollect.types import Excerpt, Role
+from recollect.types import Role
 
 MARKER = "quxwort"
 NOW = datetime(2025, 3, 3, 12, tzinfo=UTC)

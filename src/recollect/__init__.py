@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from recollect.aio import AsyncMemory
+    from recollect.answers import Hit, Recalled
     from recollect.conversation import Conversation, ConversationMemory
     from recollect.errors import (
         BudgetTooSmall,
@@ -28,11 +29,12 @@ if TYPE_CHECKING:
     from recollect.flow.window import Window
     from recollect.layers.answer import complete_fitting, stream_fitting
     from recollect.layers.working import fit, reduce
-    from recollect.memory import Memory, Session
+    from recollect.memory import Memory
+    from recollect.session import Session
     from recollect.settings import Settings
     from recollect.store.values import Filter
     from recollect.tokens import Calibration, TokenCounter, count_messages, counter, estimate, recommended_budget
-    from recollect.types import Hit, Image, Message, Opaque, Part, Recalled, Scope, Text, Thinking, ToolCall, ToolResult
+    from recollect.types import Image, Message, Opaque, Part, Scope, Text, Thinking, ToolCall, ToolResult
 
 __all__ = [
     "AsyncMemory",
@@ -84,6 +86,7 @@ __all__ = [
 
 _HOMES = {
     "aio": ("AsyncMemory",),
+    "answers": ("Hit", "Recalled"),
     "conversation": ("Conversation", "ConversationMemory"),
     "errors": (
         "BudgetTooSmall",
@@ -102,17 +105,16 @@ _HOMES = {
     "flow.window": ("Window",),
     "layers.answer": ("complete_fitting", "stream_fitting"),
     "layers.working": ("fit", "reduce"),
-    "memory": ("Memory", "Session"),
+    "memory": ("Memory",),
+    "session": ("Session",),
     "settings": ("Settings",),
     "store.values": ("Filter",),
     "tokens": ("Calibration", "TokenCounter", "count_messages", "counter", "estimate", "recommended_budget"),
     "types": (
-        "Hit",
         "Image",
         "Message",
         "Opaque",
         "Part",
-        "Recalled",
         "Scope",
         "Text",
         "Thinking",

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from functools import update_wrapper, wraps
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
-from recollect.memory import DocumentsOf, Memory, Session, ToolsOf
+from recollect.memory import Memory
+from recollect.session import DocumentsOf, Session, ToolsOf
 
 S = TypeVar("S")
 P = ParamSpec("P")

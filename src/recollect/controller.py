@@ -11,6 +11,7 @@ from threading import Lock
 from time import perf_counter
 from typing import Any, Final, TypeAlias
 
+from recollect.answers import Candidate
 from recollect.errors import BudgetTooSmall, ConfigError, NotFound
 from recollect.flow.assemble import IN_CONVERSATION, Counts, Offer, assemble
 from recollect.flow.context import Context, Line
@@ -24,7 +25,7 @@ from recollect.settings import Settings
 from recollect.store import ANY, Filter, Store
 from recollect.telemetry import Telemetry
 from recollect.tokens import REPLY_TOKENS, TokenCounter, count_message, count_tools
-from recollect.types import Candidate, Message, Scope
+from recollect.types import Message, Scope
 
 Settled: TypeAlias = Mapping[str, Sequence[Candidate]]
 """What was offered for a question, and of it what the context took."""

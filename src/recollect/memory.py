@@ -8,53 +8,31 @@ with Memory.open("memory.db") as memory:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Literal, Self
+from typing import Final, Self
 
 from recollect import embed, llm, store
-from recollect.arguments import as_message, check_number, check_question, check_whole, messages_only
-from recollect.controller import Controller, Wanted
+from recollect.controller import Controller
 from recollect.embed import Embedder, Reranker
 from recollect.embed.cached import CachedEmbedder
-from recollect.errors import ConfigError
-from recollect.flow.context import Context
-from recollect.flow.fence import without_memory
-from recollect.frozen import FrozenDict, freeze_dict
 from recollect.layers import embedding, summary
 from recollect.layers.all import Layers
 from recollect.layers.background import Background
-from recollect.layers.documents import Documents, Listed, Passages
 from recollect.layers.embedding import Embedding
-from recollect.layers.episodic import MAX_QUERY, Asked
 from recollect.layers.ledger import Ledger
 from recollect.layers.taught import Taught
-from recollect.layers.tools import Search, Tools
-from recollect.layers.windows import always, stays
+from recollect.layers.tools import Search
 from recollect.llm import ChatModel
-from recollect.patterns import Patterns
+from recollect.session import Session
 from recollect.settings import Settings
-from recollect.store import ANY, Erased, Filter, Store
-from recollect.store.codec import check_count
+from recollect.store import Erased, Store
 from recollect.telemetry import OnAlert, Telemetry
-from recollect.tokens import TokenCounter, count_message, estimate
+from recollect.tokens import TokenCounter, estimate
 from recollect.tokens import counter as open_counter
-from recollect.types import (
-    Document,
-    Excerpt,
-    Fact,
-    FactType,
-    Message,
-    Part,
-    Recalled,
-    Role,
-    Scope,
-    check_id,
-    with_zone,
-)
+from recollect.types import Scope, check_id
 
 DEFAULTS: Final = Settings()
 MOST_FRESH: Final = 10_000
@@ -223,230 +201,3 @@ class Memory:
         self._fresh.add(scope)
         self.wake()
         self.telemetry.count("recollect_messages_total", messages)
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentsOf:
-    """A user's documents."""
-
-    layer: Documents
-    scope: Scope
-    wake: Callable[[], None]
-
-    def add(
-        self,
-        source: Path | str,
-        *,
-        name: str | None = None,
-        metadata: Mapping[str, Any] | None = None,
-        at: datetime | None = None,
-    ) -> Document:
-        """The document of a file (by its Path) or a text, now found; one of the same name is replaced."""
-        document = self.layer.add(self.scope, source, name=name, metadata=metadata, at=at)
-        self.wake()
-        return document
-
-    def list(self) -> Listed:
-        """The user's documents by name."""
-        return self.layer.list(self.scope)
-
-    def search(self, question: str, k: int | None = None) -> Passages:
-        """The `k` best passages that are near enough to the question, best first."""
-        return self.layer.search(self.scope, question, k)
-
-    def remove(self, name: str) -> Document:
-        """The document that is gone for good. Raises NotFound."""
-        return self.layer.remove(self.scope, name)
-
-
-@dataclass(frozen=True, slots=True)
-class ToolsOf:
-    """What tools and searches brought into a session."""
-
-    layer: Tools
-    scope: Scope
-    clock: Callable[[], datetime]
-
-    def add(self, excerpt: str, source: str, at: datetime | None = None) -> Excerpt:
-        """The excerpt as kept until it expires; `source` says where it is from."""
-        return self.layer.add(self.scope, excerpt, source, with_zone(at) if at else self.clock())
-
-
-@dataclass(frozen=True, slots=True)
-class Session:
-    """One conversation: what is added here is remembered for its user."""
-
-    memory: Memory
-    scope: Scope
-
-    def add(self, /, message: Message | Role, content: str | Sequence[Part] = "", **fields: Any) -> Message:
-        """Keep a message, given whole or by role and content; returns it with its id and times set.
-
-        Memory that stands in it, because it was sent to a model, is not kept again.
-        """
-        given = as_message(message, content, fields)
-        return next(iter(self.add_many([given])), given)
-
-    def add_many(self, messages: Iterable[Message]) -> tuple[Message, ...]:
-        """Keep a batch, whole or not at all. It is found by its words at once, by its meaning within seconds."""
-        memory = self.memory
-        batch = [said for message in messages_only(messages) if (said := without_memory(message))]
-        tokens = [count_message(message, memory.counter) for message in batch]
-        with memory.store.transaction() if any(map(stays, batch)) else nullcontext():
-            entries = memory.store.log.append(self.scope, batch, tokens=tokens, jobs=memory.jobs)
-            memory.store.records.put(self.scope, always(entries))
-        memory.added(self.scope, len(entries))
-        memory.controller.answered(self.scope, batch)
-        return tuple(entry.message for entry in entries)
-
-    def add_turn(
-        self, user: str, assistant: str, *, score: float | None = None, metadata: Mapping[str, Any] | None = None
-    ) -> tuple[Message, ...]:
-        """Keep a question with its answer; `score` says how good the answer was, from 0 to 10."""
-        noted = dict(freeze_dict(metadata, "metadata"))
-        if score is not None:
-            check_number("score", score, 0, 10)
-            noted["score"] = score
-        return self.add_many([Message("user", user), Message("assistant", assistant, metadata=FrozenDict(noted))])
-
-    def context(
-        self,
-        question: str | Message | None = None,
-        budget: int | None = None,
-        *,
-        system: str | None = None,
-        at: datetime | None = None,
-        tools: Sequence[Mapping[str, Any]] = (),
-    ) -> Context:
-        """The best prompt for a question within `budget` tokens: the newest turns, what memory recalls, the question.
-
-        Nothing is kept by it: `add` the question and the answer. Without a question it is for the last user message
-        that was added, as in an agent's loop; tool calls and results after it stay after it. `system` comes first;
-        `tools` are the schemas that go along with the request. Raises BudgetTooSmall where what must stay does not
-        fit.
-        """
-        return self.memory.controller.context(self.scope, self._wanted(question, budget, system, at, tools))
-
-    def replay(
-        self,
-        at: int,
-        budget: int | None = None,
-        *,
-        system: str | None = None,
-        tools: Sequence[Mapping[str, Any]] = (),
-    ) -> Context:
-        """The context as it was built for the user message with that number, from what was kept until then."""
-        check_whole("at", at)
-        return self.memory.controller.replay(self.scope, self._wanted(None, budget, system, None, tools), at)
-
-    def _wanted(
-        self,
-        question: str | Message | None,
-        budget: int | None,
-        system: str | None,
-        at: datetime | None,
-        tools: Sequence[Mapping[str, Any]],
-    ) -> Wanted:
-        memory = self.memory
-        tokens = memory.settings.budget if budget is None else budget
-        if not isinstance(tokens, int) or isinstance(tokens, bool) or tokens <= 0:
-            raise ConfigError(f"budget is {budget!r}; it must be a whole number of tokens above 0")
-        asked = Message("user", question) if isinstance(question, str) else question
-        if not (asked is None or (isinstance(asked, Message) and asked.role == "user")):
-            raise ConfigError("a question is text or a user's Message")
-        return Wanted(asked, with_zone(at) if at else memory.clock(), tokens, system, tools)
-
-    def history(self, limit: int | None = None, before: int | None = None) -> tuple[Message, ...]:
-        """The last `limit` messages (all without one) in order; `before` is the number of a message, from 1."""
-        check_count("before", before, 1)
-        until = None if before is None else before - 1
-        entries = self.memory.store.log.read(self.scope, until=until, limit=limit, reverse=True)
-        return tuple(entry.message for entry in reversed(entries))
-
-    def recall(
-        self,
-        question: str,
-        budget: int = 800,
-        k: int | None = None,
-        at: datetime | None = None,
-        scope: Literal["user", "session"] = "user",
-        *,
-        where: Filter = ANY,
-        recency: float = 0.0,
-    ) -> Recalled:
-        """The turns that answer the question, best first, within `budget` tokens and at most `k`.
-
-        Each hit holds turns of one session in the order of time, under their date. `at` is when the question is
-        asked, if not now: "last May" counts from there. `scope` is all of the user's sessions, or this one; `where`
-        narrows it by time, role and metadata. `recency` is what a turn of today gains over an old one.
-        """
-        check_whole("budget", budget)
-        check_count("k", k)
-        return self.memory.layers.episodic.recall(self._asked(question, at, scope, where, recency), budget, k)
-
-    def search(
-        self,
-        question: str,
-        k: int = 10,
-        at: datetime | None = None,
-        scope: Literal["user", "session"] = "user",
-        *,
-        where: Filter = ANY,
-        recency: float = 0.0,
-    ) -> Recalled:
-        """The `k` best turns, one a hit, best first: `recall` without a budget."""
-        check_whole("k", k)
-        return self.memory.layers.episodic.search(self._asked(question, at, scope, where, recency), k)
-
-    def _asked(self, question: str, at: datetime | None, scope: str, where: Filter, recency: float) -> Asked:
-        check_question(question)
-        if not isinstance(where, Filter):
-            raise ConfigError(f"where is {where!r}; give a Filter")
-        check_number("recency", recency)
-        text, when = question[:MAX_QUERY], with_zone(at) if at else self.memory.clock()
-        days = self.memory.layers.semantic.days(self.scope, text, where.as_of)
-        return Asked(text, when, self._within(scope), where, recency, days)
-
-    def _within(self, scope: str) -> Scope:
-        if scope not in ("user", "session"):
-            raise ConfigError(f"scope is {scope!r}; use 'user' for all sessions or 'session' for this one")
-        if scope == "session" and self.scope.session is None:
-            raise ConfigError("scope is 'session', and no session is named: name one, or use 'user' for all of them")
-        return self.scope if scope == "session" else self.scope.owner
-
-    @property
-    def documents(self) -> DocumentsOf:
-        """The user's documents: `add` a path or a text, `list`, `search`, `remove`."""
-        return DocumentsOf(self.memory.layers.documents, self.scope.owner, self.memory.wake)
-
-    @property
-    def tools(self) -> ToolsOf:
-        """What tools said in this session: `add` an excerpt with its source."""
-        return ToolsOf(self.memory.layers.tools, self.scope, self.memory.clock)
-
-    def facts(self, as_of: datetime | None = None) -> list[Fact]:
-        """What the user said of himself, up to this moment or as it was known at an earlier one."""
-        self.memory.layers.semantic.catch_up(self.scope)
-        return self.memory.layers.semantic.facts(self.scope.owner, as_of)
-
-    def remember(self, key: str, value: str | None, type: FactType = "user_profile") -> Fact | None:
-        """The fact as known from now on, in place of what was known under that key; None ends it."""
-        return self.memory.layers.semantic.remember(
-            self.scope.owner, type, key, value, self.memory.clock(), self.scope.session or ""
-        )
-
-    def patterns(self) -> Patterns:
-        """How the user talks with the assistant, counted over everything said so far."""
-        return self.memory.layers.procedural.patterns(self.scope.owner)
-
-    def summary(self) -> str:
-        """What was said in this session, in a few hundred tokens of its own sentences."""
-        return self.memory.layers.summary.text(self.scope)
-
-    def stats(self) -> store.Session | None:
-        """The session at a glance; None where nothing was said yet."""
-        return next(iter(self.memory.store.log.sessions(self.scope, limit=1)), None)
-
-    def forget(self, ids: Sequence[str] | None = None) -> Erased:
-        """Erase these messages, or the whole session, for good: text, index and all that was learned from them."""
-        return self.memory.forget(self.scope, ids)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TypeAlias
@@ -21,7 +21,7 @@ ROLES: Final = ("system", "user", "assistant", "tool")
 # no place of their own here, so that the way back to the same shape is exact.
 
 
-def _check(value: Any, what: str, kind: type, *names: str, absent: bool = False) -> None:
+def check_fields(value: Any, what: str, kind: type, *names: str, absent: bool = False) -> None:
     """Raises unless these fields of a value are of that kind, or None where they may be `absent`."""
     for name in names:
         if type(field := getattr(value, name)) is kind or (absent and field is None):
@@ -45,7 +45,7 @@ class Text:
     extra: FrozenDict = EMPTY
 
     def __post_init__(self) -> None:
-        _check(self, "a text", str, "text")
+        check_fields(self, "a text", str, "text")
         _freeze(self, "extra")
 
 
@@ -62,8 +62,8 @@ class Image:
     extra: FrozenDict = EMPTY
 
     def __post_init__(self) -> None:
-        _check(self, "an image", str, "url", "data", "media_type", "detail", absent=True)
-        _check(self, "an image", int, "width", "height", absent=True)
+        check_fields(self, "an image", str, "url", "data", "media_type", "detail", absent=True)
+        check_fields(self, "an image", int, "width", "height", absent=True)
         _freeze(self, "extra")
 
 
@@ -79,7 +79,7 @@ class ToolCall:
     def __post_init__(self) -> None:
         if isinstance(self.arguments, Mapping):
             object.__setattr__(self, "arguments", json.dumps(thaw(self.arguments), ensure_ascii=False))
-        _check(self, "a tool call", str, "id", "name", "arguments")
+        check_fields(self, "a tool call", str, "id", "name", "arguments")
         _freeze(self, "extra")
 
     @property
@@ -99,9 +99,9 @@ class ToolResult:
     extra: FrozenDict = EMPTY
 
     def __post_init__(self) -> None:
-        _check(self, "a tool result", str, "call_id")
-        _check(self, "a tool result", str, "name", absent=True)
-        _check(self, "a tool result", bool, "is_error")
+        check_fields(self, "a tool result", str, "call_id")
+        check_fields(self, "a tool result", str, "name", absent=True)
+        check_fields(self, "a tool result", bool, "is_error")
         _freeze(self, "extra")
         if isinstance(self.content, str):
             return
@@ -129,8 +129,8 @@ class Thinking:
     extra: FrozenDict = EMPTY
 
     def __post_init__(self) -> None:
-        _check(self, "thinking", str, "text")
-        _check(self, "thinking", str, "signature", "redacted", absent=True)
+        check_fields(self, "thinking", str, "text")
+        check_fields(self, "thinking", str, "signature", "redacted", absent=True)
         _freeze(self, "extra")
 
 
@@ -142,7 +142,7 @@ class Opaque:
     data: FrozenDict
 
     def __post_init__(self) -> None:
-        _check(self, "an opaque part", str, "shape")
+        check_fields(self, "an opaque part", str, "shape")
         _freeze(self, "data")
 
 
@@ -183,7 +183,7 @@ class Message:
         if type(self.content) is not str:
             object.__setattr__(self, "content", _parts(self.role, self.content))
         if self.name is not None or self.shape is not None:
-            _check(self, "a message", str, "name", "shape", absent=True)
+            check_fields(self, "a message", str, "name", "shape", absent=True)
         if type(self.metadata) is not FrozenDict or type(self.extra) is not FrozenDict:
             _freeze(self, "metadata", "extra")
         for name in ("at", "received"):
@@ -336,111 +336,3 @@ def _part_from_dict(data: Mapping[str, Any]) -> Part:
     if kind == "tool_result" and not isinstance(fields.get("content", ""), str):
         fields["content"] = tuple(_part_from_dict(inner) for inner in fields["content"])
     return PARTS[kind](**fields)
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """Something recalled: turns of one session in the order of time, under their date, and how well they match."""
-
-    message_ids: tuple[str, ...]
-    text: str
-    score: float
-    at: datetime
-    session: str
-
-
-class Recalled(list[Hit]):
-    """Hits, best first. `relevance`, from 0 to 1, tells how near the best turn is: is anything here to the point?
-
-    It is the cosine of the nearest turn or, without a model, the share of the question's words that one turn holds.
-    """
-
-    def __init__(self, hits: Iterable[Hit] = (), relevance: float = 0.0) -> None:
-        super().__init__(hits)
-        self.relevance = relevance
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """Something a layer offers a context: its words, how well they fit, where they come from and when that was.
-
-    `origin` says who or what said it ("user", "conversation trip", "document guide.md", "web https://…"). `sources`
-    are ids of messages, or of a document's chunk. `out` is the rule by which the layer itself left it out, for
-    the receipt; empty means that it is offered.
-    """
-
-    section: str
-    text: str
-    score: float = 0.0
-    origin: str = ""
-    sources: tuple[str, ...] = ()
-    at: datetime | None = None
-    out: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A document that can be quoted: its name, how many chunks and tokens it has, and when it was last added."""
-
-    name: str
-    chunks: int
-    tokens: int
-    at: datetime | None = None
-    hash: str = ""
-    metadata: FrozenDict = EMPTY
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A part of a document that was found, the headings above it, and how near it is to the question, from 0 to 1."""
-
-    document: str
-    headings: tuple[str, ...]
-    text: str
-    score: float
-    id: str
-    at: datetime | None = None
-
-    @property
-    def origin(self) -> str:
-        """Where it stands, as a reader would say it."""
-        return " \u203a ".join((f"document {self.document}", *self.headings))
-
-
-@dataclass(frozen=True, slots=True)
-class Excerpt:
-    """A few words of a tool or a web page, where they are from, and when they were found there."""
-
-    text: str
-    source: str
-    at: datetime | None = None
-
-    def __post_init__(self) -> None:
-        _check(self, "an excerpt", str, "text", "source")
-        if self.at is not None:
-            object.__setattr__(self, "at", with_zone(self.at))
-
-
-FactType: TypeAlias = Literal["user_profile", "interest", "preference", "action_item", "sentiment"]
-FACT_TYPES: Final = ("user_profile", "interest", "preference", "action_item", "sentiment")
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """Something known of a user, and when it held: from `valid_from` until `valid_to`, where that is known.
-
-    `at` is when it was first said, `updated_at` when last; `sources` are the messages that say it, and
-    `message.text[span[0]:span[1]]` of the first one is where. Something due is valid until the end of that day.
-    """
-
-    type: FactType
-    key: str
-    value: str
-    confidence: float
-    at: datetime
-    updated_at: datetime
-    session: str = ""
-    sources: tuple[str, ...] = ()
-    span: tuple[int, int] = (0, 0)
-    valid_from: datetime | None = None
-    valid_to: datetime | None = None

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from recollect.answers import FACT_TYPES
 from recollect.flow.facts import Found, extract
-from recollect.types import FACT_TYPES
 
 HERE = Path(__file__).parent
 SAID = datetime(2025, 5, 14, 10, tzinfo=UTC)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recollect.answers import FACT_TYPES
 from recollect.flow.facts import Found, extract
 from recollect.flow.facts.prose import MAX_TEXT
-from recollect.types import FACT_TYPES
 
 from .scores import SAID, SETS, Utterance, labels, rows, score, utterances
 

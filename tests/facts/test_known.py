@@ -8,9 +8,9 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recollect.answers import FactType
 from recollect.flow.facts import Known, Statement, known
 from recollect.flow.facts.known import opposite
-from recollect.types import FactType
 
 START = datetime(2025, 5, 1, tzinfo=UTC)
 

@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
+from recollect.answers import Candidate, Fact
 from recollect.errors import ConfigError, Conflict
 from recollect.layers import semantic
 from recollect.layers.semantic import JOB, KIND, Semantic
 from recollect.store import Job, Record, Store
 from recollect.store import open as open_store
 from recollect.testing.stores.base import HOSTILE_TEXTS
-from recollect.types import Candidate, Fact, Message, Scope
+from recollect.types import Message, Scope
 
 START = datetime(2025, 5, 12, 9, tzinfo=UTC)
 ADA = Scope("acme", "ada")

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from recollect.answers import Candidate
 from recollect.errors import BudgetTooSmall
 from recollect.flow.assemble import PRIORITY, Counts, Offer, Shown, assemble
 from recollect.flow.context import Context
@@ -17,7 +18,7 @@ from recollect.flow.fence import CLOSE, OPEN, TITLES, without_memory
 from recollect.flow.window import Limits, Window
 from recollect.settings import Settings
 from recollect.tokens import REPLY_TOKENS, count_message, count_messages, estimate
-from recollect.types import Candidate, Message
+from recollect.types import Message
 from tests.strategies import said
 
 COUNTS = Counts(estimate, partial(count_message, count=estimate))

@@ -8,11 +8,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from recollect.answers import Candidate, Excerpt
 from recollect.errors import ConfigError, InvalidTranscript, NotFound
 from recollect.layers.tools import EXCERPT_TOKENS, Tools
 from recollect.store import Filter, Store
 from recollect.tokens import estimate
-from recollect.types import Candidate, Excerpt, Message, Scope
+from recollect.types import Message, Scope
 
 TRIP = Scope("acme", "ada", "trip")
 NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)

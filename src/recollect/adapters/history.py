@@ -18,7 +18,8 @@ from recollect.errors import BudgetTooSmall
 from recollect.flow.align import align, fingerprint
 from recollect.flow.fence import with_memory
 from recollect.flow.window import Limits, Window
-from recollect.memory import Memory, Session
+from recollect.memory import Memory
+from recollect.session import Session
 from recollect.store import Entry
 from recollect.tokens import REPLY_TOKENS, count_message, count_tools
 from recollect.types import Message

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, ParamSpec, Typ
 from urllib.parse import quote
 
 from recollect.errors import ConfigError, MissingExtra, NotFound, RecollectError
-from recollect.memory import Memory, Session
+from recollect.memory import Memory
+from recollect.session import Session
 
 try:
     import anyio

@@ -16,7 +16,7 @@ from recollect.flow.fence import with_memory
 from recollect.flow.render import parse, render
 from recollect.flow.turns import steps
 from recollect.layers.working import fit
-from recollect.memory import Session
+from recollect.session import Session
 from recollect.tokens import count_message
 from recollect.types import Message
 

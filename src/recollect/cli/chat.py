@@ -28,7 +28,7 @@ from recollect.cli.shell import (
 from recollect.errors import ModelError
 from recollect.layers.answer import stream_fitting
 from recollect.llm import ChatModel, Reply
-from recollect.memory import Session
+from recollect.session import Session
 
 ModelName: TypeAlias = Annotated[
     str,

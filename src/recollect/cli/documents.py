@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
+from recollect.answers import Document
 from recollect.cli.shell import Json, User, Where, answer, bar, day, machine, remembering, say, table
 from recollect.frozen import thaw
-from recollect.types import Document
 
 documents = typer.Typer(help="Documents that can be quoted: Markdown, text, HTML, PDF.", no_args_is_help=True)
 

@@ -9,7 +9,7 @@ import typer
 
 from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, Yes, answer, confirm, err, printable, remembering
 from recollect.errors import ConfigError, NotFound
-from recollect.memory import Session
+from recollect.session import Session
 from recollect.store import Entry, Erased
 from recollect.types import Scope
 

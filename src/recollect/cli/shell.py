@@ -27,7 +27,8 @@ from recollect import store as stores
 from recollect.embed import Embedder
 from recollect.embed.models import data_dir
 from recollect.errors import ConfigError, RecollectError
-from recollect.memory import Memory, Session
+from recollect.memory import Memory
+from recollect.session import Session
 
 out = Console(highlight=False, emoji=False)
 err = Console(stderr=True, highlight=False, emoji=False)

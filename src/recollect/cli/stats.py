@@ -28,7 +28,7 @@ from recollect.cli.shell import (
 )
 from recollect.errors import BudgetTooSmall
 from recollect.flow.context import Context
-from recollect.memory import Session
+from recollect.session import Session
 from recollect.store import Session as Kept
 
 DAYS: Final = 14

@@ -16,13 +16,14 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
+from recollect.answers import Candidate
 from recollect.errors import BudgetTooSmall
 from recollect.flow.context import Context, Line
 from recollect.flow.fence import block, heading, quoted, with_memory
 from recollect.flow.turns import answerable, turns
 from recollect.flow.window import Limits, Window
 from recollect.settings import Settings
-from recollect.types import Candidate, Message
+from recollect.types import Message
 
 Offer: TypeAlias = Sequence[Candidate] | Callable[[int, frozenset[str]], Sequence[Candidate]]
 """What a layer offers, best first: candidates, or a function of the tokens there are and the messages shown."""

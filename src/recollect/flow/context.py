@@ -9,9 +9,10 @@ from datetime import datetime
 from itertools import takewhile
 from typing import Any, Final
 
+from recollect.answers import Candidate
 from recollect.flow.fence import TITLES
 from recollect.flow.render import Rendered, render
-from recollect.types import Candidate, Message
+from recollect.types import Message
 
 CONVERSATION: Final = ("system", "working", "question")
 

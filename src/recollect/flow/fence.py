@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from recollect.types import Candidate, Message, Text
+from recollect.answers import Candidate
+from recollect.types import Message, Text
 
 OPEN: Final = "<memory>"
 CLOSE: Final = "</memory>"

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from recollect.answers import FACT_TYPES
 from recollect.flow.facts.found import Found
-from recollect.types import FACT_TYPES
 
 MAX_KEY: Final = 60
 CONFIDENCE: Final = 0.8

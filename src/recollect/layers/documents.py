@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from recollect.answers import Candidate, Document, Passage
 from recollect.arguments import check_question
 from recollect.embed import Embedder, Reranker
 from recollect.embed.nearness import Nearness
@@ -24,7 +25,7 @@ from recollect.layers.embedding import CHUNK, JOB
 from recollect.store import Filter, Item, Record, Store
 from recollect.store.codec import check_count
 from recollect.store.words import query_words, words
-from recollect.types import Candidate, Document, Passage, Scope, check_id
+from recollect.types import Scope, check_id
 
 log = logging.getLogger("recollect")
 

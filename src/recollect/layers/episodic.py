@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from recollect.answers import Candidate, Hit, Recalled
 from recollect.embed import Embedder
 from recollect.embed.nearness import Nearness
 from recollect.embed.scripts import reads
@@ -28,7 +29,7 @@ from recollect.frozen import EMPTY
 from recollect.layers.columns import Columns, day_of, speaker_of
 from recollect.store import ANY, MESSAGE, Entry, Filter, Item, Store
 from recollect.store.words import COMMON, query_words, words
-from recollect.types import Candidate, Hit, Recalled, Scope
+from recollect.types import Scope
 
 if TYPE_CHECKING:
     from recollect.store.protocols import Vector

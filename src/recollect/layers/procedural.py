@@ -20,6 +20,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.answers import Candidate
 from recollect.errors import ConfigError, Conflict
 from recollect.flow.patterns import derive, hints, most_asked
 from recollect.flow.tally import Said, Tally
@@ -27,7 +28,7 @@ from recollect.layers.marks import Gone, check_there
 from recollect.patterns import Patterns
 from recollect.store import MESSAGE, Entry, Item, Job, Record, Store
 from recollect.store.words import COMMON, words
-from recollect.types import Candidate, Message, Scope
+from recollect.types import Message, Scope
 
 JOB: Final = Job("patterns", key="patterns", delay=60.0)
 """Looked at a minute after something was said: once, however much is said in that minute."""

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Final
 
+from recollect.answers import FACT_TYPES, Candidate, Fact, FactType
 from recollect.errors import ConfigError
 from recollect.flow.facts import Found, Known, Statement, extract, known
 from recollect.flow.facts.phrases import slug
@@ -17,7 +18,7 @@ from recollect.flow.facts.tell import Told, asked_by, tell
 from recollect.layers.marks import Gone, check_there, read_to, set_read_to
 from recollect.store import Entry, Job, Record, Store
 from recollect.store.words import query_words, words
-from recollect.types import FACT_TYPES, Candidate, Fact, FactType, Scope, with_zone
+from recollect.types import Scope, with_zone
 
 KIND: Final = "fact"
 LAYER: Final = "facts"

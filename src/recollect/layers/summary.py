@@ -12,13 +12,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, field
 from typing import Any, Final
 
+from recollect.answers import Candidate
 from recollect.errors import ConfigError
 from recollect.flow.summarise import Said, Sentence, fold, pick, render
 from recollect.layers.columns import ASSISTANTS, speaker_of
 from recollect.layers.marks import Gone, check_there, read_to, set_read_to
 from recollect.store import Entry, Item, Job, Record, Store
 from recollect.store.words import COMMON, query_words, words
-from recollect.types import Candidate, Scope
+from recollect.types import Scope
 
 KIND: Final = "summary"
 JOB: Final = Job(KIND, key=KIND)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
+from recollect.answers import FACT_TYPES
 from recollect.errors import BadReply, ContextOverflow, ModelError
 from recollect.flow.facts import Found
 from recollect.flow.judge import cited, unfaithful
@@ -25,7 +26,7 @@ from recollect.layers.semantic import record_of
 from recollect.layers.summary import Summary, telling, wording
 from recollect.llm import ChatModel, Reply
 from recollect.store import Entry, Job, Record, Store
-from recollect.types import FACT_TYPES, Message, Scope
+from recollect.types import Message, Scope
 
 log = logging.getLogger("recollect")
 T = TypeVar("T")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from typing import Final, TypeAlias
 
+from recollect.answers import Candidate, Excerpt
 from recollect.errors import ConfigError, NotFound
 from recollect.flow.chunk import chunks
 from recollect.flow.cues import MAX_QUESTION, asks_for_news
@@ -17,7 +18,7 @@ from recollect.flow.pack import CUT
 from recollect.layers.columns import day_of
 from recollect.store import Filter, Item, Record, Store
 from recollect.store.words import query_words, words
-from recollect.types import Candidate, Excerpt, Scope, check_id, with_zone
+from recollect.types import Scope, check_id, with_zone
 
 log = logging.getLogger("recollect")
 

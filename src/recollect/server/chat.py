@@ -22,7 +22,6 @@ from recollect.errors import RecollectError
 from recollect.flow.context import CONVERSATION, Context
 from recollect.layers.answer import stream_fitting
 from recollect.llm.model import Delta, Reply
-from recollect.memory import Session
 from recollect.server import given
 from recollect.server.heard import PARTIAL
 from recollect.server.problems import log, told
@@ -31,6 +30,7 @@ from recollect.server.rest import IdempotencyKey, derived_id
 from recollect.server.service import Served, Service, WrittenSession
 from recollect.server.streams import Stream
 from recollect.server.upstream import from_thread
+from recollect.session import Session
 from recollect.types import Message
 
 DEBUG: Final = {"RAG_DEBUG": ("documents",), "SEARCH_DEBUG": ("tools",)}

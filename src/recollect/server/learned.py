@@ -10,13 +10,13 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic.json_schema import SkipJsonSchema
 
+from recollect.answers import Document
 from recollect.errors import ConfigError
-from recollect.memory import Session
 from recollect.server import given, shown
 from recollect.server.given import Id
 from recollect.server.replies import answer, tagged
 from recollect.server.service import ErasedUser, ReadSession, ReadUser, Served, WrittenSession, WrittenUser
-from recollect.types import Document
+from recollect.session import Session
 
 SUFFIXES: Final = (".md", ".txt", ".html", ".htm", ".xhtml", ".pdf")
 FILE: Final[dict[str, Any]] = {

@@ -23,13 +23,13 @@ from recollect.flow.align import align, fingerprint
 from recollect.flow.render import parse, render
 from recollect.layers.answer import room
 from recollect.llm.overflow import Overflow, detect
-from recollect.memory import Session
 from recollect.server import given, shown
 from recollect.server.heard import Heard, answer_of
 from recollect.server.problems import Refused
 from recollect.server.service import Served, Service, Writes
 from recollect.server.streams import Stream
 from recollect.server.upstream import Reply
+from recollect.session import Session
 from recollect.store import Entry
 from recollect.tokens import count_message
 from recollect.types import Message

@@ -10,8 +10,8 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
+from recollect.answers import Recalled
 from recollect.errors import NotFound
-from recollect.memory import Session
 from recollect.server import given, shown
 from recollect.server.given import Id
 from recollect.server.replies import answer, tagged
@@ -26,8 +26,9 @@ from recollect.server.service import (
     Service,
     WrittenSession,
 )
+from recollect.session import Session
 from recollect.store import ANY, Entry, Erased, Filter
-from recollect.types import Message, Recalled, Scope
+from recollect.types import Message, Scope
 
 routes = APIRouter()
 

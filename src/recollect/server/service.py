@@ -14,13 +14,14 @@ from fastapi.security.base import SecurityBase
 from pydantic.json_schema import SkipJsonSchema
 
 from recollect.llm import ChatModel
-from recollect.memory import Memory, Session
+from recollect.memory import Memory
 from recollect.server.auth import ANYONE, Key, May, Ring, from_here, loopback
 from recollect.server.given import Id
 from recollect.server.limits import Rate, Streams
 from recollect.server.options import Options
 from recollect.server.problems import Refused
 from recollect.server.upstream import Upstream
+from recollect.session import Session
 from recollect.types import Scope
 
 if TYPE_CHECKING:

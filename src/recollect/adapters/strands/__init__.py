@@ -13,7 +13,7 @@ from recollect.adapters.strands.log import LogRepository, SessionLog
 from recollect.adapters.strands.memory import BUDGET, SessionMemory
 from recollect.adapters.strands.summary import SummarizingConversationManager
 from recollect.adapters.strands.window import SlidingWindowConversationManager
-from recollect.memory import Session
+from recollect.session import Session
 from recollect.settings import load
 
 AFTER_A_CUT: Final = 0.7

@@ -20,7 +20,8 @@ from recollect.adapters.strands.sdk import (
 )
 from recollect.flow.render import parse, render
 from recollect.frozen import thaw
-from recollect.memory import Memory, Session
+from recollect.memory import Memory
+from recollect.session import Session
 from recollect.store import Entry, Record
 from recollect.types import Message
 

@@ -10,13 +10,14 @@ from typing import Any, Final
 
 from recollect.adapters.strands.budget import SHAPE
 from recollect.adapters.strands.sdk import AddMessagesContext, ExtractionConfig, MemoryEntry, SearchOptions, Wire
+from recollect.answers import Candidate
 from recollect.flow.context import Line
 from recollect.flow.fence import quoted
 from recollect.flow.render import parse
 from recollect.frozen import freeze_dict
-from recollect.memory import Session
+from recollect.session import Session
 from recollect.store import Entry
-from recollect.types import Candidate, Message
+from recollect.types import Message
 
 BUDGET: Final = 800
 NOTES: Final = "notes"

@@ -7,13 +7,14 @@ from typing import Any, Final
 
 from recollect.adapters.strands.budget import TokenBudgetConversationManager
 from recollect.adapters.strands.sdk import Wire
+from recollect.answers import Candidate
 from recollect.errors import ConfigError
 from recollect.flow.fence import block
 from recollect.flow.summarise import Said, Sentence, fold, render
 from recollect.layers.columns import speaker_of
 from recollect.layers.summary import telling
 from recollect.tokens import count_message
-from recollect.types import Candidate, Message
+from recollect.types import Message
 
 SUMMARY_TOKENS: Final = 400
 TOLD: Final = "told"

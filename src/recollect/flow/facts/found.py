@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 
+from recollect.answers import FactType
 from recollect.flow.facts.prose import Clause
-from recollect.types import FactType
 
 
 @dataclass(frozen=True, slots=True)

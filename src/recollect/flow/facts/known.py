@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
-from recollect.types import Fact, FactType
+from recollect.answers import Fact, FactType
 
 _OPPOSITE: Final = {"likes": "dislikes", "dislikes": "likes"}
 

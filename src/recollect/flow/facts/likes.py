@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from recollect.answers import FactType
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.phrases import Phrase, slug, thing, things
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.wording import any_of, rule, word_set
-from recollect.types import FactType
 
 INTEREST: Final[FactType] = "interest"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from recollect.answers import FactType
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.wording import any_of, rule
-from recollect.types import FactType
 
 SENTIMENT: Final[FactType] = "sentiment"
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from recollect.answers import FactType
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.phrases import LINKED, name, slug, thing
 from recollect.flow.facts.profile import LANGUAGE
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.wording import any_of, rule
-from recollect.types import FactType
 
 PREFERENCE: Final[FactType] = "preference"
 

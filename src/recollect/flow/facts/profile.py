@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from datetime import date
 from typing import Final
 
+from recollect.answers import FactType
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.phrases import LINKED, Phrase, name, place_name, slug, thing, things
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
 from recollect.flow.facts.wording import any_of, rule
 from recollect.flow.when import ahead, periods, written
-from recollect.types import FactType
 
 PROFILE: Final[FactType] = "user_profile"
 STOP: Final = r"(?=\s*(?:[.,!;)]|$|and\b(?! (?:over|under|up|above))|but\b))"

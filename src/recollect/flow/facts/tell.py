@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from recollect.answers import Fact
 from recollect.flow.when import written
-from recollect.types import Fact
 
 _ASKED_BY: Final = {
     "name": "called who",

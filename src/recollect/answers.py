@@ -1,0 +1,119 @@
+"""What memory answers with: what was recalled, documents, excerpts and facts. All frozen, all plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Literal, TypeAlias
+
+from recollect.frozen import EMPTY, FrozenDict
+from recollect.types import check_fields, with_zone
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """Something recalled: turns of one session in the order of time, under their date, and how well they match."""
+
+    message_ids: tuple[str, ...]
+    text: str
+    score: float
+    at: datetime
+    session: str
+
+
+class Recalled(list[Hit]):
+    """Hits, best first. `relevance`, from 0 to 1, tells how near the best turn is: is anything here to the point?
+
+    It is the cosine of the nearest turn or, without a model, the share of the question's words that one turn holds.
+    """
+
+    def __init__(self, hits: Iterable[Hit] = (), relevance: float = 0.0) -> None:
+        super().__init__(hits)
+        self.relevance = relevance
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Something a layer offers a context: its words, how well they fit, where they come from and when that was.
+
+    `origin` says who or what said it ("user", "conversation trip", "document guide.md", "web https://…"). `sources`
+    are ids of messages, or of a document's chunk. `out` is the rule by which the layer itself left it out, for
+    the receipt; empty means that it is offered.
+    """
+
+    section: str
+    text: str
+    score: float = 0.0
+    origin: str = ""
+    sources: tuple[str, ...] = ()
+    at: datetime | None = None
+    out: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document that can be quoted: its name, how many chunks and tokens it has, and when it was last added."""
+
+    name: str
+    chunks: int
+    tokens: int
+    at: datetime | None = None
+    hash: str = ""
+    metadata: FrozenDict = EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A part of a document that was found, the headings above it, and how near it is to the question, from 0 to 1."""
+
+    document: str
+    headings: tuple[str, ...]
+    text: str
+    score: float
+    id: str
+    at: datetime | None = None
+
+    @property
+    def origin(self) -> str:
+        """Where it stands, as a reader would say it."""
+        return " \u203a ".join((f"document {self.document}", *self.headings))
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """A few words of a tool or a web page, where they are from, and when they were found there."""
+
+    text: str
+    source: str
+    at: datetime | None = None
+
+    def __post_init__(self) -> None:
+        check_fields(self, "an excerpt", str, "text", "source")
+        if self.at is not None:
+            object.__setattr__(self, "at", with_zone(self.at))
+
+
+FactType: TypeAlias = Literal["user_profile", "interest", "preference", "action_item", "sentiment"]
+FACT_TYPES: Final = ("user_profile", "interest", "preference", "action_item", "sentiment")
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something known of a user, and when it held: from `valid_from` until `valid_to`, where that is known.
+
+    `at` is when it was first said, `updated_at` when last; `sources` are the messages that say it, and
+    `message.text[span[0]:span[1]]` of the first one is where. Something due is valid until the end of that day.
+    """
+
+    type: FactType
+    key: str
+    value: str
+    confidence: float
+    at: datetime
+    updated_at: datetime
+    session: str = ""
+    sources: tuple[str, ...] = ()
+    span: tuple[int, int] = (0, 0)
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
