@@ -29,6 +29,7 @@ from recollect.llm import ChatModel
 from recollect.session import Session
 from recollect.settings import Settings
 from recollect.store import Erased, Store
+from recollect.store.codec import each_once
 from recollect.telemetry import OnAlert, Telemetry
 from recollect.tokens import TokenCounter, estimate
 from recollect.tokens import counter as open_counter
@@ -145,7 +146,7 @@ class Memory:
 
         Text, index and all that was learned from it: what was made of more than that is made anew from what is left.
         """
-        for id in ids or ():
+        for id in each_once(ids or ()):
             check_id(id, "the id of a message")
         with self.store.transaction():
             for session, gone in self._in_sessions(scope, ids or ()).items():
