@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
+import apsw
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 from recollect import ConfigError, Memory, Message, Scope, Session, Settings
 from recollect.answers import Excerpt
 from recollect.embed.hashing import HashingEmbedder
+from recollect.layers import procedural
 from recollect.layers.procedural import Procedural
 from recollect.layers.semantic import Semantic
 from recollect.llm import Reply
@@ -265,6 +267,26 @@ def test_a_message_erased_while_patterns_are_counted_leaves_none(
     on_begin(monkeypatch, memory.store, lambda: memory.store.log.erase(chat(memory).scope.owner))
     assert MARKER not in repr(Procedural(memory.store, len).patterns(chat(memory).scope))
     assert MARKER not in repr(memory.store.records.find(chat(memory).scope.owner))
+
+
+@pytest.mark.timeout(60)
+def test_what_was_learned_from_a_message_that_the_log_lost_is_learned_anew(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(procedural, "PART", 4)
+    scope, others = chat(memory).scope, [Message("user", text) for text in OTHERS]
+    for name in SESSIONS:
+        asked = Message("user", f"Is {MARKER} nice?", id=f"in {name}")
+        memory.store.log.append(chat(memory, name).scope, [asked, *others])
+    memory.layers.summary.catch_up(scope)
+    assert MARKER in repr(memory.store.records.find(scope, kind="summary"))
+    assert MARKER in repr(Procedural(memory.store, len).patterns(scope))
+    with closing(apsw.Connection(str(tmp_path / "memory.db"))) as file:
+        file.execute("DELETE FROM message WHERE id LIKE 'in %'")
+    memory.store.log.append(scope, others)
+    memory.layers.summary.catch_up(scope)
+    assert MARKER not in repr(Procedural(memory.store, len).patterns(scope))
+    assert MARKER not in repr(memory.store.records.find(scope, kind="summary"))
 
 
 def test_a_message_erased_while_the_model_thinks_leaves_nothing(tmp_path: Path) -> None:

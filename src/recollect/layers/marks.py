@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable, Set
+from typing import Final, TypeVar
 
 from recollect.store import Record, Store
 from recollect.types import Scope
 
 KIND: Final = "mark"
+T = TypeVar("T")
 
 
 class Gone(Exception):
-    """A message was erased while it was learned from."""
+    """Messages were erased while they were learned from, or what was learned of them before was left behind."""
+
+    def __init__(self, ids: Set[str]) -> None:
+        super().__init__("a message was erased while it was learned from")
+        self.ids = ids
 
 
 def read_to(store: Store, scope: Scope, layer: str) -> int:
@@ -37,5 +42,20 @@ def check_there(store: Store, scope: Scope, ids: Iterable[str]) -> None:
     """
     wanted = set(ids)
     there = {entry.message.id for entry in store.log.get(scope, sorted(wanted))}
-    if not wanted <= there:
-        raise Gone("a message was erased while it was learned from")
+    if gone := wanted - there:
+        raise Gone(gone)
+
+
+def learned(learn: Callable[[], T], drop: Callable[[Set[str]], object] = lambda ids: None) -> T:
+    """What is learned; once more where messages were gone, after what was kept of them has been dropped."""
+    while True:
+        try:
+            return learn()
+        except Gone as gone:
+            drop(gone.ids)
+
+
+def drop_citing(store: Store, scope: Scope, kind: str, ids: Set[str]) -> int:
+    """How many records of a kind went that cite one of these messages, which are no longer there."""
+    kept = store.records.find(scope, kind=kind, exact=True)
+    return store.records.delete(scope, [record.id for record in kept if not ids.isdisjoint(record.sources)])

@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -24,7 +25,7 @@ from recollect.answers import Candidate
 from recollect.errors import ConfigError, Conflict
 from recollect.flow.patterns import derive, hints, most_asked
 from recollect.flow.tally import Said, Tally
-from recollect.layers.marks import Gone, check_there
+from recollect.layers.marks import check_there, drop_citing, learned
 from recollect.patterns import Patterns
 from recollect.store import MESSAGE, Entry, Item, Job, Record, Store
 from recollect.store.words import COMMON, words
@@ -113,12 +114,8 @@ class Procedural:
         return found[-1] if found else None
 
     def _analyse(self, scope: Scope, job: Job | None = None) -> Patterns:
-        """The patterns; analysed once more where a message was erased meanwhile."""
-        while True:
-            try:
-                return self._analyse_once(scope, job)
-            except Gone:
-                continue
+        """The patterns of messages that are there."""
+        return learned(partial(self._analyse_once, scope, job), partial(drop_citing, self.store, scope, KIND))
 
     def _analyse_once(self, scope: Scope, job: Job | None) -> Patterns:
         """The patterns, kept in one transaction with the parts they are new from and the end of the job.

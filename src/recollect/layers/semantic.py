@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from typing import Final
 
@@ -15,7 +16,7 @@ from recollect.errors import ConfigError
 from recollect.flow.facts import Found, Known, Statement, extract, known
 from recollect.flow.facts.phrases import slug
 from recollect.flow.facts.tell import Told, asked_by, tell
-from recollect.layers.marks import Gone, check_there, read_to, set_read_to
+from recollect.layers.marks import check_there, learned, read_to, set_read_to
 from recollect.store import Entry, Job, Record, Store
 from recollect.store.words import query_words, words
 from recollect.types import Scope, with_zone
@@ -168,16 +169,11 @@ class Semantic:
                 del self._users[user]
 
     def _learn(self, scope: Scope, job: Job | None, least: int) -> int:
-        learned = 0
-        while True:
-            try:
-                new, more = self._learn_page(scope, job, least)
-            except Gone:
-                continue
-            learned += new
-            if not more:
-                return learned
-            least = 1
+        total, more = 0, True
+        while more:
+            new, more = learned(partial(self._learn_page, scope, job, least))
+            total, least = total + new, 1
+        return total
 
     def _learn_page(self, scope: Scope, job: Job | None, least: int) -> tuple[int, bool]:
         """How many statements were learned from the next messages, and whether there are more of those."""

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from recollect.answers import Candidate
 from recollect.errors import ConfigError
 from recollect.flow.summarise import Said, Sentence, fold, pick, render
 from recollect.layers.columns import ASSISTANTS, speaker_of
-from recollect.layers.marks import Gone, check_there, read_to, set_read_to
+from recollect.layers.marks import check_there, drop_citing, learned, read_to, set_read_to
 from recollect.store import Entry, Item, Job, Record, Store
 from recollect.store.words import COMMON, query_words, words
 from recollect.types import Scope
@@ -144,12 +145,8 @@ class Summary:
         return 0, None
 
     def _fold(self, scope: Scope, job: Job | None) -> int:
-        """How many blocks were folded; once more where a message was erased meanwhile, so that its words stay gone."""
-        while True:
-            try:
-                return self._fold_once(scope, job)
-            except Gone:
-                continue
+        """How many blocks were folded, of messages that are there."""
+        return learned(partial(self._fold_once, scope, job), partial(drop_citing, self.store, scope, KIND))
 
     def _fold_once(self, scope: Scope, job: Job | None) -> int:
         newest = self.store.log.read(scope, limit=1, reverse=True)
