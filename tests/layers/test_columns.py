@@ -54,6 +54,7 @@ def test_columns_until_a_position_are_those_that_there_were(spoken: list[tuple[s
     cut = whole.until(count)
     assert (cut.ids, cut.words, cut.speakers, cut.names) == (then.ids, then.words, then.speakers, then.names)
     assert cut.with_assistant == then.with_assistant
+    assert cut.lock is whole.lock  # what they share grows under it
     assert [cut.session(name) for name in "abc"] == [then.session(name) for name in "abc"]
     for one, other in zip(cut.turns(), then.turns(), strict=True):
         assert one.tolist() == other.tolist()

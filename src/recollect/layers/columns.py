@@ -87,11 +87,11 @@ class Columns:
                 return
 
     def until(self, position: int) -> Columns:
-        """The turns up to a position of the log, as they were then; they stay so."""
+        """The turns up to a position of the log, as they were then; they stay so, and share the lock of these."""
         count = int(np.searchsorted(self._positions[: len(self)], position, side="right"))
         turns = self._turns_before(count)
         sessions, speakers = (int(column.max(initial=-1)) for column in (turns.session, turns.speaker))
-        then = Columns(self.scope, position, self.ids[:count], self.words[:count])
+        then = Columns(self.scope, position, self.ids[:count], self.words[:count], lock=self.lock)
         then.speakers = {name: n for name, n in self.speakers.items() if n <= speakers}
         then.names.update(*map(words, then.speakers))
         then._assistant = self._assistant
