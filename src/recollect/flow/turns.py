@@ -51,6 +51,8 @@ def steps(messages: Sequence[Message], indexes: Iterable[int]) -> Iterator[list[
 
 def answerable(messages: Sequence[Message]) -> tuple[Message, ...]:
     """The conversation without calls that were never answered before the user went on: no provider takes those."""
+    if all(isinstance(message.content, str) for message in messages):
+        return tuple(messages)
     asked = max((n for n, message in enumerate(messages) if message.role == "user"), default=0)
     answered = {result.call_id for message in messages for result in message.tool_results}
     return tuple(

@@ -43,12 +43,12 @@ MESSAGES: Final = Filter(kinds=(MESSAGE,))
 MAX_QUERY: Final = 4_000
 """Characters of a question that are looked at."""
 SPARE: Final = 4
-"""How many more turns are read from the log than seem to fit; each further time it is twice as many."""
+"""How many more turns are read from the log than seem to fit; each further time it is twice as many in all."""
 MANY: Final = 64
 """How many of the best turns are looked at to tell how many fit."""
 KEPT_BYTES: Final = 256 * 2**20
 """About how many bytes of turns are kept in memory beside those of the owner asked for."""
-FIRST: Final = 12
+FIRST: Final = 16
 """How many turns a context reads at first."""
 NEAR_MISSES: Final = 3
 """How many turns that just missed a context are told on its receipt."""
@@ -258,8 +258,9 @@ class Episodic:
             if chosen and chosen.all:
                 ranking = ranking.within(chosen.sessions)
                 size, chosen = ranking.fitting(chosen.tokens) + SPARE, None
-            places = [place for place in ranking.best(len(read) + size) if place not in read][:size]
-            if not places:
+            best = ranking.best(size)
+            places = [place for place in best if place not in read]
+            if not places and len(best) < size:
                 return
             entries = self.store.log.get(asked.within, [columns.ids[place][1] for place in places])
             by_id = {(entry.scope.session, entry.message.id): entry for entry in entries}
