@@ -287,6 +287,8 @@ def main() -> int:
     sizes = (1_000, 5_000) if args.quick else (1_000, 50_000)
     stored = (1_000, 10_000) if args.quick else (1_000, 50_000, 1_000_000)
     steps = 60 if args.quick else 200
+    say("One conversation …")
+    steady = statistics.median(growth(600 if args.quick else 2_000) for _ in range(3))
     stub = Stub()
     rows: list[tuple[str, ...]] = [("", *(f"{size:,} turns" for size in sizes), "exponent")]
     costs: dict[str, list[float]] = {}
@@ -304,8 +306,6 @@ def main() -> int:
         flat.append(measured(Caller, stub, 1_000, size - 1_000, steps))
     store_rows = [("turns in the store", "p50", "p95")]
     store_rows += [(f"{n:,}", f"{p(c, 0.5):.1f}", f"{p(c, 0.95):.1f}") for n, c in zip(stored, flat, strict=True)]
-    say("One conversation …")
-    steady = statistics.median(growth(600 if args.quick else 2_000) for _ in range(3))
     real_rows, ratio, whole = real(steps) if (local := embed.open("auto")) else ([], math.nan, math.nan)
     ours = costs["Caller"]
     goals = [

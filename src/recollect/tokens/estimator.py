@@ -20,7 +20,7 @@ from recollect.tokens.weights import WEIGHTS
 
 UNIT: Final = 64
 """Weights are whole numbers of this part of a token."""
-KEPT, MAX_KEPT = 4_096, 4_000
+KEPT, MAX_KEPT = 512, 10_000
 """How many counts are remembered, of texts up to how many characters."""
 START: Final = 2
 """Tokens every text is given on top."""
