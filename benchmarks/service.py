@@ -2,7 +2,8 @@
 
 Each server is a process of its own, on this machine. The upstream is `recollect.testing.Provider`, which answers at
 once, so that what is left is what stands between. A paced chat says something every second; flat out it goes on at
-once. No embedder: model and embedding are measured elsewhere.
+once. No embedder: model and embedding are measured elsewhere. A chat without the proxy sends the prompt that the proxy
+would, and its own turns as they come: the upstream has the same to read.
 
 A bare endpoint takes the same parameters and body, checks them, and sends JSON as large as the answer it stands beside;
 bare forwarding sends as many bytes upstream. What is learned from a turn is the work of a thread of its own, after the
@@ -37,11 +38,13 @@ SCOPE = 1_000
 WARM_UP = 2
 """Turns of a chat before its latency counts: they open connections."""
 BESIDE = {"search": "bare search", "context": "bare context", "proxied chat turn": "bare forwarding"}
+ANSWER = "A short answer that ends soon."
 Body = Callable[[str], dict[str, Any]]
-UPSTREAM = """
+Prompts = list[list[dict[str, str]]]
+UPSTREAM = f"""
 import sys
 from recollect.testing import Provider
-with Provider("openai", ["A short answer that ends soon."]) as provider:
+with Provider("openai", [{ANSWER!r}]) as provider:
     print(provider.url, flush=True)
     sys.stdin.read()
 """
@@ -151,10 +154,14 @@ def fill(path: Path, turns: int, users: int) -> None:
         memory.drain()
 
 
-async def ask(http: httpx2.AsyncClient, url: str, chat: int, text: str) -> float:
+def who(chat: int) -> dict[str, str]:
+    return {"user": f"user {chat}", "session": "now"}
+
+
+async def ask(http: httpx2.AsyncClient, url: str, chat: int, messages: list[dict[str, str]]) -> float:
     """How long an answer takes from the question to its end, in ms."""
     headers = {"X-Recollect-User": f"user%20{chat}", "X-Recollect-Session": "now"}
-    body = {"model": "test-model", "messages": [{"role": "user", "content": text}], "stream": True}
+    body = {"model": "test-model", "messages": messages, "stream": True}
     begun = time.perf_counter()
     async with http.stream("POST", f"{url}/chat/completions", json=body, headers=headers) as answer:
         assert answer.status_code == 200, await answer.aread()
@@ -163,17 +170,22 @@ async def ask(http: httpx2.AsyncClient, url: str, chat: int, text: str) -> float
     return (time.perf_counter() - begun) * 1_000
 
 
-async def talk(url: str, turns: int, pause: float) -> tuple[list[float], float]:
-    """The latencies of sixteen chats of so many turns each, and how many requests a second there were."""
+async def talk(url: str, turns: int, pause: float, prompts: Prompts | None = None) -> tuple[list[float], float]:
+    """The latencies of sixteen chats of so many turns each, and how many requests a second there were.
+
+    With `prompts` each chat sends its own, and its turns since.
+    """
     latencies: list[float] = []
     async with httpx2.AsyncClient(timeout=60, verify=False) as http:
 
         async def chat(number: int) -> None:
             await asyncio.sleep(pause * number / CHATS)
-            texts = sentences(100 + number)
+            texts, history = sentences(100 + number), list(prompts[number]) if prompts else []
             for turn in range(turns + WARM_UP):
+                history += spoken(next(texts))
                 begun = time.perf_counter()
-                latency = await ask(http, url, number, next(texts))
+                latency = await ask(http, url, number, history if prompts else history[-1:])
+                history.append({"role": "assistant", "content": ANSWER})
                 if turn >= WARM_UP:
                     latencies.append(latency)
                 await asyncio.sleep(max(0.0, pause - (time.perf_counter() - begun)))
@@ -199,8 +211,11 @@ def added_latency(
             ("a turn a second", 1.0, 5 if quick else 30),
             ("flat out", 0.0, 10 if quick else 60),
         ):
-            for where, url in (("bare upstream", provider), ("through the proxy", f"{served.url}/v1")):
-                latencies, rate = asyncio.run(talk(url, count, pause))
+            for where, url, prompts in (
+                ("bare upstream", provider, [answers(served, n)["context"]["messages"] for n in range(CHATS)]),
+                ("through the proxy", f"{served.url}/v1", None),
+            ):
+                latencies, rate = asyncio.run(talk(url, count, pause, prompts))
                 shown = [quantile(latencies, share) for share in (0.5, 0.95, 0.99)]
                 rows.append([f"{name}: {where}", *(f"{value:.1f}" for value in shown), f"{rate:,.0f}"])
                 figures[f"{name}: {where}"] = {"p50": shown[0], "p95": shown[1], "p99": shown[2], "per_second": rate}
@@ -250,28 +265,28 @@ def asking(text: str) -> dict[str, Any]:
     return {"question": text}
 
 
-def answers(server: Server, who: dict[str, str]) -> dict[str, Any]:
+def answers(server: Server, chat: int = 0) -> dict[str, Any]:
     """Answers like those of the service, for the bare endpoints to send, and the bytes of a prompt."""
     text = next(sentences(8))
-    with httpx2.Client(base_url=server.url, timeout=60, params=who) as http:
+    with httpx2.Client(base_url=server.url, timeout=60, params=who(chat)) as http:
         found = {path: http.post(f"/{path}", json=asking(text)).json() for path in ("search", "context")}
     return {**found, "prompt": len(json.dumps(found["context"]["messages"]))}
 
 
 def cpu_share(folder: Path, provider: str, quick: bool) -> dict[str, Cost]:
     fill(folder / "small.db", SCOPE, 1)
-    runs, who, port = 100 if quick else 500, {"user": "user 0", "session": "now"}, free_port()
+    runs, caller, port = 100 if quick else 500, who(0), free_port()
     costs: dict[str, Cost] = {}
     with service(folder / "small.db", provider) as served:
-        costs["search"] = cost(served, "/search", asking, runs, who)
-        costs["context"] = cost(served, "/context", asking, runs, who)
-        before = answers(served, who)
-        costs["add a message"] = cost(served, "/messages", lambda text: {"messages": spoken(text)}, runs, who)
+        costs["search"] = cost(served, "/search", asking, runs, caller)
+        costs["context"] = cost(served, "/context", asking, runs, caller)
+        before = answers(served)
+        costs["add a message"] = cost(served, "/messages", lambda text: {"messages": spoken(text)}, runs, caller)
         costs["proxied chat turn"] = cost(served, "/v1/chat/completions", completion, runs, None)
-        like = {**before, "prompt": answers(served, who)["prompt"]}
+        like = {**before, "prompt": answers(served)["prompt"]}
     with started([sys.executable, "-c", BARE, str(port)], port, like, OPENAI_BASE_URL=provider) as bare:
-        costs["bare search"] = cost(bare, "/search", asking, runs, who)
-        costs["bare context"] = cost(bare, "/context", asking, runs, who)
+        costs["bare search"] = cost(bare, "/search", asking, runs, caller)
+        costs["bare context"] = cost(bare, "/context", asking, runs, caller)
         costs["bare forwarding"] = cost(bare, "/v1/chat/completions", completion, runs, None)
     return costs
 

@@ -259,12 +259,12 @@ def measured(
             made.fill(list(islice(told, own)))
             if isinstance(made, Recollect):
                 made.fill_others(islice(told, others))
-            return [block(made, islice(told, BLOCK)) for _ in range(1 + steps // BLOCK)][1:]
+            return [block(made, list(islice(told, BLOCK))) for _ in range(1 + steps // BLOCK)][1:]
         finally:
             made.close()
 
 
-def block(made: System, turns: Iterator[tuple[str, str]]) -> float:
+def block(made: System, turns: Sequence[tuple[str, str]]) -> float:
     """CPU ms a turn of some turns in a row, what they left to the background included."""
     started = made.clock()
     for question, answer in turns:
