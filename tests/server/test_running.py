@@ -212,6 +212,9 @@ def test_metrics_are_of_all_processes_that_serve_together(tmp_path: Path) -> Non
         with ThreadPoolExecutor(8) as pool:
             assert set(pool.map(add, range(40))) == {201}
         processes = next(pids for kept, pids in map(look, range(2_000)) if kept == 40)
+        stats = httpx2.get(f"{process.url}/stats").json()
+        assert stats["recollect_messages_total"] == 40
+        assert 0 < stats["recollect_process_bytes"] < 2**40
         assert len(processes) == 2
         os.kill(gone := processes.pop(), signal.SIGKILL)
         kept, left = next(found for found in map(look, range(2_000)) if gone not in found[1])

@@ -7,7 +7,9 @@ import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
+from statistics import fmean
 from typing import Final
 
 from fastapi import APIRouter, Response
@@ -81,16 +83,24 @@ class Metrics:
 
     def text(self) -> bytes:
         """All of it as Prometheus reads it; of all processes together where they share a folder."""
-        shown = CollectorRegistry()
         if isinstance(self._library, Shared):
-            self._library.tell()
-            _forget_the_dead(Path(os.environ[SHARED]))
-            MultiProcessCollector(shown)  # type: ignore[no-untyped-call]
-        else:
-            shown.register(self.registry)
-            if self._library:
-                shown.register(self._library)
+            return generate_latest(self._library.of_all())
+        shown = CollectorRegistry()
+        shown.register(self.registry)
+        if self._library:
+            shown.register(self._library)
         return generate_latest(shown)
+
+    def stats(self, memory: Memory) -> dict[str, float]:
+        """What the library counts, by name; of several processes together, as means where they can't be added up."""
+        if not isinstance(self._library, Shared):
+            return memory.stats()
+        found: dict[str, list[float]] = {}
+        for sample in chain.from_iterable(family.samples for family in self._library.of_all().collect()):
+            if sample.name in COUNTERS | GAUGES | SERIES:
+                of = sample.labels.get("quantile")
+                found.setdefault(f"{sample.name}_{QUANTILES[of]}" if of else sample.name, []).append(sample.value)
+        return {name: max(of) if name.endswith("_max") else fmean(of) for name, of in found.items()}
 
 
 def _forget_the_dead(folder: Path) -> None:
@@ -147,6 +157,13 @@ class Shared:
             for quantile, of in QUANTILES.items():
                 if f"{name}_{of}" in found:
                     gauge.labels(quantile).set(found[f"{name}_{of}"])
+
+    def of_all(self) -> CollectorRegistry:
+        """What all processes wrote there."""
+        self.tell()
+        _forget_the_dead(Path(os.environ[SHARED]))
+        MultiProcessCollector(found := CollectorRegistry())  # type: ignore[no-untyped-call]
+        return found
 
     async def tell_others(self) -> None:
         """Do so every second."""
