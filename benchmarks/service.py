@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -179,16 +180,15 @@ async def talk(url: str, turns: int, pause: float, prompts: Prompts | None = Non
     async with httpx2.AsyncClient(timeout=60, verify=False) as http:
 
         async def chat(number: int) -> None:
-            await asyncio.sleep(pause * number / CHATS)
             texts, history = sentences(100 + number), list(prompts[number]) if prompts else []
+            pauses = random.Random(number)
             for turn in range(turns + WARM_UP):
+                await asyncio.sleep(pauses.uniform(0, 2 * pause))
                 history += spoken(next(texts))
-                begun = time.perf_counter()
                 latency = await ask(http, url, number, history if prompts else history[-1:])
                 history.append({"role": "assistant", "content": ANSWER})
                 if turn >= WARM_UP:
                     latencies.append(latency)
-                await asyncio.sleep(max(0.0, pause - (time.perf_counter() - begun)))
 
         begun = time.perf_counter()
         await asyncio.gather(*map(chat, range(CHATS)))

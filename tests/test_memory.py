@@ -233,6 +233,16 @@ def test_filters_hold_and_relevance_tells_if_anything_is_to_the_point(memory: Me
     assert 0 <= chat.recall("zebra quantum").relevance < chat.recall("allergic to peanuts").relevance <= 1
 
 
+def test_relevance_without_a_model_is_the_share_of_the_words_that_a_turn_holds() -> None:
+    with Memory.open(":memory:", embedder=None) as memory:
+        chat = memory.session("trip", user="ada")
+        chat.add("user", "Oslo, Oslo, Oslo!")
+        chat.add("user", "The ferry to Bergen and the ferry back.")
+        assert chat.recall("Oslo").relevance == 1
+        assert chat.recall("the ferry from Oslo").relevance == 0.5
+        assert chat.recall("the ferry to Bergen from Oslo").relevance == 2 / 3
+
+
 def test_recency_lifts_the_newer_of_two_alike(memory: Memory) -> None:
     chat = memory.session("trip", user="ada")
     for days, colour in ((0, "red"), (300, "blue")):

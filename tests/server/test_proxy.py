@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 
 import openai
@@ -75,6 +79,65 @@ def test_a_stream_passes_through_with_its_usage(proxy: Running) -> None:
     assert text == "answer 1"
     assert chunks[-1].usage.total_tokens > 0
     assert said(proxy) == [("user", HELLO["content"]), ("assistant", "answer 1")]
+
+
+class Lingering(BaseHTTPRequestHandler):
+    """An upstream that says all it has to say, and ends its answer only once it is let go."""
+
+    protocol_version = "HTTP/1.1"
+    let_go = threading.Event()
+    connections = 0
+
+    def setup(self) -> None:
+        type(self).connections += 1
+        super().setup()
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        chunk = {"choices": [{"index": 0, "delta": {"content": "Oslo."}, "finish_reason": "stop"}]}
+        for event in (json.dumps(chunk), "[DONE]"):
+            data = f"data: {event}\n\n".encode()
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+        self.let_go.wait(30)
+        self.wfile.write(b"0\r\n\r\n")
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def lingering(monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
+    monkeypatch.setattr(Lingering, "let_go", threading.Event())
+    monkeypatch.setattr(Lingering, "connections", 0)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Lingering) as upstream:
+        threading.Thread(target=upstream.serve_forever).start()
+        monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{upstream.server_port}")
+        try:
+            with running(model="openai:test-model") as proxy:
+                yield proxy
+        finally:
+            Lingering.let_go.set()
+            upstream.shutdown()
+
+
+def test_a_stream_ends_with_its_last_event(lingering: Running) -> None:
+    body = {"model": "recollect", "messages": [HELLO], "stream": True, "user": "ada"}
+    headers = {"X-Recollect-Session": "trip"}
+    answer = lingering.http.post("/v1/chat/completions", json=body, headers=headers, timeout=10)
+    assert answer.text.endswith("data: [DONE]\n\n")
+    assert said(lingering) == [("user", HELLO["content"]), ("assistant", "Oslo.")]
+
+
+def test_a_connection_to_the_model_is_used_again(lingering: Running) -> None:
+    Lingering.let_go.set()
+    for question in ("Where does Nadia live?", "Since when?"):
+        assert words(ask(client(lingering), {"role": "user", "content": question}, stream=True), stream=True) == "Oslo."
+        while "recollect_http_streams 0.0" not in lingering.http.get("/metrics").text:
+            time.sleep(0.01)
+    assert Lingering.connections == 1
 
 
 def test_a_history_sent_whole_each_time_is_kept_once(proxy: Running, provider: Provider) -> None:

@@ -40,6 +40,8 @@ REACH, LENT = 2, 0.5
 K1, B = 1.2, 0.75
 HALF_LIFE: Final = 30
 """Days after which a turn counts half as recent."""
+_NEWNESS: Final = 0.5 ** (np.arange(50 * HALF_LIFE + 1) / HALF_LIFE)
+"""How recent a turn counts by its age in days; one that is older as the last."""
 DATE_SLACK: Final = 10
 """People tell of an event some days after it; before it, a third of that."""
 
@@ -101,7 +103,8 @@ def score(turns: Turns, question: Question) -> Numbers:
     if question.periods:
         total += DATE * dated(turns.day, question.periods)
     if question.recency:
-        total += question.recency * 0.5 ** (np.maximum(question.today - turns.day, 0) / HALF_LIFE)
+        age = np.maximum(question.today - turns.day, 0)
+        total += question.recency * _NEWNESS[np.minimum(age, len(_NEWNESS) - 1)]
     if question.speaker is not None:
         total += SPEAKER * (turns.speaker == question.speaker)
     if question.prefer_own:

@@ -90,7 +90,7 @@ def _moment(value: Any) -> datetime | None:
 def render(messages: Sequence[Message], shape: str) -> Rendered:
     """The messages in a provider's shape, joined and split as it demands; what was read from it comes out the same."""
     target, messages = shape_of(shape), messages_only(messages)
-    if all(_stands_alone(message, target) for message in messages):
+    if not target.filled and all(plain(one) and one.role != "tool" and not target.apart(one) for one in messages):
         out = Rendered(target, chain.from_iterable(map(target.write, messages)), None, [])
         out.sources.extend(range(len(messages)))
         return out
@@ -104,11 +104,6 @@ def render(messages: Sequence[Message], shape: str) -> Rendered:
         carrier.lost.append(f"message {rest[0].source}: its place as the first, {shape} starts with the user")
         rest.insert(0, Placed(Message("user", NOTHING, shape=shape), rest[0].source, False))
     return _written(rest, apart, target, carrier.lost)
-
-
-def _stands_alone(message: Message, target: Shape) -> bool:
-    """Whether a message is words that are neither joined to its neighbours nor put elsewhere."""
-    return plain(message) and message.role != "tool" and not target.filled and not target.apart(message)
 
 
 def _placed(message: Message, index: int, carrier: Carrier) -> list[Placed]:

@@ -220,7 +220,7 @@ class Episodic:
         vectors = self._vectors(asked.text)
         with columns.lock:
             turns, question = columns.turns(), self._question(columns, asked, vectors)
-            relevance = _relevance(question, len(columns))
+            relevance = _relevance(question)
             ranking = _Ranking(score(turns, question), columns, relevance, self._unheard(columns, asked, question))
             return ranking if asked.within.session is None else ranking.within([asked.within.session])
 
@@ -313,13 +313,15 @@ def _words_of(question: str) -> tuple[str, ...]:
     return tuple(query_words(question))
 
 
-def _relevance(question: Question, turns: int) -> float:
+def _relevance(question: Question) -> float:
     if question.meaning is not None and len(question.meaning[0]):
         return min(1.0, max(0.0, float(question.meaning[1].max())))
     if not question.postings:
         return 0.0
-    held = np.bincount(np.concatenate([np.unique(places) for places in question.postings]), minlength=turns)
-    return int(held.max()) / len(question.postings)
+    held = np.concatenate(question.postings)
+    word = np.repeat(np.arange(len(question.postings)), [len(places) for places in question.postings])
+    again = (held[1:] == held[:-1]) & (word[1:] == word[:-1])
+    return int(np.bincount(held[np.append(True, ~again)]).max()) / len(question.postings)
 
 
 def _passes(entry: Entry, where: Filter, min_score: float) -> bool:

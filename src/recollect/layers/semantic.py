@@ -223,7 +223,7 @@ class Semantic:
         offered = {one.fact.key for one in _shown(told, self.most)}
         standing = {fact.key for fact in kept.known.standing}
         ids = [id for key, id in kept.known.last.items() if key in offered or key not in standing]
-        return len(self.store.records.get(user, ids)) != len(ids)
+        return bool(ids) and len(self.store.records.get(user, ids)) != len(ids)
 
 
 def _records(entry: Entry) -> Iterable[Record]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final, TypeVar
 from urllib.parse import quote, unquote
 
-from anyio import CancelScope
+from anyio import CancelScope, move_on_after
 from fastapi import APIRouter, Header, Response
 from pydantic.json_schema import SkipJsonSchema
 
@@ -40,6 +40,9 @@ LOOK_BACK: Final = 64
 """Messages that are compared beyond as many as the caller sent."""
 SMALLER: Final = (0.7, 0.5, 0.3)
 """What a prompt is reduced to when the model says that it is too long, try by try."""
+
+REST_SECONDS: Final = 1.0
+"""How long a connection to the model may take to end after its last event."""
 
 ERRORS: Final[dict[int | str, dict[str, Any]]] = {status: {"model": shown.OpenAIError} for status in ("4XX", "5XX")}
 
@@ -127,7 +130,7 @@ class Turn:
         if isinstance(reply, Reply):
             self.service.streams.leave()
             return _passed(reply, self.headers)
-        return Stream(self._pieces(reply, again), self.service.streams, self.headers)
+        return Stream(self._pieces(reply, again), self.service.streams, self.headers, reply.until)
 
     async def _asked(self, ask: Callable[[Any], Awaitable[T]]) -> tuple[T, bool]:
         """What the model says, and whether it said so before.
@@ -190,17 +193,19 @@ class Turn:
     async def _pieces(self, opened: Opened, again: bool) -> AsyncGenerator[bytes]:
         """The stream as it comes. The answer is kept before its end is sent on: the caller may go on at once."""
         heard, kept = Heard(), again
-        async with opened.until:
-            try:
-                async for piece in opened.pieces:
-                    heard.feed(piece)
-                    if heard.ended and not kept:
-                        kept = True
-                        await self._keep(heard)
-                    yield piece
-            finally:
-                if not kept:
+        try:
+            async for piece in opened.pieces:
+                heard.feed(piece)
+                if heard.ended and not kept:
+                    kept = True
                     await self._keep(heard)
+                yield piece
+                if heard.ended:
+                    opened.until.push_async_callback(_rest, opened.pieces)
+                    return
+        finally:
+            if not kept:
+                await self._keep(heard)
 
     async def _keep(self, heard: Heard) -> None:
         with CancelScope(shield=True):
@@ -217,6 +222,13 @@ class Opened:
 
     pieces: AsyncIterator[bytes]
     until: AsyncExitStack
+
+
+async def _rest(pieces: AsyncIterator[bytes]) -> None:
+    """Read what comes after the last event, which is nothing: a connection read to its end serves the next request."""
+    with suppress(Exception), move_on_after(REST_SECONDS):
+        async for _ in pieces:
+            pass
 
 
 async def _told(ask: Callable[[Any], Awaitable[T]], request: Any) -> T | ContextOverflow:

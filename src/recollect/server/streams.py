@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack
 from typing import Final
 
 from anyio import CancelScope
@@ -18,16 +19,20 @@ HEADERS: Final = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 class Stream(StreamingResponse):
     """An event stream. Its generator is closed as soon as the caller goes away, and before the request ends.
 
-    Then it leaves its place among the streams.
+    Then what is done `after` it is done, and it leaves its place among the streams.
     """
 
     media_type = "text/event-stream"
 
     def __init__(
-        self, pieces: AsyncGenerator[bytes], streams: Streams, headers: Mapping[str, str] | None = None
+        self,
+        pieces: AsyncGenerator[bytes],
+        streams: Streams,
+        headers: Mapping[str, str] | None = None,
+        after: AsyncExitStack | None = None,
     ) -> None:
         super().__init__(pieces, headers={**HEADERS, **(headers or {})})
-        self._pieces, self._streams = pieces, streams
+        self._pieces, self._streams, self._after = pieces, streams, after or AsyncExitStack()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the answer until it ends or the caller goes."""
@@ -49,6 +54,7 @@ class Stream(StreamingResponse):
         finally:
             try:
                 with CancelScope(shield=True):
-                    await self._pieces.aclose()
+                    async with self._after:
+                        await self._pieces.aclose()
             finally:
                 self._streams.leave()
