@@ -215,13 +215,14 @@ class Controller:
         where = ANY if as_of is None else Filter(as_of=as_of)
         asked = Asked(text, at, scope.owner, where, settings.episodic_recency_weight, days)
         known = layers.semantic.offer(scope, text, at, as_of)
+        said = {message.id: message.text for message in view.shown.messages}
         return {
             "profile": [fact for fact in known if fact.section == "profile"],
             "facts": [fact for fact in known if fact.section == "facts"],
             "hints": layers.procedural.offer(scope.owner, as_of),
             "summary": layers.summary.offer(scope, view.first, as_of, view.before if as_of is None else None),
             "documents": layers.documents.offer(scope, text, as_of=as_of),
-            "episodic": layers.episodic.offer(asked, settings.episodic_top_k),
+            "episodic": layers.episodic.offer(asked, settings.episodic_top_k, said),
             "tools": layers.tools.offer(scope, text, at, as_of=as_of),
         }
 

@@ -16,7 +16,7 @@ from recollect.errors import ModelUnavailable
 from recollect.layers import episodic
 from recollect.layers.embedding import JOB, Embedding
 from recollect.layers.episodic import Asked, Episodic
-from recollect.store import Store
+from recollect.store import Entry, Store
 from recollect.tokens import estimate
 from recollect.types import Message, Scope
 
@@ -49,6 +49,27 @@ def told(store: Store, embedder: Embedder | None, speakers: Sequence[str] = ("us
 def recalled(layer: Episodic, question: str) -> int:
     asked = Asked(question, START + timedelta(days=40), ADA)
     return sum(not one.out for one in layer.offer(asked, None)(400, frozenset()))
+
+
+def test_what_is_shown_is_neither_read_nor_recalled_nor_its_words_from_elsewhere(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layer = told(store, None)
+    again = Message("user", "On walk 7 we saw the harbour of Lisbon, pier 7x.", id="again", at=START)
+    store.log.append(Scope("acme", "ada", "another"), [again])
+    shown = frozenset(f"m{n}" for n in range(20))
+    said = {entry.message.id: entry.message.text for entry in store.log.get(ADA, sorted(shown))}
+    read, get = list[str](), store.log.get
+
+    def noted(_: object, scope: Scope, ids: Sequence[str]) -> list[Entry]:
+        read.extend(ids)
+        return get(scope, ids)
+
+    monkeypatch.setattr(type(store.log), "get", noted)
+    asked = Asked("What did we see on walk 7 in Lisbon?", START + timedelta(days=40), ADA)
+    offered = layer.offer(asked, None, said)(10_000, shown)
+    assert {id for one in offered for id in one.sources} == {f"m{n}" for n in range(20, 30)}
+    assert shown.isdisjoint(read)
 
 
 def test_a_question_about_nothing_that_was_said_recalls_nothing(store: Store) -> None:

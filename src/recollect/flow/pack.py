@@ -111,10 +111,10 @@ def of_sessions(moments: Iterable[Moment], most: int | None, sessions: set[str])
             yield moment
 
 
-def distinct(moments: Iterable[Moment]) -> Iterator[Moment]:
-    """The moments without those that say nearly the same as an earlier one."""
+def distinct(moments: Iterable[Moment], said: Iterable[str] = ()) -> Iterator[Moment]:
+    """The moments without those that say nearly the same as an earlier one, or just what was `said`."""
     seen: dict[int, list[set[str]]] = {}
-    exact: set[str] = set()
+    exact = set(said)
     for moment in moments:
         if moment.text in exact:
             continue

@@ -165,10 +165,13 @@ class Episodic:
         ranking = self._rank(asked)
         return Recalled(one_by_one(islice(distinct(self._read(asked, ranking, k)), k)), ranking.relevance)
 
-    def offer(self, asked: Asked, k: int | None) -> Callable[[int, frozenset[str]], list[Candidate]]:
+    def offer(
+        self, asked: Asked, k: int | None, said: Mapping[str, str] = EMPTY
+    ) -> Callable[[int, frozenset[str]], list[Candidate]]:
         """What a context gets of the turns that answer the question, by the tokens there are and the messages it shows.
 
         They come as up to `k` conversations, each under its dates; those that are next in rank come marked as out.
+        Neither the messages it shows nor the same words from elsewhere are among them; `said` has those by their ids.
         """
         ranking = self._rank(asked)
         nothing = self._is_off_topic(ranking)
@@ -180,8 +183,8 @@ class Episodic:
         @cache
         def beside(shown: frozenset[str]) -> tuple[_Kept, _Chosen]:
             chosen = _Chosen(k)
-            read = iter(()) if nothing else self._read(asked, ranking, FIRST, chosen)
-            return _Kept(moment for moment in distinct(read) if moment.id not in shown), chosen
+            read = iter(()) if nothing else self._read(asked, ranking, FIRST, chosen, shown)
+            return _Kept(distinct(read, (said[id] for id in shown if id in said))), chosen
 
         def within(tokens: int, shown: frozenset[str]) -> list[Candidate]:
             moments, chosen = beside(shown)
@@ -248,19 +251,26 @@ class Episodic:
         except ModelError:
             return False
 
-    def _read(self, asked: Asked, ranking: _Ranking, first: int, chosen: _Chosen | None = None) -> Iterator[Moment]:
+    def _read(
+        self,
+        asked: Asked,
+        ranking: _Ranking,
+        first: int,
+        chosen: _Chosen | None = None,
+        shown: frozenset[str] = frozenset(),
+    ) -> Iterator[Moment]:
         """The ranked turns from the log, best first, as far as they are asked for; what is gone there is left out.
 
-        Once there are chosen sessions, only their turns are read.
+        So are those that are shown already. Once there are chosen sessions, only their turns are read.
         """
         size, columns, read = first + SPARE, ranking.columns, set[int]()
         while True:
             if chosen and chosen.all:
                 ranking = ranking.within(chosen.sessions)
                 size, chosen = ranking.fitting(chosen.tokens) + SPARE, None
-            best = ranking.best(size)
-            places = [place for place in best if place not in read]
-            if not places and len(best) < size:
+            best = ranking.best(size + len(shown))
+            places = [place for place in best if place not in read and columns.ids[place][1] not in shown][:size]
+            if not places and len(best) < size + len(shown):
                 return
             entries = self.store.log.get(asked.within, [columns.ids[place][1] for place in places])
             by_id = {(entry.scope.session, entry.message.id): entry for entry in entries}
