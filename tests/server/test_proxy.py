@@ -87,6 +87,8 @@ class Lingering(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     let_go = threading.Event()
     connections = 0
+    end = (b"data: [DONE]\n\n",)
+    breaks_off = False
 
     def setup(self) -> None:
         type(self).connections += 1
@@ -98,11 +100,11 @@ class Lingering(BaseHTTPRequestHandler):
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         chunk = {"choices": [{"index": 0, "delta": {"content": "Oslo."}, "finish_reason": "stop"}]}
-        for event in (json.dumps(chunk), "[DONE]"):
-            data = f"data: {event}\n\n".encode()
+        for data in (f"data: {json.dumps(chunk)}\n\n".encode(), *self.end):
             self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
         self.let_go.wait(30)
-        self.wfile.write(b"0\r\n\r\n")
+        self.wfile.write(b"" if self.breaks_off else b"0\r\n\r\n")
+        self.close_connection = self.breaks_off
 
     def log_message(self, format: str, *args: object) -> None:
         pass
@@ -123,11 +125,24 @@ def lingering(monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
             upstream.shutdown()
 
 
-def test_a_stream_ends_with_its_last_event(lingering: Running) -> None:
+@pytest.mark.parametrize("end", [(b"data: [DONE]\n\n",), (b"data: [DO", b"NE]", b"\n\n")])
+def test_a_stream_ends_with_its_last_event(
+    lingering: Running, monkeypatch: pytest.MonkeyPatch, end: tuple[bytes, ...]
+) -> None:
+    monkeypatch.setattr(Lingering, "end", end)
     body = {"model": "recollect", "messages": [HELLO], "stream": True, "user": "ada"}
     headers = {"X-Recollect-Session": "trip"}
     answer = lingering.http.post("/v1/chat/completions", json=body, headers=headers, timeout=10)
     assert answer.text.endswith("data: [DONE]\n\n")
+    assert said(lingering) == [("user", HELLO["content"]), ("assistant", "Oslo.")]
+
+
+def test_a_stream_that_breaks_off_says_so_to_the_caller(lingering: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Lingering, "end", ())
+    monkeypatch.setattr(Lingering, "breaks_off", True)
+    Lingering.let_go.set()
+    with pytest.raises(openai.APIError, match=r"broke off .*: your message is kept"):
+        list(ask(client(lingering), HELLO, stream=True))
     assert said(lingering) == [("user", HELLO["content"]), ("assistant", "Oslo.")]
 
 
@@ -337,6 +352,18 @@ def test_the_providers_own_errors_arrive_and_the_message_is_kept(
     assert said(proxy) == [("user", HELLO["content"])]
     assert ask(client(proxy), HELLO).choices[0].message.content == "answer 1"
     assert [role for role, _ in said(proxy)] == ["user", "assistant"]
+
+
+def test_a_stream_that_breaks_off_amid_an_event_is_cut_and_the_words_so_far_are_kept(
+    proxy: Running, provider: Provider
+) -> None:
+    provider.fail("disconnect")
+    with pytest.raises(openai.APIConnectionError):
+        list(ask(client(proxy), HELLO, stream=True))
+    (_, question), *rest = said(proxy)
+    assert question == HELLO["content"]
+    assert all("answer 1".startswith(text) for _, text in rest)
+    assert words(ask(client(proxy), HELLO, stream=True), stream=True)
 
 
 def test_a_provider_that_is_not_there_is_an_error_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

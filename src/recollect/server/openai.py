@@ -18,14 +18,15 @@ from anyio import CancelScope, move_on_after
 from fastapi import APIRouter, Header, Response
 from pydantic.json_schema import SkipJsonSchema
 
-from recollect.errors import BudgetTooSmall, ConfigError, ContextOverflow
+from recollect.errors import BudgetTooSmall, ConfigError, ContextOverflow, RecollectError
 from recollect.flow.align import align, fingerprint
 from recollect.flow.render import parse, render
 from recollect.layers.answer import room
 from recollect.llm.overflow import Overflow, detect
 from recollect.server import given, shown
 from recollect.server.heard import Heard, answer_of
-from recollect.server.problems import Refused
+from recollect.server.problems import Refused, openais, told
+from recollect.server.replies import to_json
 from recollect.server.service import Served, Service, Writes
 from recollect.server.streams import Stream
 from recollect.server.upstream import Reply
@@ -192,17 +193,23 @@ class Turn:
 
     async def _pieces(self, opened: Opened, again: bool) -> AsyncGenerator[bytes]:
         """The stream as it comes. The answer is kept before its end is sent on: the caller may go on at once."""
-        heard, kept = Heard(), again
+        heard, kept, piece = Heard(), again, b""
         try:
             async for piece in opened.pieces:
                 heard.feed(piece)
-                if heard.ended and not kept:
+                if not heard.ended:
+                    yield piece
+                    continue
+                opened.until.push_async_callback(_rest, opened.pieces)
+                if not kept:
                     kept = True
                     await self._keep(heard)
-                yield piece
-                if heard.ended:
-                    opened.until.push_async_callback(_rest, opened.pieces)
-                    return
+                yield piece.rstrip() + b"\n\n"
+                return
+        except RecollectError as error:
+            if piece and not piece.endswith(b"\n"):
+                raise  # amid an event: nothing can be said after it
+            yield b"data: " + to_json(openais(told(error))) + b"\n\n"
         finally:
             if not kept:
                 await self._keep(heard)

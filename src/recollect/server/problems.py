@@ -137,14 +137,15 @@ def reply(error: Exception, path: str = "") -> Response:
     body = told(error)
     if astray := path in OPENAIS:
         body["next"] = "OpenAI's API is under /v1: end the client's base URL with /v1"
-    shown, media = (_openai(body), "application/json") if astray or path.startswith("/v1/") else (body, MEDIA)
+    shown, media = (openais(body), "application/json") if astray or path.startswith("/v1/") else (body, MEDIA)
     headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
     if isinstance(error, errors.RateLimited) and error.retry_after is not None:
         headers["Retry-After"] = str(max(1, round(error.retry_after)))
     return Response(to_json(shown), body["status"], headers, media)
 
 
-def _openai(body: Mapping[str, Any]) -> dict[str, Any]:
+def openais(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The body of an error as OpenAI's clients read it."""
     message = f"{body['detail']}: {body['next']}"
     return {"error": {"message": message, "type": body["class"], "code": body["class"], "param": None}}
 

@@ -7,7 +7,7 @@ import json
 import os
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar
 
@@ -115,7 +115,7 @@ class Passthrough:
         """The answer as its event stream comes; a refusal whole."""
         async with self._sent("POST", self.chats, request) as response:
             if response.is_success:
-                yield response.aiter_bytes()
+                yield _pieces(response)
             else:
                 yield await _whole(response)
 
@@ -129,11 +129,24 @@ class Passthrough:
         headers = {"authorization": f"Bearer {key}"} if key else {}
         if content:
             headers["content-type"] = "application/json"
-        try:
+        with _told("does not answer"):
             async with self.client.stream(method, url, content=content, headers=headers) as response:
                 yield response
-        except httpx2.RequestError as error:
-            raise ModelUnavailable(f"the model's server does not answer ({type(error).__name__})") from error
+
+
+@contextmanager
+def _told(what: str) -> Iterator[None]:
+    """An error of the connection as one of ours."""
+    try:
+        yield
+    except httpx2.RequestError as error:
+        raise ModelUnavailable(f"the model's server {what} ({type(error).__name__})") from error
+
+
+async def _pieces(response: httpx2.Response) -> AsyncIterator[bytes]:
+    with _told("broke off"):
+        async for piece in response.aiter_bytes():
+            yield piece
 
 
 async def _whole(response: httpx2.Response) -> Reply:
