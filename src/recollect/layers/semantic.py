@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -220,7 +220,7 @@ class Semantic:
 
     def _gone(self, user: Scope, kept: _Kept, told: Sequence[Told]) -> bool:
         """Whether a statement was erased, maybe by another process, that what is offered rests on."""
-        offered = {one.fact.key for one in _shown(told, self.most)}
+        offered = {one.fact.key for one, out in _judged(told, self.most) if not out}
         standing = {fact.key for fact in kept.known.standing}
         ids = [id for key, id in kept.known.last.items() if key in offered or key not in standing]
         return bool(ids) and len(self.store.records.get(user, ids)) != len(ids)
@@ -276,14 +276,17 @@ def _statement(record: Record) -> Statement:
 
 
 def _candidates(told: Sequence[Told], most: int) -> Iterable[Candidate]:
-    shown, left_out = _shown(told, most), 0
-    for one in told:
-        out = "" if one in shown else one.out or "limit"
+    left_out = 0
+    for one, out in _judged(told, most):
         left_out += bool(out)
         if left_out <= NEAR_MISSES or not out:
             yield Candidate(one.section, one.line, one.score, "user", one.fact.sources, one.fact.updated_at, out)
 
 
-def _shown(told: Sequence[Told], most: int) -> list[Told]:
-    sections = {one.section for one in told}
-    return [one for name in sorted(sections) for one in [t for t in told if t.section == name and not t.out][:most]]
+def _judged(told: Sequence[Told], most: int) -> Iterator[tuple[Told, str]]:
+    """Each with why it is left out, if it is: a section has so many at most."""
+    taken = Counter[str]()
+    for one in told:
+        out = one.out or ("limit" if taken[one.section] >= most else "")
+        taken[one.section] += not out
+        yield one, out

@@ -41,9 +41,13 @@ class Told:
 
     fact: Fact
     section: str
-    line: str
     score: float
     out: str = ""
+
+    @property
+    def line(self) -> str:
+        """The fact as the model reads it."""
+        return line(self.fact)
 
 
 def tell(
@@ -54,7 +58,6 @@ def tell(
         Told(
             fact,
             "profile" if fact.type == "user_profile" else "facts",
-            line(fact),
             _score(fact, len(asked & words(fact)), at),
             "past its day" if fact.valid_to and fact.valid_to <= at else "",
         )
