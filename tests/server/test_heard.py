@@ -52,12 +52,12 @@ def fed(stream: bytes, cuts: list[int]) -> Heard:
 CUTS = st.lists(st.integers(0, 2_000), max_size=20)
 
 
-@given(streams(), CUTS, st.sampled_from([0, 50, heard.LARGE]))
-def test_it_is_the_same_wherever_it_is_cut(stream: tuple[str, bytes], cuts: list[int], large: int) -> None:
+@given(streams(), CUTS, st.sampled_from([0, 50, heard.LARGE]), st.sampled_from([b"data: [DONE]", b"data:[DONE]"]))
+def test_it_is_the_same_wherever_it_is_cut(stream: tuple[str, bytes], cuts: list[int], large: int, end: bytes) -> None:
     text, sent = stream
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(heard, "LARGE", large)
-        broken, whole = fed(sent, cuts), fed(sent + b"data: [DONE]\n\n", cuts)
+        broken, whole = fed(sent, cuts), fed(sent + end + b"\n\n", cuts)
     assert (broken.ended, whole.ended) == (False, True)
     for found, partial in ((broken, True), (whole, False)):
         message = found.message()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -16,8 +17,9 @@ from recollect.types import Message
 PARTIAL: Final = FrozenDict(partial=True)
 """The metadata of an answer that broke off."""
 DATA: Final = b"data:"
-DONE: Final = b"data: [DONE]"
-_LAST: Final = b"\n" + DONE
+_DONE: Final = b"[DONE]"
+_LAST: Final = re.compile(rb"\ndata: ?\[DONE\]")
+_LONGEST: Final = len(b"\ndata: [DONE]")
 
 
 LARGE: Final = 65_536
@@ -39,8 +41,8 @@ class Heard:
         self._waiting.append(data)
         self._size += len(data)
         seen = self._tail + data
-        self.ended = self.ended or _LAST in seen
-        self._tail = seen[1 - len(_LAST) :]
+        self.ended = self.ended or _LAST.search(seen) is not None
+        self._tail = seen[1 - _LONGEST :]
         if self._size > LARGE:
             self._read()
 
@@ -58,11 +60,14 @@ class Heard:
         *lines, rest = b"".join(self._waiting).split(b"\n")
         self._waiting, self._size = [rest], len(rest)
         for line in lines:
-            if line.startswith(DONE):
+            if not line.startswith(DATA):
+                continue
+            data = line[len(DATA) :].lstrip()
+            if data.startswith(_DONE):
                 self._chunks.done()
-            elif line.startswith(DATA):
-                with suppress(ValueError, TypeError, AttributeError, RecursionError):
-                    self._chunks.add(json.loads(line[len(DATA) :]))
+                continue
+            with suppress(ValueError, TypeError, AttributeError, RecursionError):
+                self._chunks.add(json.loads(data))
 
 
 def answer_of(data: Any) -> Message | None:
