@@ -187,10 +187,10 @@ def on_begin(monkeypatch: pytest.MonkeyPatch, store: Store, act: Callable[[], ob
     """Something happens elsewhere just before the next transaction begins."""
     begin = store.transaction
 
-    def interrupted() -> Any:
+    def interrupted(*scope: Any) -> Any:
         monkeypatch.setattr(store, "transaction", begin)
         act()
-        return begin()
+        return begin(*scope)
 
     monkeypatch.setattr(store, "transaction", interrupted)
 

@@ -148,7 +148,7 @@ class Memory:
         """
         for id in each_once(ids or ()):
             check_id(id, "the id of a message")
-        with self.store.transaction():
+        with self.store.transaction(scope):
             for session, gone in self._in_sessions(scope, ids or ()).items():
                 self.layers.summary.forget(session, [entry.message.id for entry in gone])
                 self.layers.tools.forget(session, [entry.message.text for entry in gone])

@@ -103,7 +103,7 @@ def preview(store: Store, scope: Scope, policies: Sequence[Policy], now: datetim
 
 def apply(store: Store, plan: Plan) -> Erased:
     """How much is gone: exactly what the plan says. Where that is no longer the same: Conflict, and nothing is gone."""
-    with store.transaction():
+    with store.transaction(plan.scope):
         found = _found(store, plan.scope, plan.policies, plan.now)
         if found.digest() != plan.digest:
             raise Conflict(_differs(plan, _plan(found, plan.scope, plan.policies, plan.now)))

@@ -105,7 +105,7 @@ class Documents:
         """The document that is gone for good, with all its versions. Raises NotFound."""
         scope = _owner(scope)
         versions = self.store.records.history(scope, KIND, name)
-        with self.store.transaction():
+        with self.store.transaction(scope):
             current = self._current(scope, name)
             if current is None:
                 raise NotFound(f"no document {name!r}; there are {[document.name for document in self.list(scope)]}")

@@ -47,7 +47,7 @@ class Ledger:
 
     def add(self, tenant: str, tokens: int, calls: int = 1) -> None:
         """Take note of calls, retries among them; they count whatever becomes of their answers."""
-        with self.store.transaction():
+        with self.store.transaction(Scope(tenant)):
             spent = self.today(tenant)
             old = [record.id for record in self._records(tenant, spent.day)]
             self.store.records.delete(Scope(tenant), old)

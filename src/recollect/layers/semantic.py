@@ -182,7 +182,7 @@ class Semantic:
         more = len(entries) == PAGE
         enough = more or sum(entry.message.role == "user" for entry in entries) >= least
         records = [record for entry in entries for record in _records(entry)] if enough else []
-        with self.store.transaction():
+        with self.store.transaction(scope):
             new = enough and read_to(self.store, scope, LAYER) == mark
             if new:
                 self.store.records.put(scope.owner, records)

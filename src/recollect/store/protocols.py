@@ -262,10 +262,11 @@ class Store(Protocol):
         """What is to be done."""
         ...
 
-    def transaction(self) -> AbstractContextManager[None]:
+    def transaction(self, scope: Scope | None = None) -> AbstractContextManager[None]:
         """Makes all calls of this thread on this store inside the block one: all happen at its end, or none.
 
-        Reads inside see what the block wrote. An inner block is part of the outer one.
+        Reads inside see what the block wrote. An inner block is part of the outer one. With a scope no one else writes
+        there from the beginning on: what the block reads of it still holds when it writes.
         """
         ...
 

@@ -146,7 +146,7 @@ class RecollectStore(BaseStore):
         vectors = dict(zip(every, self._meaning.passages(every), strict=True)) if self._meaning and every else {}
         if not puts:
             return
-        with self.memory.store.transaction():
+        with self.memory.store.transaction(self.scope):
             for key, op in puts.items():
                 old = self._records(key, expired=True)
                 for record in old:

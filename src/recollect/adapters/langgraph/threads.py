@@ -81,13 +81,13 @@ class Thread:
         for channel, version in versions.items():
             if channel in values:
                 records += self._value_records(_id(VALUE, step.namespace, channel, version), values[channel])
-        with self.store.transaction():
+        with self.store.transaction(self.scope):
             self._put(records)
 
     def put_writes(self, namespace: str, step: str, writes: Iterable[Write]) -> None:
         """Keep writes of a step, each once."""
         records = [self._write_record(namespace, step, write) for write in writes]
-        with self.store.transaction():
+        with self.store.transaction(self.scope):
             there = {record.id for record in self.store.records.get(self.scope, [record.id for record in records])}
             self._put([record for record in records if record.value["place"] < 0 or record.id not in there])
 
@@ -144,7 +144,7 @@ class Thread:
         """Delete steps with their writes, and the values that no other step has."""
         if not steps:
             return
-        with self.store.transaction():
+        with self.store.transaction(self.scope):
             writes = [write.id for step in steps for write in self._write_records(step)]
             self._delete([*(_id(STEP, step.namespace, step.id) for step in steps), *writes])
             used = {id for step in self.steps() for id in step.channels.values()}
@@ -155,7 +155,7 @@ class Thread:
 
     def clear(self) -> None:
         """Delete all that is kept of the thread's checkpoints."""
-        with self.store.transaction():
+        with self.store.transaction(self.scope):
             self._delete([record.id for kind in KINDS for record in self._of(kind)])
 
     def copy_to(self, other: Thread) -> None:

@@ -139,7 +139,7 @@ class LogRepository(SessionRepository):
 
     def _put(self, session_id: str, key: str, value: dict[str, Any]) -> None:
         store, scope = self.memory.store, self._session(session_id).scope
-        with store.transaction():
+        with store.transaction(scope):
             store.records.delete(scope, [record.id for record in self._records(session_id, key)])
             store.records.put(scope, [Record(KIND, key, value)])
 

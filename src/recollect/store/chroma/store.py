@@ -217,9 +217,9 @@ class ChromaStore:
         self.records, self.jobs = base.records, base.jobs
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self, scope: Scope | None = None) -> Iterator[None]:
         """See `Store.transaction`."""
-        with self._after.block(), self._base.transaction():
+        with self._after.block(), self._base.transaction(scope):
             yield
 
     def reading(self) -> AbstractContextManager[None]:

@@ -94,10 +94,12 @@ class Database:
         return self._call(lambda connection: self._lock(connection, scope), work, repeatable)
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Makes every call of this thread inside the block part of one transaction."""
+    def transaction(self, scope: Scope | None = None) -> Iterator[None]:
+        """Makes every call of this thread inside the block part of one transaction; writers of the scope wait."""
         if (outer := self._held()) is not None:
             with self._translated(), outer.transaction():
+                if scope is not None:
+                    self._lock(outer, scope)
                 yield
             return
         connection = self._lend()
@@ -105,6 +107,8 @@ class Database:
         committing = False
         try:
             with connection.transaction():
+                if scope is not None:
+                    self._lock(connection, scope)
                 yield
                 committing = True
         except psycopg.Error as error:

@@ -17,6 +17,7 @@ from recollect.store.postgres.records import PostgresRecords
 from recollect.store.postgres.reindex import reindex, words_are_old
 from recollect.store.protocols import Clock, Durability, Progress
 from recollect.store.values import Finding
+from recollect.types import Scope
 
 
 class PostgresStore:
@@ -32,9 +33,9 @@ class PostgresStore:
         if words_are_old(self._database):
             self.reindex()
 
-    def transaction(self) -> AbstractContextManager[None]:
+    def transaction(self, scope: Scope | None = None) -> AbstractContextManager[None]:
         """See `Store.transaction`."""
-        return self._database.transaction()
+        return self._database.transaction(scope)
 
     def reading(self) -> AbstractContextManager[None]:
         """See `Store.reading`: each read stands alone, so that one whose connection is lost can be done again."""

@@ -31,8 +31,8 @@ class ReferenceStore:
         self.jobs = ReferenceJobs(self._state)
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """See `Store.transaction`."""
+    def transaction(self, scope: Scope | None = None) -> Iterator[None]:
+        """See `Store.transaction`: others wait."""
         with self._state.changing():
             yield
 

@@ -20,6 +20,7 @@ from recollect.store.sqlite.log import SqliteLog
 from recollect.store.sqlite.migrate import check_version
 from recollect.store.sqlite.records import SqliteRecords
 from recollect.store.values import Finding
+from recollect.types import Scope
 
 
 class SqliteStore:
@@ -40,8 +41,8 @@ class SqliteStore:
         if outdated:
             self.reindex()
 
-    def transaction(self) -> AbstractContextManager[None]:
-        """See `Store.transaction`."""
+    def transaction(self, scope: Scope | None = None) -> AbstractContextManager[None]:
+        """See `Store.transaction`: no one else writes at all."""
         return self._database.transaction()
 
     def reading(self) -> AbstractContextManager[None]:

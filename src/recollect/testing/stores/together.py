@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from recollect.errors import ConfigError, Conflict, RecollectError
-from recollect.store import Job, Store
+from recollect.store import Job, Record, Store
 from recollect.testing.stores.base import (
     ADA,
     BOB,
     EVERYONE,
+    USER,
     ManualClock,
     OpenStore,
     StoreTests,
@@ -109,6 +110,34 @@ class ThreadTests(StoreTests):
         _in_threads(work, 4)
         assert [entry.seq for entry in store.log.read(ADA)] == list(range(1, 101))
         assert second.check() == []
+
+    @pytest.mark.parametrize("scope", [ADA, USER, Scope("acme")], ids=["session", "user", "tenant"])
+    def test_what_a_transaction_reads_of_its_scope_holds_when_it_writes(
+        self, store: Store, second: Store, scope: Scope
+    ) -> None:
+        def work(name: int) -> None:
+            mine = (store, second)[name % 2]
+            for _ in range(10):
+                with mine.transaction(scope):
+                    old = mine.records.find(scope, kind="count", exact=True)
+                    mine.records.delete(scope, [record.id for record in old])
+                    mine.records.put(scope, [Record("count", "n", sum(int(record.value) for record in old) + 1)])
+
+        _in_threads(work, 4)
+        assert [record.value for record in store.records.find(scope, kind="count")] == [40]
+
+    def test_transactions_on_a_tenant_wait_for_each_other(self, store: Store, second: Store) -> None:
+        def work(name: int) -> None:
+            mine, users = ((store, (ADA, BOB)), (second, (BOB, ADA)))[name % 2]
+            for number in range(5):
+                with mine.transaction(Scope("acme")):
+                    for scope in users:
+                        say(mine, scope, f"{name}-{number}")
+                    mine.records.put(Scope("acme"), [Record("note", f"{name}-{number}", True)])
+
+        _in_threads(work, 4)
+        assert len(store.log.scan(Scope("acme"))) == 40
+        assert len(store.records.find(Scope("acme"), kind="note")) == 20
 
 
 class LastingTests(StoreTests):
