@@ -289,6 +289,18 @@ def test_what_was_learned_from_a_message_that_the_log_lost_is_learned_anew(
     assert MARKER not in repr(memory.store.records.find(scope, kind="summary"))
 
 
+def test_a_question_erased_while_it_is_searched_for_leaves_none(memory: Memory, tmp_path: Path) -> None:
+    asked = chat(memory).add("user", f"What is the latest news about {MARKER} today?")
+
+    def interrupted(question: str) -> list[Excerpt]:
+        chat(memory).forget([asked.id])
+        return searched(question)
+
+    memory.layers.tools.search = interrupted
+    assert MARKER not in repr(chat(memory).context().prompt)
+    assert MARKER not in kept(tmp_path)
+
+
 def test_a_message_erased_while_the_model_thinks_leaves_nothing(tmp_path: Path) -> None:
     model = Parrot()
     with opened(tmp_path, model) as memory:

@@ -69,8 +69,9 @@ class Controller:
         """The context for a session as it is now, with what a web search has to say if the question is about news."""
         started = perf_counter()
         if self.layers.tools.search:
-            question = wanted.question or _last_asked(self._view(scope, wanted, None))
-            self.layers.tools.look_up(scope, question.text if question else "", wanted.at)
+            last = None if wanted.question else _last_asked(self._view(scope, wanted, None))
+            question = wanted.question or last
+            self.layers.tools.look_up(scope, question.text if question else "", wanted.at, last.id if last else None)
         with self.store.reading():
             return self._built(scope, wanted, started)
 

@@ -16,6 +16,7 @@ from recollect.flow.chunk import chunks
 from recollect.flow.cues import MAX_QUESTION, asks_for_news
 from recollect.flow.pack import CUT
 from recollect.layers.columns import day_of
+from recollect.layers.marks import check_there
 from recollect.store import Filter, Item, Record, Store
 from recollect.store.words import query_words, words
 from recollect.types import Scope, check_id, with_zone
@@ -136,10 +137,11 @@ class Tools:
             self._searched.popitem(last=False)
         return True
 
-    def look_up(self, scope: Scope, question: str, at: datetime) -> None:
+    def look_up(self, scope: Scope, question: str, at: datetime, id: str | None = None) -> None:
         """Search for a question that is about news, and keep what is found; whatever goes wrong is a warning.
 
-        Call it before the reads of one moment, which would not see what it keeps.
+        Call it before the reads of one moment, which would not see what it keeps. Nothing is kept where the message
+        that asks, if `id` names one, was erased meanwhile.
         """
         asked = question[:MAX_QUESTION]
         if not self._is_due(scope, asked, at):
@@ -151,7 +153,9 @@ class Tools:
                 for one in results
                 if one.text.strip()
             ]
-            self._put(scope, found, at, asked)
+            with self.store.transaction(scope):
+                self._put(scope, found, at, asked)
+                check_there(self.store, scope, () if id is None else (id,))
         except Exception as error:  # whatever a user's own search raises
             log.warning("the web search gave nothing this time: %s", error)
 
