@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import embed
+from recollect import Memory, embed
 from recollect.embed import Kind, names
 from recollect.embed.cached import ENTRY_BYTES, CachedEmbedder
 from recollect.embed.embedder import readable
@@ -138,6 +138,21 @@ def test_too_few_vectors_are_an_error_that_names_the_embedder() -> None:
 
     with pytest.raises(BadReply, match=r"hash.* 1 vectors for 2 texts"):
         CachedEmbedder(Lazy(64)).embed(["a", "b"])
+
+
+@pytest.mark.parametrize("number", [0.0, np.nan, np.inf])
+def test_vectors_without_a_direction_are_an_error_that_names_the_embedder(number: float) -> None:
+    class Lost(HashingEmbedder):
+        def embed(self, texts: Sequence[str], kind: Kind = "passage") -> NDArray[np.float32]:
+            return np.full((len(texts), 64), number, np.float32)
+
+    with pytest.raises(BadReply, match=r"hash.* all zero, or has numbers that are not finite"):
+        CachedEmbedder(Lost(64)).embed(["a", "b"])
+    with Memory.open(":memory:", embedder=Lost(64)) as memory:
+        chat = memory.session("trip", user="ada")
+        chat.add("user", "My sister Nadia lives in Oslo.")
+        assert "Oslo" in chat.recall("Where does my sister live?", budget=200)[0].text
+        assert memory.session("later", user="ada").context("Where does my sister live?").memory
 
 
 def test_a_negative_cache_is_refused() -> None:

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from recollect.embed.embedder import Embedder, Kind, readable
+from recollect.embed.embedder import Embedder, Kind, readable, unit
 from recollect.errors import BadReply, ConfigError, ModelUnavailable, RecollectError
 
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ class CachedEmbedder:
 
     def _asked(self, texts: list[str], kind: Kind) -> NDArray[np.float32]:
         """The inner embedder's vectors; where it fails, in whatever way, a ModelError."""
+        import numpy as np
+
         try:
             found = self.inner.embed(texts, kind)
         except RecollectError:
@@ -65,6 +67,7 @@ class CachedEmbedder:
             raise ModelUnavailable(f"the embedder {self.name} failed: {error!r}") from error
         if len(found) != len(texts):
             raise BadReply(f"the embedder {self.name} gave {len(found)} vectors for {len(texts)} texts")
+        unit(self.name, np.asarray(found))
         return found
 
     def _look_up(self, keys: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:
