@@ -23,6 +23,7 @@ import pytest
 
 from recollect.errors import ConfigError
 from recollect.memory import Memory
+from recollect.server import metrics
 from recollect.server.app import serve
 from recollect.server.auth import add_key
 from recollect.server.logs import JsonLines
@@ -219,6 +220,25 @@ def test_metrics_are_of_all_processes_that_serve_together(tmp_path: Path) -> Non
         os.kill(gone := processes.pop(), signal.SIGKILL)
         kept, left = next(found for found in map(look, range(2_000)) if gone not in found[1])
         assert kept == 40 and processes <= left
+
+
+@pytest.mark.parametrize("found", [ProcessLookupError, PermissionError])
+@pytest.mark.parametrize("faster", [True, False])
+def test_what_a_killed_process_counted_goes_whoever_sees_it_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: type[OSError], faster: bool
+) -> None:
+    file = tmp_path / "gauge_liveall_4711.db"
+    file.touch()
+
+    def kill(pid: int, _: int) -> None:
+        assert pid == 4711
+        if faster:
+            file.unlink()
+        raise found
+
+    monkeypatch.setattr(os, "kill", kill)
+    metrics._forget_the_dead(tmp_path)
+    assert not file.exists()
 
 
 def test_every_answer_has_an_id_to_look_for_in_the_log(service: Running, caplog: pytest.LogCaptureFixture) -> None:

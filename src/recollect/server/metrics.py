@@ -104,13 +104,15 @@ class Metrics:
 
 
 def _forget_the_dead(folder: Path) -> None:
-    """What processes that were killed had open or in memory no longer counts."""
+    """What processes that were killed had open or in memory no longer counts.
+
+    One of them may see that, too; and the number of one may be that of another user's process by now.
+    """
     for file in folder.glob("gauge_live*.db"):
-        pid = int(file.stem.rpartition("_")[2])
         try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            mark_process_dead(pid)  # type: ignore[no-untyped-call]
+            os.kill(int(file.stem.rpartition("_")[2]), 0)
+        except (ProcessLookupError, PermissionError):
+            file.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
