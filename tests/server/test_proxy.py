@@ -13,6 +13,8 @@ from typing import Any, Literal
 import openai
 import pytest
 
+from recollect.server.heard import Heard
+from recollect.server.openai import Turn
 from recollect.server.upstream import Passthrough, Reply
 from recollect.testing.provider import Provider
 from recollect.types import Message, Scope, ToolCall
@@ -141,6 +143,13 @@ def test_a_stream_that_breaks_off_says_so_to_the_caller(lingering: Running, monk
     monkeypatch.setattr(Lingering, "end", ())
     monkeypatch.setattr(Lingering, "breaks_off", True)
     Lingering.let_go.set()
+    keep = Turn._add
+
+    def slowly(turn: Turn, heard: Heard) -> None:
+        time.sleep(0.2)
+        keep(turn, heard)
+
+    monkeypatch.setattr(Turn, "_add", slowly)
     with pytest.raises(openai.APIError, match=r"broke off .*: your message is kept"):
         list(ask(client(lingering), HELLO, stream=True))
     assert said(lingering) == [("user", HELLO["content"]), ("assistant", "Oslo.")]

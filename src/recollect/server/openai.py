@@ -209,6 +209,9 @@ class Turn:
         except RecollectError as error:
             if piece and not piece.endswith(b"\n"):
                 raise  # amid an event: nothing can be said after it
+            if not kept:
+                kept = True
+                await self._keep(heard)
             yield b"data: " + to_json(openais(told(error))) + b"\n\n"
         finally:
             if not kept:
