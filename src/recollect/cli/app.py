@@ -30,6 +30,7 @@ from recollect.cli.shell import (
     answer,
     bar,
     confirm,
+    counted,
     embedder,
     err,
     machine,
@@ -122,7 +123,7 @@ def reindex(store: Where = None, as_json: Json = False) -> None:
         with err.status("Embedding"):
             vectors = memory.drain()
         memory.close()
-    told = f"{items:,} items are in the index; {vectors:,} vectors were made."
+    told = f"In the index: {counted(items, 'item')}; new: {counted(vectors, 'vector')}."
     answer(as_json, {"items": items, "vectors": vectors}, told)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli.shell import User, Where, err, remembering
+from recollect.cli.shell import User, Where, counted, err, remembering
 from recollect.errors import ConfigError
 from recollect.transfer import export_lines
 from recollect.types import Scope
@@ -40,7 +40,7 @@ def export(
         with file.open("w", encoding="utf-8") as target:
             number = sum(1 for line in export_lines(chat.memory, scope) if target.write(line))
     err.print(
-        f"{file} has {number:,} messages. Bring them in elsewhere with: recollect import {file}",
+        f"{file} has {counted(number, 'message')}. Bring them in elsewhere with: recollect import {file}",
         markup=False,
         soft_wrap=True,
     )

@@ -14,7 +14,7 @@ from typing import Annotated, Final
 import typer
 
 from recollect.backfill import Backfilled, backfill
-from recollect.cli.shell import Json, User, Where, bar, err, login, machine, printable, remembering, say
+from recollect.cli.shell import Json, User, Where, bar, counted, err, login, machine, printable, remembering, say
 from recollect.errors import ConfigError
 from recollect.imports import FORMATS, Imported, Read, read
 from recollect.memory import Memory
@@ -70,8 +70,8 @@ def _file(file: Path) -> Iterator[Path]:
 
 def _tell(done: Backfilled) -> None:
     say(
-        f"{done.messages:,} messages of {done.sessions:,} conversations and {done.facts:,} facts are new; "
-        f"{done.known:,} were here already."
+        f"New: {counted(done.messages, 'message')} of {counted(done.sessions, 'conversation')} and "
+        f"{counted(done.facts, 'fact')}; here already: {done.known:,}."
     )
     for skipped in done.skipped[:SHOWN]:
         err.print(f"skipped {printable(skipped.where)}: {printable(skipped.why)}", markup=False, soft_wrap=True)

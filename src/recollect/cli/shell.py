@@ -222,9 +222,9 @@ def confirm(question: str) -> None:
 
 @contextmanager
 def bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on stderr, as the function that moves it."""
+    """A progress bar on stderr where that is a terminal, as the function that moves it."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=err, transient=True) as progress:
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
         task = progress.add_task(what, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
 
@@ -260,6 +260,11 @@ def printable(text: str) -> str:
     """The text without what would steer a terminal."""
     shown = "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in text)
     return shown.encode("utf-8", "replace").decode("utf-8")
+
+
+def counted(number: int, thing: str) -> str:
+    """A number of things in words: 1 message, 2,000 messages."""
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
 def day(when: datetime | None) -> str:

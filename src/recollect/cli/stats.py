@@ -18,6 +18,7 @@ from recollect.cli.shell import (
     Tokens,
     User,
     Where,
+    counted,
     day,
     err,
     machine,
@@ -55,12 +56,16 @@ def stats(
         machine(found)
         return
     sessions = found["sessions"]
-    say(f"{found['messages']:,} messages of {found['user']}, {found['tokens']:,} tokens, {len(sessions):,} sessions")
+    if not sessions:
+        say(f"Nothing was said by {found['user']} yet. Tell something with: recollect add TEXT")
+        return
+    messages, tokens = counted(found["messages"], "message"), counted(found["tokens"], "token")
+    say(f"{messages} of {found['user']}, {tokens}, {counted(len(sessions), 'session')}")
     rows = [(s["session"], s["messages"], s["tokens"], day(s["first"]), day(s["last"])) for s in sessions[:SESSIONS]]
     table(("session", "messages", "tokens", "first", "last"), rows, whole="session")
     _plot(f"Messages a day, the last {DAYS} days with any", dict(list(found["days"].items())[-DAYS:]))
-    made = len(found["cached_prefix"])
-    _plot(f"Tokens by section, the mean of the last {made} contexts of {session}", found["sections"])
+    made = counted(len(found["cached_prefix"]), "context")
+    _plot(f"Tokens by section, the mean of the last {made} of {session}", found["sections"])
     cached = {f"message {number}": round(100 * share) for number, share in found["cached_prefix"].items()}
     _plot("Per cent of a context that the one before it began with", cached, 100)
 
