@@ -373,6 +373,13 @@ def test_hits_stand_apart(trip: Run) -> None:
     assert "\n\n" in trip("search", "sister peanuts").stdout.rstrip()
 
 
+def test_config_tells_an_option_from_its_variable(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOLLECT_STORE", "mine.db")
+    rows = {row["name"]: (row["value"], row["from"]) for row in parsed(run, "config", "--user", "bo")}
+    assert rows["store"] == ("mine.db", "the environment")
+    assert rows["user"] == ("bo", "given")
+
+
 def test_config_says_where_every_value_came_from(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (home / "providers.yaml").write_text("agent:\n  context_budget: 9000\n  low_water: 0.5\n")
     (home / ".env").write_text("RECOLLECT_LOW_WATER=0.6\nRAG_CHUNK_SIZE=200\n")
@@ -472,6 +479,16 @@ def test_a_service_that_can_not_start_says_why_in_a_line(run: Run) -> None:
     assert "recollect keys add" in run(*free, "--host", "0.0.0.0", code=1).stderr
     assert "--host" in run(*free, "--host", "no:address", code=1).stderr
     assert "65535" in run("serve", "--port", "99999", code=2).stderr
+
+
+def test_help_is_there_before_anything_heavy_is_loaded(home: Path) -> None:
+    code = (
+        "import sys; from recollect.cli.app import app\n"
+        "try: app()\n"
+        "finally: print([name for name in ('numpy', 'recollect.memory', 'recollect.llm') if name in sys.modules])"
+    )
+    told = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=True)
+    assert told.stdout.endswith("[]\n")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])

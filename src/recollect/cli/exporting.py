@@ -10,7 +10,6 @@ import typer
 
 from recollect.cli.shell import User, Where, counted, err, remembering
 from recollect.errors import ConfigError
-from recollect.transfer import export_lines
 from recollect.types import Scope
 
 
@@ -30,6 +29,8 @@ def export(
 
     Example: recollect export - --session trip
     """
+    from recollect.transfer import export_lines
+
     with remembering(store, user, finds=False) as chat:
         scope = Scope(chat.scope.tenant, chat.scope.user, session)
         if str(file) == "-":

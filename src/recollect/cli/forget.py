@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -22,9 +22,11 @@ from recollect.cli.shell import (
     remembering,
 )
 from recollect.errors import ConfigError, NotFound
-from recollect.session import Session
 from recollect.store import Entry, Erased
 from recollect.types import Scope
+
+if TYPE_CHECKING:
+    from recollect.session import Session
 
 SAMPLE: Final = 5
 

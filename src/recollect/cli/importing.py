@@ -9,15 +9,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryDirectory
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from recollect.backfill import Backfilled, backfill
 from recollect.cli.shell import Json, User, Where, bar, counted, err, login, machine, printable, remembering, say
 from recollect.errors import ConfigError
 from recollect.imports import FORMATS, Imported, Read, read
-from recollect.memory import Memory
+
+if TYPE_CHECKING:
+    from recollect.backfill import Backfilled
+    from recollect.memory import Memory
 
 SHOWN: Final = 10
 """Skipped things that are told one by one."""
@@ -80,6 +82,8 @@ def _tell(done: Backfilled) -> None:
 
 
 def _kept(memory: Memory, file: Path, format: str | None, user: str | None) -> Backfilled:
+    from recollect.backfill import backfill
+
     with err.status("Reading"):
         total = sum(1 for _ in read(file, format))
     with bar("Importing") as progress:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from statistics import fmean
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
@@ -28,9 +28,11 @@ from recollect.cli.shell import (
     table,
 )
 from recollect.errors import BudgetTooSmall
-from recollect.flow.context import Context
-from recollect.session import Session
 from recollect.store import Session as Kept
+
+if TYPE_CHECKING:
+    from recollect.flow.context import Context
+    from recollect.session import Session
 
 DAYS: Final = 14
 QUESTIONS: Final = 10
