@@ -261,6 +261,7 @@ def test_forget_everything_of_nobody_is_an_error(trip: Run) -> None:
 
 def test_forget_everything_takes_documents_where_nothing_was_said(run: Run) -> None:
     run("documents", "add", "-", "--name", "guide", said="Water tomatoes in the morning.")
+    assert "  and 1 document\n" in run("forget", "--everything", code=1).stderr
     assert parsed(run, "forget", "--everything", "--yes")["messages"] == 0
     assert parsed(run, "documents", "list") == []
 

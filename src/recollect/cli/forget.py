@@ -64,8 +64,8 @@ def forget(
         erased = _erase(chat, ids, everything)
         if not any(dataclasses.astuple(erased)):
             raise NotFound(f"nothing is kept of {chat.scope.user}: is another meant by --user, or another --store?")
-    learned = counted(erased.records, "thing")
-    told = f"Gone for good: {counted(erased.messages, 'message')}, and {learned} learned from what was said."
+    others = f"{counted(erased.records, 'thing')} {'kept beside' if everything else 'learned'}"
+    told = f"Gone for good: {counted(erased.messages, 'message')}, and {others}."
     answer(as_json, dataclasses.asdict(erased), told)
 
 
@@ -103,6 +103,8 @@ def _show(chat: Session, messages: list[Entry], ids: list[str] | None, everythin
         err.print(f"  {entry.message.role}: {words}", markup=False)
     if total > SAMPLE:
         err.print(f"  \u2026 and {total - SAMPLE:,} more")
+    if everything and (there := len(chat.documents.list())):
+        err.print(f"  and {counted(there, 'document')}")
 
 
 def _count(chat: Session, scope: Scope) -> int:
