@@ -231,7 +231,7 @@ class Session:
         return ToolsOf(self.memory.layers.tools, self.scope, self.memory.clock)
 
     def facts(self, as_of: datetime | None = None) -> list[Fact]:
-        """What the user said of himself, up to this moment or as it was known at an earlier one."""
+        """What the user said of themselves, up to this moment or as it was known at an earlier one."""
         self.memory.layers.semantic.catch_up(self.scope)
         return self.memory.layers.semantic.facts(self.scope.owner, as_of)
 

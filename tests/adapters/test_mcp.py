@@ -218,6 +218,15 @@ def test_nothing_can_be_erased_unless_it_is_enabled(memory: Memory) -> None:
     assert memory.session("trip", user="bob").history() == (other,)
 
 
+def test_a_conversation_of_one_message_is_told_as_one(memory: Memory) -> None:
+    memory.session("trip", user="ada").add("user", "The code is 1234.")
+
+    async def look(client: Client) -> None:
+        assert [resource.description for resource in (await client.list_resources()).resources] == ["1 message"]
+
+    with_client(server(memory, user="ada"), look)
+
+
 def test_an_error_tells_the_model_what_to_do_next(memory: Memory) -> None:
     memory.session("mcp", user="ada").add(Message("user", "word " * 2_000))
     with pytest.raises(ToolError, match="Raise the budget"):

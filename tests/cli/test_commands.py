@@ -261,6 +261,7 @@ def test_forget_everything_of_nobody_is_an_error(trip: Run) -> None:
 
 def test_forget_everything_takes_documents_where_nothing_was_said(run: Run) -> None:
     run("documents", "add", "-", "--name", "guide", said="Water tomatoes in the morning.")
+    assert "  and 1 document\n" in run("forget", "--everything", code=1).stderr
     assert parsed(run, "forget", "--everything", "--yes")["messages"] == 0
     assert parsed(run, "documents", "list") == []
 
@@ -300,7 +301,8 @@ def test_import_tells_what_was_skipped_and_whose_it_is(run: Run, home: Path) -> 
 def test_import_says_what_it_can_read(run: Run, home: Path) -> None:
     (home / "shopping.txt").write_text("milk")
     assert "--format" in run("import", "shopping.txt", code=1).stderr
-    assert "nowhere.jsonl" in run("import", "nowhere.jsonl", code=1).stderr
+    missing = run("import", "nowhere.jsonl", code=1).stderr
+    assert missing == "ConfigError: nowhere.jsonl can't be read: No such file or directory\n"
 
 
 def test_import_that_can_take_nothing_fails_and_says_why_in_words(run: Run, home: Path) -> None:
@@ -343,6 +345,40 @@ def test_stats_count_sessions_days_sections_and_cached_prefixes(trip: Run) -> No
     assert found["sections"]["question"] > 0
     shown = trip("stats", "--session", "trip").stdout
     assert re.search(r"2026-05-20 █+ 2\n2026-05-21 █+ 1\n", shown)
+
+
+def test_one_thing_is_told_as_one(run: Run, home: Path) -> None:
+    run("add", "I like tea.")
+    stats = run("stats").stdout
+    assert re.match(r"1 message of ada, \d+ tokens, 1 session\n", stats)
+    assert "the mean of the last 1 context of default" in stats
+    assert "out.jsonl has 1 message. " in run("export", "out.jsonl").stderr
+    brought = run("import", "out.jsonl", "--store", "other.db")
+    assert brought.stdout == "New: 1 message of 1 conversation and 0 facts; here already: 0.\n"
+    assert run("documents", "add", "-", "--name", "a", said="Tea.").stdout.startswith("a: 1 chunk, ")
+    assert run("forget", code=1).stderr.startswith("1 message of session default of ada:\n")
+    assert run("forget", "--session", "default", "--yes").stdout.startswith("Gone for good: 1 message, and ")
+
+
+def test_stats_of_nobody_say_how_to_begin(trip: Run) -> None:
+    said = trip("stats", "--user", "bo").stdout
+    assert said == "Nothing was said by bo yet. Tell something with: recollect add TEXT\n"
+
+
+def test_no_trace_of_a_progress_bar_where_there_is_no_terminal(trip: Run) -> None:
+    trip("export", "out.jsonl")
+    assert trip("import", "out.jsonl", "--store", "other.db").stderr == ""
+
+
+def test_hits_stand_apart(trip: Run) -> None:
+    assert "\n\n" in trip("search", "sister peanuts").stdout.rstrip()
+
+
+def test_config_tells_an_option_from_its_variable(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOLLECT_STORE", "mine.db")
+    rows = {row["name"]: (row["value"], row["from"]) for row in parsed(run, "config", "--user", "bo")}
+    assert rows["store"] == ("mine.db", "the environment")
+    assert rows["user"] == ("bo", "given")
 
 
 def test_config_says_where_every_value_came_from(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -446,6 +482,16 @@ def test_a_service_that_can_not_start_says_why_in_a_line(run: Run) -> None:
     assert "65535" in run("serve", "--port", "99999", code=2).stderr
 
 
+def test_help_is_there_before_anything_heavy_is_loaded(home: Path) -> None:
+    code = (
+        "import sys; from recollect.cli.app import app\n"
+        "try: app()\n"
+        "finally: print([name for name in ('numpy', 'recollect.memory', 'recollect.llm') if name in sys.modules])"
+    )
+    told = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=True)
+    assert told.stdout.endswith("[]\n")
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
 def test_a_port_that_is_taken_is_told_before_anything_is_loaded(home: Path, host: str) -> None:
     code = (
@@ -488,7 +534,9 @@ def test_keys_that_are_not_there_yet_say_how_to_make_one(trip: Run) -> None:
     made = trip("keys", "add")
     assert re.fullmatch(r"rk_\S+\n", made.stdout)
     assert "Authorization: Bearer" in made.stderr
-    assert made.stdout.strip() not in trip("keys", "list").stdout
+    listed = trip("keys", "list").stdout
+    assert made.stdout.strip() not in listed
+    assert re.search(r" \d{4}-\d\d-\d\d \d\d:\d\d │", listed)
 
 
 def test_a_key_nobody_has_says_where_they_are_listed(trip: Run) -> None:

@@ -210,7 +210,7 @@ class MemoryServer(MCPServer[Any]):
             mcp_types.Resource(
                 uri=f"memory://sessions/{quote(session.scope.session or '', safe='')}",
                 name=session.scope.session or "",
-                description=f"{session.messages} messages",
+                description="1 message" if session.messages == 1 else f"{session.messages} messages",
                 mime_type="application/json",
             )
             for session in found

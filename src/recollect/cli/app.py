@@ -30,6 +30,7 @@ from recollect.cli.shell import (
     answer,
     bar,
     confirm,
+    counted,
     embedder,
     err,
     machine,
@@ -40,9 +41,7 @@ from recollect.cli.shell import (
     telling_errors,
 )
 from recollect.cli.stats import stats
-from recollect.embed import models as weights
 from recollect.environment import misspelt
-from recollect.memory import Memory
 
 app = typer.Typer(help="The memory of LLM agents.", no_args_is_help=True, pretty_exceptions_enable=False)
 models = typer.Typer(help="Local models: weights on this machine, no key needed.", no_args_is_help=True)
@@ -115,6 +114,8 @@ def reindex(store: Where = None, as_json: Json = False) -> None:
 
     Example: recollect reindex --store memory.db
     """
+    from recollect.memory import Memory
+
     with opened(store) as opened_store:
         memory = Memory(opened_store, embedder=embedder())
         with bar("Indexing") as progress:
@@ -122,7 +123,7 @@ def reindex(store: Where = None, as_json: Json = False) -> None:
         with err.status("Embedding"):
             vectors = memory.drain()
         memory.close()
-    told = f"{items:,} items are in the index; {vectors:,} vectors were made."
+    told = f"In the index: {counted(items, 'item')}; new: {counted(vectors, 'vector')}."
     answer(as_json, {"items": items, "vectors": vectors}, told)
 
 
@@ -170,6 +171,8 @@ def pull(
 
     Example: recollect models pull e5-small-v2
     """
+    from recollect.embed import models as weights
+
     with telling_errors():
         for name in names:
             with err.status(name) as status:
@@ -183,6 +186,8 @@ def list_models(as_json: Json = False) -> None:
 
     Example: recollect models list
     """
+    from recollect.embed import models as weights
+
     rows = [(name, (weights.folder(name) / "model.onnx").exists()) for name in sorted(weights.KNOWN)]
     if as_json:
         machine([{"name": name, "pulled": here} for name, here in rows])

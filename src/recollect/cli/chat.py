@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from recollect import llm
 from recollect.cli.shell import (
     DEFAULT,
     Json,
@@ -26,9 +25,10 @@ from recollect.cli.shell import (
     words,
 )
 from recollect.errors import ModelError
-from recollect.layers.answer import stream_fitting
-from recollect.llm import ChatModel, Reply
-from recollect.session import Session
+
+if TYPE_CHECKING:
+    from recollect.llm import ChatModel, Reply
+    from recollect.session import Session
 
 ModelName: TypeAlias = Annotated[
     str,
@@ -59,6 +59,8 @@ def chat(
 
     Example: recollect chat "Where does my sister live?" --model recall: --budget 2000
     """
+    from recollect import llm
+
     with telling_errors():
         asked = None if message is None else words(message)
     with remembering(store, user, session, must_exist=False) as talk:
@@ -96,6 +98,8 @@ def _lines() -> Iterator[str]:
 
 def _turn(talk: Session, answerer: ChatModel, said: str, budget: int | None, system: str | None, as_json: bool) -> None:
     """Keep what was said, answer it as it comes, keep the answer."""
+    from recollect.layers.answer import stream_fitting
+
     talk.add("user", said)
     context = talk.context(None, budget, system=system)
     reply: Reply | None = None

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from typing import Final
+
+import typer
 
 from recollect import settings
 from recollect.cli.shell import Json, User, Where, address, login, machine, table, telling_errors
-from recollect.embed import models as weights
-from recollect.embed.models import data_dir
-from recollect.embed.names import DEFAULT
+
+FROM: Final = {"COMMANDLINE": "given", "ENVIRONMENT": "the environment"}
+
+
+def _from(called: typer.Context, name: str) -> str:
+    """Where the value of an option came from."""
+    source = called.get_parameter_source(name)
+    return FROM.get(source.name, "default") if source else "default"
 
 
 def _embedder() -> tuple[str, str]:
+    from recollect.embed import models as weights
+    from recollect.embed.names import DEFAULT
+
     if named := os.environ.get("RECOLLECT_EMBEDDER"):
         return named, "the environment"
     if weights.folder(DEFAULT).is_dir():
@@ -20,19 +31,21 @@ def _embedder() -> tuple[str, str]:
     return "none", f"keywords alone until: recollect models pull {DEFAULT}"
 
 
-def config(store: Where = None, user: User = None, as_json: Json = False) -> None:
+def config(called: typer.Context, store: Where = None, user: User = None, as_json: Json = False) -> None:
     """Show every setting with its value and where it came from: the default, providers.yaml, .env or the environment.
 
     Example: recollect config
 
     Example: RECOLLECT_CONTEXT_BUDGET=16000 recollect config --json
     """
+    from recollect.embed.models import data_dir
+
     with telling_errors():
         places = settings.places()
         in_force = settings.load()
     rows = [
-        ("store", address(store), "given" if store else "default", "where memory is kept"),
-        ("user", user or login(), "given" if user else "default", "whose memory is meant"),
+        ("store", address(store), _from(called, "store"), "where memory is kept"),
+        ("user", user or login(), _from(called, "user"), "whose memory is meant"),
         ("data folder", str(data_dir()), "RECOLLECT_DATA_DIR or the platform", "where models and the store are"),
         ("embedder", *_embedder(), "what finds things by their meaning"),
     ]

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from recollect.answers import Document
-from recollect.cli.shell import Json, User, Where, answer, bar, day, machine, remembering, say, table
+from recollect.cli.shell import Json, User, Where, answer, bar, counted, day, machine, remembering, say, table
 from recollect.frozen import thaw
 
 documents = typer.Typer(help="Documents that can be quoted: Markdown, text, HTML, PDF.", no_args_is_help=True)
@@ -44,7 +44,7 @@ def add(
         machine([_told(document) for document in kept])
     else:
         for document in kept:
-            say(f"{document.name}: {document.chunks:,} chunks, {document.tokens:,} tokens")
+            say(f"{document.name}: {counted(document.chunks, 'chunk')}, {counted(document.tokens, 'token')}")
 
 
 @documents.command("list")

@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli.shell import User, Where, err, remembering
+from recollect.cli.shell import User, Where, counted, err, remembering
 from recollect.errors import ConfigError
-from recollect.transfer import export_lines
 from recollect.types import Scope
 
 
@@ -30,6 +29,8 @@ def export(
 
     Example: recollect export - --session trip
     """
+    from recollect.transfer import export_lines
+
     with remembering(store, user, finds=False) as chat:
         scope = Scope(chat.scope.tenant, chat.scope.user, session)
         if str(file) == "-":
@@ -40,7 +41,7 @@ def export(
         with file.open("w", encoding="utf-8") as target:
             number = sum(1 for line in export_lines(chat.memory, scope) if target.write(line))
     err.print(
-        f"{file} has {number:,} messages. Bring them in elsewhere with: recollect import {file}",
+        f"{file} has {counted(number, 'message')}. Bring them in elsewhere with: recollect import {file}",
         markup=False,
         soft_wrap=True,
     )

@@ -20,7 +20,7 @@ def facts(
     session: Talk = DEFAULT,
     as_json: Json = False,
 ) -> None:
-    """Show what the user said of himself, each with when and how sure.
+    """Show what the user said of themselves, each with when and how sure.
 
     Example: recollect facts
 

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, Yes, answer, confirm, err, printable, remembering
+from recollect.cli.shell import (
+    DEFAULT,
+    Json,
+    Talk,
+    User,
+    Where,
+    Yes,
+    answer,
+    confirm,
+    counted,
+    err,
+    printable,
+    remembering,
+)
 from recollect.errors import ConfigError, NotFound
-from recollect.session import Session
 from recollect.store import Entry, Erased
 from recollect.types import Scope
+
+if TYPE_CHECKING:
+    from recollect.session import Session
 
 SAMPLE: Final = 5
 
@@ -49,7 +64,8 @@ def forget(
         erased = _erase(chat, ids, everything)
         if not any(dataclasses.astuple(erased)):
             raise NotFound(f"nothing is kept of {chat.scope.user}: is another meant by --user, or another --store?")
-    told = f"Gone for good: {erased.messages:,} messages, and {erased.records:,} things learned from them."
+    others = f"{counted(erased.records, 'thing')} {'kept beside' if everything else 'learned'}"
+    told = f"Gone for good: {counted(erased.messages, 'message')}, and {others}."
     answer(as_json, dataclasses.asdict(erased), told)
 
 
@@ -81,12 +97,14 @@ def _show(chat: Session, messages: list[Entry], ids: list[str] | None, everythin
     scope = chat.scope.owner if everything else chat.scope
     total = len(messages) if ids else _count(chat, scope)
     what = "all that is kept of" if everything else f"session {scope.session} of"
-    err.print(f"{total:,} messages of {what} {scope.user}:", markup=False)
+    err.print(f"{counted(total, 'message')} of {what} {scope.user}:", markup=False)
     for entry in messages[:SAMPLE]:
         words = printable(" ".join(entry.message.text.split()))[:70]
         err.print(f"  {entry.message.role}: {words}", markup=False)
     if total > SAMPLE:
         err.print(f"  \u2026 and {total - SAMPLE:,} more")
+    if everything and (there := len(chat.documents.list())):
+        err.print(f"  and {counted(there, 'document')}")
 
 
 def _count(chat: Session, scope: Scope) -> int:

@@ -9,15 +9,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryDirectory
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from recollect.backfill import Backfilled, backfill
-from recollect.cli.shell import Json, User, Where, bar, err, login, machine, printable, remembering, say
+from recollect.cli.shell import Json, User, Where, bar, counted, err, login, machine, printable, remembering, say
 from recollect.errors import ConfigError
 from recollect.imports import FORMATS, Imported, Read, read
-from recollect.memory import Memory
+
+if TYPE_CHECKING:
+    from recollect.backfill import Backfilled
+    from recollect.memory import Memory
 
 SHOWN: Final = 10
 """Skipped things that are told one by one."""
@@ -70,8 +72,8 @@ def _file(file: Path) -> Iterator[Path]:
 
 def _tell(done: Backfilled) -> None:
     say(
-        f"{done.messages:,} messages of {done.sessions:,} conversations and {done.facts:,} facts are new; "
-        f"{done.known:,} were here already."
+        f"New: {counted(done.messages, 'message')} of {counted(done.sessions, 'conversation')} and "
+        f"{counted(done.facts, 'fact')}; here already: {done.known:,}."
     )
     for skipped in done.skipped[:SHOWN]:
         err.print(f"skipped {printable(skipped.where)}: {printable(skipped.why)}", markup=False, soft_wrap=True)
@@ -80,6 +82,8 @@ def _tell(done: Backfilled) -> None:
 
 
 def _kept(memory: Memory, file: Path, format: str | None, user: str | None) -> Backfilled:
+    from recollect.backfill import backfill
+
     with err.status("Reading"):
         total = sum(1 for _ in read(file, format))
     with bar("Importing") as progress:

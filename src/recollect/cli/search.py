@@ -34,6 +34,6 @@ def search(
         return
     for hit in found:
         say(f"{hit.score:.2f}  {hit.session}", style="bold")
-        say(hit.text)
+        say(f"{hit.text}\n")
     if not found:
         say("Nothing like that was said. See what is there with: recollect stats")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli.shell import Json, Where, answer, check_free, err, machine, opened, say, table, telling_errors
+from recollect.cli.shell import Json, Where, answer, check_free, day, err, machine, opened, say, table, telling_errors
 from recollect.errors import MissingExtra, NotFound
 
 keys = typer.Typer(help="Keys of the service: who may read, write, erase and administer.", no_args_is_help=True)
@@ -83,7 +83,7 @@ def list_them(store: Where = None, as_json: Json = False) -> None:
     else:
         table(
             ("id", "tenant", "may", "name", "made"),
-            [(k.id, k.tenant, ", ".join(sorted(k.may)), k.name, k.made) for k in found],
+            [(k.id, k.tenant, ", ".join(sorted(k.may)), k.name, day(k.made)) for k in found],
         )
 
 

@@ -1,4 +1,7 @@
-"""What every command shares: where the store is, whose memory is meant, how errors, tables and progress look."""
+"""What every command shares: where the store is, whose memory is meant, how errors, tables and progress look.
+
+Here and in the commands, what only a command that runs needs is imported by it: `--help` and completion are quick.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 import typer
 from rich.cells import cell_len
@@ -22,13 +25,13 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column, Table
 
-from recollect import embed, settings
+from recollect import settings
 from recollect import store as stores
-from recollect.embed import Embedder
-from recollect.embed.models import data_dir
 from recollect.errors import ConfigError, RecollectError
-from recollect.memory import Memory
-from recollect.session import Session
+
+if TYPE_CHECKING:
+    from recollect.embed import Embedder
+    from recollect.session import Session
 
 out = Console(highlight=False, emoji=False)
 err = Console(stderr=True, highlight=False, emoji=False)
@@ -77,6 +80,8 @@ _SQLITE: Final = b"SQLite format 3\x00"
 
 def address(where: str | None) -> str:
     """The store that was named, else the file in the data folder."""
+    from recollect.embed.models import data_dir
+
     return where or str(data_dir() / "memory.db")
 
 
@@ -90,6 +95,8 @@ def login() -> str:
 
 def embedder() -> Embedder | None:
     """The embedder that RECOLLECT_EMBEDDER names, else the local one where it is here."""
+    from recollect import embed
+
     name = os.environ.get("RECOLLECT_EMBEDDER") or "auto"
     return None if name == "none" else embed.open(name)
 
@@ -168,6 +175,8 @@ def remembering(
     where: str | None, user: str | None = None, session: str = DEFAULT, *, must_exist: bool = True, finds: bool = True
 ) -> Iterator[Session]:
     """A conversation of the user in the store, with the settings in force here; no embedder where nothing is found."""
+    from recollect.memory import Memory
+
     with opened(where, must_exist) as store, _quiet():
         memory = Memory(store, embedder=embedder() if finds else None, settings=settings.load())
         try:
@@ -222,9 +231,9 @@ def confirm(question: str) -> None:
 
 @contextmanager
 def bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on stderr, as the function that moves it."""
+    """A progress bar on stderr where that is a terminal, as the function that moves it."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=err, transient=True) as progress:
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
         task = progress.add_task(what, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
 
@@ -260,6 +269,11 @@ def printable(text: str) -> str:
     """The text without what would steer a terminal."""
     shown = "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in text)
     return shown.encode("utf-8", "replace").decode("utf-8")
+
+
+def counted(number: int, thing: str) -> str:
+    """A number of things in words: 1 message, 2,000 messages."""
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
 def day(when: datetime | None) -> str:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from statistics import fmean
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
@@ -18,6 +18,7 @@ from recollect.cli.shell import (
     Tokens,
     User,
     Where,
+    counted,
     day,
     err,
     machine,
@@ -27,9 +28,11 @@ from recollect.cli.shell import (
     table,
 )
 from recollect.errors import BudgetTooSmall
-from recollect.flow.context import Context
-from recollect.session import Session
 from recollect.store import Session as Kept
+
+if TYPE_CHECKING:
+    from recollect.flow.context import Context
+    from recollect.session import Session
 
 DAYS: Final = 14
 QUESTIONS: Final = 10
@@ -55,12 +58,16 @@ def stats(
         machine(found)
         return
     sessions = found["sessions"]
-    say(f"{found['messages']:,} messages of {found['user']}, {found['tokens']:,} tokens, {len(sessions):,} sessions")
+    if not sessions:
+        say(f"Nothing was said by {found['user']} yet. Tell something with: recollect add TEXT")
+        return
+    messages, tokens = counted(found["messages"], "message"), counted(found["tokens"], "token")
+    say(f"{messages} of {found['user']}, {tokens}, {counted(len(sessions), 'session')}")
     rows = [(s["session"], s["messages"], s["tokens"], day(s["first"]), day(s["last"])) for s in sessions[:SESSIONS]]
     table(("session", "messages", "tokens", "first", "last"), rows, whole="session")
     _plot(f"Messages a day, the last {DAYS} days with any", dict(list(found["days"].items())[-DAYS:]))
-    made = len(found["cached_prefix"])
-    _plot(f"Tokens by section, the mean of the last {made} contexts of {session}", found["sections"])
+    made = counted(len(found["cached_prefix"]), "context")
+    _plot(f"Tokens by section, the mean of the last {made} of {session}", found["sections"])
     cached = {f"message {number}": round(100 * share) for number, share in found["cached_prefix"].items()}
     _plot("Per cent of a context that the one before it began with", cached, 100)
 

@@ -33,7 +33,8 @@ def values(path: Path) -> Iterator[Value | Skipped]:
         for name, file in _files(path):
             yield from (_lines if _is_lines(name, file) else _document)(name, file)
     except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-        raise ConfigError(f"{path} can't be read: {error}") from error
+        why = error.strerror if isinstance(error, OSError) else None
+        raise ConfigError(f"{path} can't be read: {why or error}") from error
 
 
 def _files(path: Path) -> Iterator[tuple[str, IO[bytes]]]:

@@ -108,7 +108,8 @@ class Documents:
         with self.store.transaction(scope):
             current = self._current(scope, name)
             if current is None:
-                raise NotFound(f"no document {name!r}; there are {[document.name for document in self.list(scope)]}")
+                there_are = ", ".join(document.name for document in self.list(scope))
+                raise NotFound(f"no document {name!r}; there are {there_are or 'none'}")
             self.store.index.delete(scope, CHUNK, list(current.value["chunks"]))
             self.store.records.delete(scope, [record.id for record in versions])
         return _document(current)

@@ -59,7 +59,7 @@ async def list_facts(
     chat: ReadUser,
     as_of: Annotated[given.Moment | SkipJsonSchema[None], Query()] = None,
 ) -> Response:
-    """What the user said of himself, up to now or as it was known at an earlier time."""
+    """What the user said of themselves, up to now or as it was known at an earlier time."""
     return tagged(request, {"items": await service.run(chat.facts, as_of)})
 
 

@@ -1,4 +1,4 @@
-"""Facts from what a user says of himself, by rules: no model, no network, and rather nothing than something wrong.
+"""Facts from what a user says of themselves, by rules: no model, no network, and rather nothing than something wrong.
 
 text ──► prose: own words only, clause by clause ──► profile, relations, likes, preferences, plans, mood ──► Found
 Statements of all messages ──► known: what stands, what is past

@@ -1,7 +1,7 @@
 // The user's documents: listed, searched, added, removed.
 
 import { call, get, post } from "./api.js";
-import { button, dialog, empty, failed, form, h, number, percent, plural, show, status, when } from "./dom.js";
+import { button, dialog, empty, failed, form, h, percent, plural, show, status, when } from "./dom.js";
 
 export const title = "Documents";
 
@@ -30,7 +30,7 @@ export const view = async ({ where, signal }) => {
     const { items } = await get("/documents", where, signal);
     show(list, items.length
       ? h("ul", { class: "cards" }, items.map((item) => h("li", { class: "card" }, h("h3", { dir: "auto" }, item.name),
-        h("div", { class: "line-foot" }, plural(item.chunks, "passage"), ` · ${number(item.tokens)} tokens · `, when(item.at),
+        h("div", { class: "line-foot" }, plural(item.chunks, "passage"), ` · ${plural(item.tokens, "token")} · `, when(item.at),
           button("Remove…", () => remove(item.name, where, draw), { class: "link danger" })))))
       : empty("No documents yet", "Add Markdown, text, HTML or PDF: passages near a question are quoted with their origin."));
   };

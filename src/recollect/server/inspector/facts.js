@@ -39,7 +39,7 @@ const card = (fact, where, go) =>
 
 export const view = async ({ where, go, signal }) => {
   const { items } = await get("/facts", { user: where.user }, signal);
-  if (!items.length) return empty("Nothing known yet", "Facts are found by rules in what the user says of himself.");
+  if (!items.length) return empty("Nothing known yet", "Facts are found by rules in what the user says of themselves.");
   const groups = Object.groupBy(items, (fact) => fact.type);
   return h("section", { "aria-label": "Facts" }, Object.entries(TYPES).map(([type, name]) => groups[type] && [
     h("h2", {}, name), h("ul", { class: "cards grid" }, groups[type].map((fact) => card(fact, where, go))),

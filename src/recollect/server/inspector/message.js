@@ -1,7 +1,7 @@
 // One message: found by its id, shown whole, jumped to.
 
 import { get } from "./api.js";
-import { button, dialog, h, number, status, when, words } from "./dom.js";
+import { button, dialog, h, number, plural, status, when, words } from "./dom.js";
 
 // Go to where a message stands: in that conversation, or in whichever has it.
 export const jump = async (where, id, session, go) => {
@@ -23,7 +23,7 @@ export const row = (entry) => {
 export const open = (entry, where, go) =>
   dialog(`Message ${number(entry.seq)}`, (close) => [
     h("p", { class: "hint" }, h("span", { class: `role ${entry.message.role}` }, entry.message.role), " ",
-      when(entry.message.at), ` · ${number(entry.tokens)} tokens · ${entry.message.id}`),
+      when(entry.message.at), ` · ${plural(entry.tokens, "token")} · ${entry.message.id}`),
     h("pre", { class: "whole", dir: "auto", tabindex: 0 }, words(entry.message.content)),
     h("div", { class: "actions" },
       button("Forget this message…", () => (close(), go({ view: "forget", at: entry.message.id })), { class: "quiet danger" }),

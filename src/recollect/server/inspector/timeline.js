@@ -1,7 +1,7 @@
 // A conversation from its first message to its last. Only the rows in sight exist, however many there are.
 
 import { get } from "./api.js";
-import { empty, h, number, show, status } from "./dom.js";
+import { empty, h, number, plural, show, status } from "./dom.js";
 import { open, row } from "./message.js";
 
 export const title = "Time line";
@@ -23,7 +23,7 @@ export const view = async ({ where, at, go, signal }) => {
   };
   const whole = h("section", { class: "timeline", "aria-label": "Time line" },
     h("form", { class: "bar", onsubmit: find }, h("label", { for: "goto" }, "Go to message"), goTo,
-      h("button", { class: "quiet" }, "Go"), h("span", { class: "hint" }, `${number(last)} messages`)),
+      h("button", { class: "quiet" }, "Go"), h("span", { class: "hint" }, plural(last, "message"))),
     rows.box);
   whole.addEventListener("shown", () => rows.to(at ? Number(at) : last, Boolean(at)));
   return whole;
