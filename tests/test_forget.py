@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import apsw
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from recollect import ConfigError, Memory, Message, Scope, Session, Settings
@@ -154,8 +154,13 @@ lines = st.tuples(
 )
 
 
+MOVED = ("trip", 0), ("trip", 2), ("trip", 5), ("home", 1), ("home", 0), ("trip", 0), ("trip", 0)
+"""SQLite moves some of the records of these to other pages, and leaves copies behind."""
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.lists(lines, min_size=1, max_size=14), st.sampled_from(LEVELS), st.lists(lines, max_size=3))
+@example([(session, "user", (SECRETS + OTHERS)[place]) for session, place in MOVED], by_session, [])
 def test_what_is_forgotten_is_in_no_table_and_no_context(
     said: list[Line], forget: Callable[[Memory], None], later: list[Line]
 ) -> None:

@@ -18,7 +18,8 @@ _BEGIN: Final = "BEGIN IMMEDIATE; SELECT position, epoch, indexed FROM counter"
 class Change:
     """A write transaction: the connection, the time, the next position, and how far the keyword index has got.
 
-    `cursor` spares making one for each statement, where rows are read before the next statement.
+    `cursor` spares making one for each statement, where rows are read before the next statement. `erased` says that
+    something was deleted for good, `forgot` that messages were.
     """
 
     def __init__(self, cursor: apsw.Cursor, clock: Clock, places: dict[Scope, scopes.Place]) -> None:
@@ -28,7 +29,7 @@ class Change:
             raise apsw.CorruptError("the counter is gone")
         self.start, self.epoch, self.indexed = counter
         self.position: int = self.start
-        self.erased = self.unreadable = False
+        self.erased = self.forgot = self.unreadable = False
 
     @cached_property
     def now(self) -> datetime:

@@ -22,6 +22,8 @@ T = TypeVar("T")
 
 FREE_MS: Final = 200
 SCRUB_MS: Final = 1_000
+SMALL: Final = 64 * 2**20
+"""Bytes of a file up to which it is written anew once messages were erased."""
 MAX_SCOPES: Final = 20_000
 
 
@@ -42,7 +44,7 @@ class Database:
         self._mine = _Mine()
         self._places: dict[Scope, scopes.Place] = {}
         self._epoch = -1
-        self._unscrubbed = False
+        self._unscrubbed = self._stale = False
         try:
             self._writer = self.connections.connect()
             migrate(self._writer, path)
@@ -194,6 +196,7 @@ class Database:
 
     def _after(self, change: Change) -> None:
         self._unscrubbed |= change.erased
+        self._stale |= change.forgot
         if self._unscrubbed:
             self.scrub()
 
@@ -215,12 +218,22 @@ class Database:
         """
         self._writer.set_busy_timeout(wait)
         try:
+            if self._stale:
+                self._write_anew()
             self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
             self._unscrubbed = False
         except apsw.Error:
             self._unscrubbed = True
         finally:
             self._writer.set_busy_timeout(BUSY_MS)
+
+    def _write_anew(self) -> None:
+        """Where SQLite moved a row from one page to another, a copy may be left in bytes that no page uses."""
+        pages, size = (self._writer.pragma(name) for name in ("page_count", "page_size"))
+        if pages * size <= SMALL:
+            with suppress(apsw.FullError):
+                self._writer.execute("VACUUM")
+        self._stale = False
 
     def _refuse_inside(self, what: str) -> None:
         if self.in_transaction:

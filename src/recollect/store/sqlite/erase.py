@@ -46,7 +46,7 @@ _TOTALS: Final = (
 
 def erase(change: Change, scope: Scope, ids: Sequence[str] | None) -> Erased:
     """How much is gone."""
-    change.erased = True
+    change.erased = change.forgot = True
     place = scopes.find(change.db, scope)
     if place is None:
         return Erased()
