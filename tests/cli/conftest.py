@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -43,3 +45,8 @@ def trip(run: Run) -> Run:
     run("add", "Noted!", "--role", "assistant", "--session", "trip", "--at", "2026-05-20")
     run("add", "I am allergic to peanuts.", "--session", "trip", "--at", "2026-05-21")
     return run
+
+
+def parsed(run: Run, *arguments: str, **options: Any) -> Any:
+    """What a command answers to a machine."""
+    return json.loads(run(*arguments, "--json", **options).stdout)

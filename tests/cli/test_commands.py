@@ -5,15 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
-import socket
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -24,22 +20,7 @@ from recollect.cli.shell import out, printable
 from recollect.testing import Provider
 from recollect.types import ROLES
 
-from .conftest import Run
-
-
-def parsed(run: Run, *arguments: str, **options: Any) -> Any:
-    return json.loads(run(*arguments, "--json", **options).stdout)
-
-
-@contextmanager
-def taken(host: str) -> Iterator[int]:
-    """A port that is bound, and where nobody answers."""
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as bound:
-        try:
-            bound.bind((host, 0))
-        except OSError:
-            pytest.skip(f"this machine has no {host}")
-        yield bound.getsockname()[1]
+from .conftest import Run, parsed
 
 
 def test_a_message_is_kept_with_its_id_and_times(run: Run) -> None:
@@ -217,109 +198,6 @@ def test_a_model_nobody_knows_is_refused_before_anything_is_kept(run: Run) -> No
     assert parsed(run, "history") == []
 
 
-def test_forget_shows_what_would_go_and_asks(trip: Run) -> None:
-    asked = trip("forget", "--session", "trip", said="n\n", code=1)
-    assert "3 messages" in asked.stderr and "Nadia" in asked.stderr
-    assert len(parsed(trip, "history", "--session", "trip")) == 3
-
-
-def test_forget_erases_messages_by_id(trip: Run) -> None:
-    first = parsed(trip, "history", "--session", "trip")[0]["id"]
-    assert set(parsed(trip, "forget", first, "--session", "trip", "--yes")) == {"messages", "records", "items", "jobs"}
-    assert "Oslo" not in trip("facts").stdout
-    assert "recollect history" in trip("forget", first, "--session", "trip", "--yes", code=1).stderr
-
-
-def test_forget_everything_leaves_nothing_of_the_user(trip: Run) -> None:
-    trip("add", "I live in Bergen.", "--user", "bo")
-    trip("forget", "--everything", "--yes")
-    assert parsed(trip, "stats")["messages"] == 0
-    assert parsed(trip, "facts") == []
-    assert parsed(trip, "stats", "--user", "bo")["messages"] == 1
-
-
-def test_forget_wants_ids_or_everything(trip: Run) -> None:
-    assert "not both" in trip("forget", "x", "--everything", "--yes", code=1).stderr
-    assert "recollect stats" in trip("forget", "--session", "nothing", "--yes", code=1).stderr
-
-
-def test_forget_without_a_question_wants_to_be_told_what(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    run("add", "I live in Bergen.")
-    monkeypatch.setenv("RECOLLECT_SESSION", "default")
-    for nothing in ((), ("",)):
-        run("forget", *nothing, "--yes", code=1)
-    told = run("forget", "--yes", code=1).stderr
-    assert all(way in told for way in ("ids", "--session", "--everything"))
-    assert len(parsed(run, "history")) == 1
-    assert parsed(run, "forget", "--session", "default", "--yes")["messages"] == 1
-
-
-def test_forget_everything_of_nobody_is_an_error(trip: Run) -> None:
-    told = trip("forget", "--everything", "--user", "nosuch", "--yes", code=1)
-    assert told.stderr.startswith("NotFound: nothing is kept of nosuch") and not told.stdout
-
-
-def test_forget_everything_takes_documents_where_nothing_was_said(run: Run) -> None:
-    run("documents", "add", "-", "--name", "guide", said="Water tomatoes in the morning.")
-    assert "  and 1 document\n" in run("forget", "--everything", code=1).stderr
-    assert parsed(run, "forget", "--everything", "--yes")["messages"] == 0
-    assert parsed(run, "documents", "list") == []
-
-
-def test_what_is_exported_can_be_imported_as_it_was(trip: Run, home: Path) -> None:
-    trip("export", "out.jsonl")
-    done = parsed(trip, "import", "out.jsonl", "--store", "other.db")
-    assert {key: done[key] for key in ("sessions", "messages", "known", "skipped")} == {
-        "sessions": 1, "messages": 3, "known": 0, "skipped": [],
-    }  # fmt: skip
-    assert trip("export", "--store", "other.db").stdout == (home / "out.jsonl").read_text()
-    assert parsed(trip, "import", "out.jsonl", "--store", "other.db")["known"] == 3
-    assert "Oslo" in trip("facts", "--store", "other.db").stdout
-
-
-def test_an_export_can_be_piped_into_an_import(trip: Run) -> None:
-    lines = trip("export").stdout
-    assert parsed(trip, "import", "-", "--store", "copy.db", said=lines)["messages"] == 3
-    assert trip("export", "--store", "copy.db").stdout == lines
-    assert "ConfigError: stdin has no format" in trip("import", "-", said="{broken", code=1).stderr
-
-
-def test_an_export_does_not_write_over_a_file(trip: Run, home: Path) -> None:
-    (home / "out.jsonl").write_text("mine")
-    assert "out.jsonl" in trip("export", "out.jsonl", code=1).stderr
-    assert (home / "out.jsonl").read_text() == "mine"
-
-
-def test_import_tells_what_was_skipped_and_whose_it_is(run: Run, home: Path) -> None:
-    lines = [{"session_id": "a", "user_id": "bo", "messages": [{"role": "user", "content": "Hi from Bo."}]}]
-    (home / "chats.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines) + "{broken\n")
-    assert "chats.jsonl line 2" in run("import", "chats.jsonl").stderr
-    assert parsed(run, "stats", "--user", "bo")["messages"] == 1
-    assert parsed(run, "import", "chats.jsonl", "--user", "ada")["messages"] == 1
-
-
-def test_import_says_what_it_can_read(run: Run, home: Path) -> None:
-    (home / "shopping.txt").write_text("milk")
-    assert "--format" in run("import", "shopping.txt", code=1).stderr
-    missing = run("import", "nowhere.jsonl", code=1).stderr
-    assert missing == "ConfigError: nowhere.jsonl can't be read: No such file or directory\n"
-
-
-def test_import_that_can_take_nothing_fails_and_says_why_in_words(run: Run, home: Path) -> None:
-    (home / "odd.jsonl").write_text('{"x": 1}\n' + '{"user": "a", "session": "b", "message": 3}\n')
-    failed = run("import", "odd.jsonl", "--format", "recollect", code=1)
-    assert "odd.jsonl line 1: not as recollect writes it: a line has a user, a session and a message" in failed.stderr
-    assert "Error(" not in failed.stderr
-    assert len(parsed(run, "import", "odd.jsonl", "--format", "recollect", code=1)["skipped"]) == 2
-
-
-def test_an_import_is_no_failure_where_all_was_here_already(trip: Run, home: Path) -> None:
-    trip("export", "out.jsonl")
-    with (home / "out.jsonl").open("a") as file:
-        file.write("{broken\n")
-    assert "skipped" in trip("import", "out.jsonl").stderr
-
-
 def test_what_would_be_copied_from_a_table_is_not_cut(run: Run) -> None:
     session = "3f2504e0-4f89-11d3-9a0c-0305e82c3301"
     run("add", "My favourite programming language is Python.", "--session", session)
@@ -472,16 +350,6 @@ def test_colours_are_left_out_when_asked(trip: Run, home: Path, no_color: bool) 
     assert coloured is not no_color
 
 
-def test_a_service_that_can_not_start_says_why_in_a_line(run: Run) -> None:
-    with taken("127.0.0.1") as port:
-        pass
-    free = ("serve", "--port", str(port))
-    assert "model 'nonsense' is not known" in run(*free, "--model", "nonsense", code=1).stderr
-    assert "recollect keys add" in run(*free, "--host", "0.0.0.0", code=1).stderr
-    assert "--host" in run(*free, "--host", "no:address", code=1).stderr
-    assert "65535" in run("serve", "--port", "99999", code=2).stderr
-
-
 def test_help_is_there_before_anything_heavy_is_loaded(home: Path) -> None:
     code = (
         "import sys; from recollect.cli.app import app\n"
@@ -492,78 +360,9 @@ def test_help_is_there_before_anything_heavy_is_loaded(home: Path) -> None:
     assert told.stdout.endswith("[]\n")
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
-def test_a_port_that_is_taken_is_told_before_anything_is_loaded(home: Path, host: str) -> None:
-    code = (
-        "import sys; from recollect.cli.app import app\n"
-        "try: app()\n"
-        "finally: print([name for name in ('uvicorn', 'recollect.server.app') if name in sys.modules])"
-    )
-    with taken("127.0.0.1" if host == "localhost" else host) as port:
-        command = [sys.executable, "-c", code, "serve", "--host", host, "--port", str(port)]
-        told = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert told.stderr == f"ConfigError: port {port} of {host} is taken: choose another with --port\n"
-    assert (told.returncode, told.stdout) == (1, "[]\n")
-
-
-def test_a_port_that_is_taken_is_told_by_mcp_as_well(run: Run, home: Path) -> None:
-    with taken("127.0.0.1") as port:
-        told = run("mcp", "--http", "--port", str(port), code=1).stderr
-    assert told == f"ConfigError: port {port} of 127.0.0.1 is taken: choose another with --port\n"
-    assert not (home / "memory.db").exists()
-
-
-@pytest.mark.parametrize(("model", "variable"), [("openai:x", "OPENAI_API_KEY"), ("anthropic:x", "ANTHROPIC_API_KEY")])
-@pytest.mark.parametrize("command", [("chat", "Hello"), ("serve", "--port", "{port}")])
-def test_a_model_without_its_key_is_told_before_anything_is_kept(
-    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], model: str, variable: str
-) -> None:
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-    with taken("127.0.0.1") as port:
-        pass
-    told = run(*(word.format(port=port) for word in command), "--model", model, code=1).stderr
-    assert told.startswith(f"ModelUnavailable: {model}: a key is needed: set {variable} to one")
-    assert len(told.splitlines()) == 1
-    assert not (home / "memory.db").exists() or parsed(run, "history") == []
-
-
-def test_keys_that_are_not_there_yet_say_how_to_make_one(trip: Run) -> None:
-    pytest.importorskip("fastapi")
-    assert "recollect keys add" in trip("keys", "list").stdout
-    made = trip("keys", "add")
-    assert re.fullmatch(r"rk_\S+\n", made.stdout)
-    assert "Authorization: Bearer" in made.stderr
-    listed = trip("keys", "list").stdout
-    assert made.stdout.strip() not in listed
-    assert re.search(r" \d{4}-\d\d-\d\d \d\d:\d\d │", listed)
-
-
-def test_a_key_nobody_has_says_where_they_are_listed(trip: Run) -> None:
-    pytest.importorskip("fastapi")
-    assert "recollect keys list" in trip("keys", "revoke", "zzz", code=1).stderr
-
-
 def test_a_variable_with_a_misspelt_name_is_told_once_on_stderr(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECOLLECT_CONTEXT_BUGDET", "100")
     said = run("config", "--json")
     told = "nothing reads RECOLLECT_CONTEXT_BUGDET: is RECOLLECT_CONTEXT_BUDGET or RECOLLECT_ALERT_BUDGET meant?\n"
     assert said.stderr == told
     assert json.loads(said.stdout)
-
-
-def test_mcp_speaks_the_protocol_on_stdout_and_nothing_else(trip: Run) -> None:
-    pytest.importorskip("mcp")
-    params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-    hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
-    command = [sys.executable, "-m", "recollect", "mcp"]
-    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert server.stdin and server.stdout
-    with server:
-        server.stdin.write(f"{hello}\n")
-        server.stdin.flush()
-        answer = json.loads(server.stdout.readline())
-        server.stdin.close()
-        assert server.stdout.read() == ""
-    assert answer["id"] == 1 and "tools" in answer["result"]["capabilities"]
-    assert server.returncode == 0

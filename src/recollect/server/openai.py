@@ -193,11 +193,12 @@ class Turn:
 
     async def _pieces(self, opened: Opened, again: bool) -> AsyncGenerator[bytes]:
         """The stream as it comes. The answer is kept before its end is sent on: the caller may go on at once."""
-        heard, kept, piece = Heard(), again, b""
+        heard, kept, sent = Heard(), again, b""
         try:
             async for piece in opened.pieces:
                 heard.feed(piece)
                 if not heard.ended:
+                    sent = piece
                     yield piece
                     continue
                 opened.until.push_async_callback(_rest, opened.pieces)
@@ -207,7 +208,7 @@ class Turn:
                 yield piece.rstrip() + b"\n\n"
                 return
         except RecollectError as error:
-            if piece and not piece.endswith(b"\n"):
+            if sent and not sent.endswith(b"\n"):
                 raise  # amid an event: nothing can be said after it
             if not kept:
                 kept = True

@@ -1,0 +1,56 @@
+"""What goes is shown first, and is gone for good."""
+
+from __future__ import annotations
+
+import pytest
+
+from .conftest import Run, parsed
+
+
+def test_forget_shows_what_would_go_and_asks(trip: Run) -> None:
+    asked = trip("forget", "--session", "trip", said="n\n", code=1)
+    assert "3 messages" in asked.stderr and "Nadia" in asked.stderr
+    assert len(parsed(trip, "history", "--session", "trip")) == 3
+
+
+def test_forget_erases_messages_by_id(trip: Run) -> None:
+    first = parsed(trip, "history", "--session", "trip")[0]["id"]
+    assert set(parsed(trip, "forget", first, "--session", "trip", "--yes")) == {"messages", "records", "items", "jobs"}
+    assert "Oslo" not in trip("facts").stdout
+    assert "recollect history" in trip("forget", first, "--session", "trip", "--yes", code=1).stderr
+
+
+def test_forget_everything_leaves_nothing_of_the_user(trip: Run) -> None:
+    trip("add", "I live in Bergen.", "--user", "bo")
+    trip("forget", "--everything", "--yes")
+    assert parsed(trip, "stats")["messages"] == 0
+    assert parsed(trip, "facts") == []
+    assert parsed(trip, "stats", "--user", "bo")["messages"] == 1
+
+
+def test_forget_wants_ids_or_everything(trip: Run) -> None:
+    assert "not both" in trip("forget", "x", "--everything", "--yes", code=1).stderr
+    assert "recollect stats" in trip("forget", "--session", "nothing", "--yes", code=1).stderr
+
+
+def test_forget_without_a_question_wants_to_be_told_what(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("add", "I live in Bergen.")
+    monkeypatch.setenv("RECOLLECT_SESSION", "default")
+    for nothing in ((), ("",)):
+        run("forget", *nothing, "--yes", code=1)
+    told = run("forget", "--yes", code=1).stderr
+    assert all(way in told for way in ("ids", "--session", "--everything"))
+    assert len(parsed(run, "history")) == 1
+    assert parsed(run, "forget", "--session", "default", "--yes")["messages"] == 1
+
+
+def test_forget_everything_of_nobody_is_an_error(trip: Run) -> None:
+    told = trip("forget", "--everything", "--user", "nosuch", "--yes", code=1)
+    assert told.stderr.startswith("NotFound: nothing is kept of nosuch") and not told.stdout
+
+
+def test_forget_everything_takes_documents_where_nothing_was_said(run: Run) -> None:
+    run("documents", "add", "-", "--name", "guide", said="Water tomatoes in the morning.")
+    assert "  and 1 document\n" in run("forget", "--everything", code=1).stderr
+    assert parsed(run, "forget", "--everything", "--yes")["messages"] == 0
+    assert parsed(run, "documents", "list") == []

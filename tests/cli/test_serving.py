@@ -1,0 +1,106 @@
+"""The service, its keys and MCP, as they are started from the command line."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from .conftest import Run, parsed
+
+
+@contextmanager
+def taken(host: str) -> Iterator[int]:
+    """A port that is bound, and where nobody answers."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as bound:
+        try:
+            bound.bind((host, 0))
+        except OSError:
+            pytest.skip(f"this machine has no {host}")
+        yield bound.getsockname()[1]
+
+
+def test_a_service_that_can_not_start_says_why_in_a_line(run: Run) -> None:
+    with taken("127.0.0.1") as port:
+        pass
+    free = ("serve", "--port", str(port))
+    assert "model 'nonsense' is not known" in run(*free, "--model", "nonsense", code=1).stderr
+    assert "recollect keys add" in run(*free, "--host", "0.0.0.0", code=1).stderr
+    assert "--host" in run(*free, "--host", "no:address", code=1).stderr
+    assert "65535" in run("serve", "--port", "99999", code=2).stderr
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
+def test_a_port_that_is_taken_is_told_before_anything_is_loaded(home: Path, host: str) -> None:
+    code = (
+        "import sys; from recollect.cli.app import app\n"
+        "try: app()\n"
+        "finally: print([name for name in ('uvicorn', 'recollect.server.app') if name in sys.modules])"
+    )
+    with taken("127.0.0.1" if host == "localhost" else host) as port:
+        command = [sys.executable, "-c", code, "serve", "--host", host, "--port", str(port)]
+        told = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert told.stderr == f"ConfigError: port {port} of {host} is taken: choose another with --port\n"
+    assert (told.returncode, told.stdout) == (1, "[]\n")
+
+
+def test_a_port_that_is_taken_is_told_by_mcp_as_well(run: Run, home: Path) -> None:
+    with taken("127.0.0.1") as port:
+        told = run("mcp", "--http", "--port", str(port), code=1).stderr
+    assert told == f"ConfigError: port {port} of 127.0.0.1 is taken: choose another with --port\n"
+    assert not (home / "memory.db").exists()
+
+
+def test_keys_that_are_not_there_yet_say_how_to_make_one(trip: Run) -> None:
+    pytest.importorskip("fastapi")
+    assert "recollect keys add" in trip("keys", "list").stdout
+    made = trip("keys", "add")
+    assert re.fullmatch(r"rk_\S+\n", made.stdout)
+    assert "Authorization: Bearer" in made.stderr
+    listed = trip("keys", "list").stdout
+    assert made.stdout.strip() not in listed
+    assert re.search(r" \d{4}-\d\d-\d\d \d\d:\d\d │", listed)
+
+
+def test_a_key_nobody_has_says_where_they_are_listed(trip: Run) -> None:
+    pytest.importorskip("fastapi")
+    assert "recollect keys list" in trip("keys", "revoke", "zzz", code=1).stderr
+
+
+def test_mcp_speaks_the_protocol_on_stdout_and_nothing_else(trip: Run) -> None:
+    pytest.importorskip("mcp")
+    params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
+    command = [sys.executable, "-m", "recollect", "mcp"]
+    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert server.stdin and server.stdout
+    with server:
+        server.stdin.write(f"{hello}\n")
+        server.stdin.flush()
+        answer = json.loads(server.stdout.readline())
+        server.stdin.close()
+        assert server.stdout.read() == ""
+    assert answer["id"] == 1 and "tools" in answer["result"]["capabilities"]
+    assert server.returncode == 0
+
+
+@pytest.mark.parametrize(("model", "variable"), [("openai:x", "OPENAI_API_KEY"), ("anthropic:x", "ANTHROPIC_API_KEY")])
+@pytest.mark.parametrize("command", [("chat", "Hello"), ("serve", "--port", "{port}")])
+def test_a_model_without_its_key_is_told_before_anything_is_kept(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], model: str, variable: str
+) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    with taken("127.0.0.1") as port:
+        pass
+    told = run(*(word.format(port=port) for word in command), "--model", model, code=1).stderr
+    assert told.startswith(f"ModelUnavailable: {model}: a key is needed: set {variable} to one")
+    assert len(told.splitlines()) == 1
+    assert not (home / "memory.db").exists() or parsed(run, "history") == []

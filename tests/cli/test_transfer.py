@@ -1,0 +1,62 @@
+"""What is exported comes in elsewhere as it was, and so does what other products export."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from .conftest import Run, parsed
+
+
+def test_what_is_exported_can_be_imported_as_it_was(trip: Run, home: Path) -> None:
+    trip("export", "out.jsonl")
+    done = parsed(trip, "import", "out.jsonl", "--store", "other.db")
+    assert {key: done[key] for key in ("sessions", "messages", "known", "skipped")} == {
+        "sessions": 1, "messages": 3, "known": 0, "skipped": [],
+    }  # fmt: skip
+    assert trip("export", "--store", "other.db").stdout == (home / "out.jsonl").read_text()
+    assert parsed(trip, "import", "out.jsonl", "--store", "other.db")["known"] == 3
+    assert "Oslo" in trip("facts", "--store", "other.db").stdout
+
+
+def test_an_export_can_be_piped_into_an_import(trip: Run) -> None:
+    lines = trip("export").stdout
+    assert parsed(trip, "import", "-", "--store", "copy.db", said=lines)["messages"] == 3
+    assert trip("export", "--store", "copy.db").stdout == lines
+    assert "ConfigError: stdin has no format" in trip("import", "-", said="{broken", code=1).stderr
+
+
+def test_an_export_does_not_write_over_a_file(trip: Run, home: Path) -> None:
+    (home / "out.jsonl").write_text("mine")
+    assert "out.jsonl" in trip("export", "out.jsonl", code=1).stderr
+    assert (home / "out.jsonl").read_text() == "mine"
+
+
+def test_import_tells_what_was_skipped_and_whose_it_is(run: Run, home: Path) -> None:
+    lines = [{"session_id": "a", "user_id": "bo", "messages": [{"role": "user", "content": "Hi from Bo."}]}]
+    (home / "chats.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines) + "{broken\n")
+    assert "chats.jsonl line 2" in run("import", "chats.jsonl").stderr
+    assert parsed(run, "stats", "--user", "bo")["messages"] == 1
+    assert parsed(run, "import", "chats.jsonl", "--user", "ada")["messages"] == 1
+
+
+def test_import_says_what_it_can_read(run: Run, home: Path) -> None:
+    (home / "shopping.txt").write_text("milk")
+    assert "--format" in run("import", "shopping.txt", code=1).stderr
+    missing = run("import", "nowhere.jsonl", code=1).stderr
+    assert missing == "ConfigError: nowhere.jsonl can't be read: No such file or directory\n"
+
+
+def test_import_that_can_take_nothing_fails_and_says_why_in_words(run: Run, home: Path) -> None:
+    (home / "odd.jsonl").write_text('{"x": 1}\n' + '{"user": "a", "session": "b", "message": 3}\n')
+    failed = run("import", "odd.jsonl", "--format", "recollect", code=1)
+    assert "odd.jsonl line 1: not as recollect writes it: a line has a user, a session and a message" in failed.stderr
+    assert "Error(" not in failed.stderr
+    assert len(parsed(run, "import", "odd.jsonl", "--format", "recollect", code=1)["skipped"]) == 2
+
+
+def test_an_import_is_no_failure_where_all_was_here_already(trip: Run, home: Path) -> None:
+    trip("export", "out.jsonl")
+    with (home / "out.jsonl").open("a") as file:
+        file.write("{broken\n")
+    assert "skipped" in trip("import", "out.jsonl").stderr
