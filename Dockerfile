@@ -3,7 +3,8 @@ FROM python:3.13-slim
 WORKDIR /app
 COPY requirements.lock pyproject.toml README.md LICENSE ./
 COPY src src
-RUN pip install --no-cache-dir --constraint requirements.lock '.[server,postgres,cli,local,pdf]' \
+RUN pip install --no-cache-dir uv \
+ && uv pip install --system --no-cache --constraint requirements.lock '.[server,postgres,cli,local,pdf]' \
  && useradd --create-home recollect \
  && install -d -o recollect /data
 USER recollect

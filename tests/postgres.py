@@ -60,6 +60,11 @@ class Server:
         """How its superuser connects."""
         return f"host={self.data} user=postgres dbname=postgres"
 
+    def script(self, text: str) -> None:
+        """Has psql do what a script says, as the superuser."""
+        command = [str(self._bin / "psql"), "-q", "-v", "ON_ERROR_STOP=1", "-h", str(self.data), "-U", "postgres"]
+        subprocess.run(command, input=text, text=True, cwd="/", check=True)
+
     def _run(self, program: str, *arguments: str) -> None:
         command = [str(self._bin / program), "-D", str(self.data), *arguments]
         with tempfile.TemporaryFile("w+") as output:

@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.postgres import running
+
 ROOT = Path(__file__).parent.parent
 RECOLLECT = Path(sys.executable).with_name("recollect")
 ALONE = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
@@ -73,7 +75,21 @@ def test_the_service_waits_for_a_database_that_is_there(compose: Any) -> None:
         assert set(service.get("depends_on", {})) <= set(services), name
         assert {volume.split(":")[0] for volume in service["volumes"]} <= set(compose["volumes"]), name
     assert "@database/" in services["service"]["environment"]["RECOLLECT_STORE"]
-    assert services["database"]["environment"]["POSTGRES_DB"] in services["service"]["environment"]["RECOLLECT_STORE"]
+    (config,) = services["database"]["configs"]
+    assert config["source"] in compose["configs"]
+
+
+def test_the_service_connects_as_a_role_that_row_level_security_holds_for(compose: Any) -> None:
+    url = compose["services"]["service"]["environment"]["RECOLLECT_STORE"]
+    script, url = (re.sub(r"\$\{POSTGRES_PASSWORD[^}]*\}", "secret", text) for text in (*_scripts(compose), url))
+    with running() as server:
+        server.script(script)
+        checked = run("doctor", "--json", RECOLLECT_STORE=url.replace("database", "") + f"?host={server.data}")
+    assert checked.returncode == 0 and json.loads(checked.stdout) == [], checked
+
+
+def _scripts(compose: Any) -> list[str]:
+    return [config["content"] for config in compose["configs"].values()]
 
 
 def test_a_port_that_is_published_is_the_one_that_is_served(compose: Any) -> None:
@@ -91,6 +107,18 @@ def test_the_image_installs_extras_that_exist_and_files_that_are_there() -> None
     for copied in dockerfile()["COPY"]:
         for name in copied.split()[:-1]:
             assert (ROOT / name).exists() and not ignored(name), name
+
+
+def test_the_packages_of_the_image_can_be_had_as_they_are_locked(tmp_path: Path) -> None:
+    steps = [shlex.split(step) for step in dockerfile()["RUN"][0].split("&&")]
+    (install,) = [step for step in steps if step[:3] == ["uv", "pip", "install"]]
+    uv = Path(sys.executable).with_name("uv")
+    subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, tmp_path / "image"], check=True)
+    here = [word for word in install[1:] if word not in ("--system", "--no-cache")]
+    done = subprocess.run(
+        [uv, *here, "--dry-run", "--python", tmp_path / "image"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0 and "recollect" in done.stderr, done.stderr
 
 
 def test_the_environment_names_options_of_the_service(compose: Any) -> None:

