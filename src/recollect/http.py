@@ -162,7 +162,7 @@ class Endpoint:
         key = self.key()
         headers = {"content-type": "application/json", **self._sign(key)}
         with self._client.stream(
-            "POST", self.url + path, content=_encoded(body), headers=headers, timeout=timeout
+            "POST", self.url + path, content=encoded(body), headers=headers, timeout=timeout
         ) as response:
             if not response.is_success:
                 raise self._refused(response, key, time.monotonic() + timeout)
@@ -219,7 +219,7 @@ def resumed(first: T, rest: Iterator[T]) -> Generator[T]:
         getattr(rest, "close", lambda: None)()
 
 
-def _encoded(body: Mapping[str, Any]) -> bytes:
+def encoded(body: Mapping[str, Any]) -> bytes:
     """The body as JSON; half a surrogate pair, which no server takes, becomes a question mark."""
     return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
 

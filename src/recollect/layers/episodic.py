@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
-from functools import cache, lru_cache
+from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -157,7 +157,7 @@ class Episodic:
         ranking = self._rank(asked)
         first = min(ranking.fitting(budget), MANY if k is None else k)
         moments = islice(distinct(self._read(asked, ranking, first)), k)
-        matter = set(_words_of(asked.text))
+        matter = set(query_words(asked.text))
         return Recalled(pack(moments, budget, self.count, words, matter), ranking.relevance)
 
     def search(self, asked: Asked, k: int) -> Recalled:
@@ -175,7 +175,7 @@ class Episodic:
         """
         ranking = self._rank(asked)
         nothing = self._is_off_topic(ranking)
-        matter, today = set(_words_of(asked.text)), date.fromordinal(day_of(asked.at))
+        matter, today = set(query_words(asked.text)), date.fromordinal(day_of(asked.at))
 
         def day(at: datetime) -> str:
             return f"{day_line(at)} ({ago(date.fromordinal(day_of(at)), today)})"
@@ -223,7 +223,7 @@ class Episodic:
         vectors = self._vectors(asked.text)
         with columns.lock:
             turns, question = columns.turns(), self._question(columns, asked, vectors)
-            relevance = _relevance(question)
+            relevance = _relevance(question, len(columns))
             ranking = _Ranking(score(turns, question), columns, relevance, self._unheard(columns, asked, question))
             return ranking if asked.within.session is None else ranking.within([asked.within.session])
 
@@ -231,7 +231,7 @@ class Episodic:
         """The part of a question that was never said; none of one that names a day or a speaker, or without vectors."""
         if question.meaning is None or not len(question.meaning[0]) or question.periods:
             return 0.0
-        holders = columns.holders([word for word in _words_of(asked.text) if word not in columns.names])
+        holders = columns.holders([word for word in query_words(asked.text) if word not in columns.names])
         part = unheard(holders, len(columns))
         named = part > self.floor and not columns.with_assistant and _named(asked.text, columns.speakers)
         return 0.0 if named else part
@@ -285,7 +285,7 @@ class Episodic:
         named = [] if columns.with_assistant else _named(asked.text, columns.speakers)
         return Question(
             self._meaning(columns, vectors, asked.where.as_of) if vectors else None,
-            columns.postings([word for word in _words_of(asked.text) if word not in columns.names]),
+            columns.postings([word for word in query_words(asked.text) if word not in columns.names]),
             periods(with_days(asked.text, asked.days), today),
             today.toordinal(),
             columns.speakers[named[0]] if len(named) == 1 else None,
@@ -317,21 +317,14 @@ class Episodic:
         return near
 
 
-@lru_cache(maxsize=256)
-def _words_of(question: str) -> tuple[str, ...]:
-    """The words of a question that are looked for, which are needed more than once."""
-    return tuple(query_words(question))
-
-
-def _relevance(question: Question) -> float:
+def _relevance(question: Question, turns: int) -> float:
+    """How near the nearest turn is; without a model, the largest part of the question's words in one turn."""
     if question.meaning is not None and len(question.meaning[0]):
         return min(1.0, max(0.0, float(question.meaning[1].max())))
-    if not question.postings:
-        return 0.0
-    held = np.concatenate(question.postings)
-    word = np.repeat(np.arange(len(question.postings)), [len(places) for places in question.postings])
-    again = (held[1:] == held[:-1]) & (word[1:] == word[:-1])
-    return int(np.bincount(held[np.append(True, ~again)]).max()) / len(question.postings)
+    held = np.zeros(turns, np.int32)
+    for places in question.postings:
+        held[places] += 1  # once, however often the word stands there
+    return float(held.max(initial=0)) / max(1, len(question.postings))
 
 
 def _passes(entry: Entry, where: Filter, min_score: float) -> bool:

@@ -13,16 +13,16 @@ from typing import Any, Final, Protocol, TypeVar
 
 import httpx2
 from anyio import CapacityLimiter, to_thread
+from pydantic_core import PydanticSerializationError, to_json
 
 from recollect.errors import ModelUnavailable
-from recollect.http import OPENAI
+from recollect.http import OPENAI, encoded
 
 T = TypeVar("T")
 TIMEOUT: Final = httpx2.Timeout(60.0, connect=10.0, read=600.0)
 CONNECTIONS: Final = httpx2.Limits(max_connections=1_000, max_keepalive_connections=256)
 OURS: Final = "recollect"
 """The name of a model that stands for the one the service was started with."""
-_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 PASSED: Final = ("retry-after", "x-request-id", "openai-processing-ms")
 """Headers of a reply that a caller may want."""
 
@@ -102,8 +102,11 @@ class Passthrough:
             return await _whole(response)
 
     def prepared(self, body: Mapping[str, Any]) -> bytes:
-        """A request as it takes it."""
-        return _ENCODER.encode(body).encode("utf-8", "replace")
+        """A request as it takes it; half a surrogate pair, which no server takes, becomes a question mark."""
+        try:
+            return to_json(body)
+        except PydanticSerializationError:
+            return encoded(body)
 
     async def complete(self, request: bytes) -> Reply:
         """The whole answer."""

@@ -14,6 +14,8 @@ VERSION: Final = 1
 """Raised whenever `words` gives other words for some text: keyword indexes made before are then rebuilt."""
 
 MAX_QUERY: Final = 64
+KEPT, MAX_KEPT = 256, 10_000
+"""How many questions' words are remembered, of texts up to how many characters."""
 
 _COMMON: Final = """
 a about after again all also am an and any are aren as at be because been before being both but by can cannot
@@ -40,12 +42,17 @@ def words(text: str) -> list[str]:
     return list(map(stem, _split(text, singles=True)))
 
 
-def query_words(text: str) -> list[str]:
+def query_words(text: str) -> tuple[str, ...]:
     """The words to search for, each once: the commonest left out, unless there are no others."""
+    return _query_words(text) if len(text) <= MAX_KEPT else _query_words.__wrapped__(text)
+
+
+@lru_cache(maxsize=KEPT)
+def _query_words(text: str) -> tuple[str, ...]:
     found = list(dict.fromkeys(_split(text, singles=False)))
     telling = [word for word in found if word not in COMMON] or found
     stems = list(dict.fromkeys(map(stem, telling)))
-    return stems if len(stems) <= MAX_QUERY else sorted(stems, key=len, reverse=True)[:MAX_QUERY]
+    return tuple(stems if len(stems) <= MAX_QUERY else sorted(stems, key=len, reverse=True)[:MAX_QUERY])
 
 
 def _split(text: str, singles: bool) -> Iterable[str]:

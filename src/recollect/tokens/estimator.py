@@ -53,9 +53,8 @@ ONLY_WORDS, ONLY_SIGNS, ONLY_DIGITS = _only(_WORDS), _only(_SIGNS), _only(_DIGIT
 KINDS: Final = bytes.maketrans(
     _WORDS + _SIGNS + _DIGITS + b"\v\f", b"x" * len(_WORDS) + b"." * len(_SIGNS) + b"0" * len(_DIGITS) + b"\r\r"
 )
-BLANKS: Final = (
-    b"x\n", b"0\n", b" \n", b"....\n", b"\n" * 8, b"\r", b"x  ", b"0  ", b".  ", b"\n  ", b" " * 64, b" 0",
-)  # fmt: skip
+BREAKS: Final = (b"x\n", b"0\n", b" \n", b"....\n", b"\n" * 8, b"\r")
+BLANKS: Final = (b"x  ", b"0  ", b".  ", b"\n  ", b" " * 64)
 """Where blanks and newlines are a token: `x` stands for any letter, `0` for a digit, `.` for a sign.
 
 A newline is one with the few signs in front of it, a single blank with what follows unless that is a digit.
@@ -94,9 +93,12 @@ def cut(text: str) -> Cut:
 def _blanks(raw: bytes) -> int:
     """How many tokens are blanks and newlines; most lines have single blanks alone."""
     kinds = raw.replace(b"\t", b"  ").translate(KINDS)
-    if b"  " not in kinds and b"\n" not in kinds and b"\r" not in kinds:
-        return kinds.count(b" 0")
-    return sum(map(kinds.count, BLANKS)) + raw.count(b"\t\t")
+    tokens = kinds.count(b" 0")
+    if b"\n" in kinds or b"\r" in kinds:
+        tokens += sum(map(kinds.count, BREAKS))
+    if b"  " in kinds:
+        tokens += sum(map(kinds.count, BLANKS)) + raw.count(b"\t\t")
+    return tokens
 
 
 def encode(text: str) -> bytes:

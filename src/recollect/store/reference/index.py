@@ -164,7 +164,7 @@ def _within(tables: Tables, scope: Scope, where: Filter) -> list[Item]:
     return sorted(found, key=lambda item: item.position)
 
 
-def _bm25(asked: list[str], texts: list[Counter[str]]) -> list[float]:
+def _bm25(asked: Sequence[str], texts: list[Counter[str]]) -> list[float]:
     mean = sum(map(Counter.total, texts)) / max(1, len(texts)) or 1.0
     rare = {word: _rarity(len(texts), sum(word in text for text in texts)) for word in asked}
     return [sum(rare[word] * _saturated(text, word, mean) for word in asked) for text in texts]
