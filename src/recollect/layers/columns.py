@@ -77,10 +77,12 @@ class Columns:
     _positions: Places = field(default_factory=lambda: np.empty(ROOM, np.int64))
     _turns: Turns = field(default_factory=_room)
 
-    def refresh(self, store: Store) -> None:
-        """Take in what was added to the log since the last time."""
+    def refresh(self, store: Store, until: int | None = None) -> None:
+        """Take in what was added to the log since the last time, up to a position where one is given."""
         while page := store.log.scan(self.scope, after=self.position, limit=PAGE):
             for entry in page:
+                if until is not None and entry.position > until:
+                    return
                 self._add(entry)
                 self.position = entry.position
             if len(page) < PAGE:

@@ -213,15 +213,15 @@ class Episodic:
             return columns
 
     def _rank(self, asked: Asked) -> _Ranking:
-        columns = self._columns(asked.within.owner)
+        columns, as_of = self._columns(asked.within.owner), asked.where.as_of
         with columns.lock:
-            columns.refresh(self.store)
-            if asked.where.as_of is not None:
-                columns = columns.until(asked.where.as_of)
-        if not len(columns) or not asked.text.strip():
-            return _Ranking(np.zeros(0), columns, 0.0)
-        vectors = self._vectors(asked.text)
+            columns.refresh(self.store, as_of)
+        vectors = self._vectors(asked.text) if len(columns) and asked.text.strip() else []
         with columns.lock:
+            if as_of is not None and columns.position > as_of:
+                columns = columns.until(as_of)
+            if not len(columns) or not asked.text.strip():
+                return _Ranking(np.zeros(0), columns, 0.0)
             turns, question = columns.turns(), self._question(columns, asked, vectors)
             relevance = _relevance(question, len(columns))
             ranking = _Ranking(score(turns, question), columns, relevance, self._unheard(columns, asked, question))
@@ -264,6 +264,8 @@ class Episodic:
         So are those that are shown already. Once there are chosen sessions, only their turns are read.
         """
         size, columns, read = first + SPARE, ranking.columns, set[int]()
+        where = replace(asked.where, as_of=None)  # the columns end there
+        everything = where == ANY
         while True:
             if chosen and chosen.all:
                 ranking = ranking.within(chosen.sessions)
@@ -275,7 +277,8 @@ class Episodic:
             entries = self.store.log.get(asked.within, [columns.ids[place][1] for place in places])
             by_id = {(entry.scope.session, entry.message.id): entry for entry in entries}
             for place in places:
-                if (entry := by_id.get(columns.ids[place])) and _passes(entry, asked.where, self.min_score):
+                entry = by_id.get(columns.ids[place])
+                if entry and _scores(entry, self.min_score) and (everything or where.passes(_item(entry))):
                     yield _moment(entry, float(ranking.scores[place]))
             read.update(places)
             size *= 2
@@ -327,13 +330,17 @@ def _relevance(question: Question, turns: int) -> float:
     return float(held.max(initial=0)) / max(1, len(question.postings))
 
 
-def _passes(entry: Entry, where: Filter, min_score: float) -> bool:
+def _scores(entry: Entry, least: float) -> bool:
+    """Whether what was said was scored high enough, or not at all."""
+    given = entry.message.metadata.get("score")
+    return not isinstance(given, (int, float)) or isinstance(given, bool) or given >= least
+
+
+def _item(entry: Entry) -> Item:
+    """An entry as filters know it."""
     message = entry.message
-    given = message.metadata.get("score")
-    if isinstance(given, (int, float)) and not isinstance(given, bool) and given < min_score:
-        return False
-    return where is ANY or where.passes(
-        Item(MESSAGE, message.id, at=message.at, role=message.role, metadata=message.metadata, position=entry.position)
+    return Item(
+        MESSAGE, message.id, at=message.at, role=message.role, metadata=message.metadata, position=entry.position
     )
 
 
