@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import repeat
 from typing import Final, Literal, TypeAlias
 
 from recollect.frozen import EMPTY, FrozenDict
@@ -38,8 +39,8 @@ class Candidate:
     """Something a layer offers a context: its words, how well they fit, where they come from and when that was.
 
     `origin` says who or what said it ("user", "conversation trip", "document guide.md", "web https://…"). `sources`
-    are ids of messages, or of a document's chunk. `out` is the rule by which the layer itself left it out, for
-    the receipt; empty means that it is offered.
+    are ids of messages, or of a document's chunk; `sessions` has the session of each message, where that is known.
+    `out` is the rule by which the layer itself left it out, for the receipt; empty means that it is offered.
     """
 
     section: str
@@ -49,6 +50,11 @@ class Candidate:
     sources: tuple[str, ...] = ()
     at: datetime | None = None
     out: str = ""
+    sessions: tuple[str, ...] = ()
+
+    def cites(self, unknown: str) -> Iterator[tuple[str, str]]:
+        """The session and the id of each message it is from; `unknown` is taken for a session that is not told."""
+        return zip(self.sessions or repeat(unknown), self.sources, strict=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +108,9 @@ FACT_TYPES: Final = ("user_profile", "interest", "preference", "action_item", "s
 class Fact:
     """Something known of a user, and when it held: from `valid_from` until `valid_to`, where that is known.
 
-    `at` is when it was first said, `updated_at` when last; `sources` are the messages that say it, and
-    `message.text[span[0]:span[1]]` of the first one is where. Something due is valid until the end of that day.
+    `at` is when it was first said, `updated_at` when last; `sources` are the messages that say it, each in the session
+    that `sessions` has at its place, and `message.text[span[0]:span[1]]` of the first one is where. Something due is
+    valid until the end of that day.
     """
 
     type: FactType
@@ -117,3 +124,4 @@ class Fact:
     span: tuple[int, int] = (0, 0)
     valid_from: datetime | None = None
     valid_to: datetime | None = None
+    sessions: tuple[str, ...] = ()

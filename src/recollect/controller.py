@@ -19,6 +19,7 @@ from recollect.flow.window import Limits
 from recollect.layers.all import Layers
 from recollect.layers.embedding import CHUNK
 from recollect.layers.episodic import MAX_QUERY, Asked
+from recollect.layers.marks import there
 from recollect.layers.watch import Watch
 from recollect.layers.windows import View, Windows
 from recollect.settings import Settings
@@ -89,7 +90,7 @@ class Controller:
         if known and not self._still_there(scope.owner, known):
             known = None
         offers = known or self._timed(scope, view, question, wanted.at)
-        context = self._assembled(view, offers, wanted)
+        context = self._assembled(scope, view, offers, wanted)
         with self._lock:
             self._settled[key] = known or _settled(context.offered)
             self._settled.move_to_end(key)
@@ -100,11 +101,12 @@ class Controller:
 
     def _still_there(self, owner: Scope, offers: Settled) -> bool:
         """Whether nothing was erased, here or elsewhere, that these offers quote."""
-        quoted = {name: {id for one in offer if not one.out for id in one.sources} for name, offer in offers.items()}
-        chunks = list(quoted.pop("documents", ()))
-        cited = set[str]().union(*quoted.values())
-        there = {entry.message.id for entry in self.store.log.get(owner, list(cited))}
-        return cited <= there and len(self.store.index.get(owner, CHUNK, chunks)) == len(chunks)
+        quoted = [one for offer in offers.values() for one in offer if not one.out]
+        chunks = list({id for one in quoted if one.section == "documents" for id in one.sources})
+        cited = {place for one in quoted if one.section != "documents" for place in one.cites("")}
+        if not cited <= there(self.store, owner, cited).keys():
+            return False
+        return len(self.store.index.get(owner, CHUNK, chunks)) == len(chunks)
 
     def _timed(self, scope: Scope, view: View, question: Message | None, at: datetime) -> Mapping[str, Offer]:
         started = perf_counter()
@@ -126,7 +128,8 @@ class Controller:
             wanted, question=Message("user", message.content, name=message.name), at=message.at or wanted.at
         )
         view = self._view(scope, asked, seq - 1)
-        return self._assembled(view, self._ask(scope, view, asked.question, asked.at, entries[0].position - 1), asked)
+        offers = self._ask(scope, view, asked.question, asked.at, entries[0].position - 1)
+        return self._assembled(scope, view, offers, asked)
 
     def forget(self, scope: Scope) -> None:
         """Drop what is kept in memory of a scope whose messages were erased or changed."""
@@ -136,14 +139,15 @@ class Controller:
         with self._lock:
             self._settled.clear()
 
-    def _assembled(self, view: View, offers: Mapping[str, Offer], wanted: Wanted) -> Context:
+    def _assembled(self, scope: Scope, view: View, offers: Mapping[str, Offer], wanted: Wanted) -> Context:
         shown = view.shown
         if wanted.system:
             system = Message("system", wanted.system)
             overhead = shown.overhead - self.windows.count(system)
             shown = replace(shown, messages=(system, *shown.messages), overhead=overhead)
         budget = wanted.budget - self.settings.reply_tokens
-        return assemble(shown, wanted.question, offers, budget, self.settings, Counts(self.count, self.windows.count))
+        counts = Counts(self.count, self.windows.count)
+        return assemble(shown, wanted.question, offers, budget, self.settings, counts, session=scope.session or "")
 
     def _view(self, scope: Scope, wanted: Wanted, until: int | None) -> View:
         given = self._given(wanted)
@@ -223,7 +227,7 @@ class Controller:
             "hints": layers.procedural.offer(scope.owner, as_of),
             "summary": layers.summary.offer(scope, view.first, as_of, view.before if as_of is None else None),
             "documents": layers.documents.offer(scope, text, as_of=as_of),
-            "episodic": layers.episodic.offer(asked, settings.episodic_top_k, said),
+            "episodic": layers.episodic.offer(asked, settings.episodic_top_k, said, scope.session or ""),
             "tools": layers.tools.offer(scope, text, at, as_of=as_of),
         }
 
@@ -240,6 +244,7 @@ def _settled(lines: Sequence[Line]) -> Settled:
     offers: dict[str, list[Candidate]] = {}
     for line in lines:
         out = "" if line.kept or line.rule == IN_CONVERSATION else line.rule
-        candidate = Candidate(line.section, line.text, line.score, line.origin, line.sources, line.at, out)
-        offers.setdefault(line.section, []).append(candidate)
+        offers.setdefault(line.section, []).append(
+            Candidate(line.section, line.text, line.score, line.origin, line.sources, line.at, out, line.sessions)
+        )
     return offers

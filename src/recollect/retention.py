@@ -247,8 +247,14 @@ def _keep_facts(store: Store, found: _Found) -> None:
     homes = found.homes()
     for record in found.spared:
         assert record.scope is not None
-        left = [id for id in record.sources if not any(map(record.scope.covers, homes.get(id, ())))]
+        left = [id for id in record.sources if not any(_is_from(record, home) for home in homes.get(id, ()))]
         store.records.put(record.scope, [replace(record, sources=tuple(left))])
+
+
+def _is_from(fact: Record, home: Scope) -> bool:
+    """Whether a fact is of what was said in that session, as far as it tells: others may have messages of its ids."""
+    told = fact.value.get("session") if isinstance(fact.value, Mapping) else None
+    return fact.scope is not None and fact.scope.covers(home) and told in (None, home.session)
 
 
 def _delete(store: Store, record: Record) -> int:

@@ -67,7 +67,7 @@ def test_what_is_shown_is_neither_read_nor_recalled_nor_its_words_from_elsewhere
 
     monkeypatch.setattr(type(store.log), "get", noted)
     asked = Asked("What did we see on walk 7 in Lisbon?", START + timedelta(days=40), ADA)
-    offered = layer.offer(asked, None, said)(10_000, shown)
+    offered = layer.offer(asked, None, said, "walks")(10_000, shown)
     assert {id for one in offered for id in one.sources} == {f"m{n}" for n in range(20, 30)}
     assert shown.isdisjoint(read)
 

@@ -282,6 +282,34 @@ def test_a_pattern_leads_to_the_conversation_that_began_it(sample: Running, tab:
 
 
 @needs_chromium
+def test_a_source_leads_to_the_message_of_its_own_conversation(tab: Any) -> None:
+    asked = "How do I get to the airport?"
+    with Memory.open(":memory:", embedder=None) as memory, running(memory) as service:
+        for day, *said in (
+            ("mon", "I live in Lyon.", "Hm.", asked),
+            ("tue", "Hi.", asked),
+            ("wed", "I live in Lyon.", asked),
+        ):
+            batch = [Message("user", text, id=str(n)) for n, text in enumerate(said)]
+            memory.session(day, user="ada").add_many(batch)
+        memory.drain()
+        with tab(service.url) as found:
+            page = found.open("facts", "tue")
+            page.get_by_role("button", name="Source 2").click()
+            expect(page.locator(".row.marked")).to_contain_text("Lyon")
+            assert page.url.endswith("#/timeline/ada/wed/1")
+            page = found.open("patterns", "tue")
+            page.locator(".card").filter(has_text=asked).get_by_role("button", name="First said").click()
+            expect(page.locator(".row.marked")).to_contain_text(asked)
+            assert page.url.endswith("#/timeline/ada/mon/3")
+            page = found.open("replay", "tue", at="2")
+            page.locator("summary").filter(has_text="Conversation: ").click()
+            page.locator(".line").filter(has_text="Hi.").get_by_role("button", name="Show message").click()
+            expect(page.locator(".row.marked")).to_contain_text("Hi.")
+            assert page.url.endswith("#/timeline/ada/tue/1")
+
+
+@needs_chromium
 def test_a_message_that_is_gone_is_told(tab: Any) -> None:
     with Memory.open(":memory:", embedder=None) as memory, running(memory) as service:
         fill(memory)

@@ -240,6 +240,18 @@ def test_summary_and_patterns_are_there(service: Running) -> None:
     assert service.http.get("/patterns", params=ADA).status_code == 200
 
 
+def test_sources_name_their_sessions(service: Running) -> None:
+    for session in ("mon", "tue"):
+        said = {"role": "user", "content": "I live in Lyon.", "id": "1"}
+        add(service, said, where={"user": "ada", "session": session})
+    (fact,) = service.http.get("/facts", params={"user": "ada"}).json()["items"]
+    assert (fact["sources"], fact["sessions"]) == (["1", "1"], ["mon", "tue"])
+    add(service, {"role": "user", "content": "Hm.", "id": "1"})
+    made = service.http.post("/context", params=ADA, json={"question": "Where do I live?"}).json()
+    (line,) = [line for line in made["receipt"]["lines"] if line["section"] == "profile"]
+    assert (line["kept"], line["sources"], line["sessions"]) == (True, ["1", "1"], ["mon", "tue"])
+
+
 def test_forgetting_is_previewed_and_then_done(service: Running) -> None:
     ids = [item["id"] for item in add(service, HELLO, NOTED).json()["items"]]
     one = {"ids": ids[:1]}

@@ -63,7 +63,7 @@ class Found(BaseModel):
 
 
 class Known(BaseModel):
-    """Something the user said about who they are, like or plan."""
+    """Something the user said about who they are, like or plan; `sessions` names that of each message."""
 
     type: str
     key: str
@@ -71,6 +71,7 @@ class Known(BaseModel):
     confidence: float
     said_at: str
     message_ids: list[str]
+    sessions: list[str]
 
 
 class Prompt(BaseModel):
@@ -162,6 +163,7 @@ class Tools:
                 confidence=fact.confidence,
                 said_at=fact.at.isoformat(),
                 message_ids=list(fact.sources),
+                sessions=list(fact.sessions),
             )
             for fact in self.open(None).facts()
         ]

@@ -26,7 +26,8 @@ from recollect.settings import Settings
 from recollect.types import Message
 
 Offer: TypeAlias = Sequence[Candidate] | Callable[[int, frozenset[str]], Sequence[Candidate]]
-"""What a layer offers, best first: candidates, or a function of the tokens there are and the messages shown."""
+"""What a layer offers, best first: candidates, or a function of the tokens there are and the messages shown, by their
+ids in the conversation."""
 
 PRIORITY: Final = ("profile", "facts", "hints", "summary", "documents", "episodic", "tools")
 FIRM: Final = ("profile", "facts")
@@ -94,8 +95,13 @@ def assemble(
     budget: int,
     settings: Settings,
     counts: Counts,
+    *,
+    session: str = "",
 ) -> Context:
-    """The context for a question that is not in the window yet or, without one, for the last user message in it."""
+    """The context for a question that is not in the window yet or, without one, for the last user message in it.
+
+    `session` is that of the conversation, as candidates name it.
+    """
     asked = counts.message(question) if question else 0
     window = _answerable(window, question, counts)
     try:
@@ -104,7 +110,7 @@ def assemble(
         ledger = [*error.ledger, Line("question", question.text if question else "", asked, asked, "question")]
         raise BudgetTooSmall(error.needed + asked, budget, ledger, error.overhead) from None
     firm = int(settings.facts_share * budget)
-    for attempt in _attempts(window, budget - asked, _Fill(offers, settings, counts, firm)):
+    for attempt in _attempts(window, budget - asked, _Fill(offers, settings, counts, firm, session)):
         if not attempt[0].short:
             break
     filled, shown = attempt
@@ -157,6 +163,7 @@ class _Fill:
     settings: Settings
     counts: Counts
     firm: int
+    session: str
     known: dict[str, int] = field(default_factory=dict)
 
     def most(self) -> dict[str, int | None]:
@@ -194,7 +201,7 @@ class _Fill:
         for candidate in sorted(offered, key=lambda one: -one.score):
             first = all(other.section != candidate.section for other in told)
             cost = self._cost(candidate) + first * self._title(candidate.section)
-            if (cost <= left or len(told) < FEWEST) and shown.isdisjoint(candidate.sources):
+            if (cost <= left or len(told) < FEWEST) and not self._shows(shown, candidate):
                 told.append(candidate)
                 left -= cost
         return frozenset(told)
@@ -212,7 +219,7 @@ class _Fill:
             tokens, taken = self._cost(candidate), filled.taken.get(name, [])
             cost = tokens if taken else tokens + title
             rule = candidate.out
-            if not rule and name in QUOTED and not shown.isdisjoint(candidate.sources):
+            if not rule and name in QUOTED and self._shows(shown, candidate):
                 rule = IN_CONVERSATION
             elif not rule and candidate.text in texts:
                 rule = "said already"
@@ -233,6 +240,12 @@ class _Fill:
     def _offered(self, name: str, tokens: int, shown: frozenset[str]) -> Sequence[Candidate]:
         offer = self.offers.get(name, ())
         return offer(tokens, shown) if callable(offer) else offer
+
+    def _shows(self, shown: frozenset[str], candidate: Candidate) -> bool:
+        """Whether the conversation shows a message that a candidate repeats, and not another session's of its id."""
+        return not shown.isdisjoint(candidate.sources) and any(
+            session == self.session and id in shown for session, id in candidate.cites(self.session)
+        )
 
     def _title(self, name: str) -> int:
         return _tokens(self.counts.text, heading(name)) + 1

@@ -19,7 +19,10 @@ CONVERSATION: Final = ("system", "working", "question")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What became of one candidate: its tokens, those it has in the prompt, and the rule that decided."""
+    """What became of one candidate: its tokens, those it has in the prompt, and the rule that decided.
+
+    `sessions` has the session of each of its sources; it is empty where those are the conversation's own, or chunks.
+    """
 
     section: str
     text: str
@@ -30,6 +33,7 @@ class Line:
     sources: tuple[str, ...] = ()
     origin: str = ""
     at: datetime | None = None
+    sessions: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, candidate: Candidate, tokens: int, shown: int, rule: str) -> Line:
@@ -44,6 +48,7 @@ class Line:
             candidate.sources,
             candidate.origin,
             candidate.at,
+            candidate.sessions,
         )
 
     @property
@@ -67,6 +72,7 @@ class Line:
             "rule": self.rule,
             "score": round(self.score, 6),
             "sources": list(self.sources),
+            "sessions": list(self.sessions),
             "origin": self.origin,
             "at": self.at.isoformat() if self.at else None,
         }

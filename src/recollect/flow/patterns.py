@@ -124,7 +124,7 @@ def clustered(questions: Mapping[str, Said], meanings: Meanings = EMPTY) -> list
         for word in words:
             by_word.setdefault(word, []).append(len(leaders))
         near.lead(bag, len(leaders))
-        leaders.append((words, Said(said.text, said.source, set(said.sessions))))
+        leaders.append((words, Said(said.text, said.source, set(said.sessions), said.session)))
     return [said for _, said in leaders]
 
 
@@ -157,7 +157,7 @@ class _Near:
 
 def _top(found: Sequence[Said], least: float) -> tuple[Mention, ...]:
     often = sorted((said for said in found if len(said.sessions) >= least), key=lambda said: -len(said.sessions))
-    return tuple(Mention(said.text, len(said.sessions), said.source) for said in often[:SHOWN])
+    return tuple(Mention(said.text, len(said.sessions), said.source, said.session) for said in often[:SHOWN])
 
 
 def _by_hour(hours: set[int]) -> tuple[int, ...]:
@@ -222,23 +222,26 @@ def _compared(tally: Tally, traits: Sequence[str]) -> tuple[Worked, ...]:
 
 
 class Hint(NamedTuple):
-    """A line for the model, and the messages whose words it repeats."""
+    """A line for the model, and the messages whose words it repeats, each with its session."""
 
     text: str
     sources: tuple[str, ...] = ()
+    sessions: tuple[str, ...] = ()
 
 
 def hints(patterns: Patterns) -> list[Hint]:
     """What a model should know of these patterns, the most useful first, each with its evidence."""
     found = [Hint(line) for line in (_style(patterns), *map(_success, patterns.worked[:2])) if line]
     for asked in patterns.questions[:3]:
-        found.append(Hint(f"Asked in {asked.conversations} conversations: “{_short(asked.text)}”", (asked.source,)))
+        told = f"Asked in {asked.conversations} conversations: “{_short(asked.text)}”"
+        found.append(Hint(told, (asked.source,), (asked.session,)))
     if patterns.topics:
         often = ", ".join(f"{topic.text} ({topic.conversations})" for topic in patterns.topics)
         found.append(
             Hint(
                 f"Topics that come up often, with their conversations of {patterns.conversations}: {often}",
                 tuple(topic.source for topic in patterns.topics),
+                tuple(topic.session for topic in patterns.topics),
             )
         )
     if patterns.active:

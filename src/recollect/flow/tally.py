@@ -102,11 +102,15 @@ _TRAITS: Final = {
 
 @dataclass(slots=True)
 class Said:
-    """Where something was said: how it was put first, by which message, and in which sessions it came up."""
+    """Where something was said: how it was put first, by which message, and in which sessions it came up.
+
+    `session` is that message's; empty in counts that were kept before it was noted.
+    """
 
     text: str
     source: str
     sessions: set[str]
+    session: str = ""
 
 
 @dataclass(slots=True)
@@ -135,10 +139,10 @@ class Tally:
         if len(own.split()) > PASTED:
             return
         for stem, word in words(own):
-            _say(self.topics, stem, Said(word, message.id, {session}))
+            _say(self.topics, stem, Said(word, message.id, {session}, session))
         for question in asked(own):
             if bag := " ".join(sorted({stem for stem, _ in words(question)})):
-                _say(self.questions, bag, Said(question, message.id, {session}))
+                _say(self.questions, bag, Said(question, message.id, {session}, session))
 
     def answered(self, message: Message, tokens: int) -> None:
         """Count an answer and what it scored."""
@@ -157,7 +161,7 @@ class Tally:
         self.hours |= other.hours
         for mine, theirs in ((self.questions, other.questions), (self.topics, other.topics)):
             for key, said in theirs.items():
-                _say(mine, key, Said(said.text, said.source, set(said.sessions)))
+                _say(mine, key, Said(said.text, said.source, set(said.sessions), said.session))
         self.follow_ups.update(other.follow_ups)
         self.answers += other.answers
         self.answer_tokens += other.answer_tokens
@@ -176,7 +180,10 @@ class Tally:
             "turns": [[name, turns] for name, turns in self.turns.items()],
             "hours": sorted(self.hours),
             **{
-                kind: [[k, s.text, s.source, sorted(names[n] for n in s.sessions)] for k, s in table.items()]
+                kind: [
+                    [k, s.text, s.source, sorted(names[n] for n in s.sessions), *(names[n] for n in (s.session,) if n)]
+                    for k, s in table.items()
+                ]
                 for kind, table in (("questions", self.questions), ("topics", self.topics))
             },
             "follow_ups": dict(self.follow_ups),
@@ -189,7 +196,10 @@ class Tally:
         """The tally that `to_dict` described."""
         names = [name for name, _ in data["turns"]]
         questions, topics = (
-            {key: Said(text, source, {names[n] for n in places}) for key, text, source, places in data[kind]}
+            {
+                key: Said(text, source, {names[n] for n in places}, *(names[n] for n in first))
+                for key, text, source, places, *first in data[kind]
+            }
             for kind in ("questions", "topics")
         )
         scores = {trait: (n, total, squares) for trait, (n, total, squares) in data["scores"].items()}

@@ -27,6 +27,7 @@ from recollect.flow.share import unheard
 from recollect.flow.when import ago, periods, with_days
 from recollect.frozen import EMPTY
 from recollect.layers.columns import Columns, day_of, speaker_of
+from recollect.layers.marks import there
 from recollect.store import ANY, MESSAGE, Entry, Filter, Item, Store
 from recollect.store.words import COMMON, query_words, words
 from recollect.types import Scope
@@ -166,12 +167,13 @@ class Episodic:
         return Recalled(one_by_one(islice(distinct(self._read(asked, ranking, k)), k)), ranking.relevance)
 
     def offer(
-        self, asked: Asked, k: int | None, said: Mapping[str, str] = EMPTY
+        self, asked: Asked, k: int | None, said: Mapping[str, str] = EMPTY, here: str = ""
     ) -> Callable[[int, frozenset[str]], list[Candidate]]:
         """What a context gets of the turns that answer the question, by the tokens there are and the messages it shows.
 
         They come as up to `k` conversations, each under its dates; those that are next in rank come marked as out.
-        Neither the messages it shows nor the same words from elsewhere are among them; `said` has those by their ids.
+        Neither the messages it shows, which are of the session `here`, nor the same words from elsewhere are among
+        them; `said` has those by their ids.
         """
         ranking = self._rank(asked)
         nothing = self._is_off_topic(ranking)
@@ -183,15 +185,16 @@ class Episodic:
         @cache
         def beside(shown: frozenset[str]) -> tuple[_Kept, _Chosen]:
             chosen = _Chosen(k)
-            read = iter(()) if nothing else self._read(asked, ranking, FIRST, chosen, shown)
+            known = frozenset((here, id) for id in shown)
+            read = iter(()) if nothing else self._read(asked, ranking, FIRST, chosen, known)
             return _Kept(distinct(read, (said[id] for id in shown if id in said))), chosen
 
         def within(tokens: int, shown: frozenset[str]) -> list[Candidate]:
             moments, chosen = beside(shown)
             chosen.tokens = tokens
             hits = pack(of_sessions(moments, k, chosen.sessions), tokens, self.count, words, matter, day)
-            taken = {id for hit in hits for id in hit.message_ids}
-            left = [moment for moment in moments.read if moment.id not in taken]
+            taken = {(hit.session, id) for hit in hits for id in hit.message_ids}
+            left = [moment for moment in moments.read if (moment.session, moment.id) not in taken]
             return [*map(_candidate, hits), *map(_missed, left[:NEAR_MISSES])]
 
         return within
@@ -257,7 +260,7 @@ class Episodic:
         ranking: _Ranking,
         first: int,
         chosen: _Chosen | None = None,
-        shown: frozenset[str] = frozenset(),
+        shown: frozenset[tuple[str, str]] = frozenset(),
     ) -> Iterator[Moment]:
         """The ranked turns from the log, best first, as far as they are asked for; what is gone there is left out.
 
@@ -271,13 +274,12 @@ class Episodic:
                 ranking = ranking.within(chosen.sessions)
                 size, chosen = ranking.fitting(chosen.tokens) + SPARE, None
             best = ranking.best(size + len(shown))
-            places = [place for place in best if place not in read and columns.ids[place][1] not in shown][:size]
+            places = [place for place in best if place not in read and columns.ids[place] not in shown][:size]
             if not places and len(best) < size + len(shown):
                 return
-            entries = self.store.log.get(asked.within, [columns.ids[place][1] for place in places])
-            by_id = {(entry.scope.session, entry.message.id): entry for entry in entries}
+            entries = there(self.store, asked.within, [columns.ids[place] for place in places])
             for place in places:
-                entry = by_id.get(columns.ids[place])
+                entry = entries.get(columns.ids[place])
                 if entry and _scores(entry, self.min_score) and (everything or where.passes(_item(entry))):
                     yield _moment(entry, float(ranking.scores[place]))
             read.update(places)
@@ -365,12 +367,14 @@ class _Kept:
 
 
 def _candidate(hit: Hit) -> Candidate:
-    return Candidate("episodic", hit.text, hit.score, f"conversation {hit.session}", hit.message_ids, hit.at)
+    origin, sessions = f"conversation {hit.session}", (hit.session,) * len(hit.message_ids)
+    return Candidate("episodic", hit.text, hit.score, origin, hit.message_ids, hit.at, sessions=sessions)
 
 
 def _missed(moment: Moment) -> Candidate:
     origin = f"conversation {moment.session}"
-    return Candidate("episodic", turn_line(moment), moment.score, origin, (moment.id,), moment.at, "lower in rank")
+    fields = (turn_line(moment), moment.score, origin, (moment.id,), moment.at, "lower in rank", (moment.session,))
+    return Candidate("episodic", *fields)
 
 
 def _named(question: str, speakers: dict[str, int]) -> list[str]:

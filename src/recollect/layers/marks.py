@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Collection, Iterable, Set
 from typing import Final, TypeVar
 
-from recollect.store import Record, Store
+from recollect.store import Entry, Record, Store
 from recollect.types import Scope
 
 KIND: Final = "mark"
@@ -35,15 +35,42 @@ def set_read_to(store: Store, scope: Scope, layer: str, seq: int) -> None:
         store.records.put(scope, [Record(KIND, layer, seq)])
 
 
+def there(store: Store, within: Scope, cited: Collection[tuple[str, str]]) -> dict[tuple[str, str], Entry]:
+    """The messages in a scope with these sessions and ids, as far as they are there; "" is whichever session has it.
+
+    There may be others of these ids beside them. Where ids repeat, so that every session may have them, they are read
+    session by session: all at once would find far more than is asked for.
+    """
+    sessions = {session for session, _ in cited}
+    apart = len(sessions) == 1 or len({id for _, id in cited}) < len(cited)
+    wanted: dict[str, list[str]] = {}
+    for session, id in cited:
+        wanted.setdefault(session if apart else "", []).append(id)
+    entries = [
+        entry
+        for session, ids in wanted.items()
+        for entry in store.log.get(Scope(within.tenant, within.user, session) if session else within, ids)
+    ]
+    found = {(entry.scope.session or "", entry.message.id): entry for entry in entries}
+    if "" in sessions:
+        found |= {("", id): entry for (_, id), entry in found.items()}
+    return found
+
+
 def check_there(store: Store, scope: Scope, ids: Iterable[str]) -> None:
     """Raise Gone where one of these messages is no longer there; call it after what was learned was put.
 
     The transaction is undone by that, and no erasure can come between the two.
     """
     wanted = set(ids)
-    there = {entry.message.id for entry in store.log.get(scope, sorted(wanted))}
-    if gone := wanted - there:
+    if gone := wanted - {entry.message.id for entry in store.log.get(scope, sorted(wanted))}:
         raise Gone(gone)
+
+
+def check_cited(store: Store, user: Scope, cited: Collection[tuple[str, str]]) -> None:
+    """`check_there` of messages in any session of a user, by session and id."""
+    if gone := set(cited) - there(store, user, cited).keys():
+        raise Gone({id for _, id in gone})
 
 
 def learned(learn: Callable[[], T], drop: Callable[[Set[str]], object] = lambda ids: None) -> T:

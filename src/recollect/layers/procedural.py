@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -25,7 +25,7 @@ from recollect.answers import Candidate
 from recollect.errors import ConfigError, Conflict
 from recollect.flow.patterns import derive, hints, most_asked
 from recollect.flow.tally import Said, Tally
-from recollect.layers.marks import check_there, drop_citing, learned
+from recollect.layers.marks import check_cited, drop_citing, learned
 from recollect.patterns import Patterns
 from recollect.store import MESSAGE, Entry, Item, Job, Record, Store
 from recollect.store.words import COMMON, words
@@ -51,12 +51,12 @@ _NO_TOPIC: Final = COMMON.union(words(_CHAT))
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """The counts of the log between two positions; `cites` are the messages they are of."""
+    """The counts of the log between two positions; `cites` are the sessions and ids of the messages they are of."""
 
     after: int
     to: int
     tally: Tally
-    cites: tuple[str, ...] = ()
+    cites: tuple[tuple[str, str], ...] = ()
     whole: bool = True
 
 
@@ -99,7 +99,8 @@ class Procedural:
             tokens = self.count(f"{hint.text}\n")
             out = "" if tokens <= room else "over the tokens for hints"
             room -= 0 if out else tokens
-            offered.append(Candidate("hints", hint.text, 1 / (n + 1), "habits of the user", hint.sources, out=out))
+            fields = (hint.text, 1 / (n + 1), "habits of the user", hint.sources, None, out, hint.sessions)
+            offered.append(Candidate("hints", *fields))
         return offered
 
     def _due(self, scope: Scope) -> bool:
@@ -131,8 +132,8 @@ class Procedural:
         with suppress(Conflict) if job is None else nullcontext(), self.store.transaction():
             self.store.records.put(scope, [_record(part) for part in fresh])
             self._keep(scope, patterns, newest.to)
-            for cites in (*(part.cites for part in fresh), _sources(patterns)):
-                check_there(self.store, scope, cites)
+            for cites in (*(part.cites for part in fresh), _cites(patterns)):
+                check_cited(self.store, scope, cites)
             if job is not None:
                 self.store.jobs.finish(job)
         return patterns
@@ -141,13 +142,19 @@ class Procedural:
         """The vectors of the questions that are compared, as far as the messages have one and are little else."""
         if self.model is None:
             return {}
-        asked = {questions[bag].source: bag for bag in most_asked(questions)}
-        found = self.store.index.vectors(scope, MESSAGE, self.model, list(asked))
-        return {asked[item.id]: vector for item, vector in found if _is_all(questions[asked[item.id]], item)}
+        asked = {(questions[bag].session, questions[bag].source): bag for bag in most_asked(questions)}
+        found = self.store.index.vectors(scope, MESSAGE, self.model, list({id for _, id in asked}))
+        vectors = {}
+        for item, vector in found:
+            session = item.scope.session if item.scope else None
+            bag = asked.get((session or "", item.id)) or asked.get(("", item.id))
+            if bag and _is_all(questions[bag], item):
+                vectors[bag] = vector
+        return vectors
 
     def _keep(self, scope: Scope, patterns: Patterns, position: int) -> None:
         value = {"position": position, "patterns": json.dumps(patterns.to_dict())}
-        new = Record(KIND, "patterns", value, origin="user", sources=_sources(patterns))
+        new = Record(KIND, "patterns", value, origin="user", sources=_ids(_cites(patterns)))
         old = self._kept(scope)
         if old is None:
             self.store.records.put(scope, [new])
@@ -179,12 +186,13 @@ class Procedural:
         entries = [entry for entry in page if until is None or entry.position <= until]
         whole = len(entries) == PART
         to = entries[-1].position if entries and (whole or until is None) else until or after
-        tally, cites = Tally(), dict[str, None]()
+        tally, cites = Tally(), dict[tuple[str, str], None]()
         before = dict[Scope, Message | None]()
         for entry in entries:
             if entry.scope not in before:
                 before[entry.scope] = self._before(entry)
-            cites.update(_count(tally, entry, before[entry.scope], self.count))
+            looked = _count(tally, entry, before[entry.scope], self.count)
+            cites.update(dict.fromkeys((entry.scope.session or "", message.id) for message in looked))
             before[entry.scope] = entry.message
         return _Part(after, to, tally, tuple(cites), whole)
 
@@ -201,9 +209,13 @@ def _owner(scope: Scope | None) -> Scope:
     return scope.owner
 
 
-def _sources(patterns: Patterns) -> tuple[str, ...]:
-    """The messages whose words are in the patterns."""
-    return tuple(dict.fromkeys(said.source for said in (*patterns.questions, *patterns.topics)))
+def _cites(patterns: Patterns) -> tuple[tuple[str, str], ...]:
+    """The messages whose words are in the patterns, by session and id."""
+    return tuple(dict.fromkeys((said.session, said.source) for said in (*patterns.questions, *patterns.topics)))
+
+
+def _ids(cites: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(id for _, id in cites))
 
 
 def _is_all(question: Said, message: Item) -> bool:
@@ -214,19 +226,19 @@ def _is_all(question: Said, message: Item) -> bool:
 
 def _record(part: _Part) -> Record:
     value = {"after": part.after, "to": part.to, "tally": json.dumps(part.tally.to_dict())}
-    return Record(KIND, "part", value, origin="user", sources=part.cites, id=f"part-{part.after}-{part.to}")
+    return Record(KIND, "part", value, origin="user", sources=_ids(part.cites), id=f"part-{part.after}-{part.to}")
 
 
-def _count(tally: Tally, entry: Entry, before: Message | None, count: Callable[[str], int]) -> dict[str, None]:
+def _count(tally: Tally, entry: Entry, before: Message | None, count: Callable[[str], int]) -> list[Message]:
     """The messages that were looked at: only what the user said and how it was answered counts."""
     message = entry.message
     if message.role == "user":
         tally.said(entry.scope.session or "", message, before, telling)
-        return dict.fromkeys(looked.id for looked in (message, before) if looked)
+        return [message, before] if before else [message]
     if message.role == "assistant" and not message.tool_calls and message.text.strip():
         tally.answered(message, count(message.text))
-        return {message.id: None}
-    return {}
+        return [message]
+    return []
 
 
 def telling(text: str) -> list[tuple[str, str]]:

@@ -280,7 +280,8 @@ def _candidates(told: Sequence[Told], most: int) -> Iterable[Candidate]:
     for one, out in _judged(told, most):
         left_out += bool(out)
         if left_out <= NEAR_MISSES or not out:
-            yield Candidate(one.section, one.line, one.score, "user", one.fact.sources, one.fact.updated_at, out)
+            fact = one.fact
+            yield Candidate(one.section, one.line, one.score, "user", fact.sources, fact.updated_at, out, fact.sessions)
 
 
 def _judged(told: Sequence[Told], most: int) -> Iterator[tuple[Told, str]]:

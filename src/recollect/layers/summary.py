@@ -70,7 +70,7 @@ class Summary:
         if before is not None and (known := self._kept.get(key)) is not None:
             return list(known)
         entries = self.store.log.read(scope, after=at, until=first_seq - 1)
-        found = self._candidates(first_seq, at, record, entries)
+        found = self._candidates(scope, first_seq, at, record, entries)
         if before is not None:
             self._kept[key] = found
             while len(self._kept) > KEPT:
@@ -110,7 +110,9 @@ class Summary:
         kept = self.store.records.find(scope, kind=KIND, exact=True) if erased else []
         return [record for record in kept if int(record.key.split()[0]) >= min(erased)]
 
-    def _candidates(self, first_seq: int, at: int, record: Record | None, entries: list[Entry]) -> list[Candidate]:
+    def _candidates(
+        self, scope: Scope, first_seq: int, at: int, record: Record | None, entries: list[Entry]
+    ) -> list[Candidate]:
         lead = str(record.value.get("text", "")) if record else ""
         if lead and self.count(lead) <= self.max_tokens:
             found = self._folded([], entries, at, lambda text: self.count(f"{lead}\n{text}"))
@@ -120,7 +122,8 @@ class Summary:
         cited = record.sources if record and lead else ()
         sources = tuple(dict.fromkeys((*cited, *(sentence.id for sentence in found))))
         origin = f"summary of messages 1\u2013{first_seq - 1}"
-        return [Candidate(KIND, told, 1.0, origin, sources)] if told else []
+        sessions = (scope.session or "",) * len(sources)
+        return [Candidate(KIND, told, 1.0, origin, sources, sessions=sessions)] if told else []
 
     def _folded(
         self, before: list[Sentence], entries: Sequence[Entry], at: int, count: Callable[[str], int]

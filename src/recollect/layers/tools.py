@@ -115,9 +115,9 @@ class Tools:
         age = min(1.0, max(0.0, (at - (record.valid_from or at)) / timedelta(days=self.days)))
         origin = f"web {source}" if source.startswith(("http://", "https://")) else f"tool {source}"
         out = "" if shared >= SHARED else "not to the point"
-        return Candidate(
-            "tools", self._short(text), shared * (1 - AGE * age), origin, record.sources, record.valid_from, out
-        )
+        score, session = shared * (1 - AGE * age), record.scope.session if record.scope else None
+        sessions = (session or "",) * len(record.sources)
+        return Candidate("tools", self._short(text), score, origin, record.sources, record.valid_from, out, sessions)
 
     def _short(self, text: str) -> str:
         text = text.strip()

@@ -137,7 +137,7 @@ class ShownContext(Shown):
 
 
 class ShownFact(Shown):
-    """Something known of the user, since when, and the messages that say it."""
+    """Something known of the user, since when, and the messages that say it, each with its session."""
 
     type: Literal["user_profile", "interest", "preference", "action_item", "sentiment"]
     key: str
@@ -147,6 +147,7 @@ class ShownFact(Shown):
     updated_at: datetime
     session: str
     sources: list[str]
+    sessions: list[str]
     valid_from: datetime | None
     valid_to: datetime | None
 

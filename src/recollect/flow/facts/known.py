@@ -81,11 +81,13 @@ def _same(old: Fact, said: Statement) -> bool:
 
 
 def _again(old: Fact, said: Statement) -> Fact:
+    new = tuple(id for id in said.sources if (said.session, id) not in zip(old.sessions, old.sources, strict=True))
     return replace(
         old,
         confidence=max(old.confidence, said.confidence),
         updated_at=max(old.updated_at, said.at),
-        sources=tuple(dict.fromkeys((*old.sources, *said.sources))),
+        sources=old.sources + new,
+        sessions=old.sessions + (said.session,) * len(new),
         valid_to=said.valid_to or old.valid_to,
     )
 
@@ -108,4 +110,5 @@ def _fact(said: Statement) -> Fact:
         said.span,
         said.valid_from,
         said.valid_to,
+        (said.session,) * len(said.sources),
     )

@@ -95,9 +95,7 @@ const line = (found, where, go) =>
     h("div", { class: "line-foot" }, found.origin, found.at && [" · ", when(found.at)],
       !SAID.includes(found.section) && ` · score ${found.score.toFixed(2)}`,
       found.sources.length > 0 && found.section !== "documents" &&
-        button("Show message", () => jump(where, found.sources[0], sessionOf(found.origin), go), { class: "link" })));
-
-const sessionOf = (origin) => (origin.startsWith("conversation ") ? origin.slice(13) : "");
+        button("Show message", () => jump(where, found.sources[0], found.sessions[0] ?? where.session, go), { class: "link" })));
 
 const diff = (found) => {
   const rows = [...found.added.map((item) => ["+", item]), ...found.removed.map((item) => ["−", item])];

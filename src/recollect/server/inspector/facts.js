@@ -11,7 +11,7 @@ const TYPES = {
 };
 
 const sources = (fact, where, go, close = () => {}) =>
-  fact.sources.map((id, n) => button(n ? `Source ${n + 1}` : "Source", () => (close(), jump(where, id, fact.session, go)),
+  fact.sources.map((id, n) => button(n ? `Source ${n + 1}` : "Source", () => (close(), jump(where, id, fact.sessions[n], go)),
     { class: "link" }));
 
 const span = (fact) => [

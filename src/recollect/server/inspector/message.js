@@ -3,10 +3,9 @@
 import { get } from "./api.js";
 import { button, dialog, h, number, plural, status, when, words } from "./dom.js";
 
-// Go to where a message stands: in that conversation, or in whichever has it.
+// Go to where a message stands: in that conversation or, where none is named, in whichever has it.
 export const jump = async (where, id, session, go) => {
-  const ask = (within) => get("/message", { user: where.user, session: within, id });
-  const found = await ask(session).catch(() => ask("")).catch((error) => status(error.message));
+  const found = await get("/message", { user: where.user, session, id }).catch((error) => status(error.message));
   if (found) go({ view: "timeline", session: found.session, at: String(found.seq) });
 };
 

@@ -15,7 +15,7 @@ const mentions = (name, found, where, go) => [
     ? h("ul", { class: "cards" }, found.map((item) => h("li", { class: "card" },
       h("p", { dir: "auto" }, item.text),
       h("div", { class: "line-foot" }, h("span", {}, plural(item.conversations, "conversation")),
-        button("First said", () => jump(where, item.source, "", go), { class: "link" })))))
+        button("First said", () => jump(where, item.source, item.session, go), { class: "link" })))))
     : h("p", { class: "hint" }, "Not enough evidence yet."),
 ];
 
