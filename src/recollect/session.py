@@ -200,7 +200,10 @@ class Session:
         where: Filter = ANY,
         recency: float = 0.0,
     ) -> Recalled:
-        """The `k` best turns, one a hit, best first: `recall` without a budget."""
+        """The `k` best turns, one a hit, best first: `recall` without a budget.
+
+        By words alone, only turns that hold one of them, or are of a day or a speaker that the question names.
+        """
         check_whole("k", k)
         return self.memory.layers.episodic.search(self._asked(question, at, scope, where, recency), k)
 
