@@ -91,6 +91,19 @@ def test_a_receipt_is_a_table_with_a_bar_of_the_budget(trip: Run) -> None:
     assert re.search(r"free \d+ \(\d+%\)", rest)
 
 
+def test_a_receipt_tells_date_speaker_and_words_in_80_columns_and_cuts_what_is_long(
+    trip: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trip("add", "Nadia likes stamps. " + "She has many of them. " * 50 + "The end.", "--session", "trip")
+    monkeypatch.setattr(out, "_width", 80)
+    shown = trip("context", "Where does my sister live?", "--at", "2026-06-01", "--session", "later").stdout
+    table, _, _ = shown.partition("└")
+    assert max(map(len, table.splitlines())) == 80
+    what = " ".join(line.split("│")[5].strip() for line in table.splitlines()[3:] if "│" in line)
+    assert "20 May 2026 (1 week ago) user: My sister Nadia moved to Oslo in May." in what
+    assert "…" in what and "The end." not in what
+
+
 def test_the_prompt_itself_is_shown_when_asked_for(trip: Run) -> None:
     assert "<memory>" in trip("context", "Where does my sister live?", "--prompt").stdout
 
