@@ -15,7 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recollect.answers import FACT_TYPES
 from recollect.cli.context import COLOURS, places_of
+from recollect.cli.facts import TYPES
 from recollect.cli.shell import out, printable
 from recollect.testing import Provider
 from recollect.types import ROLES
@@ -127,6 +129,18 @@ def test_search_gives_turns_with_their_session(trip: Run) -> None:
     assert set(found["hits"][0]) == {"message_ids", "text", "score", "at", "session"}
     assert "Nadia" in trip("search", "sister").stdout
     assert parsed(trip, "search", "sister", "--here", "--session", "other")["hits"] == []
+
+
+def test_facts_are_told_in_words(trip: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert set(TYPES) == set(FACT_TYPES)
+    trip("add", "Remind me to call the bank. I like green tea. My favourite color is blue.")
+    monkeypatch.setattr(out, "_width", 120)
+    shown = trip("facts").stdout.splitlines()
+    rows = [[cell.strip() for cell in line.split("│")[1:4]] for line in shown if "│" in line]
+    assert ["profile", "sister Nadia, place", "Oslo"] in rows
+    assert ["interest", "likes", "green tea"] in rows
+    assert ["to do", "to do", "call the bank"] in rows
+    assert not any("_" in cell or ":" in cell for row in rows for cell in row)
 
 
 def test_facts_are_known_as_of_a_day(trip: Run) -> None:
