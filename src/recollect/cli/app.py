@@ -173,11 +173,16 @@ def pull(
     """
     from recollect.embed import models as weights
 
+    pulled = []
     with telling_errors():
         for name in names:
             with err.status(name) as status:
                 folder = weights.pull(name, status.update)
-            answer(as_json, {"name": name, "folder": str(folder)}, f"{name} is in {folder}")
+            pulled.append({"name": name, "folder": str(folder)})
+            if not as_json:
+                say(f"{name} is in {folder}")
+    if as_json:
+        machine(pulled)
 
 
 @models.command("list")
