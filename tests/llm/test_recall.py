@@ -12,7 +12,7 @@ from recollect import Memory, Message, Text, llm
 from recollect.errors import ConfigError
 from recollect.flow.fence import SAYS
 from recollect.llm import ChatModel
-from recollect.llm.recall import MOST, NOTHING
+from recollect.llm.recall import MOST, NOTHING, READ
 from tests.strategies import transcripts
 
 MEMORY = """<memory>
@@ -47,6 +47,21 @@ def test_it_quotes_the_lines_that_share_words_with_their_dates_and_sources() -> 
 @pytest.mark.parametrize("question", ["What is the capital of France?", "", "?!"])
 def test_where_memory_has_nothing_it_says_so(question: str) -> None:
     assert ask(question) == NOTHING
+
+
+@pytest.mark.parametrize("said", ["I live in Berlin now.", "Hello", "ich wohne in Bonn", "9 June is my birthday"])
+def test_what_asks_nothing_is_acknowledged(said: str) -> None:
+    assert ask(said) == ask(f"  {said}\n") == READ
+    assert ask(f"{said}. Where is it?") == NOTHING
+
+
+@pytest.mark.parametrize("question", ["what is the capital of France", "Tell me about France", "フランスの首都は？"])
+def test_a_question_needs_no_mark(question: str) -> None:
+    assert ask(question) == NOTHING
+
+
+def test_a_statement_about_what_memory_has_gets_quotations_too() -> None:
+    assert "My sister Nadia moved to Oslo." in ask("Nadia is back.")
 
 
 def test_what_the_fence_says_of_itself_is_no_memory() -> None:

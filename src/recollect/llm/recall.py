@@ -17,6 +17,14 @@ from recollect.types import Message
 MOST: Final = 5
 """Lines that are quoted at most."""
 NOTHING: Final = "I have nothing in memory about that."
+READ: Final = "I have read that. Ask me a question, and I quote what memory has about it."
+"""The answer to what asks nothing, where nothing can be quoted. Whether it is kept is up to the caller."""
+_ASKS: Final = re.compile(
+    r"\W|(?:what|where|when|who|whose|whom|which|why|how|is|are|am|was|were|do|does|did|has|have|had|can|could|will|would"
+    r"|shall|should|may|might|must|tell|show|find|list|search|remind|give|name|explain|describe)\b|.*[?\uff1f\u061f]",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What is taken for a question: by its first word, or a mark; and what begins with no word at all."""
 _DAY: Final = re.compile(r"\d{1,2} \w+ \d{1,4}(?: \([^)]*\))?")
 _TURN: Final = re.compile("(?:user|assistant|system|tool): ")
 _JSON: Final = re.compile(r"""\s*[\[{]\s*(?:["\[{\]}]|$)""")
@@ -83,7 +91,7 @@ def answer(messages: Sequence[Message]) -> str:
     lines_of = [*_remembered(memory), *_said(said[:-1])]
     quotes = _best(lines_of, set(query_words(question.text)))
     if not quotes:
-        return NOTHING
+        return NOTHING if _ASKS.match(question.text.strip() or "?") else READ
     lines = ["From memory:"]
     for heading, line in quotes:
         if heading not in lines:
