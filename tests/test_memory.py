@@ -182,6 +182,12 @@ def test_what_another_process_forgot_is_not_found(tmp_path: Path) -> None:
         assert here.session("trip", user="ada").recall("peanuts") == []
 
 
+def test_facts_are_those_of_all_sessions_up_to_this_moment(memory: Memory) -> None:
+    memory.session("food", user="ada").add("user", "I am allergic to nuts.")
+    assert [fact.value for fact in memory.session("trip", user="ada").facts()] == ["nuts"]
+    assert memory.session("trip", user="eve").facts() == []
+
+
 def test_a_birthday_in_the_question_is_the_one_the_user_told(memory: Memory) -> None:
     about = memory.session("about me", user="ada")
     about.add("user", "My birthday is on 9 June.", at=datetime(2024, 1, 5, tzinfo=UTC))
