@@ -69,6 +69,19 @@ def test_a_message_without_words_is_refused_and_nothing_kept(
     assert not (home / "memory.db").exists()
 
 
+@pytest.mark.parametrize("option", ["--user", "--store"])
+@pytest.mark.parametrize("command", [("add", "Hello."), ("forget", "--everything", "--yes"), ("history",)])
+def test_an_empty_name_is_not_taken_for_none(trip: Run, command: tuple[str, ...], option: str) -> None:
+    assert "it is empty" in trip(*command, option, "", code=2).stderr
+    assert len(parsed(trip, "history", "--session", "trip")) == 3
+
+
+def test_an_empty_variable_of_the_environment_is_none(trip: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("RECOLLECT_USER", "RECOLLECT_STORE", "RECOLLECT_SESSION"):
+        monkeypatch.setenv(name, "")
+    assert len(parsed(trip, "history", "--session", "trip")) == 3
+
+
 @pytest.mark.parametrize("command", [("facts", "--as-of", "yesterday"), ("add", "Hello.", "--at", "gestern")])
 def test_a_time_that_is_none_is_told_with_the_form_expected(run: Run, command: tuple[str, ...]) -> None:
     told = run(*command, code=2).stderr
