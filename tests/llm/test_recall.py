@@ -75,6 +75,22 @@ def test_without_a_memory_in_the_prompt_there_is_nothing() -> None:
     assert llm.open("recall").complete([Message("user", "<memory>")]).text == NOTHING
 
 
+@pytest.mark.parametrize(
+    ("question", "fact"),
+    [
+        ("What is my job?", "role: nurse"),
+        ("What can I eat?", "diet: vegan"),
+        ("What is her home?", "sister Nadia, place: Oslo"),
+    ],
+)
+def test_a_fact_answers_questions_that_have_none_of_its_words(question: str, fact: str) -> None:
+    facts = "role: nurse\nsister Nadia, place: Oslo"
+    memory = f"<memory>\n{SAYS}\n## About the user\n{facts}\n## Facts the user stated\ndiet: vegan\n</memory>"
+    assert [line for line in ask(question, memory).splitlines() if line.startswith("> ")] == [f"> {fact}"]
+    documents = memory.replace("## About the user", "## Documents").replace("## Facts the user stated", "## Documents")
+    assert ask(question, documents) == NOTHING
+
+
 def test_what_the_user_said_before_in_the_conversation_is_quoted_too() -> None:
     said = [
         Message("user", "My sister lives in Oslo.", at=datetime(2026, 5, 3, tzinfo=UTC)),

@@ -338,6 +338,8 @@ def test_jobs_can_be_seen_and_revived(service: Running) -> None:
         ({"json": {"messages": [{"role": "user", "content": [CALL]}]}}, "type"),
         ({"content": b"{", "headers": JSON}, "body.1: it is no JSON"),
         ({"json": {}}, "body.messages: it is missing"),
+        ({"content": b'{"messages": []}'}, "body: it is no JSON object"),
+        ({"json": [HELLO]}, "body: it is no JSON object"),
         ({"json": {"messages": [HELLO], "sender": "x"}}, "body.sender: there is no such field"),
         ({"params": {**ADA, "user": "a\0"}, "json": {"messages": [HELLO]}}, "query.user: it holds a NUL"),
         ({"content": b"\xff\xfe", "headers": JSON}, "body"),

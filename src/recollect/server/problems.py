@@ -108,7 +108,12 @@ def _place(loc: tuple[int | str, ...]) -> str:
     return ".".join(str(part) for part in loc if not str(part).endswith("]"))
 
 
-_SAYS: Final = {"missing": "it is missing", "extra_forbidden": "there is no such field"}
+_SAYS: Final = {
+    "missing": "it is missing",
+    "extra_forbidden": "there is no such field",
+    "model_attributes_type": "it is no JSON object",
+    "string_too_short": "it is empty",
+}
 """What pydantic finds, in words for whoever sent it."""
 
 
