@@ -119,6 +119,19 @@ def test_a_receipt_tells_date_speaker_and_words_in_80_columns_and_cuts_what_is_l
     assert "…" in what and "The end." not in what
 
 
+@pytest.mark.parametrize("more", [(), ("--json",), ("--system", "Be brief.")])
+def test_a_context_of_nothing_is_told(trip: Run, more: tuple[str, ...]) -> None:
+    told = trip("context", "--session", "nowhere", *more, code=1).stderr
+    assert told.startswith("NotFound: nothing was said in the session nowhere: give a question")
+    assert "Nadia" in trip("context", "--session", "trip").stdout
+
+
+@pytest.mark.parametrize("command", ["export", "backup"])
+def test_a_file_in_a_folder_that_is_not_there_is_told_in_words(trip: Run, command: str) -> None:
+    told = trip(command, "nowhere/file", code=1).stderr
+    assert told == "ConfigError: there is no folder nowhere for nowhere/file: make it first, or name another file\n"
+
+
 def test_the_prompt_itself_is_shown_when_asked_for(trip: Run) -> None:
     assert "<memory>" in trip("context", "Where does my sister live?", "--prompt").stdout
 

@@ -29,6 +29,7 @@ from recollect.cli.shell import (
     address,
     answer,
     bar,
+    check_new,
     confirm,
     counted,
     embedder,
@@ -138,6 +139,7 @@ def backup(
     Example: recollect backup monday.backup --store memory.db
     """
     with opened(store) as opened_store:
+        check_new(path)
         opened_store.backup(path)
     made = {"file": str(path), "store": address(store)}
     back = f"recollect restore {path} --store {address(store)}"

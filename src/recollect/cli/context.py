@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from recollect.cli.shell import DEFAULT, At, Json, Talk, Tokens, User, Where, machine, out, printable, remembering, say
+from recollect.errors import NotFound
 from recollect.flow.context import CONVERSATION, Context, ContextReceipt, Line
 
 COLOURS: Final = {
@@ -54,6 +55,8 @@ def context(
     Example: recollect context "Where does my sister live?" --prompt
     """
     with remembering(store, user, session) as chat:
+        if question is None and chat.stats() is None:
+            raise NotFound(f"nothing was said in the session {session}: give a question, or name another by --session")
         made = chat.context(question, budget, system=system, at=at)
     if as_json:
         machine(made.to_dict())

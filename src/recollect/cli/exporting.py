@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli.shell import User, Where, counted, err, remembering
-from recollect.errors import ConfigError, NotFound
+from recollect.cli.shell import User, Where, check_new, counted, err, remembering
+from recollect.errors import NotFound
 from recollect.types import Scope
 
 
@@ -41,8 +41,7 @@ def export(
         if str(file) == "-":
             sys.stdout.writelines(chain([first], lines))
             return
-        if file.exists():
-            raise ConfigError(f"{file} is there already: name another file, or remove it first")
+        check_new(file)
         with file.open("w", encoding="utf-8") as target:
             number = sum(1 for line in chain([first], lines) if target.write(line))
     err.print(

@@ -195,6 +195,14 @@ def remembering(
             memory.close()
 
 
+def check_new(file: Path) -> None:
+    """Raises where the file is there already, or its folder is not."""
+    if file.exists():
+        raise ConfigError(f"{file} is there already: name another file, or remove it first")
+    if not file.parent.is_dir():
+        raise ConfigError(f"there is no folder {file.parent} for {file}: make it first, or name another file")
+
+
 def check_free(host: str, port: int) -> None:
     """Raises where the port is taken, or kept from this user, before anything heavy is loaded."""
     try:
