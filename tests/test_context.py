@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import gc
-import logging
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ from recollect import (
     ConfigError,
     Memory,
     Message,
-    Session,
     Settings,
     ToolCall,
     ToolResult,
@@ -28,26 +26,13 @@ from recollect import (
     validate,
 )
 from recollect.answers import Candidate, Excerpt
-from recollect.embed.hashing import HashingEmbedder
 from recollect.errors import ModelUnavailable, NotFound
 from recollect.flow.context import Context
 from recollect.flow.fence import CLOSE, OPEN
 from recollect.layers.all import Layers
-from recollect.layers.semantic import Semantic
 from recollect.layers.summary import Summary
-from recollect.store import open as open_store
-from recollect.telemetry import SERIES, Alert, Telemetry
 from recollect.types import Part, Text, Thinking
-
-START = datetime(2025, 3, 3, 12, tzinfo=UTC)
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = START
-
-    def __call__(self) -> datetime:
-        return self.now
+from tests.contexts import Clock, opened, told
 
 
 @pytest.fixture
@@ -66,27 +51,10 @@ class Silent:
     stream = complete
 
 
-def opened(tmp_path: Path, clock: Clock, **fields: Any) -> Memory:
-    store = open_store(str(tmp_path / "memory.db"), durability="normal", clock=clock)
-    return Memory(store, embedder=HashingEmbedder(128), clock=clock, **fields)
-
-
 @pytest.fixture
 def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
     with opened(tmp_path, clock) as memory:
         yield memory
-
-
-def told(memory: Memory, clock: Clock) -> Session:
-    """A conversation of last month."""
-    chat = memory.session("march", user="ada")
-    chat.add("user", "My name is Ada and I live in Lisbon. My sister Nadia moved to Oslo.")
-    chat.add("assistant", "Nice to meet you!")
-    chat.add("user", "Please keep your answers short.")
-    chat.add("assistant", "I will.")
-    memory.drain()
-    clock.now += timedelta(days=30)
-    return memory.session("april", user="ada")
 
 
 def test_what_is_known_stands_before_the_question_with_its_date(memory: Memory, clock: Clock) -> None:
@@ -359,38 +327,6 @@ def test_any_question_can_be_asked(memory: Memory, clock: Clock, question: str) 
     assert context.conversation[-1].text == question
 
 
-def test_alerts_come_by_callback_and_log(tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
-    alerts: list[Alert] = []
-    plan = Settings(alert_budget=0.1, alert_retrieval_ms=1e-6)
-    with opened(tmp_path, clock, settings=plan, on_alert=alerts.append) as memory, caplog.at_level(logging.WARNING):
-        memory.session("s", user="ada").context("word " * 40, 100)
-    assert {alert.name for alert in alerts} == {"context_share", "retrieval_ms"}
-    assert "alert: context_share is" in caplog.text
-
-
-def test_a_low_hit_rate_of_the_cache_and_a_large_process_raise_alerts(tmp_path: Path, clock: Clock) -> None:
-    alerts: list[Alert] = []
-    plan = Settings(alert_memory_bytes=1, alert_cache_hits=1.0)
-    with opened(tmp_path, clock, settings=plan, on_alert=alerts.append) as memory:
-        for n in range(100):
-            memory.session("s", user=f"user {n}").context("Who?", 500)
-    assert {"process_bytes", "cache_hit_rate"} <= {alert.name for alert in alerts}
-
-
-def test_stats_count_contexts_tokens_and_what_a_prompt_cache_knows(memory: Memory, clock: Clock) -> None:
-    chat = told(memory, clock)
-    for n in range(5):
-        chat.context(f"Where does my sister live? {n}", 2_000)
-        chat.add_turn(f"Where does my sister live? {n}", "In Oslo, since March.")
-    stats = memory.stats()
-    assert stats["recollect_contexts_total"] == 5
-    assert stats["recollect_messages_total"] == 14
-    assert 0 < stats["recollect_cached_prefix_ratio_p50"] < 1
-    assert stats["recollect_context_tokens_max"] <= 2_000
-    assert stats["recollect_recalled_total"] >= 1
-    assert set(Telemetry().snapshot()) <= set(stats)
-
-
 def test_what_the_web_says_is_in_the_context_it_was_searched_for(tmp_path: Path, clock: Clock) -> None:
     asked: list[str] = []
 
@@ -429,31 +365,6 @@ def test_a_layer_that_was_replaced_is_let_go(tmp_path: Path, clock: Clock, name:
         told(memory, clock).context("Where does my sister live?", 500)
         gc.collect()
         assert before not in [id(one) for one in gc.get_objects() if type(one) is kind]
-
-
-def test_the_hit_rate_is_that_of_the_layer_that_is_there(memory: Memory, clock: Clock) -> None:
-    chat = told(memory, clock)
-    mine = memory.layers.semantic = Semantic(memory.store, hits=70, misses=30)
-    chat.context("Where?", 500)
-    assert memory.controller._watch.cache() == (mine.hits, mine.misses) == (70, 31)
-
-
-def test_every_series_of_the_metrics_is_told_something(memory: Memory, clock: Clock) -> None:
-    chat = told(memory, clock)
-    for _ in range(2):
-        chat.context("Where does my sister live?", 2_000)
-    assert [name for name in SERIES if not memory.stats()[f"{name}_count"]] == []
-
-
-def test_a_callback_that_fails_is_not_in_the_way(
-    tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture
-) -> None:
-    def broken(_: Alert) -> None:
-        raise RuntimeError("no connection")
-
-    with opened(tmp_path, clock, settings=Settings(alert_budget=0.1), on_alert=broken) as memory:
-        assert memory.session("s", user="ada").context("word " * 40, 100).tokens <= 100
-    assert "no connection" in caplog.text
 
 
 def test_add_turn_keeps_both_and_the_score(memory: Memory) -> None:

@@ -200,7 +200,10 @@ class Session:
         where: Filter = ANY,
         recency: float = 0.0,
     ) -> Recalled:
-        """The `k` best turns, one a hit, best first: `recall` without a budget."""
+        """The `k` best turns, one a hit, best first: `recall` without a budget.
+
+        By words alone, only turns that hold one of them, or are of a day or a speaker that the question names.
+        """
         check_whole("k", k)
         return self.memory.layers.episodic.search(self._asked(question, at, scope, where, recency), k)
 
@@ -232,7 +235,8 @@ class Session:
 
     def facts(self, as_of: datetime | None = None) -> list[Fact]:
         """What the user said of themselves, up to this moment or as it was known at an earlier one."""
-        self.memory.layers.semantic.catch_up(self.scope)
+        for scope in {self.scope, self.scope.owner}:
+            self.memory.layers.semantic.catch_up(scope)
         return self.memory.layers.semantic.facts(self.scope.owner, as_of)
 
     def remember(self, key: str, value: str | None, type: FactType = "user_profile") -> Fact | None:

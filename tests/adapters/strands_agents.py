@@ -1,4 +1,4 @@
-"""A real Strands agent whose model is a script."""
+"""A real Strands agent whose model is a script, and messages as the SDK has them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,32 @@ from strands import Agent, tool
 from strands.models.model import Model
 from strands.types.exceptions import ContextWindowOverflowException
 
-from recollect import Memory, Message, parse, render
+from recollect import Memory, Message, count_messages, estimate, parse, render
 from recollect.adapters.strands import with_memory
 from recollect.testing import Script, Talk
 from recollect.testing import lookup as look_up
+
+WORDS = "and what else is there to be said about it " * 10
+
+
+def user(text: str) -> Any:
+    return {"role": "user", "content": [{"text": text}]}
+
+
+def assistant(text: str) -> Any:
+    return {"role": "assistant", "content": [{"text": text}]}
+
+
+def tool_turn(id: str, result: str) -> list[Any]:
+    answer = {"toolResult": {"toolUseId": id, "status": "success", "content": [{"text": result}]}}
+    return [
+        {"role": "assistant", "content": [{"toolUse": {"toolUseId": id, "name": "look", "input": {}}}]},
+        {"role": "user", "content": [answer]},
+    ]
+
+
+def tokens(request: list[Message]) -> int:
+    return count_messages(request, estimate)
 
 
 class ScriptedModel(Model):

@@ -10,6 +10,7 @@ from typer.testing import CliRunner, Result
 
 from recollect import Message
 from recollect.cli.app import app
+from recollect.embed import models
 from recollect.store import open as open_store
 from recollect.types import Scope
 
@@ -70,6 +71,13 @@ def test_a_model_nobody_knows_is_an_error_with_the_known_names() -> None:
     result = run("models", "pull", "nothing")
     assert result.exit_code == 1
     assert "e5-small-v2" in result.stderr
+
+
+def test_models_that_are_pulled_are_one_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "pull", lambda name, _: tmp_path / name)
+    pulled = [{"name": name, "folder": str(tmp_path / name)} for name in ("small", "large")]
+    assert json.loads(run("models", "pull", "small", "large", "--json").stdout) == pulled
+    assert json.loads(run("models", "pull", "small", "--json").stdout) == pulled[:1]
 
 
 def test_models_are_listed() -> None:

@@ -15,7 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recollect.answers import FACT_TYPES
 from recollect.cli.context import COLOURS, places_of
+from recollect.cli.facts import TYPES
 from recollect.cli.shell import out, printable
 from recollect.testing import Provider
 from recollect.types import ROLES
@@ -67,6 +69,19 @@ def test_a_message_without_words_is_refused_and_nothing_kept(
     assert not (home / "memory.db").exists()
 
 
+@pytest.mark.parametrize("option", ["--user", "--store"])
+@pytest.mark.parametrize("command", [("add", "Hello."), ("forget", "--everything", "--yes"), ("history",)])
+def test_an_empty_name_is_not_taken_for_none(trip: Run, command: tuple[str, ...], option: str) -> None:
+    assert "it is empty" in trip(*command, option, "", code=2).stderr
+    assert len(parsed(trip, "history", "--session", "trip")) == 3
+
+
+def test_an_empty_variable_of_the_environment_is_none(trip: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("RECOLLECT_USER", "RECOLLECT_STORE", "RECOLLECT_SESSION"):
+        monkeypatch.setenv(name, "")
+    assert len(parsed(trip, "history", "--session", "trip")) == 3
+
+
 @pytest.mark.parametrize("command", [("facts", "--as-of", "yesterday"), ("add", "Hello.", "--at", "gestern")])
 def test_a_time_that_is_none_is_told_with_the_form_expected(run: Run, command: tuple[str, ...]) -> None:
     told = run(*command, code=2).stderr
@@ -89,6 +104,32 @@ def test_a_receipt_is_a_table_with_a_bar_of_the_budget(trip: Run) -> None:
     bar = rest.splitlines()[1]
     assert len(bar) == out.width and set(bar) <= set("█▓▒·")
     assert re.search(r"free \d+ \(\d+%\)", rest)
+
+
+def test_a_receipt_tells_date_speaker_and_words_in_80_columns_and_cuts_what_is_long(
+    trip: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trip("add", "Nadia likes stamps. " + "She has many of them. " * 50 + "The end.", "--session", "trip")
+    monkeypatch.setattr(out, "_width", 80)
+    shown = trip("context", "Where does my sister live?", "--at", "2026-06-01", "--session", "later").stdout
+    table, _, _ = shown.partition("└")
+    assert max(map(len, table.splitlines())) == 80
+    what = " ".join(line.split("│")[5].strip() for line in table.splitlines()[3:] if "│" in line)
+    assert "20 May 2026 (1 week ago) user: My sister Nadia moved to Oslo in May." in what
+    assert "…" in what and "The end." not in what
+
+
+@pytest.mark.parametrize("more", [(), ("--json",), ("--system", "Be brief.")])
+def test_a_context_of_nothing_is_told(trip: Run, more: tuple[str, ...]) -> None:
+    told = trip("context", "--session", "nowhere", *more, code=1).stderr
+    assert told.startswith("NotFound: nothing was said in the session nowhere: give a question")
+    assert "Nadia" in trip("context", "--session", "trip").stdout
+
+
+@pytest.mark.parametrize("command", ["export", "backup"])
+def test_a_file_in_a_folder_that_is_not_there_is_told_in_words(trip: Run, command: str) -> None:
+    told = trip(command, "nowhere/file", code=1).stderr
+    assert told == "ConfigError: there is no folder nowhere for nowhere/file: make it first, or name another file\n"
 
 
 def test_the_prompt_itself_is_shown_when_asked_for(trip: Run) -> None:
@@ -114,6 +155,18 @@ def test_search_gives_turns_with_their_session(trip: Run) -> None:
     assert set(found["hits"][0]) == {"message_ids", "text", "score", "at", "session"}
     assert "Nadia" in trip("search", "sister").stdout
     assert parsed(trip, "search", "sister", "--here", "--session", "other")["hits"] == []
+
+
+def test_facts_are_told_in_words(trip: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert set(TYPES) == set(FACT_TYPES)
+    trip("add", "Remind me to call the bank. I like green tea. My favourite color is blue.")
+    monkeypatch.setattr(out, "_width", 120)
+    shown = trip("facts").stdout.splitlines()
+    rows = [[cell.strip() for cell in line.split("│")[1:4]] for line in shown if "│" in line]
+    assert ["profile", "sister Nadia, place", "Oslo"] in rows
+    assert ["interest", "likes", "green tea"] in rows
+    assert ["to do", "to do", "call the bank"] in rows
+    assert not any("_" in cell or ":" in cell for row in rows for cell in row)
 
 
 def test_facts_are_known_as_of_a_day(trip: Run) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from .conftest import Run, parsed
 
 
@@ -30,6 +32,19 @@ def test_an_export_does_not_write_over_a_file(trip: Run, home: Path) -> None:
     (home / "out.jsonl").write_text("mine")
     assert "out.jsonl" in trip("export", "out.jsonl", code=1).stderr
     assert (home / "out.jsonl").read_text() == "mine"
+
+
+@pytest.mark.parametrize("file", ["-", "out.jsonl"])
+@pytest.mark.parametrize(
+    ("whose", "who"), [(("--user", "nobody"), "nobody"), (("--session", "no-trip"), "ada in the session no-trip")]
+)
+def test_an_export_of_nothing_fails_and_writes_nothing(
+    trip: Run, home: Path, file: str, whose: tuple[str, ...], who: str
+) -> None:
+    failed = trip("export", file, *whose, code=1)
+    assert failed.stderr == f"NotFound: nothing was said by {who}: is another meant by --user, or another --store?\n"
+    assert failed.stdout == ""
+    assert not (home / "out.jsonl").exists()
 
 
 def test_import_tells_what_was_skipped_and_whose_it_is(run: Run, home: Path) -> None:

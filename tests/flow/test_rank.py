@@ -84,6 +84,21 @@ def test_a_neighbour_lends_its_words_within_its_session_only() -> None:
     assert found[4] == 0
 
 
+@given(columns, st.data())
+def test_what_matches_holds_a_word_or_is_of_the_day_or_the_speaker(sessions: list[int], data: st.DataObject) -> None:
+    turns, places = turns_of(sessions), st.sets(st.integers(0, len(sessions) - 1))
+    words = data.draw(st.lists(places, max_size=3))
+    speaker = data.draw(st.none() | st.integers(0, 1))
+    day = data.draw(st.none() | st.integers(1_000, 1_030))
+    question = asking(
+        postings=[holding(*held) for held in words], speaker=speaker, periods=[] if day is None else [(day, day)]
+    )
+    wanted = set[int]().union(*words)
+    wanted |= {place for place in range(len(sessions)) if turns.speaker[place] == speaker}
+    wanted |= {place for place in range(len(sessions)) if day is not None and -4 < turns.day[place] - day < 10}
+    assert rank.matching(turns, question).tolist() == sorted(wanted)
+
+
 def test_a_long_turn_lends_nothing() -> None:
     assert rank.keywords(turns_of([0, 0, 0], words=500), [holding(1)])[0] == 0
 

@@ -1,9 +1,16 @@
-"""Exports as the services write them, in small; every name and word in them is made up."""
+"""Exports as the services write them, in small, and what they become; every name and word in them is made up."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
+from recollect import validate
+from recollect.imports import Imported, Skipped, read
+from recollect.types import Message
+
+JSON = Any
 T0 = 1_700_000_000.0
 
 
@@ -163,3 +170,34 @@ def mem0() -> dict[str, Any]:
             },
         ]
     }
+
+
+def written(path: Path, data: JSON) -> Path:
+    path.write_text(json.dumps(data), "utf-8")
+    return path
+
+
+def lines(path: Path, *values: JSON) -> Path:
+    path.write_text("".join(json.dumps(value) + "\n" for value in values), "utf-8")
+    return path
+
+
+def all_of(path: Path) -> tuple[list[Imported], list[Skipped]]:
+    found = list(read(path))
+    assert found == list(read(path))
+    return [f for f in found if isinstance(f, Imported)], [f for f in found if isinstance(f, Skipped)]
+
+
+def one_of(path: Path) -> Imported:
+    (found,), skipped = all_of(path)
+    assert skipped == []
+    return found
+
+
+def words(imported: Imported) -> list[tuple[str, str]]:
+    return [(message.role, message.text) for message in imported.messages]
+
+
+def is_valid(messages: tuple[Message, ...]) -> bool:
+    asked = (*messages, Message("user", "go on"))
+    return not any(validate(asked, shape) for shape in ("openai", "anthropic", "gemini"))

@@ -1,10 +1,9 @@
-"""Exports of other services become conversations with stable ids and their own times; what is broken is told."""
+"""Exports of other services become conversations with stable ids and their own times."""
 
 from __future__ import annotations
 
 import json
 import warnings
-import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,45 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import ConfigError, Opaque, validate
-from recollect.imports import FORMATS, Imported, Skipped, detect, read, source
+from recollect import Opaque
+from recollect.imports import FORMATS, Imported, Skipped, detect, read
 from recollect.imports.values import id_of, moment
 from recollect.types import Message
-from tests.imports.exports import T0, chatgpt, claude, mem0, said
-
-JSON = Any
-
-
-def written(path: Path, data: JSON) -> Path:
-    path.write_text(json.dumps(data), "utf-8")
-    return path
-
-
-def lines(path: Path, *values: JSON) -> Path:
-    path.write_text("".join(json.dumps(value) + "\n" for value in values), "utf-8")
-    return path
-
-
-def all_of(path: Path) -> tuple[list[Imported], list[Skipped]]:
-    found = list(read(path))
-    assert found == list(read(path))
-    return [f for f in found if isinstance(f, Imported)], [f for f in found if isinstance(f, Skipped)]
-
-
-def one_of(path: Path) -> Imported:
-    (found,), skipped = all_of(path)
-    assert skipped == []
-    return found
-
-
-def words(imported: Imported) -> list[tuple[str, str]]:
-    return [(message.role, message.text) for message in imported.messages]
-
-
-def is_valid(messages: tuple[Message, ...]) -> bool:
-    asked = (*messages, Message("user", "go on"))
-    return not any(validate(asked, shape) for shape in ("openai", "anthropic", "gemini"))
-
+from tests.imports.exports import JSON, T0, all_of, chatgpt, claude, is_valid, lines, mem0, one_of, said, words, written
 
 # ChatGPT
 
@@ -149,110 +114,6 @@ def test_an_older_claude_export_has_text_alone(tmp_path: Path) -> None:
         ("assistant", "Let me see.\n\nIt says a title."),
         ("user", "Thanks"),
     ]
-
-
-# Archives and damage
-
-
-@pytest.mark.parametrize("data", [chatgpt(), claude()], ids=["chatgpt", "claude"])
-def test_the_archive_can_be_read_as_it_comes(tmp_path: Path, data: JSON) -> None:
-    with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
-        archive.writestr("user.json", "{}")
-        archive.writestr(
-            "conversations-001.json", json.dumps([{**data, "uuid": "2", "id": "2", "conversation_id": "2"}])
-        )
-        archive.writestr("conversations-000.json", json.dumps([data]))
-    found, skipped = all_of(tmp_path / "export.zip")
-    assert [len(f.messages) for f in found] == [8, 8]
-    assert (found[1].session, skipped) == ("2", [])
-
-
-def test_an_archive_without_conversations_says_so(tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
-        archive.writestr("user.json", "{}")
-    with pytest.raises(ConfigError, match=r"no conversations\.json"):
-        detect(tmp_path / "export.zip")
-    (tmp_path / "broken.zip").write_bytes(b"PK\x03\x04")
-    with pytest.raises(ConfigError, match="can't be read"):
-        detect(tmp_path / "broken.zip")
-
-
-def test_a_bad_conversation_is_skipped_and_told(tmp_path: Path) -> None:
-    broken = chatgpt("bad")
-    broken["mapping"]["q1"]["message"]["author"]["role"] = "wizard"
-    empty = {**chatgpt("empty"), "mapping": {"root": {"id": "root", "message": None, "parent": None}}}
-    path = written(tmp_path / "conversations.json", [chatgpt("a"), broken, 7, empty, chatgpt("b")])
-    found, skipped = all_of(path)
-    assert [f.session for f in found] == ["a", "b"]
-    assert [(s.where, s.why) for s in skipped] == [
-        ("conversations.json[1]", "author role 'wizard' is not user, assistant, system or tool"),
-        ("conversations.json[2]", "no `mapping` of messages"),
-        ("conversations.json[3]", "nothing was said in it"),
-    ]
-
-
-def test_a_file_that_breaks_off_gives_what_it_has(tmp_path: Path) -> None:
-    path = tmp_path / "conversations.json"
-    path.write_text(json.dumps([chatgpt("a"), chatgpt("b")])[:-200], "utf-8")
-    found, skipped = all_of(path)
-    assert [f.session for f in found] == ["a"]
-    assert skipped[0].where == "conversations.json[1] and all after it"
-    path.write_text(json.dumps([chatgpt("a")])[:-1], "utf-8")
-    found, skipped = all_of(path)
-    assert [f.session for f in found] == ["a"]
-    assert skipped == [Skipped("conversations.json after [0]", "the file ends in the middle of the list")]
-
-
-@pytest.mark.parametrize(
-    "junk", [b"", b"   ", b"\xff\xfe\x00", b"{", b"[1, 2", b"[" * 100_000, b'{"a": 1}', b"null", b"[]"]
-)
-def test_what_is_no_export_is_refused_with_what_was_tried(tmp_path: Path, junk: bytes) -> None:
-    path = tmp_path / "file.json"
-    path.write_bytes(junk)
-    with pytest.raises(ConfigError, match="no format that is known here") as caught:
-        detect(path)
-    assert len(str(caught.value)) < 400 or junk == b'{"a": 1}'
-
-
-def test_the_error_names_each_format_and_why(tmp_path: Path) -> None:
-    path = written(tmp_path / "file.json", [{"foo": 1}])
-    with pytest.raises(ConfigError) as caught:
-        read(path)
-    for name in FORMATS:
-        assert f"{name}: no " in str(caught.value)
-    with pytest.raises(ConfigError, match="not one of"):
-        read(path, "word")
-    with pytest.raises(ConfigError, match="can't be read"):
-        detect(tmp_path / "nowhere.json")
-
-
-def test_a_large_file_is_read_piece_by_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "CHUNK", 50)
-    path = written(tmp_path / "conversations.json", [chatgpt(str(n)) for n in range(20)])
-    found, skipped = all_of(path)
-    assert [f.session for f in found] == [str(n) for n in range(20)]
-    assert skipped == []
-
-
-@given(
-    st.lists(
-        st.recursive(
-            st.text() | st.booleans() | st.none(),
-            lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-            max_leaves=5,
-        ),
-        max_size=8,
-    ),
-    st.integers(1, 30),
-)
-def test_members_of_a_list_come_one_by_one_as_they_are(
-    tmp_path_factory: pytest.TempPathFactory, data: list[JSON], chunk: int
-) -> None:
-    path = tmp_path_factory.getbasetemp() / "list.json"
-    path.write_text(json.dumps(data, indent=1, ensure_ascii=True), "utf-8")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(source, "CHUNK", chunk)
-        assert [value.data for value in source.values(path) if isinstance(value, source.Value)] == data
 
 
 # OpenAI chat

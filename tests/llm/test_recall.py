@@ -12,7 +12,7 @@ from recollect import Memory, Message, Text, llm
 from recollect.errors import ConfigError
 from recollect.flow.fence import SAYS
 from recollect.llm import ChatModel
-from recollect.llm.recall import MOST, NOTHING
+from recollect.llm.recall import MOST, NOTHING, READ
 from tests.strategies import transcripts
 
 MEMORY = """<memory>
@@ -49,6 +49,21 @@ def test_where_memory_has_nothing_it_says_so(question: str) -> None:
     assert ask(question) == NOTHING
 
 
+@pytest.mark.parametrize("said", ["I live in Berlin now.", "Hello", "ich wohne in Bonn", "9 June is my birthday"])
+def test_what_asks_nothing_is_acknowledged(said: str) -> None:
+    assert ask(said) == ask(f"  {said}\n") == READ
+    assert ask(f"{said}. Where is it?") == NOTHING
+
+
+@pytest.mark.parametrize("question", ["what is the capital of France", "Tell me about France", "フランスの首都は？"])
+def test_a_question_needs_no_mark(question: str) -> None:
+    assert ask(question) == NOTHING
+
+
+def test_a_statement_about_what_memory_has_gets_quotations_too() -> None:
+    assert "My sister Nadia moved to Oslo." in ask("Nadia is back.")
+
+
 def test_what_the_fence_says_of_itself_is_no_memory() -> None:
     assert SAYS in MEMORY
     assert ask("What stands here for reference?") == NOTHING
@@ -58,6 +73,22 @@ def test_without_a_memory_in_the_prompt_there_is_nothing() -> None:
     assert ask("Where does my sister live?", "") == NOTHING
     assert llm.open("recall:").complete([]).text == NOTHING
     assert llm.open("recall").complete([Message("user", "<memory>")]).text == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("question", "fact"),
+    [
+        ("What is my job?", "role: nurse"),
+        ("What can I eat?", "diet: vegan"),
+        ("What is her home?", "sister Nadia, place: Oslo"),
+    ],
+)
+def test_a_fact_answers_questions_that_have_none_of_its_words(question: str, fact: str) -> None:
+    facts = "role: nurse\nsister Nadia, place: Oslo"
+    memory = f"<memory>\n{SAYS}\n## About the user\n{facts}\n## Facts the user stated\ndiet: vegan\n</memory>"
+    assert [line for line in ask(question, memory).splitlines() if line.startswith("> ")] == [f"> {fact}"]
+    documents = memory.replace("## About the user", "## Documents").replace("## Facts the user stated", "## Documents")
+    assert ask(question, documents) == NOTHING
 
 
 def test_what_the_user_said_before_in_the_conversation_is_quoted_too() -> None:

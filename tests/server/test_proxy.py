@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
+from urllib.parse import quote
 
 import openai
 import pytest
@@ -417,10 +418,21 @@ def test_the_one_model_there_is_answers_to_any_name_and_says_its_own(service: Ru
     answer = client(service).chat.completions.create(model=name, messages=[HELLO])
     assert answer.model == "recall:"
     assert [(model.id, model.created) for model in client(service).models.list()] == [("recall:", 0)]
+    assert client(service).models.retrieve(name or "recollect").id == "recall:"
 
 
 def test_models_are_the_providers(proxy: Running) -> None:
     assert [model.id for model in client(proxy).models.list()] == ["test-model"]
+    assert [client(proxy).models.retrieve(name).id for name in ("test-model", "recollect")] == ["test-model"] * 2
+
+
+@pytest.mark.parametrize("name", ["gpt-9", "of/another", "a b?c#d"])
+def test_a_model_that_the_provider_has_not_is_refused_in_its_words(
+    proxy: Running, provider: Provider, name: str
+) -> None:
+    with pytest.raises(openai.NotFoundError, match="Invalid URL"):
+        client(proxy).models.retrieve(name)
+    assert provider.requests[-1].path == f"/v1/models/{quote(name, safe='')}"
 
 
 @pytest.mark.parametrize("stream", [False, True])

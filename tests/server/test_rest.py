@@ -15,6 +15,8 @@ HELLO = {"role": "user", "content": "My sister Nadia moved to Oslo in May."}
 NOTED = {"role": "assistant", "content": "Noted!"}
 CALL = {"type": "tool_call", "id": "1", "name": "x"}
 JSON = {"content-type": "application/json"}
+OWN = ("date", "x-request-id")
+"""Headers that each answer has for itself."""
 HOSTILE = [
     "..", ".", "/", "a/b", "//", "%2F", "%", "?x=1&y=2", "#", "a b", "+", "\t\n\r", "☃", "e\u0301", "שלום", "\u202e",
     "💥", "'; DROP TABLE messages; --", "<script>", "\\", '"', "a" * 1_000, "null", "\x1b[31m", "\x7f",
@@ -55,6 +57,28 @@ def test_parts_of_every_kind_come_back_as_they_were_sent(service: Running) -> No
     got = [item["message"] for item in listed(service)["items"]]
     assert [message["content"] for message in got] == [message["content"] for message in sent]
     assert got[0]["metadata"] == {"important": True}
+
+
+@pytest.mark.parametrize("path", ["/nowhere", "/inspector/nowhere.js", "/messages/1", "/v1/nowhere"])
+def test_an_address_that_is_not_there_is_not_found(service: Running, path: str) -> None:
+    answer = service.http.get(path)
+    body = answer.json()
+    assert (answer.status_code, body["error"]["type"] if "error" in body else body["class"]) == (404, "NotFound")
+
+
+@pytest.mark.parametrize("path", ["/", "/healthz", "/sessions", "/inspector/app.js", "/openapi.json", "/nowhere"])
+def test_head_is_answered_as_get_is_without_the_body(service: Running, path: str) -> None:
+    asked = [service.http.request(method, path) for method in ("HEAD", "GET")]
+    head, get = ({name: value for name, value in found.headers.items() if name not in OWN} for found in asked)
+    assert head == get
+    assert asked[0].status_code == asked[1].status_code
+    assert asked[0].content == b""
+
+
+def test_head_is_no_method_of_what_can_not_be_read(service: Running) -> None:
+    refused = service.http.head("/recall")
+    assert (refused.status_code, refused.headers["allow"]) == (405, "POST")
+    assert service.http.patch("/messages").headers["allow"] == "GET, POST, HEAD"
 
 
 def test_half_a_surrogate_pair_survives(service: Running) -> None:
@@ -326,6 +350,8 @@ def test_jobs_can_be_seen_and_revived(service: Running) -> None:
         ({"json": {"messages": [{"role": "user", "content": [CALL]}]}}, "type"),
         ({"content": b"{", "headers": JSON}, "body.1: it is no JSON"),
         ({"json": {}}, "body.messages: it is missing"),
+        ({"content": b'{"messages": []}'}, "body: it is no JSON object"),
+        ({"json": [HELLO]}, "body: it is no JSON object"),
         ({"json": {"messages": [HELLO], "sender": "x"}}, "body.sender: there is no such field"),
         ({"params": {**ADA, "user": "a\0"}, "json": {"messages": [HELLO]}}, "query.user: it holds a NUL"),
         ({"content": b"\xff\xfe", "headers": JSON}, "body"),

@@ -29,6 +29,7 @@ from recollect.cli.shell import (
     address,
     answer,
     bar,
+    check_new,
     confirm,
     counted,
     embedder,
@@ -138,6 +139,7 @@ def backup(
     Example: recollect backup monday.backup --store memory.db
     """
     with opened(store) as opened_store:
+        check_new(path)
         opened_store.backup(path)
     made = {"file": str(path), "store": address(store)}
     back = f"recollect restore {path} --store {address(store)}"
@@ -173,11 +175,16 @@ def pull(
     """
     from recollect.embed import models as weights
 
+    pulled = []
     with telling_errors():
         for name in names:
             with err.status(name) as status:
                 folder = weights.pull(name, status.update)
-            answer(as_json, {"name": name, "folder": str(folder)}, f"{name} is in {folder}")
+            pulled.append({"name": name, "folder": str(folder)})
+            if not as_json:
+                say(f"{name} is in {folder}")
+    if as_json:
+        machine(pulled)
 
 
 @models.command("list")

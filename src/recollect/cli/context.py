@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from recollect.cli.shell import DEFAULT, At, Json, Talk, Tokens, User, Where, machine, out, printable, remembering, say
+from recollect.errors import NotFound
 from recollect.flow.context import CONVERSATION, Context, ContextReceipt, Line
 
 COLOURS: Final = {
@@ -29,6 +30,8 @@ COLOURS: Final = {
 FILLS: Final = "\u2588\u2593\u2592"
 """What neighbours in a bar are drawn with, in turn, so that they differ without colour too."""
 FREE: Final = "\u00b7"
+LONGEST: Final = 120
+"""Characters of a text that a receipt shows at most."""
 
 
 def context(
@@ -52,6 +55,8 @@ def context(
     Example: recollect context "Where does my sister live?" --prompt
     """
     with remembering(store, user, session) as chat:
+        if question is None and chat.stats() is None:
+            raise NotFound(f"nothing was said in the session {session}: give a question, or name another by --session")
         made = chat.context(question, budget, system=system, at=at)
     if as_json:
         machine(made.to_dict())
@@ -74,7 +79,7 @@ def show(receipt: ContextReceipt) -> None:
     shown.add_column("tokens", no_wrap=True, justify="right")
     shown.add_column("score", no_wrap=True, justify="right")
     shown.add_column("why")
-    shown.add_column("what", ratio=1, no_wrap=True)
+    shown.add_column("what", ratio=1, overflow="fold")
     for line in receipt.lines:
         shown.add_row(*_row(line), style="" if line.kept else "dim")
     out.print(shown)
@@ -87,6 +92,7 @@ def _row(line: Line) -> tuple[Text, ...]:
     score = "" if line.section in CONVERSATION else f"{line.score:.2f}"
     tokens = f"{line.shown:,}" if line.kept else f"({line.tokens:,})"
     what = printable(" ".join(line.text.split()))
+    what = what if len(what) <= LONGEST else f"{what[: LONGEST - 1]}\u2026"
     return (Text(line.section, COLOURS[line.section]), *map(Text, (tokens, score, line.rule, what)))
 
 

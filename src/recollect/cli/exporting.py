@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from recollect.cli.shell import User, Where, counted, err, remembering
-from recollect.errors import ConfigError
+from recollect.cli.shell import User, Where, check_new, counted, err, remembering
+from recollect.errors import NotFound
 from recollect.types import Scope
 
 
@@ -33,13 +34,16 @@ def export(
 
     with remembering(store, user, finds=False) as chat:
         scope = Scope(chat.scope.tenant, chat.scope.user, session)
+        lines = export_lines(chat.memory, scope)
+        if (first := next(lines, None)) is None:
+            where = f" in the session {session}" if session else ""
+            raise NotFound(f"nothing was said by {scope.user}{where}: is another meant by --user, or another --store?")
         if str(file) == "-":
-            sys.stdout.writelines(export_lines(chat.memory, scope))
+            sys.stdout.writelines(chain([first], lines))
             return
-        if file.exists():
-            raise ConfigError(f"{file} is there already: name another file, or remove it first")
+        check_new(file)
         with file.open("w", encoding="utf-8") as target:
-            number = sum(1 for line in export_lines(chat.memory, scope) if target.write(line))
+            number = sum(1 for line in chain([first], lines) if target.write(line))
     err.print(
         f"{file} has {counted(number, 'message')}. Bring them in elsewhere with: recollect import {file}",
         markup=False,

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 from datetime import datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, day, machine, moment, remembering, say, table
+from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, machine, moment, remembering, say, table
+
+if TYPE_CHECKING:
+    from recollect.answers import Fact
+
+TYPES: Final = {
+    "user_profile": "profile",
+    "interest": "interest",
+    "preference": "preference",
+    "action_item": "to do",
+    "sentiment": "tone",
+}
 
 
 def facts(
@@ -31,7 +42,13 @@ def facts(
     if as_json:
         machine([dataclasses.asdict(fact) for fact in known])
     elif known:
-        rows = [(f.type, f.key, f.value, f"{f.confidence:.2f}", day(f.updated_at), f.session) for f in known]
-        table(("type", "what", "value", "sure", "last said", "session"), rows, whole="what")
+        table(("type", "what", "value", "sure", "last said", "session"), [_row(fact) for fact in known], whole="what")
     else:
         say(f"Nothing is known of {chat.scope.user} yet. Tell something with: recollect add TEXT")
+
+
+def _row(fact: Fact) -> tuple[str, ...]:
+    from recollect.flow.facts.tell import label
+
+    sure, said = f"{fact.confidence:.2f}", f"{fact.updated_at:%Y-%m-%d}"
+    return TYPES[fact.type], label(fact.key), fact.value, sure, said, fact.session

@@ -45,6 +45,13 @@ def moment(text: str) -> datetime:
         raise typer.BadParameter(f"{text!r} is no day or time: write it like 2026-05-20 or 2026-05-20T12:00") from None
 
 
+def _not_empty(name: str | None) -> str | None:
+    """What an option names; as an empty one, of a variable that was never set, it is not taken for none."""
+    if name is not None and not name.strip():
+        raise typer.BadParameter("it is empty: name one, or leave the option out")
+    return name
+
+
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Yes: TypeAlias = Annotated[bool, typer.Option("--yes", help="Don't ask.")]
 At: TypeAlias = Annotated[
@@ -59,13 +66,16 @@ Where: TypeAlias = Annotated[
     typer.Option(
         "--store",
         envvar="RECOLLECT_STORE",
+        callback=_not_empty,
         help="File or address of the store.",
         show_default="memory.db in the data folder",
     ),
 ]
 User: TypeAlias = Annotated[
     str | None,
-    typer.Option("--user", envvar="RECOLLECT_USER", help="Whose memory.", show_default="your login name"),
+    typer.Option(
+        "--user", envvar="RECOLLECT_USER", callback=_not_empty, help="Whose memory.", show_default="your login name"
+    ),
 ]
 Talk: TypeAlias = Annotated[
     str, typer.Option("--session", envvar="RECOLLECT_SESSION", help="Which conversation of the user.")
@@ -183,6 +193,14 @@ def remembering(
             yield memory.session(session, user=user or login())
         finally:
             memory.close()
+
+
+def check_new(file: Path) -> None:
+    """Raises where the file is there already, or its folder is not."""
+    if file.exists():
+        raise ConfigError(f"{file} is there already: name another file, or remove it first")
+    if not file.parent.is_dir():
+        raise ConfigError(f"there is no folder {file.parent} for {file}: make it first, or name another file")
 
 
 def check_free(host: str, port: int) -> None:

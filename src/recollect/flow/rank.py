@@ -218,6 +218,18 @@ def add_session_best(scores: Numbers, turns: Turns) -> None:
     scores += np.repeat(SESSION * best[session], np.diff(turns.runs, append=len(scores)))
 
 
+def matching(turns: Turns, question: Question) -> Places:
+    """The places of the turns that hold a word of the question, or are of a day or a speaker it names."""
+    there = np.zeros(len(turns.day), np.bool_)
+    for held in question.postings:
+        there[held] = True
+    if question.periods:
+        there |= dated(turns.day, question.periods) > 0
+    if question.speaker is not None:
+        there |= turns.speaker == question.speaker
+    return np.flatnonzero(there)
+
+
 def best_first(scores: Numbers, count: int) -> Places:
     """The places of the best so many by score; of equal ones the earlier first."""
     places = largest(scores, count)

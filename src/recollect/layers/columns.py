@@ -144,6 +144,10 @@ class Columns:
             found = [held for held in found if len(held) <= COMMON * len(self)] or found[:1]
         return [np.array(held, np.int64) for held in found]
 
+    def holding(self, asked: Sequence[str]) -> list[Places]:
+        """Where each of these words stands, however common it is."""
+        return [np.array(self._held(word), np.int64) for word in asked]
+
     def holders(self, asked: Sequence[str]) -> list[int]:
         """How often each of these words was said."""
         return [len(self._held(word)) for word in asked]

@@ -22,7 +22,7 @@ from recollect.embed.scripts import reads
 from recollect.errors import ModelError
 from recollect.flow.pack import Moment, day_line, distinct, of_sessions, one_by_one, pack, turn_line
 from recollect.flow.rank import Nearness as Near
-from recollect.flow.rank import Numbers, Places, Question, aligned, best_first, score
+from recollect.flow.rank import Numbers, Places, Question, aligned, best_first, matching, score
 from recollect.flow.share import unheard
 from recollect.flow.when import ago, periods, with_days
 from recollect.frozen import EMPTY
@@ -111,7 +111,7 @@ class _Ranking:
         there = np.zeros(len(session), np.bool_)
         for name in sessions:
             there |= session == self.columns.session(name)
-        return replace(self, places=np.flatnonzero(there))
+        return replace(self, places=np.flatnonzero(there) if self.places is None else self.places[there[self.places]])
 
     def fitting(self, budget: int) -> int:
         """How many of the best may fit so many tokens, about: a word is taken for one."""
@@ -162,8 +162,8 @@ class Episodic:
         return Recalled(pack(moments, budget, self.count, words, matter), ranking.relevance)
 
     def search(self, asked: Asked, k: int) -> Recalled:
-        """The `k` best turns, a hit each."""
-        ranking = self._rank(asked)
+        """The `k` best turns, a hit each; where there is no meaning to go by, of those that match."""
+        ranking = self._rank(asked, only_matching=True)
         return Recalled(one_by_one(islice(distinct(self._read(asked, ranking, k)), k)), ranking.relevance)
 
     def offer(
@@ -215,7 +215,7 @@ class Episodic:
             self._kept.move_to_end(scope)
             return columns
 
-    def _rank(self, asked: Asked) -> _Ranking:
+    def _rank(self, asked: Asked, only_matching: bool = False) -> _Ranking:
         columns, as_of = self._columns(asked.within.owner), asked.where.as_of
         with columns.lock:
             columns.refresh(self.store, as_of)
@@ -228,11 +228,14 @@ class Episodic:
             turns, question = columns.turns(), self._question(columns, asked, vectors)
             relevance = _relevance(question, len(columns))
             ranking = _Ranking(score(turns, question), columns, relevance, self._unheard(columns, asked, question))
+            if only_matching and not _has_meaning(question):
+                every_word = replace(question, postings=columns.holding(query_words(asked.text)))
+                ranking = replace(ranking, places=matching(turns, every_word))
             return ranking if asked.within.session is None else ranking.within([asked.within.session])
 
     def _unheard(self, columns: Columns, asked: Asked, question: Question) -> float:
         """The part of a question that was never said; none of one that names a day or a speaker, or without vectors."""
-        if question.meaning is None or not len(question.meaning[0]) or question.periods:
+        if not _has_meaning(question) or question.periods:
             return 0.0
         holders = columns.holders([word for word in query_words(asked.text) if word not in columns.names])
         part = unheard(holders, len(columns))
@@ -320,6 +323,10 @@ class Episodic:
             rest = ~np.isin(places, near[0])
             near = np.concatenate((near[0], places[rest])), np.concatenate((near[1], cosines[rest]))
         return near
+
+
+def _has_meaning(question: Question) -> bool:
+    return question.meaning is not None and len(question.meaning[0]) > 0
 
 
 def _relevance(question: Question, turns: int) -> float:

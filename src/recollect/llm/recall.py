@@ -8,7 +8,8 @@ from typing import Any, Final, NamedTuple
 
 from recollect.arguments import messages_only
 from recollect.errors import ConfigError
-from recollect.flow.fence import CLOSE, OPEN, SAYS, without_memory
+from recollect.flow.facts.tell import line_asked_by
+from recollect.flow.fence import CLOSE, OPEN, SAYS, TITLES, without_memory
 from recollect.llm.model import TIMEOUT, Delta, Reply, Usage
 from recollect.store.words import query_words, words
 from recollect.tokens import count_messages, estimate
@@ -17,6 +18,15 @@ from recollect.types import Message
 MOST: Final = 5
 """Lines that are quoted at most."""
 NOTHING: Final = "I have nothing in memory about that."
+READ: Final = "I have read that. Ask me a question, and I quote what memory has about it."
+"""The answer to what asks nothing, where nothing can be quoted. Whether it is kept is up to the caller."""
+_ASKS: Final = re.compile(
+    r"\W|(?:what|where|when|who|whose|whom|which|why|how|is|are|am|was|were|do|does|did|has|have|had|can|could|will|would"
+    r"|shall|should|may|might|must|tell|show|find|list|search|remind|give|name|explain|describe)\b|.*[?\uff1f\u061f]",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What is taken for a question: by its first word, or a mark; and what begins with no word at all."""
+_FACTS: Final = (f"{TITLES['profile']}:", f"{TITLES['facts']}:")
 _DAY: Final = re.compile(r"\d{1,2} \w+ \d{1,4}(?: \([^)]*\))?")
 _TURN: Final = re.compile("(?:user|assistant|system|tool): ")
 _JSON: Final = re.compile(r"""\s*[\[{]\s*(?:["\[{\]}]|$)""")
@@ -35,6 +45,11 @@ class Line(NamedTuple):
     def words(self) -> str:
         """What was said, without who said it."""
         return self.text.removeprefix("user: ")
+
+    @property
+    def asked_by(self) -> str:
+        """The words it is found by."""
+        return line_asked_by(self.text) if self.heading in _FACTS else self.text
 
 
 class RecallModel:
@@ -83,7 +98,7 @@ def answer(messages: Sequence[Message]) -> str:
     lines_of = [*_remembered(memory), *_said(said[:-1])]
     quotes = _best(lines_of, set(query_words(question.text)))
     if not quotes:
-        return NOTHING
+        return NOTHING if _ASKS.match(question.text.strip() or "?") else READ
     lines = ["From memory:"]
     for heading, line in quotes:
         if heading not in lines:
@@ -130,7 +145,7 @@ def _best(lines: Sequence[Line], wanted: set[str]) -> list[tuple[str, str]]:
     found = [
         (-shared, place, line)
         for place, line in enumerate(lines)
-        if (shared := len(wanted.intersection(words(line.text)))) and set(query_words(line.words)) != wanted
+        if (shared := len(wanted.intersection(words(line.asked_by)))) and set(query_words(line.words)) != wanted
     ]
     best = sorted(sorted(found)[:MOST], key=lambda item: item[1])
     return [(line.heading, f"{line.day}{line.text}") for _, _, line in best]

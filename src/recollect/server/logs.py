@@ -76,7 +76,7 @@ class Watched:
         return None
 
     def _note(self, scope: Scope, status: int, seconds: float, id: str) -> None:
-        route = getattr(scope.get("route"), "path", "none")
+        route = getattr(scope.get("route"), "path_format", "none")
         self.metrics.answered(scope["method"], route, status, seconds)
         if log.isEnabledFor(logging.INFO):
             key = scope["state"].get("key")

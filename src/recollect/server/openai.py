@@ -1,4 +1,4 @@
-"""An OpenAI-compatible proxy with memory: `POST /v1/chat/completions`, `GET /v1/models`.
+"""An OpenAI-compatible proxy with memory: `POST /v1/chat/completions`, `GET /v1/models`, `GET /v1/models/{model}`.
 
 A client names the user by `X-Recollect-User` or the standard `user` field, and the session by `X-Recollect-Session`.
 It may send its whole history each time, or only what is new: each message is kept once. The model gets the
@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, TypeVar
 from urllib.parse import quote, unquote
 
 from anyio import CancelScope, move_on_after
-from fastapi import APIRouter, Header, Response
+from fastapi import APIRouter, Header, Path, Response
 from pydantic.json_schema import SkipJsonSchema
 
 from recollect.errors import BudgetTooSmall, ConfigError, ContextOverflow, RecollectError
@@ -59,6 +59,12 @@ Named = Annotated[str | SkipJsonSchema[None], Header()]
 async def list_models(service: Served, _: Writes) -> Response:
     """The models that can be asked for."""
     return _passed(await service.upstream.models())
+
+
+@routes.get("/models/{model:path}", operation_id="retrieveModel", response_model=shown.Model)
+async def retrieve_model(service: Served, _: Writes, model: Annotated[str, Path(min_length=1)]) -> Response:
+    """The model that a name stands for."""
+    return _passed(await service.upstream.retrieve(model))
 
 
 @routes.post(

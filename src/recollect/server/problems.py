@@ -85,9 +85,14 @@ def told(error: Exception) -> dict[str, Any]:
         next_step = "send JSON, with Content-Type: application/json" if unread else _CORRECT
         return problem(422, "InvalidRequest", detail, next_step, errors=faults)
     if isinstance(error, HTTPException):
-        name = type(error).__name__ if isinstance(error, Refused) else "InvalidRequest"
-        return problem(error.status_code, name, str(error.detail), _next(error))
+        return problem(error.status_code, _class(error), str(error.detail), _next(error))
     return problem(500, "InternalError", "something went wrong inside", "look at the server's log by X-Request-Id")
+
+
+def _class(error: HTTPException) -> str:
+    if error.status_code == 404:
+        return errors.NotFound.__name__
+    return Refused.__name__ if isinstance(error, Refused) else "InvalidRequest"
 
 
 def _facts(error: errors.RecollectError) -> dict[str, Any]:
@@ -103,7 +108,12 @@ def _place(loc: tuple[int | str, ...]) -> str:
     return ".".join(str(part) for part in loc if not str(part).endswith("]"))
 
 
-_SAYS: Final = {"missing": "it is missing", "extra_forbidden": "there is no such field"}
+_SAYS: Final = {
+    "missing": "it is missing",
+    "extra_forbidden": "there is no such field",
+    "model_attributes_type": "it is no JSON object",
+    "string_too_short": "it is empty",
+}
 """What pydantic finds, in words for whoever sent it."""
 
 
@@ -156,8 +166,9 @@ def install(app: FastAPI) -> None:
     async def answer(request: Request, error: Exception) -> Response:
         answered = reply(error, request.url.path)
         if answered.status_code == 405:
-            there_are = app.openapi()["paths"].get(request.url.path, ())
-            answered.headers["Allow"] = ", ".join(map(str.upper, there_are)) or answered.headers["Allow"]
+            there_are = [method.upper() for method in app.openapi()["paths"].get(request.url.path, ())]
+            heads = ["HEAD"] if "GET" in there_are else []
+            answered.headers["Allow"] = ", ".join([*there_are, *heads]) or answered.headers["Allow"]
         return answered
 
     async def unforeseen(request: Request, error: Exception) -> Response:

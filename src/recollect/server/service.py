@@ -89,7 +89,7 @@ class Needs(SecurityBase):
 
 def _check_names(request: Request, service: Service) -> None:
     """A parameter with a wrong name is an error, not a wish unheard."""
-    there_are = service.parameters[request.method, request.scope["route"].path]
+    there_are = service.parameters[request.method, request.scope["route"].path_format]
     if unknown := [name for name in request.query_params if name not in there_are]:
         detail = f"there is no parameter {unknown[0]!r}; there are {', '.join(sorted(there_are)) or 'none'}"
         raise Refused(422, detail, "correct its name and send it again")

@@ -250,6 +250,12 @@ class OpenAIError(Shown):
     error: Json
 
 
+class Model(Shown):
+    """A model as OpenAI's clients read it."""
+
+    id: str
+
+
 class Models(Shown):
     """The models there are."""
 

@@ -31,8 +31,15 @@ class Translated:
 
     async def models(self) -> Reply:
         """The one model there is."""
-        one = {"id": self.model.name, "object": "model", "created": 0, "owned_by": "recollect"}
-        return _reply({"object": "list", "data": [one]})
+        return _reply({"object": "list", "data": [self._one]})
+
+    async def retrieve(self, model: str) -> Reply:
+        """The one model there is."""
+        return _reply(self._one)
+
+    @property
+    def _one(self) -> dict[str, Any]:
+        return {"id": self.model.name, "object": "model", "created": 0, "owned_by": "recollect"}
 
     def prepared(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """The request as it is."""

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, M
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar
+from urllib.parse import quote
 
 import httpx2
 from anyio import CapacityLimiter, to_thread
@@ -59,6 +60,10 @@ class Upstream(Protocol[R]):
         """The models there are."""
         ...
 
+    async def retrieve(self, model: str) -> Reply:
+        """The model that a caller means, as the list has it."""
+        ...
+
     def prepared(self, body: Mapping[str, Any]) -> R:
         """A request as it takes it: work for a thread."""
         ...
@@ -99,6 +104,12 @@ class Passthrough:
     async def models(self) -> Reply:
         """The models there are."""
         async with self._sent("GET", self.listing, None) as response:
+            return await _whole(response)
+
+    async def retrieve(self, model: str) -> Reply:
+        """The model that a caller means, as the list has it."""
+        url = httpx2.URL(f"{self.listing}/{quote(self.named(model), safe='')}")
+        async with self._sent("GET", url, None) as response:
             return await _whole(response)
 
     def prepared(self, body: Mapping[str, Any]) -> bytes:

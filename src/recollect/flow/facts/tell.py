@@ -73,8 +73,16 @@ def _score(fact: Fact, shared: int, at: datetime) -> float:
 
 def asked_by(fact: Fact) -> str:
     """The words of questions that a fact answers: its own, and those its key stands for."""
-    hints = " ".join(_ASKED_BY.get(part, "") for part in fact.key.split(":"))
-    return f"{fact.key.replace('_', ' ')} {fact.value} {hints}"
+    return f"{fact.key.replace('_', ' ')} {fact.value} {_hints(fact.key.split(':'))}"
+
+
+def line_asked_by(line: str) -> str:
+    """The words of questions that the line of a fact answers: its own, and those its label stands for."""
+    return f"{line} {_hints(line.partition(':')[0].replace(',', '').split())}"
+
+
+def _hints(parts: Iterable[str]) -> str:
+    return " ".join(_ASKED_BY.get(part, "") for part in parts)
 
 
 def line(fact: Fact) -> str:

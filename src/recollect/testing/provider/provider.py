@@ -24,6 +24,7 @@ from recollect.types import Message, ToolCall
 
 STYLES: Final[Mapping[str, Callable[[], Style]]] = {"openai": OpenAI, "anthropic": Anthropic, "ollama": Ollama}
 DEFAULT_REPLY: Final = "Understood."
+MODEL: Final = {"id": "test-model", "object": "model"}
 DIMENSION: Final = 64
 EMBEDDING_LIMIT: Final = 8_192
 
@@ -112,7 +113,9 @@ class Provider:
         if method == "POST" and path == "/v1/embeddings":
             return asked, self._embeddings(asked.body, fault)
         if method == "GET" and path == "/v1/models":
-            return asked, whole({"object": "list", "data": [{"id": "test-model", "object": "model"}]})
+            return asked, whole({"object": "list", "data": [MODEL]})
+        if method == "GET" and path == f"/v1/models/{MODEL['id']}":
+            return asked, whole(MODEL)
         raise Refused(404, f"Invalid URL ({method} {path})")
 
     def _chat(self, asked: Asked, fault: Fault) -> tuple[Asked, Sending]:

@@ -1,0 +1,166 @@
+"""Strands Agents: what an agent finds again after a restart, and what its memory store searches and keeps."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from strands.agent.conversation_manager.compression.pin_message import pin_message
+from strands.session import FileSessionManager
+from strands.types.exceptions import SessionException
+
+from recollect import Memory, estimate, parse, validate
+from recollect.adapters.strands import (
+    LogRepository,
+    SessionLog,
+    SessionMemory,
+    TokenBudgetConversationManager,
+    with_memory,
+)
+from recollect.testing import Script
+from tests.adapters.strands_agents import WORDS, ScriptedModel, agent_of, assistant, tokens, tool_turn, user
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    with Memory.open(tmp_path / "memory.db", embedder=None) as opened:
+        yield opened
+
+
+class TestRestore:
+    @pytest.mark.parametrize("kept_by", ["sdk", "log"])
+    def test_an_agent_goes_on_after_a_restart_with_its_pins(self, memory: Memory, tmp_path: Path, kept_by: str) -> None:
+        session, script = memory.session("trip", user="ada"), Script()
+
+        def open_agent() -> Any:
+            keeper: Any = FileSessionManager("trip", str(tmp_path / "s")) if kept_by == "sdk" else SessionLog(session)
+            manager = TokenBudgetConversationManager(1_500)
+            return agent_of(ScriptedModel(script), conversation_manager=manager, session_manager=keeper)
+
+        agent = open_agent()
+        agent("Remember the number 42.")
+        pin_message(agent.messages, 0)
+        agent.state.set("mood", "good")
+        for n in range(12):
+            script.call_tools(1)
+            agent(f"{n} {WORDS}")
+        before = list(agent.messages)
+        assert "42" in before[0]["content"][0]["text"]
+        again = open_agent()
+        assert [m["tracking_id"] for m in again.messages] == [m["tracking_id"] for m in before]
+        assert again.state.get("mood") == "good"
+        again("And now?")
+        assert "Remember the number 42." in script.last
+        assert tokens(script.requests[-1]) <= 1_500
+
+    def test_a_conversation_that_began_elsewhere_goes_on(self, memory: Memory) -> None:
+        session, script = memory.session("trip", user="ada"), Script()
+        session.add_many(
+            parse(
+                [
+                    {"role": "user", "content": "My cat is called Tom."},
+                    {
+                        "role": "assistant",
+                        "content": None,
+                        "tool_calls": [
+                            {"id": i, "type": "function", "function": {"name": "lookup", "arguments": "{}"}}
+                            for i in ("a", "b")
+                        ],
+                    },
+                    {"role": "tool", "tool_call_id": "a", "content": "one"},
+                    {"role": "tool", "tool_call_id": "b", "content": "two"},
+                    {"role": "assistant", "content": "Noted."},
+                ],
+                "openai",
+            )
+        )
+        agent = agent_of(ScriptedModel(script), **with_memory(session, 2_000))
+        agent("Thank you.")
+        assert "My cat is called Tom." in script.last
+        assert validate(script.requests[-1], "bedrock") == []
+        assert len(session.history()) == 7
+
+    def test_an_agent_that_was_killed_between_a_call_and_its_result_goes_on(self, memory: Memory) -> None:
+        session, script = memory.session("trip", user="ada"), Script()
+        agent = agent_of(ScriptedModel(script), **with_memory(session, 2_000))
+        agent("Hello.")
+        session.add_many(parse([user("Read it."), tool_turn("lost", "")[0]], "bedrock"))
+        again = agent_of(ScriptedModel(script), **with_memory(session, 2_000))
+        again("Are you there?")
+        calls = [call.id for message in script.requests[-1] for call in message.tool_calls]
+        results = [result.call_id for message in script.requests[-1] for result in message.tool_results]
+        assert calls == results == ["lost"]
+        assert [m.role for m in session.history()][2:] == ["user", "assistant", "tool", "user", "assistant"]
+
+    def test_a_redacted_message_is_erased(self, memory: Memory) -> None:
+        session = memory.session("trip", user="ada")
+        keeper = SessionLog(session)
+        agent = agent_of(ScriptedModel(Script()), session_manager=keeper)
+        agent("The secret is avocado.")
+        agent.messages[-1]["content"] = [{"text": "[redacted]"}]
+        keeper.redact_latest_message(agent.messages[-1], agent)
+        assert [m.text for m in session.history()] == ["The secret is avocado.", "[redacted]"]
+
+    def test_a_second_agent_has_a_session_of_its_own(self, memory: Memory) -> None:
+        keeper = SessionLog(memory.session("trip", user="ada"))
+        first = agent_of(ScriptedModel(Script()), session_manager=keeper)
+        second = agent_of(ScriptedModel(Script()), session_manager=keeper, agent_id="critic")
+        first("To the first.")
+        second("To the second.")
+        assert memory.session("trip", user="ada").history()[0].text == "To the first."
+        assert memory.session("trip/critic", user="ada").history()[0].text == "To the second."
+        with pytest.raises(SessionException, match="unique"):
+            agent_of(ScriptedModel(Script()), session_manager=keeper, agent_id="critic")
+
+    def test_what_is_not_there_is_said(self, memory: Memory) -> None:
+        log: Any = LogRepository(memory, user="ada")
+        assert log.read_session("x") is None
+        assert log.read_agent("x", "a") is None
+        assert log.read_message("x", "a", 0) is None
+        assert log.read_multi_agent("x", "g") is None
+        several = SimpleNamespace(id="g", serialize_state=lambda: {"node": 1})
+        with pytest.raises(SessionException, match="does not exist"):
+            log.update_multi_agent("x", several)
+        log.create_multi_agent("x", several)
+        log.update_multi_agent("x", several)
+        assert log.read_multi_agent("x", "g") == {"node": 1}
+
+
+class TestMemoryStore:
+    def test_a_search_keeps_its_budget_and_knows_only_its_user(self, memory: Memory) -> None:
+        for n in range(20):
+            memory.session(f"s{n}", user="ada").add("user", f"Avocado number {n} <b>& more</b> {WORDS}")
+            memory.session(f"s{n}", user="bob").add("user", f"The banana and the avocado, {n}")
+        store = SessionMemory(memory.session("now", user="ada"), budget=300)
+        found = asyncio.run(store.search("What about the avocado?"))
+        assert found
+        assert all("Avocado" in entry.content and "banana" not in entry.content for entry in found)
+        assert sum(estimate(entry.content) for entry in found) <= 300
+
+    def test_what_is_shown_anyway_is_not_found(self, memory: Memory) -> None:
+        session = memory.session("now", user="ada")
+        session.add("user", "The avocado is ripe.")
+        assert asyncio.run(SessionMemory(session).search("avocado")) == []
+
+    def test_a_note_of_the_model_is_found_and_kept_once_and_is_no_fact(self, memory: Memory) -> None:
+        store = SessionMemory(memory.session("now", user="ada"))
+        first = asyncio.run(store.add("The user likes tea.", {"by": "model"}))
+        assert asyncio.run(store.add("The user likes tea.")) == first
+        (note,) = memory.session("notes", user="ada").history()
+        assert (note.role, note.metadata["by"]) == ("assistant", "model")
+        assert "tea" in asyncio.run(store.search("Which tea?"))[0].content
+
+    def test_messages_that_the_sdk_hands_over_are_kept_once(self, memory: Memory) -> None:
+        session = memory.session("now", user="ada")
+        messages: list[Any] = [{**user("Hello."), "tracking_id": "1"}, {**assistant("Hi."), "tracking_id": "2"}]
+        store = SessionMemory(session)
+        assert [asyncio.run(store.add_messages(messages)) for _ in range(2)] == [2, 0]
+        assert [m.text for m in session.history()] == ["Hello.", "Hi."]
+
+    def test_the_model_can_search_by_itself(self, memory: Memory) -> None:
+        agent = agent_of(ScriptedModel(Script()), **with_memory(memory.session("now", user="ada"), 2_000))
+        assert "search_memory" in agent.tool_names

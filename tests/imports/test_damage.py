@@ -1,0 +1,116 @@
+"""Archives are read as they come, large ones piece by piece; what is broken is told, and what is no export refused."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect import ConfigError
+from recollect.imports import FORMATS, Skipped, detect, read, source
+from tests.imports.exports import JSON, all_of, chatgpt, claude, written
+
+
+@pytest.mark.parametrize("data", [chatgpt(), claude()], ids=["chatgpt", "claude"])
+def test_the_archive_can_be_read_as_it_comes(tmp_path: Path, data: JSON) -> None:
+    with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
+        archive.writestr("user.json", "{}")
+        archive.writestr(
+            "conversations-001.json", json.dumps([{**data, "uuid": "2", "id": "2", "conversation_id": "2"}])
+        )
+        archive.writestr("conversations-000.json", json.dumps([data]))
+    found, skipped = all_of(tmp_path / "export.zip")
+    assert [len(f.messages) for f in found] == [8, 8]
+    assert (found[1].session, skipped) == ("2", [])
+
+
+def test_an_archive_without_conversations_says_so(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
+        archive.writestr("user.json", "{}")
+    with pytest.raises(ConfigError, match=r"no conversations\.json"):
+        detect(tmp_path / "export.zip")
+    (tmp_path / "broken.zip").write_bytes(b"PK\x03\x04")
+    with pytest.raises(ConfigError, match="can't be read"):
+        detect(tmp_path / "broken.zip")
+
+
+def test_a_bad_conversation_is_skipped_and_told(tmp_path: Path) -> None:
+    broken = chatgpt("bad")
+    broken["mapping"]["q1"]["message"]["author"]["role"] = "wizard"
+    empty = {**chatgpt("empty"), "mapping": {"root": {"id": "root", "message": None, "parent": None}}}
+    path = written(tmp_path / "conversations.json", [chatgpt("a"), broken, 7, empty, chatgpt("b")])
+    found, skipped = all_of(path)
+    assert [f.session for f in found] == ["a", "b"]
+    assert [(s.where, s.why) for s in skipped] == [
+        ("conversations.json[1]", "author role 'wizard' is not user, assistant, system or tool"),
+        ("conversations.json[2]", "no `mapping` of messages"),
+        ("conversations.json[3]", "nothing was said in it"),
+    ]
+
+
+def test_a_file_that_breaks_off_gives_what_it_has(tmp_path: Path) -> None:
+    path = tmp_path / "conversations.json"
+    path.write_text(json.dumps([chatgpt("a"), chatgpt("b")])[:-200], "utf-8")
+    found, skipped = all_of(path)
+    assert [f.session for f in found] == ["a"]
+    assert skipped[0].where == "conversations.json[1] and all after it"
+    path.write_text(json.dumps([chatgpt("a")])[:-1], "utf-8")
+    found, skipped = all_of(path)
+    assert [f.session for f in found] == ["a"]
+    assert skipped == [Skipped("conversations.json after [0]", "the file ends in the middle of the list")]
+
+
+@pytest.mark.parametrize(
+    "junk", [b"", b"   ", b"\xff\xfe\x00", b"{", b"[1, 2", b"[" * 100_000, b'{"a": 1}', b"null", b"[]"]
+)
+def test_what_is_no_export_is_refused_with_what_was_tried(tmp_path: Path, junk: bytes) -> None:
+    path = tmp_path / "file.json"
+    path.write_bytes(junk)
+    with pytest.raises(ConfigError, match="no format that is known here") as caught:
+        detect(path)
+    assert len(str(caught.value)) < 400 or junk == b'{"a": 1}'
+
+
+def test_the_error_names_each_format_and_why(tmp_path: Path) -> None:
+    path = written(tmp_path / "file.json", [{"foo": 1}])
+    with pytest.raises(ConfigError) as caught:
+        read(path)
+    for name in FORMATS:
+        assert f"{name}: no " in str(caught.value)
+    with pytest.raises(ConfigError, match="not one of"):
+        read(path, "word")
+    with pytest.raises(ConfigError, match="can't be read"):
+        detect(tmp_path / "nowhere.json")
+
+
+def test_a_large_file_is_read_piece_by_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "CHUNK", 50)
+    path = written(tmp_path / "conversations.json", [chatgpt(str(n)) for n in range(20)])
+    found, skipped = all_of(path)
+    assert [f.session for f in found] == [str(n) for n in range(20)]
+    assert skipped == []
+
+
+@given(
+    st.lists(
+        st.recursive(
+            st.text() | st.booleans() | st.none(),
+            lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+            max_leaves=5,
+        ),
+        max_size=8,
+    ),
+    st.integers(1, 30),
+)
+def test_members_of_a_list_come_one_by_one_as_they_are(
+    tmp_path_factory: pytest.TempPathFactory, data: list[JSON], chunk: int
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "list.json"
+    path.write_text(json.dumps(data, indent=1, ensure_ascii=True), "utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(source, "CHUNK", chunk)
+        assert [value.data for value in source.values(path) if isinstance(value, source.Value)] == data

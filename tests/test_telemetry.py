@@ -1,0 +1,82 @@
+"""What is counted of contexts, and the alerts that come of it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from recollect import Memory, Settings
+from recollect.layers.semantic import Semantic
+from recollect.telemetry import SERIES, Alert, Telemetry
+from tests.contexts import Clock, opened, told
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
+    with opened(tmp_path, clock) as memory:
+        yield memory
+
+
+def test_alerts_come_by_callback_and_log(tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+    alerts: list[Alert] = []
+    plan = Settings(alert_budget=0.1, alert_retrieval_ms=1e-6)
+    with opened(tmp_path, clock, settings=plan, on_alert=alerts.append) as memory, caplog.at_level(logging.WARNING):
+        memory.session("s", user="ada").context("word " * 40, 100)
+    assert {alert.name for alert in alerts} == {"context_share", "retrieval_ms"}
+    assert "alert: context_share is" in caplog.text
+
+
+def test_a_low_hit_rate_of_the_cache_and_a_large_process_raise_alerts(tmp_path: Path, clock: Clock) -> None:
+    alerts: list[Alert] = []
+    plan = Settings(alert_memory_bytes=1, alert_cache_hits=1.0)
+    with opened(tmp_path, clock, settings=plan, on_alert=alerts.append) as memory:
+        for n in range(100):
+            memory.session("s", user=f"user {n}").context("Who?", 500)
+    assert {"process_bytes", "cache_hit_rate"} <= {alert.name for alert in alerts}
+
+
+def test_stats_count_contexts_tokens_and_what_a_prompt_cache_knows(memory: Memory, clock: Clock) -> None:
+    chat = told(memory, clock)
+    for n in range(5):
+        chat.context(f"Where does my sister live? {n}", 2_000)
+        chat.add_turn(f"Where does my sister live? {n}", "In Oslo, since March.")
+    stats = memory.stats()
+    assert stats["recollect_contexts_total"] == 5
+    assert stats["recollect_messages_total"] == 14
+    assert 0 < stats["recollect_cached_prefix_ratio_p50"] < 1
+    assert stats["recollect_context_tokens_max"] <= 2_000
+    assert stats["recollect_recalled_total"] >= 1
+    assert set(Telemetry().snapshot()) <= set(stats)
+
+
+def test_the_hit_rate_is_that_of_the_layer_that_is_there(memory: Memory, clock: Clock) -> None:
+    chat = told(memory, clock)
+    mine = memory.layers.semantic = Semantic(memory.store, hits=70, misses=30)
+    chat.context("Where?", 500)
+    assert memory.controller._watch.cache() == (mine.hits, mine.misses) == (70, 31)
+
+
+def test_every_series_of_the_metrics_is_told_something(memory: Memory, clock: Clock) -> None:
+    chat = told(memory, clock)
+    for _ in range(2):
+        chat.context("Where does my sister live?", 2_000)
+    assert [name for name in SERIES if not memory.stats()[f"{name}_count"]] == []
+
+
+def test_a_callback_that_fails_is_not_in_the_way(
+    tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(_: Alert) -> None:
+        raise RuntimeError("no connection")
+
+    with opened(tmp_path, clock, settings=Settings(alert_budget=0.1), on_alert=broken) as memory:
+        assert memory.session("s", user="ada").context("word " * 40, 100).tokens <= 100
+    assert "no connection" in caplog.text
