@@ -116,9 +116,7 @@ def test_an_item_lives_as_long_as_it_is_read_in_time() -> None:
     assert (store.sweep_ttl(), store.sweep_ttl()) == (1, 0)
 
 
-def test_what_is_put_anew_while_its_old_self_is_swept_is_found(
-    memory: Memory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_put_anew_while_its_old_self_is_swept_is_found(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [datetime(2025, 3, 3, tzinfo=UTC)]
     monkeypatch.setattr(memory, "clock", lambda: now[0])
     store, begin = RecollectStore(memory), memory.store.transaction
