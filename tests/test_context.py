@@ -151,6 +151,20 @@ def test_inside_an_agents_loop_memory_stays_as_it_was(memory: Memory, clock: Clo
         assert [m.content for m in after[: len(before)]] == [m.content for m in before]
 
 
+@pytest.mark.parametrize("question", ["Which volcano erupted near Reykjavik?", "Where does my sister live?"])
+def test_a_question_that_was_added_recalls_what_it_recalls_before_it_is_added(
+    memory: Memory, clock: Clock, question: str
+) -> None:
+    told(memory, clock)
+    before = memory.session("before", user="ada").context(question, 1_000)
+    added = memory.session("added", user="ada")
+    added.add("user", question)
+    memory.drain()
+    recalled = [line for line in added.context(None, 1_000).offered if line.section == "episodic"]
+    assert recalled == [line for line in before.offered if line.section == "episodic"]
+    assert bool(recalled) == ("sister" in question)
+
+
 def test_inside_an_agents_loop_a_fact_is_told_once_its_message_is_no_longer_shown(memory: Memory) -> None:
     chat = memory.session("s", user="ada")
     chat.add_turn("My name is Ada.", "Nice to meet you!")
@@ -213,6 +227,34 @@ def test_replay_gives_the_same_bytes_again(memory: Memory, clock: Clock) -> None
         chat.replay(2)
     with pytest.raises(NotFound):
         chat.replay(99)
+
+
+def test_replay_knows_an_excerpt_that_came_again(memory: Memory, clock: Clock) -> None:
+    chat, question = memory.session("a", user="ada"), "What does the kettle cost?"
+    chat.tools.add("The kettle costs 20 euro.", "shop")
+    context = chat.context(question, 900)
+    chat.add_turn(question, "20 euro.")
+    clock.now += timedelta(minutes=5)
+    chat.tools.add("The kettle costs 20 euro.", "shop")
+    assert "20 euro" in context.memory
+    assert chat.replay(1, 900).memory == context.memory
+
+
+def test_replay_says_which_documents_had_other_words_then(memory: Memory) -> None:
+    chat, question = memory.session("a", user="ada"), "What does the kettle cost?"
+    documents = chat.documents
+    documents.add("The kettle costs 20 euro.", name="prices.md")
+    documents.add("The pan costs 10 euro.", name="pans.md")
+    context = chat.context(question, 900)
+    chat.add_turn(question, "20 euro.")
+    documents.add("The pan costs 10 euro.", name="pans.md", metadata={"language": "en"})
+    assert chat.replay(1, 900).to_dict() == context.to_dict()
+    documents.add("The kettle costs 30 euro.", name="prices.md")
+    replayed = chat.replay(1, 900)
+    assert "kettle" not in replayed.memory
+    changed = [line.text for line in replayed.offered if line.rule == "changed since"]
+    assert changed == ["prices.md"]
+    assert "changed since" in str(replayed.receipt)
 
 
 def test_the_same_log_gives_the_same_context_to_another_process(tmp_path: Path, clock: Clock) -> None:

@@ -41,6 +41,20 @@ def awaited(
     return call
 
 
+async def done(write: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """What the write gives; it is over when this returns, also where the caller was cancelled meanwhile."""
+    task = asyncio.ensure_future(asyncio.to_thread(write, *args, **kwargs))
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled:
+        raise cancelled from task.exception()
+    return task.result()
+
+
 class AsyncDocuments(_Awaited[DocumentsOf]):
     """A user's documents."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -10,8 +10,9 @@ from recollect.errors import ConfigError, Conflict
 from recollect.imports import Imported, Note, Read, Skipped
 from recollect.imports.values import stable
 from recollect.memory import Memory
+from recollect.session import Session
 from recollect.store import Record
-from recollect.types import Scope
+from recollect.types import Message, Scope
 
 BATCH: Final = 500
 """Messages that are kept in one go."""
@@ -42,17 +43,17 @@ def backfill(
     left as it is, so a backfill that was interrupted is just run again. `progress` is called after each conversation
     with what was done so far. Vectors, facts and summaries follow in the background.
     """
-    done, touched = Backfilled(), set[Scope]()
+    done, touched, skipped = Backfilled(), set[Scope](), list[Skipped]()
     for item in transcripts:
         if isinstance(item, Skipped):
-            done = replace(done, skipped=(*done.skipped, item))
+            skipped.append(item)
         elif isinstance(item, Imported):
-            done = _kept(memory, item, _scope(item, user, tenant), done, touched)
+            done = _kept(memory, item, _scope(item, user, tenant), done, touched, skipped)
         else:
             raise ConfigError(f"a transcript is what recollect.imports.read(path) gives, not a {type(item).__name__}")
         if progress:
-            progress(done)
-    return done
+            progress(replace(done, skipped=tuple(skipped)))
+    return replace(done, skipped=tuple(skipped))
 
 
 def _scope(item: Imported, user: str | None, tenant: str) -> Scope:
@@ -61,8 +62,10 @@ def _scope(item: Imported, user: str | None, tenant: str) -> Scope:
     return Scope(tenant, owner, item.session)
 
 
-def _kept(memory: Memory, item: Imported, scope: Scope, done: Backfilled, touched: set[Scope]) -> Backfilled:
-    messages, skipped = _messages(memory, item, scope)
+def _kept(
+    memory: Memory, item: Imported, scope: Scope, done: Backfilled, touched: set[Scope], skipped: list[Skipped]
+) -> Backfilled:
+    messages = _messages(memory, item, scope, skipped)
     facts = _facts(memory, item.notes, scope)
     new = messages > 0 and scope not in touched
     if new:
@@ -72,22 +75,32 @@ def _kept(memory: Memory, item: Imported, scope: Scope, done: Backfilled, touche
         done.messages + messages,
         done.facts + facts,
         done.known + len(item.messages) + len(item.notes) - messages - facts,
-        (*done.skipped, *skipped),
     )
 
 
-def _messages(memory: Memory, item: Imported, scope: Scope) -> tuple[int, list[Skipped]]:
-    """How many messages are new, and the batches that were not kept because what is there says otherwise."""
+def _messages(memory: Memory, item: Imported, scope: Scope, skipped: list[Skipped]) -> int:
+    """How many messages are new; those that say something else than what is there are skipped."""
     chat = memory.session(item.session, user=scope.user or "", tenant=scope.tenant)
-    new, skipped = 0, []
+    new = 0
     for start in range(0, len(item.messages), BATCH):
         batch = item.messages[start : start + BATCH]
         known = {entry.message.id for entry in memory.store.log.get(scope, [message.id for message in batch])}
         try:
-            new += sum(message.id not in known for message in chat.add_many(batch))
+            kept = chat.add_many(batch)
+        except Conflict:
+            kept = _one_by_one(chat, batch, skipped)
+        new += sum(message.id not in known for message in kept)
+    return new
+
+
+def _one_by_one(chat: Session, batch: Sequence[Message], skipped: list[Skipped]) -> tuple[Message, ...]:
+    kept: list[Message] = []
+    for message in batch:
+        try:
+            kept += chat.add_many([message])
         except Conflict as error:
-            skipped.append(Skipped(f"session {item.session}, messages from {start}", str(error)))
-    return new, skipped
+            skipped.append(Skipped(f"session {chat.scope.session}, message {message.id}", str(error)))
+    return tuple(kept)
 
 
 def _facts(memory: Memory, notes: Iterable[Note], scope: Scope) -> int:

@@ -89,7 +89,7 @@ class Controller:
             known = None if wanted.question else self._settled.get(key)
         if known and not self._still_there(scope.owner, known):
             known = None
-        offers = known or self._timed(scope, view, question, wanted.at)
+        offers = known or self._timed(scope, view, question, wanted.at, None if wanted.question else view.asked_at - 1)
         context = self._assembled(scope, view, offers, wanted)
         with self._lock:
             self._settled[key] = known or _settled(context.offered)
@@ -108,9 +108,11 @@ class Controller:
             return False
         return len(self.store.index.get(owner, CHUNK, chunks)) == len(chunks)
 
-    def _timed(self, scope: Scope, view: View, question: Message | None, at: datetime) -> Mapping[str, Offer]:
+    def _timed(
+        self, scope: Scope, view: View, question: Message | None, at: datetime, said: int | None
+    ) -> Mapping[str, Offer]:
         started = perf_counter()
-        offers = self._ask(scope, view, question, at, None)
+        offers = self._ask(scope, view, question, at, None, said)
         self.telemetry.observe("recollect_retrieval_seconds", perf_counter() - started)
         return offers
 
@@ -127,9 +129,8 @@ class Controller:
         asked = replace(
             wanted, question=Message("user", message.content, name=message.name), at=message.at or wanted.at
         )
-        view = self._view(scope, asked, seq - 1)
-        offers = self._ask(scope, view, asked.question, asked.at, entries[0].position - 1)
-        return self._assembled(scope, view, offers, asked)
+        view, before = self._view(scope, asked, seq - 1), entries[0].position - 1
+        return self._assembled(scope, view, self._ask(scope, view, asked.question, asked.at, before, before), asked)
 
     def forget(self, scope: Scope) -> None:
         """Drop what is kept in memory of a scope whose messages were erased or changed."""
@@ -210,24 +211,27 @@ class Controller:
         )
 
     def _ask(
-        self, scope: Scope, view: View, question: Message | None, at: datetime, as_of: int | None
+        self, scope: Scope, view: View, question: Message | None, at: datetime, as_of: int | None, said: int | None
     ) -> Mapping[str, Offer]:
-        """What every layer offers for the question, as of a position of the store where one is given."""
+        """What every layer offers for the question, as of a position of the store where one is given.
+
+        `said` is the position before a question that is in the log already: it must not pass for its own answer.
+        """
         if question is None or not question.text.strip():
             return {}
         settings, layers, text = self.settings, self.layers, question.text[:MAX_QUERY]
         days = layers.semantic.days(scope, text, as_of)
-        where = ANY if as_of is None else Filter(as_of=as_of)
+        where = ANY if said is None else Filter(as_of=said)
         asked = Asked(text, at, scope.owner, where, settings.episodic_recency_weight, days)
         known = layers.semantic.offer(scope, text, at, as_of)
-        said = {message.id: message.text for message in view.shown.messages}
+        shown = {message.id: message.text for message in view.shown.messages}
         return {
             "profile": [fact for fact in known if fact.section == "profile"],
             "facts": [fact for fact in known if fact.section == "facts"],
             "hints": layers.procedural.offer(scope.owner, as_of),
             "summary": layers.summary.offer(scope, view.first, as_of, view.before if as_of is None else None),
             "documents": layers.documents.offer(scope, text, as_of=as_of),
-            "episodic": layers.episodic.offer(asked, settings.episodic_top_k, said, scope.session or ""),
+            "episodic": layers.episodic.offer(asked, settings.episodic_top_k, shown, scope.session or ""),
             "tools": layers.tools.offer(scope, text, at, as_of=as_of),
         }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 
 from recollect import Memory, Message, ToolCall
 from recollect.adapters.clients import remember
+from recollect.adapters.history import History
 from recollect.errors import BudgetTooSmall, ConfigError
 from recollect.testing import AdapterSuite, Provider, Script, Talk, lookup
 
@@ -204,6 +206,36 @@ def test_streamed_and_awaited_the_answer_is_kept_too(memory: Memory) -> None:
     with Provider("openai", [OSLO]) as provider:
         asyncio.run(ask(provider))
     assert said(memory) == KEPT
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_an_answer_is_kept_beside_the_event_loop_also_where_the_caller_is_cancelled(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, stream: bool
+) -> None:
+    keep, asking = History.keep, list[asyncio.Task[None]]()
+
+    def slow(history: History, *answers: Message) -> None:
+        asking[0].get_loop().call_soon_threadsafe(asking[0].cancel)
+        time.sleep(0.1)
+        assert asking[0].cancelling()
+        keep(history, *answers)
+
+    async def ask(provider: Provider) -> None:
+        async with connect(provider, openai.AsyncOpenAI) as plain:
+            client = remember(plain, memory, user="ada", session="trip")
+            events = await client.chat.completions.create(model="gpt", messages=HI, stream=stream)
+            async for _ in events:
+                pass
+
+    async def run(provider: Provider) -> None:
+        asking.append(asyncio.create_task(ask(provider)))
+        with pytest.raises(asyncio.CancelledError):
+            await asking[0]
+        assert said(memory) == KEPT
+
+    monkeypatch.setattr(History, "keep", slow)
+    with Provider("openai", [OSLO]) as provider:
+        asyncio.run(run(provider))
 
 
 def test_calls_of_a_stream_are_put_together(memory: Memory) -> None:

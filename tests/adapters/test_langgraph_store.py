@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from langgraph.store.base import BaseStore, InvalidNamespaceError, PutOp
 from langgraph.store.memory import InMemoryStore
 
-from recollect import Memory, RecollectError
+from recollect import Memory, RecollectError, Scope
 from recollect.adapters.langgraph import RecollectStore
 from recollect.embed.hashing import HashingEmbedder
 from recollect.errors import ConfigError
@@ -113,6 +114,23 @@ def test_an_item_lives_as_long_as_it_is_read_in_time() -> None:
     assert store.get(("s",), "short") is None
     assert [item.key for item in store.search(("s",), query="gone soon stays")] == ["long"]
     assert (store.sweep_ttl(), store.sweep_ttl()) == (1, 0)
+
+
+def test_what_is_put_anew_while_its_old_self_is_swept_is_found(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [datetime(2025, 3, 3, tzinfo=UTC)]
+    monkeypatch.setattr(memory, "clock", lambda: now[0])
+    store, begin = RecollectStore(memory), memory.store.transaction
+    store.put(("s",), "key", {"word": "avocado"}, ttl=1)
+    now[0] += timedelta(minutes=2)
+
+    def late(scope: Scope | None = None) -> AbstractContextManager[None]:
+        monkeypatch.setattr(memory.store, "transaction", begin)
+        store.put(("s",), "key", {"word": "avocado"})
+        return begin(scope)
+
+    monkeypatch.setattr(memory.store, "transaction", late)
+    assert store.sweep_ttl() == 0
+    assert [item.key for item in store.search(("s",), query="avocado")] == ["key"]
 
 
 def test_users_and_the_tenants_own_are_apart_and_a_user_can_be_erased(memory: Memory) -> None:

@@ -124,6 +124,16 @@ def test_a_new_value_supersedes_and_the_old_is_history(store: Store, layer: Sema
     assert [(fact.value, fact.valid_to) for fact in layer.history(ADA, "place")] == [("Paris", day(3)), ("Rome", None)]
 
 
+def test_what_a_clock_ahead_of_ours_dates_tomorrow_is_known_once_it_came(store: Store, layer: Semantic) -> None:
+    before = datetime.now(UTC)
+    said = Message("user", "I live in Oslo.", at=before + timedelta(hours=9))
+    store.log.append(TRIP, [said])
+    layer.catch_up(TRIP)
+    assert values(layer.facts(ADA)) == {"place": "Oslo"}
+    assert layer.facts(ADA, as_of=datetime.now(UTC)) == layer.facts(ADA)
+    assert layer.facts(ADA, as_of=before) == []
+
+
 def test_what_no_longer_holds_is_history(store: Store, layer: Semantic) -> None:
     say(store, "I work at Google and I love jazz.", 0)
     say(store, "I no longer work at Google. I don't like jazz any more.", 3)
@@ -360,6 +370,18 @@ def test_a_fact_can_be_stated_outright_and_taken_back(store: Store, layer: Seman
     assert layer.remember(ADA, "user_profile", "name", None, day(2)) is None
     assert layer.facts(ADA) == []
     assert [one.value for one in layer.history(ADA, "name")] == ["Bob", "Ada"]
+
+
+def test_what_is_stated_outright_stands_where_the_clock_went_back(store: Store, layer: Semantic) -> None:
+    say(store, "I live in Paris and I hate jazz.", 3)
+    layer.catch_up(TRIP)
+    place = layer.remember(ADA, "user_profile", "place", "Rome", day(1))
+    assert place is not None
+    assert (place.value, place.updated_at) == ("Rome", day(1))
+    layer.remember(ADA, "interest", "likes", "jazz", day(1))
+    assert values(layer.facts(ADA)) == {"place": "Rome", "likes:jazz": "jazz"}
+    assert layer.remember(ADA, "user_profile", "place", None, day(0)) is None
+    assert values(layer.facts(ADA, as_of=day(2))) == {}
 
 
 def test_likes_that_are_stated_stand_side_by_side(store: Store, layer: Semantic) -> None:

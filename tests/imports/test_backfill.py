@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -76,13 +77,20 @@ def test_what_was_skipped_is_in_the_result_and_the_rest_is_kept(memory: Memory) 
     items = [
         Skipped("line 1", "not JSON"),
         Imported("a", (Message("user", "x", id="m"),)),
-        Imported("b", (Message("user", "y", id="m"),)),
+        Imported("b", (Message("user", "y", id="m"), Message("assistant", "new", id="n"))),
         Imported("c", (Message("user", "z", id="m"),)),
     ]
     done = backfill(memory, items, user="ada")
-    assert (done.sessions, done.messages) == (2, 2)
-    assert [s.where for s in done.skipped] == ["line 1", "session b, messages from 0"]
-    assert memory.session("b", user="ada").history()[0].text == "other words"
+    assert (done.sessions, done.messages) == (3, 3)
+    assert [s.where for s in done.skipped] == ["line 1", "session b, message m"]
+    assert [message.text for message in memory.session("b", user="ada").history()] == ["other words", "new"]
+
+
+def test_very_many_broken_lines_take_no_longer_than_their_number(memory: Memory) -> None:
+    told = [Skipped(f"line {n}", "not JSON") for n in range(100_000)]
+    began = time.process_time()
+    assert backfill(memory, told, user="ada").skipped == tuple(told)
+    assert time.process_time() - began < 10
 
 
 def test_progress_is_told_after_each_conversation(memory: Memory, export: Path) -> None:

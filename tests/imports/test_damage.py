@@ -64,6 +64,50 @@ def test_a_file_that_breaks_off_gives_what_it_has(tmp_path: Path) -> None:
     assert skipped == [Skipped("conversations.json after [0]", "the file ends in the middle of the list")]
 
 
+@pytest.mark.parametrize("chunk", [50, source.CHUNK])
+def test_a_byte_that_is_no_text_costs_the_conversation_it_is_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    monkeypatch.setattr(source, "CHUNK", chunk)
+    raw = json.dumps([chatgpt("a"), chatgpt("b"), {**chatgpt("c"), "title": "\u00e9"}], ensure_ascii=False).encode()
+    at = raw.index(b"What is one?", raw.index(b"What is one?") + 1)
+    path = tmp_path / "conversations.json"
+    path.write_bytes(raw[:at] + b"\xff" + raw[at + 1 :])
+    found, skipped = all_of(path)
+    assert [f.session for f in found] == ["a", "c"]
+    assert [s.where for s in skipped] == ["conversations.json[1]"]
+    assert skipped[0].why.startswith("not UTF-8 text: 'utf-8' codec can't decode byte 0xff")
+    path.write_bytes(raw[:-1] + b",\xff]")
+    found, skipped = all_of(path)
+    assert [f.session for f in found] == ["a", "b", "c"]
+    assert skipped[0].why.startswith("not UTF-8 text")
+
+
+def test_an_archive_that_is_damaged_inside_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "export.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("conversations.json", json.dumps([chatgpt(str(n)) for n in range(50)]))
+    whole = path.read_bytes()
+    for at in range(60, len(whole) - 200, 101):
+        path.write_bytes(whole[:at] + b"\xff\x00\xff" + whole[at + 3 :])
+        with pytest.raises(ConfigError):
+            list(read(path))
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_values_that_stand_one_after_the_other_are_all_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, indent: int | None
+) -> None:
+    monkeypatch.setattr(source, "CHUNK", 50)  # the first line is longer
+    path = tmp_path / "conversations.json"
+    path.write_text("\n".join(json.dumps(chatgpt(id), indent=indent) for id in "abc"), "utf-8")
+    assert [f.session for f in all_of(path)[0]] == ["a", "b", "c"]
+    path.write_text("".join(json.dumps([chatgpt(id)], indent=indent) for id in "abc") + "]", "utf-8")
+    found, skipped = all_of(path)
+    assert [f.session for f in found] == ["a", "b", "c"]
+    assert [s.where for s in skipped] == ["conversations.json value 4"]
+
+
 @pytest.mark.parametrize(
     "junk", [b"", b"   ", b"\xff\xfe\x00", b"{", b"[1, 2", b"[" * 100_000, b'{"a": 1}', b"null", b"[]"]
 )

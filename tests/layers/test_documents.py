@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,7 +20,7 @@ from recollect.embed.hashing import HashingEmbedder
 from recollect.errors import BadReply, ConfigError, MissingExtra, ModelUnavailable, NotFound
 from recollect.layers.documents import Documents
 from recollect.layers.embedding import CHUNK, JOB, Embedding
-from recollect.store import Filter, Store
+from recollect.store import Filter, Record, Store
 from recollect.store import open as open_store
 from recollect.tokens import estimate
 from recollect.types import Message, Scope
@@ -372,3 +375,62 @@ def test_a_job_of_a_user_embeds_what_waits_in_the_sessions_too(store: Store) -> 
     assert work(store, embedder) == 2
     assert sorted(embedder.passages) == ["Ada: I live in Oslo.", "The door code is 4417."]
     assert store.index.missing(ADA, embedder.name) == []
+
+
+class Slow(Documents):
+    """Documents of a process that is held up once it has read what there is."""
+
+    def _current(self, scope: Scope, name: str) -> Record | None:
+        found = super()._current(scope, name)
+        held_up.set()
+        time.sleep(0.2)
+        return found
+
+
+held_up = threading.Event()
+
+
+def _meanwhile(slow: Callable[[], object], work: Callable[[], object]) -> None:
+    """Do the work of another process as soon as the slow one has read what there is."""
+    held_up.clear()
+    with ThreadPoolExecutor(1) as pool:
+        held = pool.submit(slow)
+        assert held_up.wait(10)
+        work()
+        held.result()
+
+
+@pytest.mark.parametrize("before", [[], ["The kettle costs 10 euro."]])
+def test_two_processes_that_change_a_document_at_once_both_succeed(tmp_path: Path, before: list[str]) -> None:
+    path = str(tmp_path / "memory.db")
+    with open_store(path) as mine, open_store(path) as theirs:
+        slow, other = Slow(mine, estimate), Documents(theirs, estimate)
+        for text in before:
+            other.add(ADA, text, name="prices.md")
+        _meanwhile(
+            lambda: slow.add(ADA, "The kettle costs 20 euro.", name="prices.md"),
+            lambda: other.add(ADA, "The kettle costs 30 euro.", name="prices.md"),
+        )
+        assert [passage.text for passage in other.search(ADA, "kettle")] == ["The kettle costs 30 euro."]
+        assert [document.chunks for document in other.list(ADA)] == [1]
+
+
+def test_a_document_that_is_changed_while_it_is_removed_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = str(tmp_path / "memory.db")
+    with open_store(path) as mine, open_store(path) as theirs:
+        slow, other = Slow(mine, estimate), Documents(theirs, estimate)
+        other.add(ADA, "The kettle costs 10 euro.", name="prices.md")
+        _meanwhile(
+            lambda: slow.remove(ADA, "prices.md"),
+            lambda: other.add(ADA, "The kettle costs 30 euro.", name="prices.md"),
+        )
+        assert [passage.text for passage in other.search(ADA, "kettle")] == ["The kettle costs 30 euro."]
+        assert len(theirs.records.history(ADA, "document", "prices.md")) == len(other.list(ADA)) == 1
+
+
+def test_a_search_reads_no_document_as_a_whole(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    documents = Documents(store, estimate)
+    documents.add(ADA, GUIDE, name="guide.md")
+    found = documents.search(ADA, "warranty")
+    monkeypatch.setattr(store.records, "find", None)
+    assert documents.search(ADA, "warranty") == found

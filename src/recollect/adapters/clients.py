@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 
 from recollect.adapters.answers import ANSWERS, Answer
 from recollect.adapters.history import History
+from recollect.aio import done
 from recollect.errors import ConfigError
 from recollect.flow.render import parse, render
 from recollect.memory import Memory
@@ -76,7 +77,7 @@ def _awaited(post: Callable[..., Any], history: History) -> Callable[..., Any]:
         if hasattr(result, "_iterator"):
             _watch_async(result, _watched_async(result._iterator, answer, history))
         elif result is not None:
-            await asyncio.to_thread(history.keep, *answer.whole(result))
+            await done(history.keep, *answer.whole(result))
         return response
 
     return posted
@@ -150,4 +151,4 @@ async def _watched_async(events: AsyncIterator[Any], answer: Answer, history: Hi
             answer.add(event)
             yield event
     finally:
-        history.keep(*answer.said())
+        await done(history.keep, *answer.said())

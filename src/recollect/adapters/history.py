@@ -143,8 +143,10 @@ class History:
     def _remembered(self, question: Message, room: int, most: int) -> str:
         """What memory knows about a question, the same as long as that is the question; nothing if it is too much."""
         if self._memory[0] != question.id:
+            last = next((e.message.id for e in reversed(self._log) if e.message.role == "user"), "")
             try:
-                memory = self.session.context(question.replace(id=""), room).memory
+                asked = None if question.id == last else question.replace(id="")
+                memory = self.session.context(asked, room).memory
             except BudgetTooSmall:
                 memory = ""
             extra = self._tokens(with_memory(question, memory)) - self._tokens(question)

@@ -8,9 +8,10 @@ result = await Runner.run(agent, "Where does my sister live?", session=session, 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeVar, cast
+from collections.abc import Sequence
+from typing import Any, Final, cast
 
+from recollect.aio import done
 from recollect.errors import ConfigError, MissingExtra
 from recollect.flow.fence import with_memory
 from recollect.flow.render import parse, render
@@ -28,7 +29,6 @@ try:
 except ImportError as error:
     raise MissingExtra("openai-agents", "openai-agents", "the adapter for the OpenAI Agents SDK") from error
 
-T = TypeVar("T")
 SHAPE: Final = "openai-responses"
 
 
@@ -63,18 +63,18 @@ class RecollectSession(SessionABC):
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Keep these items; what was delivered before is kept once."""
-        await _done(self._add, items)
+        await done(self._add, items)
         self._expected += items
 
     async def pop_item(self) -> TResponseInputItem | None:
         """The newest item, erased; None where there is none."""
         del self._expected[-1:]
-        return await _done(self._pop)
+        return await done(self._pop)
 
     async def clear_session(self) -> None:
         """Erase the session."""
         self._expected = []
-        await _done(self.session.forget)
+        await done(self.session.forget)
 
     async def fit_input(self, data: CallModelData[Any]) -> ModelInputData:
         """What the model is sent: the instructions, the conversation and memory, together within the budget.
@@ -130,20 +130,6 @@ class RecollectSession(SessionABC):
 
     def _tokens(self, message: Message) -> int:
         return count_message(message, self.session.memory.counter)
-
-
-async def _done(write: Callable[..., T], *given: Any) -> T:
-    """What the write gives; it is over when this returns, also where the caller was cancelled meanwhile."""
-    task = asyncio.ensure_future(asyncio.to_thread(write, *given))
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait([task])
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled:
-        raise cancelled from task.exception()
-    return task.result()
 
 
 def _items(messages: Sequence[Message]) -> list[TResponseInputItem]:

@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from recollect.adapters.history import Histories, History, Sent
+from recollect.aio import done
 from recollect.errors import ConfigError, MissingExtra
 from recollect.frozen import FrozenDict
 from recollect.memory import Memory
@@ -79,7 +80,7 @@ class Remember(AbstractCapability[Any]):
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
         """The response, now kept."""
-        await asyncio.to_thread(self._history(ctx).keep, _answer(response))
+        await done(self._history(ctx).keep, _answer(response))
         return response
 
     def _history(self, ctx: RunContext[Any]) -> History:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Iterator
+import zlib
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
@@ -32,7 +33,7 @@ def values(path: Path) -> Iterator[Value | Skipped]:
     try:
         for name, file in _files(path):
             yield from (_lines if _is_lines(name, file) else _document)(name, file)
-    except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+    except (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
         why = error.strerror if isinstance(error, OSError) else None
         raise ConfigError(f"{path} can't be read: {why or error}") from error
 
@@ -85,20 +86,18 @@ def _lines(name: str, file: IO[bytes]) -> Iterator[Value | Skipped]:
 
 
 def _document(name: str, file: IO[bytes]) -> Iterator[Value | Skipped]:
+    """The value of a file, or the several that stand one after the other."""
     with _decoded(file) as text:
-        try:
-            start = _Buffer(text)
-            if start.peek() == "[":
-                yield from _members(name, start)
-            else:
-                yield from _whole(name, start)
-        except UnicodeDecodeError as error:
-            yield Skipped(name, _why(error))
+        start, number, readable = _Buffer(text), 1, True
+        while readable and (start.peek() or number == 1):
+            where = name if number == 1 else f"{name} value {number}"
+            readable = yield from (_members if start.peek() == "[" else _whole)(where, start)
+            number += 1
 
 
 @contextmanager
 def _decoded(file: IO[bytes]) -> Iterator[TextIO]:
-    text = TextIOWrapper(file, encoding="utf-8-sig", newline="")
+    text = TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
     try:
         yield text
     finally:
@@ -131,19 +130,23 @@ class _Buffer:
                 return ""
 
     def value(self) -> Any:
-        """The JSON value that starts here."""
+        """The JSON value that starts here; what is no UTF-8 raises UnicodeDecodeError, and is read."""
         while True:
             try:
                 found, end = json.JSONDecoder().raw_decode(self.text, self.place)
-            except json.JSONDecodeError:
+            except json.JSONDecodeError as error:
                 if self.more():
                     continue
-                raise
-            self.place = end
+                if not "\udc80" <= error.doc[error.pos : error.pos + 1] <= "\udcff":  # a byte that is no UTF-8
+                    raise
+                found, end = None, len(self.text)
+            read, self.place = self.text[self.place : end], end
+            read.encode("utf-8", "surrogateescape").decode()
             return found
 
 
-def _members(name: str, buffer: _Buffer) -> Iterator[Value | Skipped]:
+def _members(name: str, buffer: _Buffer) -> Generator[Value | Skipped, None, bool]:
+    """The members of a list; whether it could be read to its end."""
     buffer.place += 1
     number = 0
     while (char := buffer.peek()) not in ("]", ""):
@@ -153,27 +156,33 @@ def _members(name: str, buffer: _Buffer) -> Iterator[Value | Skipped]:
         where = f"{name}[{number}]"
         try:
             yield Value(where, buffer.value())
+        except UnicodeDecodeError as error:
+            yield Skipped(where, _why(error))
         except (ValueError, RecursionError) as error:
             yield Skipped(f"{where} and all after it", _why(error))
-            return
+            return False
         number += 1
+    buffer.place += 1
     if not char:
         yield Skipped(f"{name} after [{number - 1}]", "the file ends in the middle of the list")
+    return bool(char)
 
 
-def _whole(name: str, buffer: _Buffer) -> Iterator[Value | Skipped]:
+def _whole(name: str, buffer: _Buffer) -> Generator[Value | Skipped, None, bool]:
+    """The value, or the members of the list it is about; whether it could be read."""
     try:
         if not buffer.peek():
             raise ValueError("the file is empty")
         data = buffer.value()
     except (ValueError, RecursionError) as error:
         yield Skipped(name, _why(error))
-        return
+        return isinstance(error, UnicodeDecodeError)
     for key in _WRAPPERS:
         if isinstance(data, dict) and isinstance(data.get(key), list):
             yield from (Value(f"{name}.{key}[{n}]", item) for n, item in enumerate(data[key]))
-            return
+            return True
     yield Value(name, data)
+    return True
 
 
 def _why(error: Exception) -> str:

@@ -43,7 +43,7 @@ KEYWORDS: Final = 0.3
 """What the best match by keywords gains when chunks are ordered."""
 MAX_QUESTION: Final = 4_000
 KEPT: Final = 4_096
-"""How many chunks' words are kept in memory."""
+"""How many chunks' words are kept in memory, and of how many users it is known that they have documents."""
 
 
 @dataclass(slots=True, eq=False)
@@ -62,6 +62,7 @@ class Documents:
     final_k: int = 3
     _nearness: Nearness | None = field(init=False, default=None)
     _words: OrderedDict[str, frozenset[str]] = field(init=False, default_factory=OrderedDict)
+    _owners: OrderedDict[Scope, None] = field(init=False, default_factory=OrderedDict)
 
     def __post_init__(self) -> None:
         chunks("", self.count, self.size, self.overlap)
@@ -104,8 +105,8 @@ class Documents:
     def remove(self, scope: Scope, name: str) -> Document:
         """The document that is gone for good, with all its versions. Raises NotFound."""
         scope = _owner(scope)
-        versions = self.store.records.history(scope, KIND, name)
         with self.store.transaction(scope):
+            versions = self.store.records.history(scope, KIND, name)
             current = self._current(scope, name)
             if current is None:
                 there_are = ", ".join(document.name for document in self.list(scope))
@@ -122,23 +123,40 @@ class Documents:
         return self._read_again(question, near)[: self.top_k if k is None else k]
 
     def offer(self, scope: Scope, question: str, *, as_of: int | None = None) -> Offered:
-        """The best 3 passages as quotations, best first, and the next ones with the rule that left them out."""
+        """The best 3 passages as quotations, best first, and the next ones with the rule that left them out.
+
+        With `as_of`, those that were there at that position; a document with other words since is told as left out.
+        """
         ranked = self._ranked(_owner(scope), question, as_of)
         near = self._read_again(question, [one for one in ranked if one.score >= self.threshold])[: self.top_k]
         far = [one for one in ranked if one.score < self.threshold]
         over = [_candidate(one, f"more than {self.final_k}") for one in near[self.final_k :]]
         missed = over + [_candidate(one, f"below {self.threshold}") for one in far]
-        return [_candidate(one) for one in near[: self.final_k]] + missed[:NEAR_MISSES]
+        changed = [] if as_of is None else self._changed(_owner(scope), as_of)
+        return [*map(_candidate, near[: self.final_k]), *missed[:NEAR_MISSES], *changed[:NEAR_MISSES]]
+
+    def _changed(self, scope: Scope, as_of: int) -> Offered:
+        """The documents whose words at that position are no longer kept."""
+        stood = self.store.records.find(scope, kind=KIND, as_of=as_of, exact=True)
+        return [
+            Candidate("documents", old.key, 0.0, f"document {old.key}", at=old.valid_from, out="changed since")
+            for old in stood
+            if old.superseded_at and not self._is_there(scope, old, as_of)
+        ]
+
+    def _is_there(self, scope: Scope, old: Record, as_of: int) -> bool:
+        items = self.store.index.get(scope, CHUNK, list(old.value["chunks"]))
+        return sum(item.position <= as_of for item in items) == len(old.value["chunks"])
 
     def _put(self, scope: Scope, new: Record, parts: Mapping[str, Chunk]) -> Document:
-        old = self._current(scope, new.key)
-        if old is None and (same := self._same(scope, new)):
-            return _document(same)
-        if old is not None and (old.value, old.valid_from) == (new.value, new.valid_from):
-            return _document(old)
-        had = set(old.value["chunks"]) if old else set[str]()
-        items = [_item(new, id, part) for id, part in parts.items() if id not in had]
-        with self.store.transaction():
+        with self.store.transaction(scope):
+            old = self._current(scope, new.key)
+            if old is None and (same := self._same(scope, new)):
+                return _document(same)
+            if old is not None and (old.value, old.valid_from) == (new.value, new.valid_from):
+                return _document(old)
+            had = set(old.value["chunks"]) if old else set[str]()
+            items = [_item(new, id, part) for id, part in parts.items() if id not in had]
             if old:
                 kept = self.store.records.supersede(scope, old.id, new)
             else:
@@ -160,7 +178,7 @@ class Documents:
     def _ranked(self, scope: Scope, question: str, as_of: int | None) -> Passages:
         """The chunks that share words or meaning with the question, best first, each with its nearness."""
         asked, where = question[:MAX_QUESTION], Filter(kinds=(CHUNK,), as_of=as_of, exact=True)
-        if not asked.strip() or not self.store.records.find(scope, kind=KIND, exact=True, limit=1):
+        if not asked.strip() or not self._are_there(scope):
             return []
         by_words = {match.id: match.score for match in self.store.index.search(scope, asked, LOOKED_AT, where=where)}
         by_meaning = self._near(scope, asked, where)
@@ -170,6 +188,14 @@ class Documents:
         order = sorted(items, key=lambda item: (-near[item.id] - KEYWORDS * by_words.get(item.id, 0.0) / best, item.id))
         distinct = {item.text: _passage(item, near[item.id]) for item in reversed(order)}
         return list(distinct.values())[::-1]
+
+    def _are_there(self, scope: Scope) -> bool:
+        """Whether the user has documents, or had some once: then it is cheaper to search than to look."""
+        if scope not in self._owners and self.store.records.find(scope, kind=KIND, exact=True, limit=1):
+            self._owners[scope] = None
+            while len(self._owners) > KEPT:
+                self._owners.popitem(last=False)
+        return scope in self._owners
 
     def _nearest(self, asked: str, items: Sequence[Item], by_meaning: Mapping[str, float]) -> dict[str, float]:
         """How near each chunk is: by meaning, and a little by the question's words; by words alone without a vector.

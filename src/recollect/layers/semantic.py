@@ -14,6 +14,7 @@ from typing import Final
 from recollect.answers import FACT_TYPES, Candidate, Fact, FactType
 from recollect.errors import ConfigError
 from recollect.flow.facts import Found, Known, Statement, extract, known
+from recollect.flow.facts.known import opposite
 from recollect.flow.facts.phrases import slug
 from recollect.flow.facts.tell import Told, asked_by, tell
 from recollect.layers.marks import check_there, learned, read_to, set_read_to
@@ -95,7 +96,7 @@ class Semantic:
         if as_of is None:
             return list(kept.known.standing)
         then = with_zone(as_of)
-        found = known(one for one in kept.statements if one.at <= then)
+        found = known(one for one in kept.statements if one.order[0] <= then)
         return [fact for fact in found.standing if not fact.valid_to or then < fact.valid_to]
 
     def days(self, user: Scope, question: str, until: int | None = None) -> dict[str, str]:
@@ -119,7 +120,8 @@ class Semantic:
     ) -> Fact | None:
         """The fact as known from now on, stated outright; None as the value ends what is known under the key.
 
-        Under a key that holds several values, as likes does, that is all of them.
+        Under a key that holds several values, as likes does, that is all of them. It stands also where a clock that is
+        ahead of this one dated what is known.
         """
         if type not in FACT_TYPES:
             raise ConfigError(f"type {type!r} is not one of {', '.join(FACT_TYPES)}")
@@ -130,11 +132,23 @@ class Semantic:
             keys = [f"{key}:{slug(value)}"]
         elif key in MANY:
             keys += [fact.key for fact in self.facts(user) if fact.key.startswith(f"{key}:")]
-        said = with_zone(at).isoformat()
-        ended = value is None
-        body = {"type": type, "value": value or "", "at": said, "order": said, "session": session, "ended": ended}
+        said, ended = with_zone(at), value is None
+        body = {
+            "type": type,
+            "value": value or "",
+            "at": said.isoformat(),
+            "order": max([said, *self._stated(user, keys)]).isoformat(),
+            "session": session,
+            "ended": ended,
+        }
         self.store.records.put(user.owner, [Record(KIND, key, body, 1.0, "user", "user") for key in keys])
         return next((fact for fact in self.facts(user) if fact.key == keys[0]), None)
+
+    def _stated(self, user: Scope, keys: Sequence[str]) -> list[datetime]:
+        """When something was said about one of these keys, or against it."""
+        about = {*keys, *map(opposite, keys)}
+        with self._lock:
+            return [one.order[0] for one in self._read(user.owner).statements if one.key in about]
 
     def offer(self, user: Scope, question: str, at: datetime, until: int | None = None) -> list[Candidate]:
         """A line for each fact that holds at a time, best first: shared words count most, then confidence and newness.

@@ -163,15 +163,16 @@ class Tools:
         self, scope: Scope, found: Sequence[Excerpt], at: datetime, asked: str = "", sources: tuple[str, ...] = ()
     ) -> None:
         records = {record.id: record for record in (self._record(one, at, asked, sources) for one in found)}
-        items = [
-            Item(KIND, id, f"{record.value['text']}\n{asked}", at=at, sources=sources) for id, record in records.items()
-        ]
         if not records:
             return
-        with self.store.transaction():
-            self.store.index.put(scope, items)
+        with self.store.transaction(scope):
             for known in self.store.records.get(scope, list(records)):
                 del records[known.id]
+            items = [
+                Item(KIND, id, f"{record.value['text']}\n{asked}", at=at, sources=sources)
+                for id, record in records.items()
+            ]
+            self.store.index.put(scope, items)
             self.store.records.put(scope, list(records.values()))
 
     def _record(self, one: Excerpt, at: datetime, asked: str, sources: tuple[str, ...]) -> Record:

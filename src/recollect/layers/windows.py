@@ -40,13 +40,15 @@ def always(entries: Sequence[Entry]) -> list[Record]:
 @dataclass(frozen=True, slots=True)
 class View:
     """A session's window: what it shows, and the numbers of its first message after the cut, of the last message, and
-    of the last that a user wrote (0 where none is shown). `before` tells what comes before the first: how many
-    messages, and where in the store they end, which a session that was erased and begun anew has elsewhere."""
+    of the last that a user wrote (0 where none is shown), which is at position `asked_at` of the store. `before` tells
+    what comes before the first: how many messages, and where in the store they end, which a session that was erased
+    and begun anew has elsewhere."""
 
     shown: Shown
     first: int
     last: int
     asked: int
+    asked_at: int
     before: tuple[int, int]
 
 
@@ -55,7 +57,7 @@ class _Running:
     window: Window
     block: int = 0
     places: list[tuple[int, int]] = field(default_factory=list)
-    by_id: dict[str, int] = field(default_factory=dict)
+    by_id: dict[str, tuple[int, int]] = field(default_factory=dict)
     last: int = 0
     messages: int = 0
     position: int = -1
@@ -66,7 +68,7 @@ class _Running:
             self.window.append(entry.message)
             self.places.append((entry.seq, entry.position))
             if entry.message.role == "user":
-                self.by_id[entry.message.id] = entry.seq
+                self.by_id[entry.message.id] = (entry.seq, entry.position)
 
     def view(self) -> View:
         window = self.window
@@ -76,7 +78,7 @@ class _Running:
         shown = Shown(messages, window.tokens, window.overhead, self.messages - len(messages))
         users = (message.id for message in reversed(messages) if message.role == "user")
         before = self.messages - max(0, len(self.places) - start)
-        return View(shown, first, self.last, self.by_id.get(next(users, ""), 0), (before, at))
+        return View(shown, first, self.last, *self.by_id.get(next(users, ""), (0, 0)), (before, at))
 
 
 @dataclass(slots=True, eq=False)

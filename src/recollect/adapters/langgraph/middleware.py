@@ -12,6 +12,7 @@ from langgraph.config import get_config
 
 from recollect.adapters.history import Histories, History, Sent
 from recollect.adapters.langgraph.messages import changed, from_langchain, to_langchain
+from recollect.aio import done
 from recollect.errors import ConfigError
 from recollect.memory import Memory
 
@@ -55,7 +56,7 @@ class RecollectMiddleware(AgentMiddleware[Any, Any, Any]):
         """`wrap_model_call`, awaited."""
         history = self._history()
         response = await handler(await asyncio.to_thread(_fitted, history, request))
-        await asyncio.to_thread(history.keep, *map(from_langchain, response.result))
+        await done(history.keep, *map(from_langchain, response.result))
         return response
 
     def _history(self) -> History:

@@ -91,8 +91,8 @@ class RecollectStore(BaseStore):
     def sweep_ttl(self) -> int:
         """How many items whose time was over are now gone for good; reading leaves them out in any case."""
         now = self.memory.clock()
-        over = [record for record in self._records(expired=True) if record.valid_to and record.valid_to <= now]
-        with self.memory.store.transaction():
+        with self.memory.store.transaction(self.scope):
+            over = [record for record in self._records(expired=True) if record.valid_to and record.valid_to <= now]
             for record in over:
                 self._remove(record)
         return len(over)
