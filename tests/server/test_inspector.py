@@ -223,6 +223,7 @@ def test_the_slider_goes_through_the_contexts_of_the_past(sample: Running, tab: 
 def test_a_fact_has_its_history_and_leads_to_its_message(sample: Running, tab: Any) -> None:
     with tab(sample.url) as found:
         page = found.open("facts")
+        expect(page.locator(".card h3").filter(has_text="sister Nadia, place")).to_be_visible()
         card = page.locator(".card").filter(has_text="Marseille").first
         card.get_by_role("button", name="History").click()
         dialog = page.get_by_role("dialog")

@@ -10,8 +10,9 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic.json_schema import SkipJsonSchema
 
-from recollect.answers import Document
+from recollect.answers import Document, Fact
 from recollect.errors import ConfigError
+from recollect.flow.facts.tell import label
 from recollect.server import given, shown
 from recollect.server.given import Id
 from recollect.server.replies import answer, tagged
@@ -60,20 +61,25 @@ async def list_facts(
     as_of: Annotated[given.Moment | SkipJsonSchema[None], Query()] = None,
 ) -> Response:
     """What the user said of themselves, up to now or as it was known at an earlier time."""
-    return tagged(request, {"items": await service.run(chat.facts, as_of)})
+    return tagged(request, {"items": [*map(_labelled, await service.run(chat.facts, as_of))]})
 
 
 @routes.get("/facts/history", operation_id="factHistory", response_model=shown.Facts)
 async def fact_history(request: Request, service: Served, chat: ReadUser, key: Annotated[Id, Query()]) -> Response:
     """Every value a fact has had, with the messages that say it."""
     history = service.memory.layers.semantic.history
-    return tagged(request, {"items": await service.run(history, chat.scope.owner, key)})
+    return tagged(request, {"items": [*map(_labelled, await service.run(history, chat.scope.owner, key))]})
 
 
 @routes.post("/facts", operation_id="remember", status_code=201, response_model=shown.Remembered)
 async def remember(service: Served, chat: WrittenUser, fact: given.GivenFact) -> Response:
     """Keep a fact in place of what was known under its key, which stays on record; without a value it ends."""
-    return answer({"item": await service.run(chat.remember, fact.key, fact.value, fact.type)}, 201)
+    kept = await service.run(chat.remember, fact.key, fact.value, fact.type)
+    return answer({"item": kept and _labelled(kept)}, 201)
+
+
+def _labelled(fact: Fact) -> dict[str, Any]:
+    return {**{name: getattr(fact, name) for name in fact.__dataclass_fields__}, "label": label(fact.key)}
 
 
 @routes.get("/patterns", operation_id="patterns", response_model=shown.Shown)

@@ -137,10 +137,14 @@ class ShownContext(Shown):
 
 
 class ShownFact(Shown):
-    """Something known of the user, since when, and the messages that say it, each with its session."""
+    """Something known of the user, since when, and the messages that say it, each with its session.
+
+    `label` is the key in words.
+    """
 
     type: Literal["user_profile", "interest", "preference", "action_item", "sentiment"]
     key: str
+    label: str
     value: str
     confidence: float
     at: datetime

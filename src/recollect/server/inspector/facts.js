@@ -20,7 +20,7 @@ const span = (fact) => [
 
 const history = async (fact, where, go) => {
   const { items } = await get("/facts/history", { user: where.user, key: fact.key });
-  await dialog(fact.key, (close) => [
+  await dialog(fact.label, (close) => [
     h("p", { class: "hint" }, plural(items.length, "value"), ", the newest last"),
     h("ol", { class: "history" }, items.map((found) =>
       h("li", {}, h("p", { class: "value", dir: "auto" }, found.value),
@@ -31,7 +31,7 @@ const history = async (fact, where, go) => {
 
 const card = (fact, where, go) =>
   h("li", { class: "card" },
-    h("h3", { dir: "auto" }, fact.key), h("p", { class: "value", dir: "auto" }, fact.value),
+    h("h3", { dir: "auto" }, fact.label), h("p", { class: "value", dir: "auto" }, fact.value),
     h("div", { class: "line-foot" }, percent(fact.confidence), " sure · ", when(fact.updated_at), " ", span(fact)),
     h("div", { class: "line-foot" },
       button("History", () => history(fact, where, go).catch((error) => status(error.message)), { class: "link" }),
