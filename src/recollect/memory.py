@@ -148,17 +148,18 @@ class Memory:
         """
         for id in each_once(ids or ()):
             check_id(id, "the id of a message")
+        along = 0
         with self.store.transaction(scope):
             for session, gone in self._in_sessions(scope, ids or ()).items():
-                self.layers.summary.forget(session, [entry.message.id for entry in gone])
-                self.layers.tools.forget(session, [entry.message.text for entry in gone])
+                along += self.layers.summary.forget(session, [entry.message.id for entry in gone])
+                along += self.layers.tools.forget(session, [entry.message.text for entry in gone])
                 self.store.jobs.enqueue(session, [summary.JOB])
             spared = self.layers.semantic.elsewhere(scope, ids)
             erased = self.store.log.erase(scope, ids)
             self.store.records.put(scope.owner, spared)
         self.controller.forget(scope)
         self.wake()
-        return replace(erased, records=erased.records - len(spared))
+        return replace(erased, records=erased.records + along - len(spared))
 
     def _in_sessions(self, scope: Scope, ids: Sequence[str]) -> dict[Scope, list[store.Entry]]:
         found: dict[Scope, list[store.Entry]] = {}

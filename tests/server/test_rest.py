@@ -290,6 +290,16 @@ def test_forgetting_is_previewed_and_then_done(service: Running) -> None:
     assert service.http.get("/sessions").json()["items"] == []
 
 
+def test_a_preview_tells_what_is_erased_then(service: Running) -> None:
+    add(service, *({"role": "user", "content": f"I live in Oslo, on pier {n}.", "id": str(n)} for n in range(26)))
+    add(service, {"role": "user", "content": "I love jazz.", "id": "0"}, where={"user": "ada", "session": "other"})
+    service.memory.drain()
+    would = service.http.post("/forget/preview", params=ADA, json={"ids": ["0"]}).json()
+    assert (would["messages"], would["records"]) == (1, 3)  # the fact and both summaries, nothing of the other session
+    assert service.http.post("/forget", params=ADA, json={"ids": ["0"]}).json() == would
+    assert "jazz" in [fact["value"] for fact in service.http.get("/facts", params=ADA).json()["items"]]
+
+
 def test_what_was_exported_is_imported_with_ids_and_times(service: Running) -> None:
     add(service, *({"role": "user", "content": f"message {n}"} for n in range(1_203)))
     add(service, HELLO, where={"user": "ada", "session": "other\n"})

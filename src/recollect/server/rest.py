@@ -195,8 +195,8 @@ class _Undone(Exception):
 
 def _would_erase(service: Service, scope: Scope, ids: list[str] | None) -> Erased:
     erased = Erased()
-    with suppress(_Undone), service.memory.store.transaction():
-        erased = service.memory.store.log.erase(scope, ids)
+    with suppress(_Undone), service.memory.store.transaction(scope):
+        erased = _erase(service, scope, ids)
         raise _Undone
     return erased
 

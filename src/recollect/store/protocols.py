@@ -63,7 +63,10 @@ class Log(Protocol):
         ...
 
     def get(self, scope: Scope, ids: Sequence[str]) -> list[Entry]:
-        """The entries with these ids, each once, in the order asked for; unknown ones are left out."""
+        """The entries with these ids, each once, in the order asked for; unknown ones are left out.
+
+        Of an id that several sessions in the scope have, all come, by position.
+        """
         ...
 
     def sessions(self, scope: Scope, *, before: int | None = None, limit: int = 100) -> list[Session]:

@@ -247,6 +247,12 @@ class LogTests(StoreTests):
         entries = store.log.get(Scope("acme", "ada"), ["b", "a"])
         assert [(entry.scope, entry.message.text) for entry in entries] == [(ADA_TOO, "b"), (ADA, "a")]
 
+    def test_get_an_id_that_two_sessions_have(self, store: Store) -> None:
+        say(store, ADA_TOO, "a", "b")
+        say(store, ADA, "a")
+        entries = store.log.get(Scope("acme", "ada"), ["b", "a"])
+        assert [(entry.scope, entry.message.id) for entry in entries] == [(ADA_TOO, "b"), (ADA_TOO, "a"), (ADA, "a")]
+
     def test_get_many(self, store: Store) -> None:
         names = [str(number) for number in range(1_500)]
         say(store, ADA, *names)
