@@ -279,7 +279,7 @@ def _without_ids(patterns: Patterns) -> object:
     return [(said.text, said.conversations, said.session) for said in (*patterns.questions, *patterns.topics)]
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(logs, st.lists(st.integers(0, 13), max_size=2))
 @example([(name, "user", text) for name in SESSIONS for text in WORDS[:3]], [4])
 def test_a_log_whose_ids_repeat_says_what_it_says_with_ids_of_its_own(
