@@ -99,8 +99,8 @@ class Procedural:
             tokens = self.count(f"{hint.text}\n")
             out = "" if tokens <= room else "over the tokens for hints"
             room -= 0 if out else tokens
-            fields = (hint.text, 1 / (n + 1), "habits of the user", hint.sources, None, out, hint.sessions)
-            offered.append(Candidate("hints", *fields))
+            whose, sources, sessions = "habits of the user", hint.sources, hint.sessions
+            offered.append(Candidate("hints", hint.text, 1 / (n + 1), whose, sources, out=out, sessions=sessions))
         return offered
 
     def _due(self, scope: Scope) -> bool:
