@@ -26,12 +26,12 @@ def as_message(message: Message | Role, content: str | Sequence[Part], fields: M
 def messages_only(messages: Iterable[Message]) -> list[Message]:
     """The messages as a list; what is no Message is refused with what to do about it."""
     if not isinstance(messages, Iterable):
-        raise InvalidTranscript(f"expected a list of messages, got a {type(messages).__name__}")
+        raise InvalidTranscript(f"expected a list of messages, got {type(messages).__name__}")
     found = list(messages)
     for index, message in enumerate(found):
         if not isinstance(message, Message):
             raise InvalidTranscript(
-                f"expected a Message, got a {type(message).__name__}; {READ_WITH_PARSE}", f"[{index}]"
+                f"expected a Message, got {type(message).__name__}; {READ_WITH_PARSE}", f"[{index}]"
             )
     return found
 

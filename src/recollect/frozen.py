@@ -69,7 +69,7 @@ def freeze_dict(value: Mapping[str, Any] | None, where: str) -> FrozenDict:
     if isinstance(value, FrozenDict):
         return value
     if not isinstance(value, Mapping):
-        raise InvalidTranscript(f"expected a mapping, got a {type(value).__name__}", where)
+        raise InvalidTranscript(f"expected a mapping, got {type(value).__name__}", where)
     try:
         frozen: FrozenDict = freeze(value, where)
     except RecursionError:

@@ -28,7 +28,7 @@ def check_fields(value: Any, what: str, kind: type, *names: str, absent: bool = 
             continue
         if not isinstance(field, kind) or (kind is int and field in (True, False)):
             expected = {str: "text", int: "a whole number", bool: "true or false"}[kind]
-            raise InvalidTranscript(f"the {name} of {what} must be {expected}, got a {type(field).__name__}")
+            raise InvalidTranscript(f"the {name} of {what} must be {expected}, got {type(field).__name__}")
 
 
 def _freeze(value: Any, *names: str) -> None:
@@ -298,7 +298,7 @@ def with_zone(when: datetime) -> datetime:
 
 def _parts(role: str, content: Any) -> tuple[Part, ...]:
     if not isinstance(content, (tuple, list)):
-        raise InvalidTranscript(f"content must be text or parts, got a {type(content).__name__}")
+        raise InvalidTranscript(f"content must be text or parts, got {type(content).__name__}")
     for part in content:
         if type(part) not in _KIND:
             raise InvalidTranscript(

@@ -59,7 +59,7 @@ def _parse(raw: Any, shape: Shape) -> list[Message]:
             raw = [{"role": "user", "content": raw}]
     if not isinstance(raw, (list, tuple)):
         raise InvalidTranscript(
-            f"expected the list of messages or the request with {shape.messages!r}, got a {type(raw).__name__}",
+            f"expected the list of messages or the request with {shape.messages!r}, got {type(raw).__name__}",
             shape.messages,
         )
     calls = OpenCalls()
@@ -69,7 +69,7 @@ def _parse(raw: Any, shape: Shape) -> list[Message]:
 
 def _read(wire: Any, where: str, shape: Shape, calls: OpenCalls) -> Message:
     if not isinstance(wire, Mapping):
-        raise InvalidTranscript(f"expected an object, got a {type(wire).__name__}", where)
+        raise InvalidTranscript(f"expected an object, got {type(wire).__name__}", where)
     try:
         message = shape.read(wire, where, calls)
     except InvalidTranscript as error:

@@ -250,7 +250,7 @@ def _owner(scope: Scope) -> Scope:
 def _text(source: str, name: str | None) -> str:
     """The text; the name of a file that was given in its place, as it seems, is refused."""
     if not isinstance(source, str):
-        raise ConfigError(f"a document is a Path or text, got a {type(source).__name__}")
+        raise ConfigError(f"a document is a Path or text, got {type(source).__name__}")
     if name is None and source.lower().endswith(files.ENDINGS) and len(source.split()) == 1:
         raise ConfigError(f"{source!r} is text: give Path({source!r}) to read the file, or a name= to keep the text")
     return source

@@ -41,7 +41,7 @@ def _parts(schema: Any, where: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if not isinstance(schema, Mapping):
         if isinstance(schema, bool):
             return
-        raise ConfigError(f"{where} must be an object, got a {type(schema).__name__}")
+        raise ConfigError(f"{where} must be an object, got {type(schema).__name__}")
     yield where, schema
     for key in ("properties", "$defs"):
         for name, inner in (schema.get(key) or {}).items():

@@ -11,7 +11,7 @@ from recollect.errors import DiskFull, StoreError, StoreUnavailable
 
 _BUSY = (apsw.BusyError, apsw.LockedError)
 _GONE = (apsw.ConnectionClosedError, apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError, apsw.IOError)
-_DAMAGED = (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError)
+_DAMAGED = (apsw.CorruptError, UnicodeDecodeError)
 
 
 def translated(error: apsw.Error | UnicodeDecodeError, path: str) -> StoreError:
@@ -26,6 +26,8 @@ def translated(error: apsw.Error | UnicodeDecodeError, path: str) -> StoreError:
         )
     if isinstance(error, _GONE):
         return StoreUnavailable(f"{path} can't be used: {error}")
+    if isinstance(error, apsw.NotADBError):
+        return StoreError(f"{path} is not a Recollect store: name another file; if it was one, restore a backup")
     if isinstance(error, _DAMAGED):
         return StoreError(f"{path} is damaged ({error}); restore a backup, or recover what can be read from a copy")
     return StoreError(f"{path}: {error}")
