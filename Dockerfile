@@ -4,7 +4,7 @@ WORKDIR /app
 COPY requirements.lock pyproject.toml README.md LICENSE ./
 COPY src src
 RUN pip install --no-cache-dir uv \
- && uv pip install --system --no-cache --constraint requirements.lock '.[server,postgres,cli,local,pdf]' \
+ && uv pip install --system --no-cache --compile-bytecode --constraint requirements.lock '.[server,postgres,cli,local,pdf]' \
  && useradd --create-home recollect \
  && install -d -o recollect /data
 USER recollect

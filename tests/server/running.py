@@ -62,7 +62,7 @@ def running(memory: Memory | None = None, **options: Any) -> Iterator[Running]:
     """A service over a memory, by default one that is not kept."""
     kept = memory or Memory.open(":memory:", embedder=None)
     app: FastAPI = create_app(Options(**{"model": "recall:", **options}), kept)
-    with listening(app) as url, httpx2.Client(base_url=url, timeout=30) as http:
+    with listening(app) as url, httpx2.Client(base_url=url, timeout=30, verify=False) as http:
         yield Running(url, kept, http)
     if memory is None:
         kept.close()

@@ -53,7 +53,8 @@ class Process:
         environment = {**os.environ, "RECOLLECT_EMBEDDER": "none"}
         self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
         self.log: list[dict[str, Any]] = []
-        self.url = f"http://127.0.0.1:{self.port}"
+        once = httpx2.Limits(max_keepalive_connections=0)
+        self.http = httpx2.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=60, limits=once, verify=False)
         assert self._process.stderr
         wanted = int(more[more.index("--workers") + 1]) if "--workers" in more else 1
         for line in self._process.stderr:
@@ -81,6 +82,7 @@ class Process:
     def stop(self) -> int:
         self._process.send_signal(signal.SIGTERM)
         self._reader.join()
+        self.http.close()
         return self._process.wait(60)
 
 
@@ -95,8 +97,8 @@ def started(store: str, *more: str) -> Iterator[Process]:
 
 def test_it_serves_from_a_file_and_stops_when_told(tmp_path: Path) -> None:
     with started(str(tmp_path / "memory.db")) as process:
-        assert httpx2.get(f"{process.url}/readyz").json() == {"status": "ok"}
-        assert httpx2.post(f"{process.url}/messages", params=ADA, json=HELLO).status_code == 201
+        assert process.http.get("/readyz").json() == {"status": "ok"}
+        assert process.http.post("/messages", params=ADA, json=HELLO).status_code == 201
     assert process.stop() in (0, -signal.SIGTERM)
     requests = [line for line in process.log if line["event"] == "request"]
     assert [(line["method"], line["route"], line["status"]) for line in requests] == [
@@ -140,7 +142,7 @@ def test_background_work_is_done_before_it_stops(tmp_path: Path) -> None:
             {"role": "user", "content": "My name is Ada and I live in Oslo."},
             {"role": "assistant", "content": "Hi!"},
         ]
-        httpx2.post(f"{process.url}/messages", params=ADA, json={"messages": said})
+        process.http.post("/messages", params=ADA, json={"messages": said})
     with open_store(str(tmp_path / "memory.db")) as store:
         values = [record.value for record in store.records.find(Scope("default", "ada"), kind="fact")]
     assert any("Oslo" in str(value) for value in values)
@@ -167,14 +169,12 @@ def test_several_processes_serve_one_database() -> None:
 
             def add(number: int) -> int:
                 body = {"messages": [{"role": "user", "content": "again and again", "id": str(number // 2)}]}
-                at = (one, two)[number % 2].url
-                return httpx2.post(f"{at}/messages", params=ADA, json=body, headers=headers, timeout=60).status_code
+                http = (one, two)[number % 2].http
+                return http.post("/messages", params=ADA, json=body, headers=headers).status_code
 
             with ThreadPoolExecutor(8) as pool:
                 assert set(pool.map(add, range(200))) == {201}
-            found = [
-                httpx2.get(f"{at.url}/session", params=ADA, headers=headers, timeout=60).json() for at in (one, two)
-            ]
+            found = [process.http.get("/session", params=ADA, headers=headers).json() for process in (one, two)]
             assert [session["messages"] for session in found] == [100, 100]
 
 
@@ -203,17 +203,17 @@ def test_metrics_are_of_all_processes_that_serve_together(tmp_path: Path) -> Non
     with started(str(tmp_path / "memory.db"), "--workers", "2") as process:
 
         def look(_: int = 0) -> tuple[float, set[int]]:
-            text = httpx2.get(f"{process.url}/metrics").text
+            text = process.http.get("/metrics").text
             kept = re.findall(r"^recollect_messages_total (\S+)", text, re.MULTILINE)
             return float(kept[0]), set(map(int, re.findall(r'recollect_process_bytes{pid="(\d+)"}', text)))
 
         def add(_: int) -> int:
-            return httpx2.post(f"{process.url}/messages", params=ADA, json=HELLO, timeout=60).status_code
+            return process.http.post("/messages", params=ADA, json=HELLO).status_code
 
         with ThreadPoolExecutor(8) as pool:
             assert set(pool.map(add, range(40))) == {201}
         processes = next(pids for kept, pids in map(look, range(2_000)) if kept == 40)
-        stats = httpx2.get(f"{process.url}/stats").json()
+        stats = process.http.get("/stats").json()
         assert stats["recollect_messages_total"] == 40
         assert 0 < stats["recollect_process_bytes"] < 2**40
         assert len(processes) == 2
