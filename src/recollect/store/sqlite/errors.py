@@ -11,7 +11,7 @@ from recollect.errors import DiskFull, StoreError, StoreUnavailable
 
 _BUSY = (apsw.BusyError, apsw.LockedError)
 _GONE = (apsw.ConnectionClosedError, apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError, apsw.IOError)
-_DAMAGED = (apsw.CorruptError, UnicodeDecodeError)
+_DAMAGED = (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError)
 
 
 def translated(error: apsw.Error | UnicodeDecodeError, path: str) -> StoreError:
@@ -26,16 +26,20 @@ def translated(error: apsw.Error | UnicodeDecodeError, path: str) -> StoreError:
         )
     if isinstance(error, _GONE):
         return StoreUnavailable(f"{path} can't be used: {error}")
-    if isinstance(error, apsw.NotADBError):
-        return StoreError(f"{path} is not a Recollect store: name another file; if it was one, restore a backup")
     if isinstance(error, _DAMAGED):
-        return StoreError(f"{path} is damaged ({error}); restore a backup, or recover what can be read from a copy")
+        return StoreError(f"{path} is {_damage(error)}")
     return StoreError(f"{path}: {error}")
 
 
 def closed(path: str) -> StoreUnavailable:
     """The error for a call after `close`."""
     return StoreUnavailable(f"the store {path} is closed; open it again")
+
+
+def _damage(error: Exception) -> str:
+    if isinstance(error, apsw.NotADBError):
+        return "not a Recollect store: name another file; if it was one, restore a backup"
+    return f"damaged ({error}); restore a backup, or recover what can be read from a copy"
 
 
 def _no_room(error: Exception) -> bool:
