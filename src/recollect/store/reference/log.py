@@ -66,13 +66,8 @@ class ReferenceLog:
     def get(self, scope: Scope, ids: Sequence[str]) -> list[Entry]:
         """See `Log.get`."""
         with self._state.reading() as tables:
-            held = [(s, _by_id(tables, s)) for s in _sessions(tables, scope)]
-            return [
-                _entry(s, seqs[id], tables.sessions[s][seqs[id] - 1])
-                for id in codec.each_once(ids)
-                for s, seqs in held
-                if id in seqs
-            ]
+            found = [e for s in _sessions(tables, scope) for e in _entries(tables, s)]
+        return codec.in_order(ids, sorted(found, key=lambda entry: entry.position), lambda entry: entry.message.id)
 
     def sessions(self, scope: Scope, *, before: int | None = None, limit: int = 100) -> list[Session]:
         """See `Log.sessions`."""
