@@ -330,9 +330,6 @@ def _part_from_dict(data: Mapping[str, Any]) -> Part:
     kind = fields.pop("type", None)
     if kind not in PARTS:
         raise InvalidTranscript(f"part type {kind!r} is not one of {', '.join(PARTS)}")
-    for name in ("extra", "data"):
-        if isinstance(fields.get(name), Mapping):
-            fields[name] = freeze_dict(fields[name], name)
     if kind == "tool_result" and not isinstance(fields.get("content", ""), str):
         fields["content"] = tuple(_part_from_dict(inner) for inner in fields["content"])
     return PARTS[kind](**fields)
