@@ -53,8 +53,11 @@ def micros(when: datetime) -> int:
 
 
 def from_micros(value: int) -> datetime:
-    """The time in UTC that `micros` gave this number for."""
-    return EPOCH + timedelta(microseconds=value)
+    """The time in UTC that `micros` gave this number for, or the end of time where UTC has no such year."""
+    try:
+        return EPOCH + timedelta(microseconds=value)
+    except OverflowError:
+        return (datetime.min if value < 0 else datetime.max).replace(tzinfo=UTC)
 
 
 _JSON: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
