@@ -26,7 +26,7 @@ def check_fields(value: Any, what: str, kind: type, *names: str, absent: bool = 
     for name in names:
         if type(field := getattr(value, name)) is kind or (absent and field is None):
             continue
-        if not isinstance(field, kind) or (kind is int and field in (True, False)):
+        if not isinstance(field, kind) or (kind is int and isinstance(field, bool)):
             expected = {str: "text", int: "a whole number", bool: "true or false"}[kind]
             raise InvalidTranscript(f"the {name} of {what} must be {expected}, got a {type(field).__name__}")
 
