@@ -245,6 +245,7 @@ def test_replay_says_which_documents_had_other_words_then(memory: Memory) -> Non
     documents = chat.documents
     documents.add("The kettle costs 20 euro.", name="prices.md")
     documents.add("The pan costs 10 euro.", name="pans.md")
+    memory.drain()
     context = chat.context(question, 900)
     chat.add_turn(question, "20 euro.")
     documents.add("The pan costs 10 euro.", name="pans.md", metadata={"language": "en"})

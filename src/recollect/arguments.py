@@ -10,6 +10,8 @@ from recollect.errors import ConfigError, InvalidTranscript
 from recollect.types import READ_WITH_PARSE, Message, Part, Role
 
 MAX_WHOLE: Final = 2**63 - 1
+MAX_QUESTION: Final = 4_000
+"""Characters of a question that are looked at."""
 
 
 def as_message(message: Message | Role, content: str | Sequence[Part], fields: Mapping[str, Any]) -> Message:

@@ -89,7 +89,7 @@ def _messages(memory: Memory, item: Imported, scope: Scope, skipped: list[Skippe
             kept = chat.add_many(batch)
         except Conflict:
             kept = _one_by_one(chat, batch, skipped)
-        new += sum(message.id not in known for message in kept)
+        new += len({message.id for message in kept} - known)
     return new
 
 

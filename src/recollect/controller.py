@@ -12,13 +12,14 @@ from time import perf_counter
 from typing import Any, Final, TypeAlias
 
 from recollect.answers import Candidate
+from recollect.arguments import MAX_QUESTION
 from recollect.errors import BudgetTooSmall, ConfigError, NotFound
 from recollect.flow.assemble import IN_CONVERSATION, Counts, Offer, assemble
 from recollect.flow.context import Context, Line
 from recollect.flow.window import Limits
 from recollect.layers.all import Layers
 from recollect.layers.embedding import CHUNK
-from recollect.layers.episodic import MAX_QUERY, Asked
+from recollect.layers.episodic import Asked
 from recollect.layers.marks import there
 from recollect.layers.watch import Watch
 from recollect.layers.windows import View, Windows
@@ -219,7 +220,7 @@ class Controller:
         """
         if question is None or not question.text.strip():
             return {}
-        settings, layers, text = self.settings, self.layers, question.text[:MAX_QUERY]
+        settings, layers, text = self.settings, self.layers, question.text[:MAX_QUESTION]
         days = layers.semantic.days(scope, text, as_of)
         where = ANY if said is None else Filter(as_of=said)
         asked = Asked(text, at, scope.owner, where, settings.episodic_recency_weight, days)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from recollect.errors import Conflict
 from recollect.flow.retain import MESSAGES, Aged, Policy, expired, idle_sessions
@@ -32,6 +32,8 @@ KINDS: Final = {
 }
 SAMPLE: Final = 10
 """Ids that a preview shows of each layer."""
+_Turn: TypeAlias = Aged[tuple[Scope, tuple[str, ...]]]
+"""A turn, by its session and the ids of its messages."""
 _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 
 
@@ -160,23 +162,21 @@ def _found(store: Store, scope: Scope, policies: Sequence[Policy], now: datetime
 
 
 def _find_messages(store: Store, scope: Scope, policies: Sequence[Policy], now: datetime, found: _Found) -> None:
-    sessions: dict[Hashable, list[Aged]] = {}
-    entries: dict[Hashable, Sequence[str]] = {}
-    everything: dict[Scope, dict[str, datetime]] = {}
+    times: dict[Scope, dict[str, datetime]] = {}
+    spoken: dict[Scope, list[_Turn]] = {}
     for session in _sessions(store, scope):
         read = store.log.read(session)
-        everything[session] = {entry.message.id: _at(entry) for entry in read}
-        sessions[session] = list(_turns(session, read, entries))
-    things = [thing for turns_ in sessions.values() for thing in turns_]
-    idle = idle_sessions(things, policies, now)
-    found.sessions = {session for session in everything if session in idle}
-    gone = {thing.key for thing in expired(things, policies, now)}
-    for session, times in everything.items():
-        left = [thing for thing in sessions[session] if thing.key not in gone]
-        if session in idle or (times and not left):
-            found.messages[session] = times
-        elif ids := [id for thing in sessions[session] if thing.key in gone for id in entries[thing.key]]:
-            found.messages[session] = {id: times[id] for id in ids}
+        times[session] = {entry.message.id: _at(entry) for entry in read}
+        spoken[session] = list(_turns(session, read))
+    everything = [turn for said in spoken.values() for turn in said]
+    idle = idle_sessions(everything, policies, now)
+    found.sessions = {session for session in spoken if session in idle}
+    gone = {turn.key for turn in expired(everything, policies, now)}
+    for session, said in spoken.items():
+        going = said if session in idle else [turn for turn in said if turn.key in gone]
+        if going:
+            ids = times[session] if len(going) == len(said) else [id for turn in going for id in turn.key[1]]
+            found.messages[session] = {id: times[session][id] for id in ids}
 
 
 def _sessions(store: Store, scope: Scope) -> Iterator[Scope]:
@@ -186,14 +186,13 @@ def _sessions(store: Store, scope: Scope) -> Iterator[Scope]:
         before = page[-1].position
 
 
-def _turns(session: Scope, read: Sequence[Entry], entries: dict[Hashable, Sequence[str]]) -> Iterator[Aged]:
+def _turns(session: Scope, read: Sequence[Entry]) -> Iterator[_Turn]:
     """The turns of a session; system messages are in none, unless there is nothing else."""
     by_id = {entry.message.id: entry for entry in read}
     messages = [entry.message for entry in read]
-    for n, turn in enumerate(turns(messages) or ([tuple(messages)] if messages else [])):
+    for turn in turns(messages) or ([tuple(messages)] if messages else []):
         inside = [by_id[message.id] for message in turn]
-        key = (session, n)
-        entries[key] = [message.id for message in turn]
+        key = (session, tuple(message.id for message in turn))
         order = (max(entry.position for entry in inside),)
         yield Aged(key, session.owner, session, max(map(_at, inside)), order, len(inside))
 
@@ -224,7 +223,7 @@ def _expired(records: Sequence[Record], policies: Sequence[Policy], now: datetim
         )
         for n, record in enumerate(records)
     ]
-    return [records[thing.key] for thing in expired(things, policies, now) if isinstance(thing.key, int)]
+    return [records[thing.key] for thing in expired(things, policies, now)]
 
 
 def _goes_along(record: Record, sessions: Set[Scope], homes: Mapping[str, Sequence[Scope]]) -> bool:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from recollect import store
 from recollect.answers import Document, Excerpt, Fact, FactType, Recalled
-from recollect.arguments import as_message, check_number, check_question, check_whole, messages_only
+from recollect.arguments import MAX_QUESTION, as_message, check_number, check_question, check_whole, messages_only
 from recollect.controller import Wanted
 from recollect.errors import ConfigError
 from recollect.flow.context import Context
 from recollect.flow.fence import without_memory
 from recollect.frozen import FrozenDict, freeze_dict
 from recollect.layers.documents import Documents, Listed, Passages
-from recollect.layers.episodic import MAX_QUERY, Asked
+from recollect.layers.episodic import Asked
 from recollect.layers.tools import Tools
 from recollect.layers.windows import always, stays
 from recollect.patterns import Patterns
@@ -212,7 +212,7 @@ class Session:
         if not isinstance(where, Filter):
             raise ConfigError(f"where is {where!r}; give a Filter")
         check_number("recency", recency)
-        text, when = question[:MAX_QUERY], with_zone(at) if at else self.memory.clock()
+        text, when = question[:MAX_QUESTION], with_zone(at) if at else self.memory.clock()
         days = self.memory.layers.semantic.days(self.scope, text, where.as_of)
         return Asked(text, when, self._within(scope), where, recency, days)
 

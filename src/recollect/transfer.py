@@ -33,8 +33,8 @@ def import_lines(memory: Memory, lines: Iterable[str | bytes], tenant: str = "de
     """
     taken, numbered = 0, enumerate(lines, first)
     while page := list(islice(numbered, PAGE)):
-        told = [_told(line, number) for number, line in page if line.strip()]
-        for (user, session), group in groupby(told, key=lambda item: item[:2]):
+        heard = [_told(line, number) for number, line in page if line.strip()]
+        for (user, session), group in groupby(heard, key=lambda item: item[:2]):
             batch = [message for *_, message in group]
             memory.session(session, user=user, tenant=tenant).add_many(batch)
             taken += len(batch)

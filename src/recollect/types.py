@@ -26,7 +26,7 @@ def check_fields(value: Any, what: str, kind: type, *names: str, absent: bool = 
     for name in names:
         if type(field := getattr(value, name)) is kind or (absent and field is None):
             continue
-        if not isinstance(field, kind) or (kind is int and field in (True, False)):
+        if not isinstance(field, kind) or (kind is int and isinstance(field, bool)):
             expected = {str: "text", int: "a whole number", bool: "true or false"}[kind]
             raise InvalidTranscript(f"the {name} of {what} must be {expected}, got {type(field).__name__}")
 
@@ -330,9 +330,6 @@ def _part_from_dict(data: Mapping[str, Any]) -> Part:
     kind = fields.pop("type", None)
     if kind not in PARTS:
         raise InvalidTranscript(f"part type {kind!r} is not one of {', '.join(PARTS)}")
-    for name in ("extra", "data"):
-        if isinstance(fields.get(name), Mapping):
-            fields[name] = freeze_dict(fields[name], name)
     if kind == "tool_result" and not isinstance(fields.get("content", ""), str):
         fields["content"] = tuple(_part_from_dict(inner) for inner in fields["content"])
     return PARTS[kind](**fields)

@@ -110,6 +110,11 @@ def test_each_goes_to_the_user_its_export_names_unless_one_is_given(memory: Memo
         backfill(memory, [Imported("s", (Message("user", "x", id="m"),))])
 
 
+def test_a_message_that_an_export_holds_twice_counts_once(memory: Memory) -> None:
+    twice = (Message("user", "x", id="m"), Message("user", "y", id="n")) * 2
+    assert backfill(memory, [Imported("s", twice)], user="ada") == Backfilled(sessions=1, messages=2, known=2)
+
+
 def test_notes_of_another_memory_become_facts_once(memory: Memory, tmp_path: Path) -> None:
     path = tmp_path / "memories.json"
     path.write_text(json.dumps(mem0()), "utf-8")

@@ -94,7 +94,7 @@ def test_an_analysis_takes_place_after_so_many_conversations(store: Store) -> No
 def test_asking_for_the_patterns_needs_no_hundred_conversations(store: Store) -> None:
     talk(store, 0)
     layer = Procedural(store, estimate)
-    assert layer.catch_up(ADA) == 1
+    assert layer.patterns(ADA).conversations == 1
     assert layer.patterns(ADA).turns == 2
     talk(store, 1)
     assert layer.patterns(ADA).turns == 4
@@ -104,7 +104,7 @@ def test_hints_stay_within_their_tokens_and_say_what_went(store: Store) -> None:
     for n in range(8):
         talk(store, n)
     layer = Procedural(store, estimate, max_tokens=60)
-    layer.catch_up(ADA)
+    layer.patterns(ADA)
     offered = layer.offer(ADA)
     kept = [c for c in offered if not c.out]
     assert 0 < sum(estimate(c.text + "\n") for c in kept) <= 60
@@ -120,7 +120,7 @@ def test_hints_never_exceed_their_tokens(store: Store, tokens: int) -> None:
     for n in range(8):
         talk(store, n, question="What " + "exactly " * 30 + "is it?")
     layer = Procedural(store, estimate, max_tokens=tokens)
-    layer.catch_up(ADA)
+    layer.patterns(ADA)
     assert sum(estimate(c.text + "\n") for c in layer.offer(ADA) if not c.out) <= tokens
     assert not any(c.out for c in Procedural(store, estimate, max_tokens=None).offer(ADA))
 
@@ -162,7 +162,7 @@ def test_users_are_kept_apart(store: Store) -> None:
     for n in range(8):
         talk(store, n)
     layer = Procedural(store, estimate)
-    layer.catch_up(ADA)
+    layer.patterns(ADA)
     for other in (Scope("acme", "eve"), Scope("other", "ada")):
         assert layer.offer(other) == []
         assert layer.patterns(other).conversations == 0
@@ -221,11 +221,11 @@ def test_a_hint_of_an_earlier_moment_can_be_had_again(store: Store) -> None:
     layer = Procedural(store, estimate)
     for n in range(8):
         talk(store, n)
-    layer.catch_up(ADA)
+    layer.patterns(ADA)
     before, position = layer.offer(ADA), store.records.find(ADA, kind=KIND)[-1].position
     for n in range(8, 16):
         talk(store, n, question="Which harbour is best for sailing?")
-    layer.catch_up(ADA)
+    layer.patterns(ADA)
     assert layer.offer(ADA) != before
     assert layer.offer(ADA, as_of=position) == before
     assert layer.offer(ADA, as_of=0) == []
@@ -245,9 +245,9 @@ def test_analysing_twice_changes_nothing(store: Store) -> None:
     layer = Procedural(store, estimate)
     for n in range(8):
         talk(store, n)
-    layer.catch_up(ADA)
+    layer.patterns(ADA)
     before = store.records.find(ADA, kind=KIND)
-    layer.catch_up(ADA)
+    layer.patterns(ADA)
     assert store.records.find(ADA, kind=KIND) == before
 
 
@@ -260,7 +260,7 @@ def test_two_who_analyse_at_once_count_once(store: Store, monkeypatch: pytest.Mo
 
     def and_meanwhile(*given: object) -> object:
         found = unread(*given)
-        one.catch_up(ADA)
+        one.patterns(ADA)
         return found
 
     monkeypatch.setattr(
@@ -310,7 +310,7 @@ def test_when_it_is_analysed_makes_no_difference(
             )
             store.log.append(Scope("acme", "ada", f"s{session}"), [message])
             if data.draw(st.integers(0, 4)) == 0:
-                layer.catch_up(ADA)
+                layer.patterns(ADA)
         gone = data.draw(st.sets(st.integers(0, max(len(log) - 1, 0)), max_size=3))
         store.log.erase(ADA, [f"m{n}" for n in gone])
         learned = layer.patterns(ADA)

@@ -121,6 +121,14 @@ def test_other_errors_are_left_as_they_are(serve: Serve) -> None:
     assert len(provider.requests) == 2
 
 
+def test_a_stream_without_a_word_ends() -> None:
+    class Silent(Narrow):
+        def stream(self, messages: Sequence[Message], **_: Any) -> Iterator[Delta]:
+            return iter(())
+
+    assert list(stream_fitting(Silent(1_000, named=True, factor=1.0), talk(3))) == []
+
+
 class Narrow:
     """A model that takes so many tokens, and names its limit or not."""
 

@@ -92,6 +92,17 @@ def test_a_role_that_sees_past_the_wall_is_reported(postgres: Databases, url: st
         assert [finding.part for finding in store.check()] == ["engine"]
 
 
+@pytest.mark.parametrize("body", ["zebra", "[1]", '{"role": "user"}'])
+def test_a_message_that_was_damaged_is_found(store: PostgresStore, url: str, body: str) -> None:
+    for scope in (ADA, BOB, RIVAL):
+        say(store, scope, "a", "b", "c")
+    changed = "UPDATE recollect.messages SET body = '<body>' WHERE owner = 'ada' AND seq = 2 RETURNING 1"
+    raw(url, changed.replace("<body>", body), "acme")
+    (broken,) = store.log.verify(Scope("acme"))
+    assert (broken.scope, broken.seq, broken.problem) == (ADA, 2, "message 2 is not as it was written")
+    assert broken in store.check()
+
+
 def test_a_newer_schema_is_refused(postgres: Databases) -> None:
     with postgres.fresh(pgvector=False) as url:
         with psycopg.connect(url) as connection:

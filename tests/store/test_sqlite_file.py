@@ -356,7 +356,10 @@ def test_open_takes_files_and_urls(path: Path, url: str) -> None:
 
 
 def test_open_refuses_what_it_does_not_know(tmp_path: Path) -> None:
-    assert isinstance(open(":memory:"), ReferenceStore)
+    assert all(isinstance(open(url), ReferenceStore) for url in (":memory:", "sqlite:///:memory:"))
+    for nothing in ("", "sqlite://", "sqlite:///"):
+        with pytest.raises(ConfigError, match="is not a store: give a file"):
+            open(nothing)
     bad: list[tuple[Any, Any]] = [("redis://x", ConfigError), (str(tmp_path / "no" / "dir" / "x.db"), StoreUnavailable)]
     for url, error in bad:
         with pytest.raises(error):

@@ -44,13 +44,13 @@ class CachedEmbedder:
         """One unit vector a text, in order; only those not kept are asked of the inner embedder."""
         import numpy as np
 
+        if not texts:
+            return self._asked([], kind)
         keys = [hashlib.blake2b(f"{kind}\0{readable(text)}".encode(), digest_size=16).digest() for text in texts]
         found = self._look_up(keys)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
-        if missing or not texts:
+        if missing:
             new = self._asked(list(missing.values()), kind)
-            if not texts:
-                return new
             found |= dict(zip(missing, new, strict=True))
             self._keep({key: found[key].copy() for key in missing})
         return np.stack([found[key] for key in keys])

@@ -6,6 +6,8 @@ import re
 from datetime import date
 from typing import Final
 
+from recollect.arguments import MAX_QUESTION
+
 _NEW: Final = re.compile(
     r"\b(latest|newest|most recent|recently|news|headlines?|breaking|today|tonight|tomorrow|yesterday|right now"
     r"|at the moment|these days|as of now|currently|current|up[- ]to[- ]date|this (?:week|weekend|month|year|season)"
@@ -19,7 +21,6 @@ _OWN: Final = re.compile(
     re.IGNORECASE,
 )
 _YEAR: Final = re.compile(r"\b(?:19|20)\d\d\b")
-MAX_QUESTION: Final = 4_000
 
 
 def asks_for_news(question: str, today: date) -> bool:

@@ -25,11 +25,9 @@ def telling(text: str) -> set[str]:
 
 def unfaithful(summary: str, must_hold: str, sources: str) -> str | None:
     """Why a summary can't be used: numbers or names it drops, or brings in; None where it can."""
-    said = {*_WORD.findall(summary.lower()), *_NUMBER.findall(summary)}
-    if dropped := sorted(telling(must_hold) - said):
+    if dropped := sorted(telling(must_hold) - _words(summary)):
         return f"it drops {', '.join(dropped[:5])}"
-    known = {*_WORD.findall(sources.lower()), *_NUMBER.findall(sources)}
-    if invented := sorted(telling(summary) - known):
+    if invented := sorted(telling(summary) - _words(sources)):
         return f"it brings in {', '.join(invented[:5])}"
     return None
 
@@ -43,11 +41,12 @@ def cited(facts: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> list[tupl
             continue
         there = re.search(re.escape(quote), texts[number], re.IGNORECASE)
         key, value = " ".join(_NO_KEY.sub(" ", fact["key"]).lower().split())[:MAX_KEY], fact["value"].strip()
-        if not there or not key or not value or telling(f"it is {value}") - _all(texts[number]):
+        if not there or not key or not value or telling(f"it is {value}") - _words(texts[number]):
             continue
         found.append((number, Found(fact["type"], key, value, CONFIDENCE, there.span())))
     return found
 
 
-def _all(text: str) -> set[str]:
+def _words(text: str) -> set[str]:
+    """Every word and number of a text, in small letters."""
     return {*_WORD.findall(text.lower()), *_NUMBER.findall(text)}

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Final, NamedTuple, TypeAlias
 
 from recollect.answers import Hit
+from recollect.flow.when import written
 
 Count: TypeAlias = Callable[[str], int]
 Words: TypeAlias = Callable[[str], list[str]]
@@ -23,17 +24,8 @@ DIFFERENT: Final = 0.1
 """Share of words that may differ between two turns that count as the same."""
 MIN_WORDS: Final = 8
 """Words below which a piece of a sentence says nothing."""
-_MONTHS: Final = (
-    "January", "February", "March", "April", "May", "June",
-    "July", "August", "September", "October", "November", "December",
-)  # fmt: skip
 _NUMBER: Final = re.compile(r"\d")
 _SENTENCE: Final = re.compile(r"[^\n.!?\u3002\uff01\uff1f]*(?:[.!?\u3002\uff01\uff1f]+|\n+|$)\s*")
-
-
-def day_line(at: datetime) -> str:
-    """A day as people write it, and as short as it gets: 8 May 2023."""
-    return f"{at.day} {_MONTHS[at.month - 1]} {at.year}"
 
 
 class Moment(NamedTuple):
@@ -87,7 +79,7 @@ class _Packed:
 
 
 def pack(
-    moments: Iterable[Moment], budget: int, count: Count, words: Words, asked: set[str], day: Day = day_line
+    moments: Iterable[Moment], budget: int, count: Count, words: Words, asked: set[str], day: Day = written
 ) -> list[Hit]:
     """The hits that fit `budget` tokens, best first; `asked` are the words that make a sentence matter."""
     packed = _Packed(count, day)
@@ -100,7 +92,7 @@ def pack(
 
 def one_by_one(moments: Iterable[Moment]) -> list[Hit]:
     """A hit for each turn."""
-    return [_hit([_Line(moment, day_line(moment.at), turn_line(moment))]) for moment in moments]
+    return [_hit([_Line(moment, written(moment.at), turn_line(moment))]) for moment in moments]
 
 
 def of_sessions(moments: Iterable[Moment], most: int | None, sessions: set[str]) -> Iterator[Moment]:

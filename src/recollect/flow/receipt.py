@@ -80,7 +80,7 @@ def _runs(entries: tuple[Entry, ...]) -> Iterator[list[Entry]]:
     """Neighbours dropped by one rule share a line; everything else has its own."""
     run: list[Entry] = []
     for entry in entries:
-        if run and not (_together(run[-1], entry)):
+        if run and not _together(run[-1], entry):
             yield run
             run = []
         run.append(entry)

@@ -7,9 +7,11 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final, Generic, TypeVar
 
 from recollect.errors import ConfigError
+
+K = TypeVar("K", bound=Hashable)
 
 MESSAGES: Final = "messages"
 LAYERS: Final = (MESSAGES, "facts", "summaries", "documents", "tools", "patterns")
@@ -45,10 +47,10 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class Aged:
+class Aged(Generic[K]):
     """Something kept: whose it is, of which session, when it was last said, its place in time, and how much it is."""
 
-    key: Hashable
+    key: K
     owner: Hashable
     session: Hashable
     at: datetime
@@ -64,7 +66,7 @@ def cutoff(now: datetime, days: float) -> datetime:
         return datetime.min.replace(tzinfo=UTC)
 
 
-def idle_sessions(things: Iterable[Aged], policies: Iterable[Policy], now: datetime) -> set[Hashable]:
+def idle_sessions(things: Iterable[Aged[Any]], policies: Iterable[Policy], now: datetime) -> set[Hashable]:
     """The sessions in which nothing was said for longer than a policy allows."""
     limits = [cutoff(now, policy.idle) for policy in policies if policy.idle is not None]
     last: dict[Hashable, datetime] = {}
@@ -73,12 +75,12 @@ def idle_sessions(things: Iterable[Aged], policies: Iterable[Policy], now: datet
     return {session for session, at in last.items() if any(at < limit for limit in limits)}
 
 
-def expired(things: Sequence[Aged], policies: Iterable[Policy], now: datetime) -> list[Aged]:
+def expired(things: Sequence[Aged[K]], policies: Iterable[Policy], now: datetime) -> list[Aged[K]]:
     """The things that are too old, or beyond the newest so many of their owner; in the order given.
 
     Where things are larger than one, as turns are, one that reaches into the newest so many stays whole.
     """
-    gone: set[Hashable] = set()
+    gone: set[K] = set()
     for policy in policies:
         if policy.days is not None:
             limit = cutoff(now, policy.days)
@@ -88,7 +90,7 @@ def expired(things: Sequence[Aged], policies: Iterable[Policy], now: datetime) -
     return [thing for thing in things if thing.key in gone]
 
 
-def _beyond(things: Sequence[Aged], count: int) -> Iterable[Hashable]:
+def _beyond(things: Sequence[Aged[K]], count: int) -> Iterable[K]:
     newer: dict[Hashable, int] = defaultdict(int)
     for thing in sorted(things, key=lambda thing: thing.order, reverse=True):
         if newer[thing.owner] >= count:

@@ -13,10 +13,10 @@ Period: TypeAlias = tuple[int, int]
 """First and last day, as `date.toordinal` numbers them."""
 
 _NAMES: Final = (
-    "january", "february", "march", "april", "may", "june",
-    "july", "august", "september", "october", "november", "december",
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
-_MONTHS: Final = {name[:size]: n for n, name in enumerate(_NAMES, 1) for size in (3, len(name))} | {"sept": 9}
+_MONTHS: Final = {name[:size].lower(): n for n, name in enumerate(_NAMES, 1) for size in (3, len(name))} | {"sept": 9}
 _WEEK: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _WEEKDAYS: Final = {name: n for n, name in enumerate(_WEEK)}
 _DIGITS: Final = (
@@ -115,7 +115,7 @@ def ahead(text: str, said: date) -> tuple[int, int, date] | None:
 
 def written(day: date, year: bool = True) -> str:
     """A day as it is written, in English wherever this runs: "12 May 2025"."""
-    return f"{day.day} {_NAMES[day.month - 1].capitalize()}" + (f" {day.year}" if year else "")
+    return f"{day.day} {_NAMES[day.month - 1]}" + (f" {day.year}" if year else "")
 
 
 def _count(word: str) -> int:

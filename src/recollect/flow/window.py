@@ -37,10 +37,10 @@ class Limits:
             raise ConfigError(f"budget is {self.budget!r}; it must be a whole number of tokens")
         if not 0 < self.low_water <= 1:
             raise ConfigError(f"low_water is {self.low_water}; it must be above 0 and at most 1")
-        for name, least in (("last_messages", 1), ("last_turns", 1), ("min_turns", 1), ("min_messages", 1)):
+        for name in ("last_messages", "last_turns", "min_turns", "min_messages"):
             value = getattr(self, name)
-            if value is not None and value < least:
-                raise ConfigError(f"{name} is {value}; it must be at least {least}")
+            if value is not None and value < 1:
+                raise ConfigError(f"{name} is {value}; it must be at least 1")
 
 
 OLDEST: Final = Edit(None, 0, "oldest turns")

@@ -68,7 +68,8 @@ def stream_fitting(
 
     def ask(shown: Sequence[Message]) -> Iterator[Delta]:
         deltas = model.stream(shown, tools=tools, schema=schema, max_tokens=max_tokens, timeout=timeout)
-        return resumed(next(deltas), deltas)
+        first = next(deltas, None)
+        return deltas if first is None else resumed(first, deltas)
 
     yield from _fitting(messages, ask, tools, counter, model, max_tokens or 0)[0]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from recollect.answers import Candidate, Document, Passage
-from recollect.arguments import check_question
+from recollect.arguments import MAX_QUESTION, check_question
 from recollect.embed import Embedder, Reranker
 from recollect.embed.nearness import Nearness
 from recollect.embed.scripts import reads
@@ -41,7 +41,6 @@ WORDS: Final = 0.25
 """What holding all of the question's words adds to a chunk's nearness by meaning."""
 KEYWORDS: Final = 0.3
 """What the best match by keywords gains when chunks are ordered."""
-MAX_QUESTION: Final = 4_000
 KEPT: Final = 4_096
 """How many chunks' words are kept in memory, and of how many users it is known that they have documents."""
 

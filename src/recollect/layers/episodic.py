@@ -20,11 +20,11 @@ from recollect.embed import Embedder
 from recollect.embed.nearness import Nearness
 from recollect.embed.scripts import reads
 from recollect.errors import ModelError
-from recollect.flow.pack import Moment, day_line, distinct, of_sessions, one_by_one, pack, turn_line
+from recollect.flow.pack import Moment, distinct, of_sessions, one_by_one, pack, turn_line
 from recollect.flow.rank import Nearness as Near
 from recollect.flow.rank import Numbers, Places, Question, aligned, best_first, matching, score
 from recollect.flow.share import unheard
-from recollect.flow.when import ago, periods, with_days
+from recollect.flow.when import ago, periods, with_days, written
 from recollect.frozen import EMPTY
 from recollect.layers.columns import Columns, day_of, speaker_of
 from recollect.layers.marks import there
@@ -41,8 +41,6 @@ NEAREST: Final = ((16_384, 256), (1_024, 512), (0, 1_024))
 """Of more turns than the first number, so many of those nearest in meaning are asked for; the others count as equally
 far."""
 MESSAGES: Final = Filter(kinds=(MESSAGE,))
-MAX_QUERY: Final = 4_000
-"""Characters of a question that are looked at."""
 SPARE: Final = 4
 """How many more turns are read from the log than seem to fit; each further time it is twice as many in all."""
 MANY: Final = 64
@@ -180,7 +178,7 @@ class Episodic:
         matter, today = set(query_words(asked.text)), date.fromordinal(day_of(asked.at))
 
         def day(at: datetime) -> str:
-            return f"{day_line(at)} ({ago(date.fromordinal(day_of(at)), today)})"
+            return f"{written(at)} ({ago(date.fromordinal(day_of(at)), today)})"
 
         @cache
         def beside(shown: frozenset[str]) -> tuple[_Kept, _Chosen]:

@@ -82,10 +82,6 @@ class Procedural:
         self._analyse(scope, job)
         return 1
 
-    def catch_up(self, scope: Scope) -> int:
-        """Analyse now; how many conversations the patterns are of."""
-        return self.patterns(scope).conversations
-
     def patterns(self, scope: Scope) -> Patterns:
         """The user's patterns, with everything said so far counted."""
         return self._analyse(_owner(scope))

@@ -11,9 +11,10 @@ from datetime import date, datetime, timedelta
 from typing import Final, TypeAlias
 
 from recollect.answers import Candidate, Excerpt
+from recollect.arguments import MAX_QUESTION
 from recollect.errors import ConfigError, NotFound
 from recollect.flow.chunk import chunks
-from recollect.flow.cues import MAX_QUESTION, asks_for_news
+from recollect.flow.cues import asks_for_news
 from recollect.flow.pack import CUT
 from recollect.layers.columns import day_of
 from recollect.layers.marks import check_there

@@ -61,17 +61,18 @@ def open(url: str, *, index: str | None = None, durability: Durability = "full",
 
 
 def _opened(url: str, durability: Durability, clock: Clock) -> Store:
-    if url in (":memory:", "memory:"):
-        from recollect.store.reference import ReferenceStore
-
-        return ReferenceStore(clock)
     scheme, found, rest = url.partition("://")
     if found and scheme in ("postgresql", "postgres"):
         from recollect.store.postgres import PostgresStore
 
         return PostgresStore(url, durability, clock)
-    if found and scheme != "sqlite":
-        raise ConfigError(f"{scheme}:// is not a store: give a file, sqlite:///file, postgresql://… or :memory:")
+    path = rest.removeprefix("/") if found else url
+    if not path or (found and scheme != "sqlite"):
+        raise ConfigError(f"{url!r} is not a store: give a file, sqlite:///file, postgresql://… or :memory:")
+    if path in (":memory:", "memory:"):
+        from recollect.store.reference import ReferenceStore
+
+        return ReferenceStore(clock)
     from recollect.store.sqlite import SqliteStore
 
-    return SqliteStore(rest.removeprefix("/") if found else url, durability=durability, clock=clock)
+    return SqliteStore(path, durability=durability, clock=clock)

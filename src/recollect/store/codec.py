@@ -7,17 +7,19 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from recollect.arguments import check_whole
 from recollect.errors import ConfigError, Conflict, InvalidTranscript, NotFound, StoreError
 from recollect.frozen import FrozenDict
 from recollect.store.values import MESSAGE, Item, Record
 from recollect.types import Message, Scope, check_id
+
+T = TypeVar("T")
 
 KEPT, MAX_KEPT = 2_048, 4_096
 """How many messages that were read are remembered, of up to how many bytes."""
@@ -51,8 +53,11 @@ def micros(when: datetime) -> int:
 
 
 def from_micros(value: int) -> datetime:
-    """The time in UTC that `micros` gave this number for."""
-    return EPOCH + timedelta(microseconds=value)
+    """The time in UTC that `micros` gave this number for, or the end of time where UTC has no such year."""
+    try:
+        return EPOCH + timedelta(microseconds=value)
+    except OverflowError:
+        return (datetime.min if value < 0 else datetime.max).replace(tzinfo=UTC)
 
 
 _JSON: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
@@ -126,6 +131,14 @@ def each_once(ids: Sequence[str]) -> dict[str, None]:
     if isinstance(ids, str):
         raise ConfigError(f"ids={ids!r}: give a list of ids, not one text")
     return dict.fromkeys(ids)
+
+
+def in_order(ids: Sequence[str], found: Iterable[T], id_of: Callable[[T], str]) -> list[T]:
+    """What was found, in the order its ids were asked for; of one id in the order given."""
+    by_id: dict[str, list[T]] = {}
+    for one in found:
+        by_id.setdefault(id_of(one), []).append(one)
+    return [one for id in each_once(ids) for one in by_id.get(id, ())]
 
 
 def arrived(messages: Sequence[Message], now: datetime) -> list[Message]:

@@ -274,7 +274,10 @@ class Store(Protocol):
         ...
 
     def reading(self) -> AbstractContextManager[None]:
-        """Makes many reads of this thread inside the block cheaper; where the backend can, all see the same moment."""
+        """Makes many reads of this thread inside the block cheaper; where the backend can, all see the same moment.
+
+        It holds no one else up.
+        """
         ...
 
     def check(self) -> list[Finding]:

@@ -19,6 +19,11 @@ CLOCK_SLACK: Final = 60.0
 MAX_ERROR: Final = 10_000
 
 
+def micros(seconds: float) -> int:
+    """Seconds as the whole microseconds that stores count in."""
+    return round(seconds * 1_000_000)
+
+
 def backoff(attempts: int) -> float:
     """Seconds to wait after that many attempts: 2, 4, 8 … at most an hour."""
     return min(3600.0, 2.0 ** min(attempts, 12))

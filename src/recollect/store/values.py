@@ -255,6 +255,18 @@ class Finding:
     fix: str = ""
 
 
+def item_of(message: Message, scope: Scope, position: int) -> Item:
+    """What is found of a message."""
+    return Item(
+        MESSAGE, message.id, message.text, message.at, message.role, message.metadata, (message.id,), scope, position
+    )
+
+
+def tagged(message: Message, tags: Mapping[str, Any]) -> Message:
+    """The message with tags laid over its metadata."""
+    return message.replace(metadata=metadata_with(message.metadata, tags))
+
+
 def metadata_with(metadata: Mapping[str, Any], tags: Mapping[str, Any]) -> FrozenDict:
     """Metadata with tags laid over it; a tag of None takes its key away."""
     merged = {**metadata, **tags}

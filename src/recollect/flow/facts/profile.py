@@ -193,7 +193,7 @@ def _roles(clause: Clause) -> Iterator[Found]:
     text = clause.text
     if match := _NO_ROLE.match(text):
         yield found(clause, PROFILE, "role", match[1].lower(), match.end())
-    elif match := _NOT_ROLE.match(text):
+    elif _NOT_ROLE.match(text):
         yield from _read(clause, _NOT_ROLE, role, "role", ended=True)
     elif (match := _WORK_AS.match(text)) and (what := thing(text, match.end(), stops=LINKED)):
         yield found(clause, PROFILE, "role", what.text, what.end)

@@ -8,10 +8,10 @@ from typing import Any, Final, NamedTuple
 from recollect.store import codec
 from recollect.store.postgres.database import rows
 from recollect.store.postgres.driver import Connection
-from recollect.store.postgres.items import Prepared, insert, item_of
+from recollect.store.postgres.items import Prepared, insert
 from recollect.store.postgres.jobs import Waiting, enqueue
 from recollect.store.postgres.keys import inside, key, named, names, place
-from recollect.store.values import Entry, Item, metadata_with
+from recollect.store.values import Entry, Item, item_of, tagged
 from recollect.store.words import words
 from recollect.types import Message, Scope
 
@@ -128,7 +128,7 @@ def entry_from(scope: Scope, row: Sequence[Any]) -> Entry:
     seq, position, _, _, tokens, link, tags, full, owner, session = row
     message = _original(row)
     if tags:
-        message = message.replace(metadata=metadata_with(message.metadata, codec.from_bytes(tags)))
+        message = tagged(message, codec.from_bytes(tags))
     where = named(*codec.from_bytes(full)[:3]) if full else named(scope.tenant, owner, session)
     return Entry(where, seq, position, message, tokens, link)
 

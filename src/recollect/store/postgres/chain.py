@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from recollect.errors import StoreError
 from recollect.store import codec
 from recollect.store.postgres.database import rows
 from recollect.store.postgres.driver import Connection
@@ -60,6 +61,6 @@ def _holds(before: bytes, row: Sequence[Any]) -> bool:
         id = codec.from_bytes(full)[3] if full else id
         codec.decode(id, body)
         tagged = tags is None or isinstance(codec.from_bytes(tags), dict)
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (StoreError, *codec.DAMAGE):
         return False
     return tagged and codec.chained(before, salt, id, body) == link

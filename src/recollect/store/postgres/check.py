@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
+from recollect.errors import StoreError, StoreUnavailable
 from recollect.store.postgres.chain import verified
 from recollect.store.postgres.database import Database, rows
 from recollect.store.postgres.driver import Connection
@@ -35,8 +36,8 @@ def check(database: Database) -> list[Finding]:
     """Everything that was found."""
     found = database.read(None, lambda db: [*_engine(db), *_schema(db), *_nearest(db)])
     for tenant in tenants(database):
-        found += database.read(tenant, partial(_tenant, tenant=tenant))
-        found += _words(database, tenant)
+        found += database.read(tenant, partial(_log, tenant=tenant))
+        found += _index(database, tenant)
     return found
 
 
@@ -61,11 +62,19 @@ def _nearest(db: Connection) -> Iterator[Finding]:
             yield Finding("index", f"tenant-wide search over vectors of {length} numbers has no index", fix=_REINDEX)
 
 
-def _tenant(db: Connection, tenant: str) -> list[Finding]:
-    missing = [
-        Finding("index", f"message {i.id!r} is not in the index", i.scope, fix=_REINDEX) for i in unindexed(db, tenant)
-    ]
-    return [*verified(db, Scope(tenant)), *missing]
+def _log(db: Connection, tenant: str) -> list[Finding]:
+    return list(verified(db, Scope(tenant)))
+
+
+def _index(database: Database, tenant: str) -> Iterator[Finding]:
+    try:
+        for item in database.read(tenant, partial(unindexed, tenant=tenant)):
+            yield Finding("index", f"message {item.id!r} is not in the index", item.scope, fix=_REINDEX)
+        yield from _words(database, tenant)
+    except StoreUnavailable:
+        raise
+    except StoreError as error:
+        yield Finding("index", f"it can't be read: {error}", Scope(tenant), fix="restore a backup")
 
 
 def _words(database: Database, tenant: str) -> Iterator[Finding]:

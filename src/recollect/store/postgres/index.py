@@ -10,7 +10,7 @@ from recollect.store import codec
 from recollect.store.postgres.database import Database, rows
 from recollect.store.postgres.driver import Connection
 from recollect.store.postgres.items import COLUMNS, SOURCE, Prepared, insert, item_from, passing
-from recollect.store.postgres.keys import in_order, inside, key, keys
+from recollect.store.postgres.keys import inside, key, keys
 from recollect.store.postgres.search import matches, search
 from recollect.store.postgres.vectors import NAMED, PLACED, ByteVectors, PgVectors, Vectors
 from recollect.store.values import ANY, Filter, Item, Match
@@ -84,7 +84,7 @@ class PostgresIndex:
         clauses = f"{condition} AND items.kind = %(kind)s AND items.id = ANY(%(ids)s) ORDER BY items.position"
         known |= {"kind": key(kind), "ids": keys(ids)}
         found = self._found(scope, clauses, known) if codec.storable(kind) else []
-        return in_order(ids, found, lambda item: item.id)
+        return codec.in_order(ids, found, lambda item: item.id)
 
     def missing(self, scope: Scope, model: str, *, kinds: Sequence[str] = (), limit: int = 1_000) -> list[Item]:
         """See `Index.missing`."""

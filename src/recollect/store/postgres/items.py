@@ -12,8 +12,8 @@ from recollect.store import codec
 from recollect.store.postgres.driver import Connection
 from recollect.store.postgres.keys import inside, key, keys, named, names, number, place
 from recollect.store.postgres.lexemes import pieces
-from recollect.store.values import MESSAGE, Filter, Item, metadata_with
-from recollect.types import Message, Scope
+from recollect.store.values import MESSAGE, Filter, Item, item_of, tagged
+from recollect.types import Scope
 
 COLUMNS: Final = (
     " items.owner, items.session, items.kind, items.id, items.position, items.names, items.body,"
@@ -61,13 +61,6 @@ def insert_words(db: Connection, tenant: str, texts: Mapping[int, Sequence[str]]
         db.execute(_PUT_WORDS, (key(tenant), *map(list, zip(*flat, strict=True))))
 
 
-def item_of(message: Message, scope: Scope, position: int) -> Item:
-    """What is found of a message."""
-    return Item(
-        MESSAGE, message.id, message.text, message.at, message.role, message.metadata, (message.id,), scope, position
-    )
-
-
 def _row(prepared: Prepared) -> tuple[Any, ...]:
     item = prepared.item
     assert item.scope is not None
@@ -80,13 +73,11 @@ def _row(prepared: Prepared) -> tuple[Any, ...]:
 
 def item_from(tenant: str, row: Sequence[Any]) -> Item:
     """The item of a row of `COLUMNS`."""
-    *found, position, full, body, message, tagged = row
+    *found, position, full, body, message, tags = row
     where, kind, id = spelled(tenant, found, full)
     if kind == MESSAGE:
         decoded = codec.decode(id, message)
-        if tagged:
-            decoded = decoded.replace(metadata=metadata_with(decoded.metadata, codec.from_bytes(tagged)))
-        return item_of(decoded, where, position)
+        return item_of(tagged(decoded, codec.from_bytes(tags)) if tags else decoded, where, position)
     return Item(kind, id, **codec.decode_item(body), scope=where, position=position)
 
 

@@ -37,7 +37,7 @@ _MOVE: Final = (
     " WHERE tenant = %s AND id = %s"
 )
 _DELETE: Final = "DELETE FROM recollect.jobs WHERE tenant = %s AND id = %s"
-_SLACK: Final = round(queue.CLOCK_SLACK * 1_000_000)
+_SLACK: Final = queue.micros(queue.CLOCK_SLACK)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def _enqueue(db: Connection, scope: Scope, job: Job, payload: bytes, now: dateti
     if (other := _twin(db, new)) is not None:
         return other
     since = codec.micros(now)
-    due = since + _micros(job.delay)
+    due = since + queue.micros(job.delay)
     full = names(scope.tenant, scope.user, scope.session, job.kind, job.key)
     about = None if job.key is None else key(job.key)
     ((id,),) = rows(db, _ADD, (*place(scope), key(job.kind), about, payload, due, since, full))
@@ -189,7 +189,7 @@ def _twin(db: Connection, job: Job) -> Job | None:
 
 def _move(db: Connection, job: Job, now: datetime, wait: float, **changes: Any) -> Job:
     since = codec.micros(now)
-    due = since + _micros(wait)
+    due = since + queue.micros(wait)
     moved = dataclasses.replace(job, due=codec.from_micros(due), **changes)
     worker = moved.worker if moved.state == "running" else None
     values = (moved.state, moved.attempts, worker, since, due, moved.error)
@@ -221,7 +221,3 @@ def _job(row: Sequence[Any]) -> Job:
         due=codec.from_micros(due),
         error=error,
     )
-
-
-def _micros(seconds: float) -> int:
-    return round(seconds * 1_000_000)

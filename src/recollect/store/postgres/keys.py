@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b, sha256
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 from recollect.store import codec
 from recollect.types import Scope
-
-T = TypeVar("T")
 
 LONGEST: Final = 256
 """Bytes of the longest id that is its own key; an index row of PostgreSQL holds no more than 2,700 in all."""
@@ -64,14 +62,6 @@ def inside(scope: Scope, table: str, exact: bool = False) -> tuple[str, dict[str
     if exact or scope.session is not None:
         condition, known["session"] = f"{condition} AND {table}.session = %(session)s", at.session
     return condition, dict(known)
-
-
-def in_order(ids: Iterable[str], found: Iterable[T], id_of: Callable[[T], str]) -> list[T]:
-    """What was found, in the order its ids were asked for, each once."""
-    by_id: dict[str, list[T]] = {}
-    for one in found:
-        by_id.setdefault(id_of(one), []).append(one)
-    return [one for id in dict.fromkeys(ids) for one in by_id.get(id, ())]
 
 
 def number(*texts: str) -> int:

@@ -15,7 +15,7 @@ from recollect.store.postgres.driver import Connection
 from recollect.store.postgres.erase import erase
 from recollect.store.postgres.items import tags as numbers
 from recollect.store.postgres.jobs import Waiting
-from recollect.store.postgres.keys import in_order, inside, key, keys, named, place
+from recollect.store.postgres.keys import inside, key, keys, named, place
 from recollect.store.values import Entry, Erased, Finding, Job, Session
 from recollect.types import Message, Scope
 
@@ -84,7 +84,7 @@ class PostgresLog:
         condition, known = inside(scope, "messages")
         query = " ".join((ENTRIES, condition, "AND id = ANY(%(ids)s) ORDER BY position"))
         found = self._entries(scope, query, known | {"ids": keys(ids)}) if ids else []
-        return in_order(ids, found, lambda entry: entry.message.id)
+        return codec.in_order(ids, found, lambda entry: entry.message.id)
 
     def sessions(self, scope: Scope, *, before: int | None = None, limit: int = 100) -> list[Session]:
         """See `Log.sessions`."""

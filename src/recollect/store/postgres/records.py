@@ -10,7 +10,7 @@ from typing import Any, Final
 from recollect.store import codec
 from recollect.store.postgres.database import Database, rows
 from recollect.store.postgres.driver import Connection
-from recollect.store.postgres.keys import in_order, inside, key, keys, named, names, place
+from recollect.store.postgres.keys import inside, key, keys, named, names, place
 from recollect.store.values import Record, aware
 from recollect.types import Scope
 
@@ -78,7 +78,7 @@ class PostgresRecords:
         """See `Records.get`."""
         condition, known = inside(scope, "records")
         found = self._found(scope, f"{condition} AND id = ANY(%(ids)s) ORDER BY position", known | {"ids": keys(ids)})
-        return in_order(ids, found, lambda record: record.id)
+        return codec.in_order(ids, found, lambda record: record.id)
 
     def history(self, scope: Scope, kind: str, key: str) -> list[Record]:
         """See `Records.history`."""

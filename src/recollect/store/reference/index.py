@@ -88,8 +88,7 @@ class ReferenceIndex:
     def get(self, scope: Scope, kind: str, ids: Sequence[str]) -> list[Item]:
         """See `Index.get`."""
         with self._state.reading() as tables:
-            inside = _within(tables, scope, Filter((kind,)))
-            return [item for id in codec.each_once(ids) for item in inside if item.id == id]
+            return codec.in_order(ids, _within(tables, scope, Filter((kind,))), lambda item: item.id)
 
     def missing(self, scope: Scope, model: str, *, kinds: Sequence[str] = (), limit: int = 1_000) -> list[Item]:
         """See `Index.missing`."""

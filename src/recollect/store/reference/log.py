@@ -12,7 +12,7 @@ from recollect.frozen import EMPTY, freeze_dict
 from recollect.store import codec
 from recollect.store.reference.jobs import enqueue
 from recollect.store.reference.state import Kept, State, Tables
-from recollect.store.values import MESSAGE, Entry, Erased, Finding, Item, Job, Session, metadata_with
+from recollect.store.values import MESSAGE, Entry, Erased, Finding, Job, Session, item_of, tagged
 from recollect.types import Message, Scope
 
 
@@ -66,13 +66,8 @@ class ReferenceLog:
     def get(self, scope: Scope, ids: Sequence[str]) -> list[Entry]:
         """See `Log.get`."""
         with self._state.reading() as tables:
-            held = [(s, _by_id(tables, s)) for s in _sessions(tables, scope)]
-            return [
-                _entry(s, seqs[id], tables.sessions[s][seqs[id] - 1])
-                for id in codec.each_once(ids)
-                for s, seqs in held
-                if id in seqs
-            ]
+            found = [e for s in _sessions(tables, scope) for e in _entries(tables, s)]
+        return codec.in_order(ids, sorted(found, key=lambda entry: entry.position), lambda entry: entry.message.id)
 
     def sessions(self, scope: Scope, *, before: int | None = None, limit: int = 100) -> list[Session]:
         """See `Log.sessions`."""
@@ -95,7 +90,7 @@ class ReferenceLog:
             kept = dataclasses.replace(kept, tags=freeze_dict({**kept.tags, **frozen}, "tags"))
             tables.sessions[scope] = (*tables.sessions[scope][: seq - 1], kept, *tables.sessions[scope][seq:])
             entry = _entry(scope, seq, kept)
-            tables.items[scope, MESSAGE, id] = _item(scope, entry.message, kept.position)
+            tables.items[scope, MESSAGE, id] = item_of(entry.message, scope, kept.position)
             return entry
 
     def erase(self, scope: Scope, ids: Sequence[str] | None = None) -> Erased:
@@ -146,7 +141,7 @@ def _original(kept: Kept) -> Message:
 def _entry(scope: Scope, seq: int, kept: Kept) -> Entry:
     message = _original(kept)
     if kept.tags:
-        message = message.replace(metadata=metadata_with(message.metadata, kept.tags))
+        message = tagged(message, kept.tags)
     return Entry(scope, seq, kept.position, message, kept.tokens, kept.hash)
 
 
@@ -157,14 +152,8 @@ def _add(tables: Tables, scope: Scope, message: Message, count: int) -> int:
     last = before[-1].hash if before else codec.START
     kept_hash = codec.chained(last, salt, message.id, codec.encode(message))
     tables.sessions[scope] = (*before, Kept(tables.position, message, count, salt, kept_hash, EMPTY))
-    tables.items[scope, MESSAGE, message.id] = _item(scope, message, tables.position)
+    tables.items[scope, MESSAGE, message.id] = item_of(message, scope, tables.position)
     return len(before) + 1
-
-
-def _item(scope: Scope, message: Message, position: int) -> Item:
-    return Item(
-        MESSAGE, message.id, message.text, message.at, message.role, message.metadata, (message.id,), scope, position
-    )
 
 
 def _glance(tables: Tables, session: Scope) -> Session:

@@ -66,8 +66,7 @@ class ReferenceRecords:
     def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
         """See `Records.get`."""
         with self._state.reading() as tables:
-            inside = _within(tables, scope, None, None, False)
-            return [record for id in codec.each_once(ids) for record in inside if record.id == id]
+            return codec.in_order(ids, _within(tables, scope, None, None, False), lambda record: record.id)
 
     def history(self, scope: Scope, kind: str, key: str) -> list[Record]:
         """See `Records.history`."""

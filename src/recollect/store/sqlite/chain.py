@@ -75,4 +75,4 @@ def _readable(row: Sequence[Any]) -> bool:
     except StoreError:
         return False
     untouched = tags is None or codec.sealed(tags[4:]) == tags
-    return untouched and message.at == codec.from_micros(at) and message.role == role
+    return untouched and (codec.micros(message.at or codec.EPOCH), message.role) == (at, role)

@@ -15,6 +15,7 @@ from recollect.store.sqlite.database import Database
 from recollect.store.sqlite.items import bare_items_at, items_at, names_at, put_item, remove_items
 from recollect.store.sqlite.keywords import best_by_words, catch_up, is_late, late_by_words
 from recollect.store.sqlite.vectors import (
+    changed,
     embedded,
     find_model,
     find_thing,
@@ -210,7 +211,7 @@ def _embed(change: Change, scope: Scope, kind: str, model: str, rows: Mapping[st
     if place is None:
         return taken
     for id, row in rows.items():
-        thing = find_thing(change.db, place, kind, id, kind == MESSAGE)
+        thing = find_thing(change.db, place, kind, id)
         if thing is not None:
             known = make_model(change.db, place.tenant, model, len(row))
             put_vector(change.db, place, known, (*thing, kind), row)
@@ -225,10 +226,10 @@ def _drop(change: Change, scope: Scope, model: str) -> int:
         return 0
     gone = 0
     level = scopes.level(scope)
-    for (owner,) in change.db.execute(_OWNERS[level], (place.id,)).fetchall():
+    for (owner,) in list(scopes.rows(change.db, _OWNERS[level], (place.id,))):
         change.db.execute(_DROP[level], (place.id, known[0], owner))
         gone += change.db.changes()
-        change.db.execute("UPDATE scope SET changes = changes + 1 WHERE id = ?", (owner,))
+        changed(change.db, owner)
     return gone
 
 

@@ -10,7 +10,7 @@ from recollect.store.sqlite import scopes
 from recollect.store.sqlite.change import Change
 from recollect.store.sqlite.keywords import remove_words
 from recollect.store.sqlite.vectors import remove_vectors
-from recollect.store.values import MESSAGE, Item, metadata_with
+from recollect.store.values import MESSAGE, Item, item_of, tagged
 from recollect.types import Scope
 
 if TYPE_CHECKING:
@@ -102,11 +102,6 @@ def _item(row: Sequence[Any]) -> Item:
     position, kind, id, *names, body, tags = row
     scope = scopes.named(*names)
     if kind == MESSAGE:
-        return _message_item(position, id, body, tags, scope)
+        message = codec.decode(id, body)
+        return item_of(tagged(message, codec.unsealed(tags)) if tags else message, scope, position)
     return Item(kind, id, **codec.decode_item(body), scope=scope, position=position)
-
-
-def _message_item(position: int, id: str, body: bytes, tags: bytes | None, scope: Scope) -> Item:
-    message = codec.decode(id, body)
-    metadata = metadata_with(message.metadata, codec.unsealed(tags)) if tags else message.metadata
-    return Item(MESSAGE, id, message.text, message.at, message.role, metadata, (id,), scope, position)

@@ -27,16 +27,13 @@ _GET: Final = (
     "SELECT position, job.kind, key, state, attempts, worker, due, error, payload, tenant, user, session"
     " FROM job JOIN scope ON scope.id = job.scope WHERE position = ?"
 )
-_DUE: Final = (
-    "SELECT position FROM job JOIN scope ON scope.id = job.scope WHERE state <> 'dead' AND due <= ?1"
+_FIRST: Final = (
+    "SELECT position FROM job JOIN scope ON scope.id = job.scope WHERE state <> 'dead' AND <due>"
     " AND (?2 = '[]' OR kind IN (SELECT value FROM json_each(?2))) AND (?3 IS NULL OR tenant = ?3)"
     " ORDER BY due, position LIMIT 1"
 )
-_SET_BACK: Final = (
-    "SELECT position FROM job JOIN scope ON scope.id = job.scope WHERE state <> 'dead' AND due > ?1 AND since > ?4"
-    " AND (?2 = '[]' OR kind IN (SELECT value FROM json_each(?2))) AND (?3 IS NULL OR tenant = ?3)"
-    " ORDER BY due, position LIMIT 1"
-)
+_DUE: Final = _FIRST.replace("<due>", "due <= ?1")
+_SET_BACK: Final = _FIRST.replace("<due>", "due > ?1 AND since > ?4")
 _MOVE: Final = (
     "UPDATE job SET state = ?, attempts = ?, worker = ?, since = ?, due = ?, error = ?, payload = ? WHERE position = ?"
 )
@@ -44,7 +41,7 @@ _INSIDE: Final = scopes.by_scope(
     "SELECT position FROM job WHERE scope <scope> AND (?2 IS NULL OR state = ?2) ORDER BY position LIMIT ?3"
 )
 
-_SLACK: Final = round(queue.CLOCK_SLACK * 1_000_000)
+_SLACK: Final = queue.micros(queue.CLOCK_SLACK)
 
 
 class SqliteJobs:
@@ -118,7 +115,7 @@ def _enqueue(change: Change, place: scopes.Place, job: Job, payload: bytes) -> i
         if waiting is not None:
             return int(waiting[0])
     now, position = codec.micros(change.now), change.next()
-    due = now + _micros(job.delay)
+    due = now + queue.micros(job.delay)
     data = codec.sealed(payload, job.kind, job.key, "waiting", 0, None, now, due, None)
     change.db.execute(_ADD, (position, place.id, job.kind, job.key, now, due, data))
     return position
@@ -170,7 +167,7 @@ def _inside(db: apsw.Connection, scope: Scope, place: scopes.Place, state: str |
 
 def _move(change: Change, job: Job, wait: float, **changes: Any) -> Job:
     now = codec.micros(change.now)
-    due = now + _micros(wait)
+    due = now + queue.micros(wait)
     job = dataclasses.replace(job, due=codec.from_micros(due), **changes)
     worker = job.worker if job.state == "running" else None
     values = (job.state, job.attempts, worker, now, due, job.error)
@@ -213,7 +210,3 @@ def _job(row: Any) -> Job:
         due=codec.from_micros(due),
         error=error,
     )
-
-
-def _micros(seconds: float) -> int:
-    return round(seconds * 1_000_000)

@@ -14,7 +14,7 @@ from recollect.store.sqlite.change import Change
 from recollect.store.sqlite.database import Database
 from recollect.store.sqlite.erase import erase
 from recollect.store.sqlite.jobs import enqueue
-from recollect.store.values import Entry, Erased, Finding, Job, Session, metadata_with
+from recollect.store.values import Entry, Erased, Finding, Job, Session, tagged
 from recollect.types import Message, Scope
 
 _BY_ID: Final = "SELECT seq, position, id, body, tokens, hash, tags FROM message WHERE id = ? AND session = ?"
@@ -193,7 +193,7 @@ def _entry(scope: Scope, row: Sequence[Any]) -> Entry:
     seq, position, id, body, tokens, link, tags = row[:7]
     message = codec.decode(id, body)
     if tags:
-        message = message.replace(metadata=metadata_with(message.metadata, codec.unsealed(tags)))
+        message = tagged(message, codec.unsealed(tags))
     return Entry(scope, seq, position, message, tokens, link)
 
 

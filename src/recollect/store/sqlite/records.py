@@ -126,7 +126,7 @@ class SqliteRecords:
 
 
 def _put(change: Change, place: scopes.Place, scope: Scope, record: Record) -> Record:
-    known = _at(change.db, scope, place, record.id) if record.id else None
+    known = _at(change.db, place, record.id) if record.id else None
     if known is not None:
         if not codec.same_record(known, record):
             raise codec.other_content(record.id)
@@ -140,12 +140,12 @@ def _put(change: Change, place: scopes.Place, scope: Scope, record: Record) -> R
 
 def _supersede(change: Change, scope: Scope, id: str, new: Record | None) -> Record | None:
     place = scopes.find(change.db, scope)
-    old = None if place is None else _at(change.db, scope, place, id)
+    old = None if place is None else _at(change.db, place, id)
     if place is None or old is None:
         raise codec.no_record(scope, id)
     if old.superseded_at is not None:
         raise codec.already_superseded(id)
-    if new is not None and new.id and _at(change.db, scope, place, new.id) is not None:
+    if new is not None and new.id and _at(change.db, place, new.id) is not None:
         raise codec.other_content(new.id)
     kept = None if new is None else _put(change, place, scope, new)
     ended = kept.position if kept else change.next()
@@ -155,7 +155,7 @@ def _supersede(change: Change, scope: Scope, id: str, new: Record | None) -> Rec
     return kept
 
 
-def _at(db: apsw.Connection, scope: Scope, place: scopes.Place, id: str) -> Record | None:
+def _at(db: apsw.Connection, place: scopes.Place, id: str) -> Record | None:
     row = db.execute(_GET["exact"], (place.id, codec.id_list([id]))).fetchone()
     return None if row is None else _record(row)
 

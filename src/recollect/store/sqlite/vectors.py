@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from recollect.store import codec
 from recollect.store.sqlite import scopes
 from recollect.store.sqlite.scopes import Place
+from recollect.store.values import MESSAGE
 from recollect.store.vectors import check_length, unit
 from recollect.types import Scope
 
@@ -29,7 +30,7 @@ _PLACE_AND_MODEL: Final = (
     " WHERE scope.tenant = ? AND user = ? AND session = ? AND model.name = ?"
 )
 _FIND: Final = {
-    True: "SELECT position, at, role FROM message WHERE id = ?2 AND session = ?1",
+    True: "SELECT position, at, role FROM message WHERE id = ?2 AND session = ?1 AND ?3 = 'message'",
     False: "SELECT position, at, role FROM item WHERE scope = ?1 AND kind = ?3 AND id = ?2",
 }
 _PUT: Final = (
@@ -42,7 +43,6 @@ _EMBEDDED: Final = scopes.by_scope(
 _AT_POSITIONS: Final = (
     "SELECT position, data FROM vector WHERE model = ? AND position IN (SELECT value FROM json_each(?))"
 )
-_CHANGED: Final = "UPDATE scope SET changes = changes + 1 WHERE id = ?"
 
 
 def find_model(db: apsw.Connection, tenant: int, name: str) -> tuple[int, int] | None:
@@ -83,27 +83,27 @@ def put_vector(
     position, at, role, kind = thing
     db.execute("DELETE FROM vector WHERE position = ? AND model = ?", (position, model))
     if db.changes():
-        db.execute(_CHANGED, (place.user,))
+        changed(db, place.user)
     data = row.tobytes()
     db.execute(_PUT, (place.user, model, position, place.id, kind, at, role, codec.check_sum(data), data))
 
 
-def find_thing(
-    db: apsw.Connection, place: Place, kind: str, id: str, message: bool
-) -> tuple[int, int | None, str | None] | None:
+def find_thing(db: apsw.Connection, place: Place, kind: str, id: str) -> tuple[int, int | None, str | None] | None:
     """Position, time and role of a message or item at that very scope."""
-    names = (place.id, id) if message else (place.id, id, kind)
-    row = db.execute(_FIND[message], names).fetchone()
+    row = db.execute(_FIND[kind == MESSAGE], (place.id, id, kind)).fetchone()
     return None if row is None else (row[0], row[1], row[2])
 
 
-def remove_vectors(db: apsw.Connection, position: int, owner: int) -> int:
-    """How many vectors of that position are gone."""
+def remove_vectors(db: apsw.Connection, position: int, owner: int) -> None:
+    """Takes out the vectors of that position."""
     db.execute("DELETE FROM vector WHERE position = ?", (position,))
-    gone = db.changes()
-    if gone:
-        db.execute(_CHANGED, (owner,))
-    return gone
+    if db.changes():
+        changed(db, owner)
+
+
+def changed(db: apsw.Connection, owner: int) -> None:
+    """Has everyone read an owner's vectors anew: some were replaced, or are gone."""
+    db.execute("UPDATE scope SET changes = changes + 1 WHERE id = ?", (owner,))
 
 
 def embedded(

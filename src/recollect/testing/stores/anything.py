@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -117,6 +118,16 @@ class AnythingTests(StoreTests):
             store.log.append(ADA, [said("x", str(year), at=when)])
             assert store.log.get(ADA, [str(year)])[0].message.at == when
         assert [session.first for session in store.log.sessions(ADA)] == [NOON.replace(year=1, microsecond=0)]
+
+    @pytest.mark.parametrize("at", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00"])
+    def test_a_time_that_utc_has_no_year_for_is_one_all_the_same(self, store: Store, at: str) -> None:
+        store.log.append(ADA, [said("zebra", "m", at=datetime.fromisoformat(at))])
+        store.index.put(ADA, [Item("chunk", "c", "zebra", at=datetime.fromisoformat(at))])
+        assert store.log.read(ADA)[0].message.at == datetime.fromisoformat(at)
+        assert store.log.sessions(ADA)[0].messages == 1
+        assert set(found(store, ADA, "zebra", where=Filter(roles=("user",)))) == {"m"}
+        assert set(found(store, ADA, "zebra", where=Filter(before=NOON))) == ({"m", "c"} if at < "2" else set())
+        assert store.log.verify(ADA) == store.check() == []
 
     def test_after_closing_nothing_works_and_closing_again_does(self, store: Store) -> None:
         store.close()

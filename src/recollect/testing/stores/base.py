@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from recollect.store import Clock, Entry, Item, Job, Record, Store
+from recollect.testing.suite import Suite
 from recollect.types import Message, Scope
 
 ADA = Scope("acme", "ada", "trip")
@@ -77,7 +78,7 @@ class OpenStore(Protocol):
         ...
 
 
-class StoreTests:
+class StoreTests(Suite):
     """The fixtures of the suite."""
 
     persistent: ClassVar[bool] = True

@@ -218,7 +218,7 @@ class VectorTests(StoreTests):
         assert [match.id for match in matches] == ["east", "north", "west"]
         assert [match.score for match in matches] == pytest.approx([0.8944, 0.4472, -0.8944], abs=1e-3)
 
-    def test_k_is_kept(self, store: Store) -> None:
+    def test_no_more_than_k_come(self, store: Store) -> None:
         say(store, ADA, *(str(number) for number in range(20)))
         store.index.embed(ADA, "message", "m", {str(number): v(number + 1, 1) for number in range(20)})
         assert [match.id for match in store.index.nearest(ADA, v(1, 0), "m", 3)] == ["19", "18", "17"]
@@ -276,7 +276,7 @@ class VectorTests(StoreTests):
             store.index.nearest(ADA, v(1, 0, 0), "m")
         assert store.index.embed(RIVAL, "message", "m", {"a": v(1, 0, 0)}) == 1
 
-    def test_a_search_stays_in_its_scope(self, store: Store) -> None:
+    def test_the_nearest_are_those_of_the_scope(self, store: Store) -> None:
         for scope in (ADA, ADA_TOO, BOB, RIVAL):
             store.log.append(scope, [said("x", str(scope))])
             store.index.embed(scope, "message", "m", {str(scope): v(1, 0)})
@@ -288,7 +288,7 @@ class VectorTests(StoreTests):
         assert near(store, Scope("acme"), v(1, 0), where=Filter(exact=True)) == ["shared"]
         assert near(store, Scope("nobody"), v(1, 0)) == []
 
-    def test_filters_hold(self, store: Store) -> None:
+    def test_the_nearest_pass_the_filter(self, store: Store) -> None:
         day = timedelta(days=1)
         for number, role in enumerate(("user", "assistant", "user")):
             metadata = freeze({"n": number})

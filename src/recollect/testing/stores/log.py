@@ -253,6 +253,12 @@ class LogTests(StoreTests):
         entries = store.log.get(Scope("acme", "ada"), ["b", "a"])
         assert [(entry.scope, entry.message.id) for entry in entries] == [(ADA_TOO, "b"), (ADA_TOO, "a"), (ADA, "a")]
 
+    def test_get_an_id_that_the_older_session_got_later(self, store: Store) -> None:
+        say(store, ADA, "b")
+        say(store, ADA_TOO, "a")
+        say(store, ADA, "a")
+        assert [entry.scope for entry in store.log.get(Scope("acme", "ada"), ["a"])] == [ADA_TOO, ADA]
+
     def test_get_many(self, store: Store) -> None:
         names = [str(number) for number in range(1_500)]
         say(store, ADA, *names)

@@ -156,7 +156,7 @@ class RecordTests(StoreTests):
         assert [r.value for r in store.records.get(USER, ["r"])] == [1, 2]
         assert [r.value for r in store.records.get(ADA_TOO, ["r"])] == [2]
 
-    def test_get_in_the_order_asked_for(self, store: Store) -> None:
+    def test_records_come_in_the_order_asked_for(self, store: Store) -> None:
         store.records.put(USER, [fact("a", n, id=str(n)) for n in range(3)])
         assert [r.value for r in store.records.get(USER, ["2", "x", "0", "2"])] == [2, 0]
 

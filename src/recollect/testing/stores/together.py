@@ -90,6 +90,15 @@ class ThreadTests(StoreTests):
         _in_threads(work, 3)
         assert torn == []
 
+    def test_a_block_of_reads_holds_no_one_up(self, store: Store) -> None:
+        with store.reading():
+            assert store.log.read(ADA) == []
+            writer = threading.Thread(target=say, args=(store, ADA, "a"))
+            writer.start()
+            writer.join(10)
+            assert not writer.is_alive()
+        assert texts(store.log.read(ADA)) == ["a"]
+
     def test_two_handles_see_each_other(self, store: Store, second: Store) -> None:
         for number in range(10):
             writer, reader = (store, second) if number % 2 else (second, store)
