@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 import weakref
@@ -152,8 +153,7 @@ class Endpoint:
 
     @cached_property
     def _client(self) -> Client:
-        tls = self.url.startswith("https:")  # reading all certificates takes a while, and http:// needs none
-        client: Client = self._needed("httpx2").Client(verify=tls)
+        client: Client = self._needed("httpx2").Client(verify=secure(self.url))
         weakref.finalize(self, client.close)
         return client
 
@@ -206,6 +206,11 @@ class Endpoint:
             raise BadReply(f"{self.name}: the reply is not JSON: it starts with {began!r}") from error
 
 
+def secure(url: str) -> bool:
+    """Whether the server's certificate is to be checked; all of them are read for that, and http:// needs none."""
+    return urlsplit(url).scheme != "http"
+
+
 class _Late(Exception):
     """The time for a reply is over, though some of it came."""
 
@@ -240,4 +245,4 @@ def _seconds(header: str | None) -> float | None:
         seconds = float(header or "")
     except ValueError:
         return None
-    return seconds if seconds >= 0 else None
+    return seconds if 0 <= seconds < math.inf else None
