@@ -239,12 +239,16 @@ def test_documents_are_kept_found_and_removed(service: Running) -> None:
     text = "# Tents\n\nThe blue tent sleeps four people and weighs nine kilograms."
     added = service.http.post("/documents", params=ADA, json={"name": "camping.md", "text": text})
     assert (added.status_code, added.json()["name"]) == (201, "camping.md")
-    upload = service.http.put("/documents", params={**ADA, "name": "page.html"}, content=b"<p>The red canoe leaks.</p>")
+    upload = service.http.put("/documents", params={**ADA, "name": "page.HTML"}, content=b"<p>The red canoe leaks.</p>")
     assert upload.status_code == 201
     assert [item["name"] for item in service.http.get("/documents", params=ADA).json()["items"]] == [
         "camping.md",
-        "page.html",
+        "page.HTML",
     ]
+    (leaks,) = service.http.post("/documents/search", params=ADA, json={"question": "Which canoe leaks?"}).json()[
+        "items"
+    ]
+    assert leaks["text"] == "The red canoe leaks."
     found = service.http.post("/documents/search", params=ADA, json={"question": "Which tent sleeps four people?"})
     assert "nine kilograms" in found.json()["items"][0]["text"]
     assert service.http.delete("/documents", params={**ADA, "name": "camping.md"}).status_code == 200
@@ -309,7 +313,7 @@ def test_what_was_exported_is_imported_with_ids_and_times(service: Running) -> N
     assert len(lines.text.splitlines()) == 1_204
     service.http.post("/forget", params={"user": "ada"}, json={})
     for _ in range(2):
-        taken = service.http.post("/import", content=lines.content, headers={"content-type": "application/jsonl"})
+        taken = service.http.post("/import", content=lines.content, headers={"content-type": "Application/JSONL"})
         assert taken.json() == {"messages": 1_204}
         assert listed(service, limit=1_000, after=0) == before
     assert service.http.get("/session", params=ADA).json()["messages"] == 1_203

@@ -137,5 +137,7 @@ def from_here(host: str, origin: str | None) -> bool:
 
     A page elsewhere can have a browser call 127.0.0.1, under its own name or with its own origin: both show.
     """
-    named = urlsplit(f"//{host}").hostname or ""
-    return loopback(named) and (origin in (None, "") or loopback(urlsplit(origin or "").hostname or ""))
+    try:
+        return all(loopback(urlsplit(url).hostname or "") for url in (f"//{host}", origin) if url)
+    except ValueError:  # what can't be read as an address is none of this machine
+        return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
@@ -150,7 +151,7 @@ def reply(error: Exception, path: str = "") -> Response:
     shown, media = (openais(body), "application/json") if astray or path.startswith("/v1/") else (body, MEDIA)
     headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
     if isinstance(error, errors.RateLimited) and error.retry_after is not None:
-        headers["Retry-After"] = str(max(1, round(error.retry_after)))
+        headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
     return Response(to_json(shown), body["status"], headers, media)
 
 
