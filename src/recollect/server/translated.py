@@ -12,6 +12,7 @@ from typing import Any
 from anyio import CapacityLimiter, to_thread
 
 from recollect.flow.render import parse, render
+from recollect.llm.dialect import part
 from recollect.llm.model import ChatModel, Delta, Usage
 from recollect.llm.model import Reply as Said
 from recollect.server.replies import to_json
@@ -114,6 +115,6 @@ async def _chunks(first: Delta, rest: AsyncIterator[Delta], body: Mapping[str, A
         if calls := _wire(said).get("tool_calls"):
             yield chunk({"tool_calls": [{"index": index, **call} for index, call in enumerate(calls)]})
         yield chunk({}, said.finish)
-        if (body.get("stream_options") or {}).get("include_usage"):
+        if part(body, "stream_options").get("include_usage"):
             yield b"data: " + to_json({**head, "choices": [], "usage": _usage(said.usage)}) + b"\n\n"
     yield b"data: [DONE]\n\n"
