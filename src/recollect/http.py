@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import math
 import os
@@ -10,7 +11,7 @@ import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
@@ -211,6 +212,16 @@ def secure(url: str) -> bool:
     return urlsplit(url).scheme != "http"
 
 
+@lru_cache(1_000)
+def loopback(host: str) -> bool:
+    """Whether a host can only be reached from this machine."""
+    name = host.strip("[]").lower()
+    try:
+        return name == "localhost" or ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
 class _Late(Exception):
     """The time for a reply is over, though some of it came."""
 
@@ -224,8 +235,8 @@ def resumed(first: T, rest: Iterator[T]) -> Generator[T]:
         getattr(rest, "close", lambda: None)()
 
 
-def encoded(body: Mapping[str, Any]) -> bytes:
-    """The body as JSON; half a surrogate pair, which no server takes, becomes a question mark."""
+def encoded(body: Any) -> bytes:
+    """The body as JSON in UTF-8; half a surrogate pair, which no server takes, becomes a question mark."""
     return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from recollect.errors import ConfigError, NotFound
+from recollect.http import loopback
 from recollect.memory import Memory
-from recollect.server.auth import HOME, Ring, add_key, from_here, list_keys, loopback, revoke_key
+from recollect.server.auth import HOME, Ring, add_key, from_here, list_keys, revoke_key
 from recollect.store import open as open_store
 from tests.server.running import running
 

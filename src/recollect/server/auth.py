@@ -6,18 +6,17 @@ A key is 256 random bits, so one round of SHA-256 is enough to keep it from bein
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 import logging
 import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
 
 from recollect.errors import ConfigError, NotFound, RecollectError
+from recollect.http import loopback
 from recollect.store import Record, Store
 from recollect.types import Scope, check_id
 
@@ -120,16 +119,6 @@ class Ring:
     def get(self, secret: str) -> Key | None:
         """The key with that secret."""
         return self._keys.get(hashed(secret))
-
-
-@lru_cache(1_000)
-def loopback(host: str) -> bool:
-    """Whether a host can only be reached from this machine."""
-    name = host.strip("[]").lower()
-    try:
-        return name == "localhost" or ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
 
 
 def from_here(host: str, origin: str | None) -> bool:
