@@ -97,10 +97,10 @@ def _show(chat: Session, messages: list[Entry], ids: list[str] | None, everythin
     scope = chat.scope.owner if everything else chat.scope
     total = len(messages) if ids else _count(chat, scope)
     what = "all that is kept of" if everything else f"session {scope.session} of"
-    err.print(f"{counted(total, 'message')} of {what} {scope.user}:", markup=False)
+    err.print(f"{counted(total, 'message')} of {what} {scope.user}:")
     for entry in messages[:SAMPLE]:
         words = printable(" ".join(entry.message.text.split()))[:70]
-        err.print(f"  {entry.message.role}: {words}", markup=False)
+        err.print(f"  {entry.message.role}: {words}")
     if total > SAMPLE:
         err.print(f"  \u2026 and {total - SAMPLE:,} more")
     if everything and (there := len(chat.documents.list())):

@@ -38,7 +38,7 @@ def serve(
         except ModuleNotFoundError as error:
             raise MissingExtra(error.name or "fastapi", "server", "the service") from error
         if err.is_terminal:
-            err.print(f"Open http://{host}:{port}/ in a browser; Ctrl-C ends it.")
+            err.print(f"Open http://{f'[{host}]' if ':' in host else host}:{port}/ in a browser; Ctrl-C ends it.")
         run(Options.read(store=store, model=model), host, port, workers)
 
 

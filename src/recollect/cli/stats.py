@@ -135,7 +135,7 @@ def _plot(title: str, values: Mapping[str, int], most: int | None = None) -> Non
     """A bar for each value, in proportion to the largest or to `most`."""
     if not any(values.values()):
         return
-    out.print(f"\n{title}", style="bold")
+    say(f"\n{title}", style="bold")
     top, wide = most or max(values.values()), max(map(len, values))
     for name, value in values.items():
         bar = Text("\u2588" * round(WIDTH * value / top), COLOURS.get(name, "cyan"))
