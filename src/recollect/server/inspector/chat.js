@@ -33,7 +33,7 @@ export const view = async ({ where, go, signal, sessions }) => {
   const turn = async (text) => {
     if (log.querySelector(".empty")) show(log);
     const answer = bubble("assistant", "");
-    answer.classList.add("writing");
+    answer.ariaBusy = "true";
     log.append(bubble("user", text), answer);
     log.scrollTop = log.scrollHeight;
     const asked = { message: text, context: true };
@@ -55,7 +55,7 @@ export const view = async ({ where, go, signal, sessions }) => {
     } catch (error) {
       if (!signal.aborted) log.append(failed(error));
     } finally {
-      answer.classList.remove("writing");
+      answer.ariaBusy = null;
     }
   };
 

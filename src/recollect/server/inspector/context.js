@@ -111,7 +111,7 @@ const prompt = (context, same) =>
     h("li", { class: n < same ? "cached" : "" },
       h("div", { class: "line-head" }, h("span", { class: "tag" }, message.role),
         n < same && h("span", { class: "verdict" }, "cached prefix")),
-      h("pre", { dir: "auto" }, plain(message) || JSON.stringify(message.tool_calls ?? "", null, 1)))));
+      h("pre", { dir: "auto", tabindex: 0 }, plain(message) || JSON.stringify(message.tool_calls ?? "", null, 1)))));
 
 const fold = (title, open, ...inside) => h("details", { open }, h("summary", {}, title), inside);
 
@@ -138,6 +138,7 @@ const built = new Map();
 const keyOf = (where, seq) => JSON.stringify([where.user, where.session, seq]);
 
 export const note = (where, seq, context) => built.set(keyOf(where, seq), context);
+export const dropNotes = () => built.clear();
 
 // The context of the question with that number: as it came with the answer, else built again by the service.
 export const contextAt = async (where, seq, signal) =>
