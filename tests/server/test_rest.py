@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+import time
 from typing import Any
 
 import pytest
@@ -379,3 +381,26 @@ def test_bad_input_gets_an_error_that_names_it_and_keeps_nothing(service: Runnin
     assert names in refused.json()["detail"]
     assert refused.json()["next"]
     assert listed(service)["items"] == []
+
+
+def test_a_failure_inside_is_found_in_the_log_by_the_id_of_its_answer(
+    service: Running, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    add(service, HELLO)
+    monkeypatch.setattr("recollect.server.rest._session", lambda session: 1 / 0)
+    failed = service.http.get("/sessions")
+    assert (failed.status_code, failed.json()["class"]) == (500, "InternalError")
+    (logged,) = [record for record in caplog.records if record.message == "unforeseen"]
+    assert vars(logged)["request"] == failed.headers["x-request-id"]
+    assert 'route="/sessions",status="500"} 1' in service.http.get("/metrics").text
+
+
+def test_a_caller_that_leaves_amid_its_own_words_is_no_failure(
+    service: Running, caplog: pytest.LogCaptureFixture
+) -> None:
+    begun = b"POST /import HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/jsonl\r\nContent-Length: 9\r\n\r\n{"
+    with socket.create_connection((service.http.base_url.host, service.http.base_url.port or 80)) as caller:
+        caller.sendall(begun)
+    while 'route="/import",status="499"} 1' not in service.http.get("/metrics").text:
+        time.sleep(0.01)
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []

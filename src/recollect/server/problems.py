@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
@@ -13,8 +12,6 @@ from starlette.exceptions import HTTPException
 
 from recollect import errors
 from recollect.server.replies import to_json
-
-log = logging.getLogger("recollect.server")
 
 MEDIA: Final = "application/problem+json"
 
@@ -162,7 +159,7 @@ def openais(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def install(app: FastAPI) -> None:
-    """Have every error of the app told this way."""
+    """Have every error that was foreseen told this way."""
 
     async def answer(request: Request, error: Exception) -> Response:
         answered = reply(error, request.url.path)
@@ -172,10 +169,5 @@ def install(app: FastAPI) -> None:
             answered.headers["Allow"] = ", ".join([*there_are, *heads]) or answered.headers["Allow"]
         return answered
 
-    async def unforeseen(request: Request, error: Exception) -> Response:
-        log.error("unforeseen", exc_info=error, extra={"path": request.url.path})
-        return reply(error, request.url.path)
-
     for cls in (errors.RecollectError, RequestValidationError, HTTPException):
         app.add_exception_handler(cls, answer)
-    app.add_exception_handler(Exception, unforeseen)
