@@ -21,9 +21,8 @@ from fastapi.sse import format_sse_event
 from recollect.errors import RecollectError
 from recollect.flow.context import CONVERSATION, Context
 from recollect.layers.answer import stream_fitting
-from recollect.llm.model import Delta, Reply
+from recollect.llm.model import PARTIAL, Delta, Reply
 from recollect.server import given
-from recollect.server.heard import PARTIAL
 from recollect.server.logs import log
 from recollect.server.problems import told
 from recollect.server.replies import to_json

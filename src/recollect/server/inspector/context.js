@@ -141,7 +141,7 @@ export const note = (where, seq, context) => built.set(keyOf(where, seq), contex
 export const dropNotes = () => built.clear();
 
 // The context of the question with that number: as it came with the answer, else built again by the service.
-export const contextAt = async (where, seq, signal) =>
+const contextAt = async (where, seq, signal) =>
   built.get(keyOf(where, seq)) ?? get(`/contexts/${seq}`, where, signal);
 
 // The nearest question at or before a number: its entry, or null.
@@ -154,4 +154,12 @@ export const questionAt = async (where, seq, signal) => {
     before = items[0].seq;
   }
   return null;
+};
+
+// The panel of the question with that number, compared with the question before it.
+export const panelAt = async (where, seq, go, signal) => {
+  const context = await contextAt(where, seq, signal);
+  const earlier = await questionAt(where, seq - 1, signal);
+  const before = earlier && (await contextAt(where, earlier.seq, signal).catch(() => null));
+  return panel(context, before, where, go);
 };
