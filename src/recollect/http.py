@@ -29,7 +29,7 @@ MOST_BYTES: Final = 64_000_000
 """A reply that is larger is given up."""
 SHOWN: Final = 500
 """Characters of a provider's words that an error shows."""
-_PASSING: Final = frozenset({408, 409, 425, 529})
+_PASSING: Final = frozenset({408, 409, 425})
 _UNPAID: Final = ("insufficient_quota", "current quota", "billing", "credit balance")
 
 
