@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
 
@@ -121,6 +122,7 @@ class Ring:
         return self._keys.get(hashed(secret))
 
 
+@lru_cache(1_000)
 def from_here(host: str, origin: str | None) -> bool:
     """Whether a request without a key comes from this machine's own pages and programs.
 
