@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
+import math
 import os
 import time
 import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
@@ -27,7 +29,7 @@ MOST_BYTES: Final = 64_000_000
 """A reply that is larger is given up."""
 SHOWN: Final = 500
 """Characters of a provider's words that an error shows."""
-_PASSING: Final = frozenset({408, 409, 425, 529})
+_PASSING: Final = frozenset({408, 409, 425})
 _UNPAID: Final = ("insufficient_quota", "current quota", "billing", "credit balance")
 
 
@@ -152,8 +154,7 @@ class Endpoint:
 
     @cached_property
     def _client(self) -> Client:
-        tls = self.url.startswith("https:")  # reading all certificates takes a while, and http:// needs none
-        client: Client = self._needed("httpx2").Client(verify=tls)
+        client: Client = self._needed("httpx2").Client(verify=secure(self.url))
         weakref.finalize(self, client.close)
         return client
 
@@ -206,6 +207,21 @@ class Endpoint:
             raise BadReply(f"{self.name}: the reply is not JSON: it starts with {began!r}") from error
 
 
+def secure(url: str) -> bool:
+    """Whether the server's certificate is to be checked; all of them are read for that, and http:// needs none."""
+    return urlsplit(url).scheme != "http"
+
+
+@lru_cache(1_000)
+def loopback(host: str) -> bool:
+    """Whether a host can only be reached from this machine."""
+    name = host.strip("[]").lower()
+    try:
+        return name == "localhost" or ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
 class _Late(Exception):
     """The time for a reply is over, though some of it came."""
 
@@ -219,8 +235,8 @@ def resumed(first: T, rest: Iterator[T]) -> Generator[T]:
         getattr(rest, "close", lambda: None)()
 
 
-def encoded(body: Mapping[str, Any]) -> bytes:
-    """The body as JSON; half a surrogate pair, which no server takes, becomes a question mark."""
+def encoded(body: Any) -> bytes:
+    """The body as JSON in UTF-8; half a surrogate pair, which no server takes, becomes a question mark."""
     return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
 
 
@@ -240,4 +256,4 @@ def _seconds(header: str | None) -> float | None:
         seconds = float(header or "")
     except ValueError:
         return None
-    return seconds if seconds >= 0 else None
+    return seconds if 0 <= seconds < math.inf else None

@@ -326,6 +326,15 @@ def test_a_budget_that_is_too_small_is_an_error_before_anything_is_sent(memory: 
         assert provider.requests == ()
 
 
+def test_half_a_surrogate_pair_in_memory_stops_no_request(memory: Memory) -> None:
+    memory.session("old", user="ada").add("user", "My sister Nad\ud83dia moved to Oslo.")
+    with Provider("openai", ["In Oslo."]) as provider:
+        client = remember(connect(provider, openai.OpenAI), memory, user="ada", session="new")
+        asked: Any = [{"role": "user", "content": "Who moved to Oslo?"}]
+        assert client.chat.completions.create(model="gpt", messages=asked).choices[0].message.content == "In Oslo."
+        assert "Nad?ia" in provider.requests[-1].messages[-1].text
+
+
 def test_what_is_no_client_is_refused(memory: Memory) -> None:
     with pytest.raises(ConfigError, match="OpenAI"):
         remember("gpt", memory, user="ada", session="trip")

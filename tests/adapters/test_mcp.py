@@ -227,6 +227,20 @@ def test_a_conversation_of_one_message_is_told_as_one(memory: Memory) -> None:
     with_client(server(memory, user="ada"), look)
 
 
+def test_half_a_surrogate_pair_in_memory_is_told_as_a_question_mark(memory: Memory) -> None:
+    chat = memory.session("trip", user="ada")
+    chat.add("user", "My sister Nad\ud83dia moved to Oslo.")
+    chat.remember("sister", "Nad\ud83dia")
+
+    async def look(client: Client) -> None:
+        for name, asked in {"search_memory": "query", "get_context": "question"}.items():
+            assert "Nad?ia" in str((await client.call_tool(name, {asked: "Who moved to Oslo?"})).content)
+        assert "Nad?ia" in str((await client.call_tool("list_facts", {})).content)
+        assert "Nad?ia" in str(await client.read_resource("memory://sessions/trip"))
+
+    with_client(server(memory, user="ada"), look)
+
+
 def test_an_error_tells_the_model_what_to_do_next(memory: Memory) -> None:
     memory.session("mcp", user="ada").add(Message("user", "word " * 2_000))
     with pytest.raises(ToolError, match="Raise the budget"):

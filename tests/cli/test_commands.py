@@ -386,11 +386,13 @@ def test_names_of_emoji_in_words_stay_words(run: Run) -> None:
 
 
 def test_hostile_words_reach_the_terminal_as_words(run: Run) -> None:
-    run("add", "[red]bold[/red] \x1b]0;title\x07 \x1b[2J wiped")
+    here = ("--session", "[/x]\x1b[2J")
+    run("add", "[red]bold[/red] \x1b]0;title\x07 \x1b[2J wiped", *here)
     for command in (["history"], ["search", "bold"], ["context", "bold?"], ["stats"], ["facts"]):
-        shown = run(*command).stdout
+        shown = run(*command, *here).stdout
         assert "\x1b" not in shown
-    assert "[red]bold[/red]" in run("history").stdout
+    assert "[red]bold[/red]" in run("history", *here).stdout
+    assert "model '[/x]' is not known" in run("models", "pull", "[/x]", code=1).stderr
 
 
 @pytest.mark.parametrize("no_color", [True, False])

@@ -51,6 +51,14 @@ def test_a_port_that_is_taken_is_told_before_anything_is_loaded(home: Path, host
     assert (told.returncode, told.stdout) == (1, "[]\n")
 
 
+def test_keys_are_those_of_the_store_that_is_served_from_here(run: Run, home: Path) -> None:
+    (home / ".env").write_text("RECOLLECT_STORE=served.db\n")
+    run("keys", "add", "--name", "app")
+    assert (home / "served.db").exists()
+    assert [key["name"] for key in parsed(run, "keys", "list")] == ["app"]
+    assert not (home / "memory.db").exists()
+
+
 def test_a_port_that_is_taken_is_told_by_mcp_as_well(run: Run, home: Path) -> None:
     with taken("127.0.0.1") as port:
         told = run("mcp", "--http", "--port", str(port), code=1).stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -21,10 +22,14 @@ def test_what_is_exported_can_be_imported_as_it_was(trip: Run, home: Path) -> No
     assert "Oslo" in trip("facts", "--store", "other.db").stdout
 
 
-def test_an_export_can_be_piped_into_an_import(trip: Run) -> None:
+def test_an_export_can_be_piped_into_an_import(trip: Run, home: Path) -> None:
     lines = trip("export").stdout
     assert parsed(trip, "import", "-", "--store", "copy.db", said=lines)["messages"] == 3
     assert trip("export", "--store", "copy.db").stdout == lines
+    with zipfile.ZipFile(home / "export.zip", "w") as archive:
+        archive.writestr("conversations.jsonl", lines)
+    packed = (home / "export.zip").read_bytes()
+    assert parsed(trip, "import", "-", "--store", "unpacked.db", said=packed)["messages"] == 3
     assert "ConfigError: stdin has no format" in trip("import", "-", said="{broken", code=1).stderr
 
 

@@ -13,7 +13,7 @@ from stamina import instrumentation
 from recollect.embed.hashing import HashingEmbedder
 from recollect.embed.http import BATCH_TEXTS, HttpEmbedder
 from recollect.errors import BadReply, ConfigError, ModelUnavailable, RateLimited
-from recollect.http import Retries
+from recollect.http import Retries, secure
 from tests.embed.server import DIMENSION, Misbehave, Reply, Server, serving
 
 QUICK = Retries(first=0.001, jitter=0)
@@ -124,13 +124,20 @@ def test_the_wait_is_what_the_server_asks_for(server: Server, embedder: HttpEmbe
     assert waits == [0.03, 0]
 
 
-@pytest.mark.parametrize("header", ["Fri, 31 Dec 1999 23:59:59 GMT", "-3", "nan", "soon"])
+@pytest.mark.parametrize("header", ["Fri, 31 Dec 1999 23:59:59 GMT", "-3", "nan", "inf", "soon"])
 def test_a_wait_that_is_no_number_of_seconds_is_passed_over(
     server: Server, embedder: HttpEmbedder, waits: list[float], header: str
 ) -> None:
     server.trouble = [status(429, retry_after=header)]
     embedder.embed(["hello"])
     assert waits == [0.001]
+
+
+@pytest.mark.parametrize("url", ["https://api.example", "HTTPS://api.example", " https://api.example"])
+def test_a_certificate_is_checked_however_https_is_written(url: str) -> None:
+    assert secure(url)
+    assert not secure("http://api.example")
+    assert not secure("HTTP://api.example")
 
 
 def test_a_wait_too_long_is_left_to_the_caller(server: Server, embedder: HttpEmbedder, waits: list[float]) -> None:

@@ -74,6 +74,13 @@ class Scripted:
             self.closed.set()
 
 
+class Silent(Scripted):
+    """A model that ends before it says anything."""
+
+    def stream(self, messages: Sequence[Message], **_: Any) -> Iterator[Delta]:
+        return iter(())
+
+
 def chatting(memory: Memory, model: Scripted) -> Any:
     return listening(create_app(Options(), memory, model))
 
@@ -167,6 +174,13 @@ def test_a_model_that_breaks_off_is_told_and_its_words_are_kept(error: Exception
             ("Hello?", None),
             ("Half", True),
         ]
+
+
+def test_a_model_whose_stream_is_empty_ends_one_of_the_proxy() -> None:
+    with Memory.open(":memory:", embedder=None) as memory, chatting(memory, Silent()) as url:
+        asked = {"user": "ada", "messages": [{"role": "user", "content": "Hello?"}], "stream": True}
+        answer = httpx2.post(f"{url}/v1/chat/completions", json=asked)
+        assert (answer.status_code, answer.text.endswith("data: [DONE]\n\n")) == (200, True)
 
 
 def test_a_model_that_says_nothing_leaves_only_the_question() -> None:

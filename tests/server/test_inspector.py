@@ -74,7 +74,7 @@ class Tab:
         """Show a view of a conversation."""
         self.page.goto("about:blank")
         self.page.goto(f"{self.url}/#/{view}/{user}/{session}/{at}")
-        expect(self.page.locator(f"main[data-ready={view}]")).to_be_attached()
+        expect(self.page.locator(f"#view[data-ready={view}]")).to_be_attached()
         return self.page
 
 
@@ -337,6 +337,34 @@ def test_forgetting_is_previewed_asked_for_and_done(tab: Any) -> None:
 
 
 @needs_chromium
+def test_what_was_forgotten_is_in_no_context_any_more(tab: Any) -> None:
+    with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
+        said = memory.session("trip", user="ada").add("user", "My sister Nadia moved to Oslo.")
+        page = found.open("chat", "today")
+        page.get_by_label("Message").fill("Where does my sister Nadia live?")
+        page.keyboard.press("Enter")
+        expect(page.locator("#status")).to_have_text("Answered.")
+        expect(page.locator(".side")).to_contain_text("moved to Oslo")
+        page.evaluate("id => { location.hash = `#/forget/ada/trip/${id}` }", said.id)
+        page.get_by_role("button", name="Preview").click()
+        page.get_by_role("button", name="Forget for good…").click()
+        page.get_by_role("dialog").get_by_role("button", name="Forget").click()
+        expect(page.locator("#status")).to_have_text("1 message forgotten.")
+        page.evaluate("location.hash = '#/chat/ada/today/'")
+        expect(page.locator(".side .big")).to_be_visible()
+        expect(page.locator(".side")).not_to_contain_text("moved to Oslo")
+
+
+@needs_chromium
+@pytest.mark.parametrize("address", ["#/chat/%/trip/", "#/constructor/ada/trip/", "#nonsense"])
+def test_an_address_that_leads_nowhere_shows_the_newest_conversation(address: str, sample: Running, tab: Any) -> None:
+    with tab(sample.url) as found:
+        found.page.goto(f"{sample.url}/{address}")
+        expect(found.page.locator("#view[data-ready=chat]")).to_be_attached()
+        expect(found.page.locator(".bubble").first).to_be_visible()
+
+
+@needs_chromium
 def test_one_message_is_forgotten_from_the_time_line(tab: Any) -> None:
     with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
         memory.session("trip", user="ada").add_many(
@@ -443,10 +471,10 @@ def test_the_views_are_reached_by_keys(sample: Running, tab: Any) -> None:
         page.get_by_role("tab", name="Chat").focus()
         for view in (*list(VIEWS)[1:], "chat"):
             page.keyboard.press("ArrowRight")
-            expect(page.locator(f"main[data-ready={view}]")).to_be_attached()
+            expect(page.locator(f"#view[data-ready={view}]")).to_be_attached()
             assert page.evaluate("document.activeElement.dataset.view") == view
         page.keyboard.press("End")
-        expect(page.locator("main[data-ready=forget]")).to_be_attached()
+        expect(page.locator("#view[data-ready=forget]")).to_be_attached()
         assert page.locator("[role=tab][tabindex='0']").count() == 1
 
 
@@ -458,8 +486,10 @@ def test_a_key_is_asked_for_once_and_kept_for_the_tab(tab: Any) -> None:
         with running(memory) as service, tab(service.url, expected="401") as found:
             page = found.page
             page.goto(f"{service.url}/#/chat/ada/trip/")
-            page.get_by_label("Key", exact=True).fill(secret)
-            page.keyboard.press("Enter")
+            for key, told in (("rk_•••", "This service has keys."), (secret, "That key is not known.")):
+                expect(page.get_by_role("dialog")).to_contain_text(told)
+                page.get_by_label("Key", exact=True).fill(key)
+                page.keyboard.press("Enter")
             expect(page.locator(".bubble")).to_contain_text("Hello there")
             page.reload()
             expect(page.locator(".bubble")).to_contain_text("Hello there")

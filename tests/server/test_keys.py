@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from recollect.errors import ConfigError, NotFound
+from recollect.http import loopback
 from recollect.memory import Memory
-from recollect.server.auth import HOME, Ring, add_key, from_here, list_keys, loopback, revoke_key
+from recollect.server.auth import HOME, Ring, add_key, from_here, list_keys, revoke_key
 from recollect.store import open as open_store
 from tests.server.running import running
 
@@ -55,7 +56,12 @@ def test_keys_are_read_anew_every_few_seconds_only() -> None:
 def test_without_keys_only_this_machine_may_call() -> None:
     with running() as service:
         assert service.http.get("/sessions").status_code == 200
-        for headers in ({"Host": "evil.example"}, {"Origin": "https://evil.example"}, {"Origin": "null"}):
+        for headers in (
+            {"Host": "evil.example"},
+            {"Origin": "https://evil.example"},
+            {"Origin": "null"},
+            {"Host": "["},
+        ):
             assert service.http.get("/sessions", headers=headers).status_code == 403
         assert service.http.get("/sessions", headers={"Origin": service.url}).status_code == 200
 
@@ -75,6 +81,8 @@ def test_where_a_request_comes_from() -> None:
     assert from_here("[::1]:8642", "http://localhost:3000")
     assert not from_here("127.0.0.1.evil.org", None)
     assert not from_here("localhost", "https://evil.org")
+    assert not from_here("[::1", None)
+    assert not from_here("localhost", "http://[")
 
 
 @pytest.fixture

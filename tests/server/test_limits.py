@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import Gauge
 
+from recollect.errors import RateLimited
 from recollect.server.limits import CALLERS, Rate, Streams, too_deep
-from recollect.server.problems import Refused
+from recollect.server.problems import Refused, reply
 from tests.server.running import running
 
 ADA = {"user": "ada", "session": "trip"}
@@ -48,12 +49,19 @@ def test_a_body_that_is_too_large_or_too_deep_is_refused_before_it_is_read() -> 
         assert streamed.status_code == 413
         upload = service.http.put("/documents", params={**ADA, "name": "a.md"}, content=iter([b"x" * 600] * 3))
         assert upload.status_code == 413
-        deep = service.http.post("/recall", params=ADA, content=b'{"question":' + b"[" * 20, headers=JSON)
-        assert (deep.status_code, deep.json()["class"]) == (422, "Refused")
+        for kind in ("application/json", "Application/JSON"):
+            nested = b'{"question":' + b"[" * 20
+            deep = service.http.post("/recall", params=ADA, content=nested, headers={"content-type": kind})
+            assert (deep.status_code, deep.json()["class"]) == (422, "Refused")
         line = service.http.post("/import", content=b"x" * 1_500, headers={"content-type": "application/jsonl"})
         assert line.status_code == 413
         wrong = service.http.post("/recall", params=ADA, content=b"{}", headers={**JSON, "content-length": "2"})
         assert wrong.status_code == 422
+
+
+def test_a_caller_is_told_to_wait_as_long_as_the_model_asks_for() -> None:
+    assert reply(RateLimited("slow down", 1.2)).headers["Retry-After"] == "2"
+    assert reply(RateLimited("slow down", 0)).headers["Retry-After"] == "1"
 
 
 def test_a_caller_that_comes_too_often_has_to_wait() -> None:

@@ -421,6 +421,11 @@ def test_the_one_model_there_is_answers_to_any_name_and_says_its_own(service: Ru
     assert client(service).models.retrieve(name or "recollect").id == "recall:"
 
 
+def test_fields_that_are_not_as_openai_has_them_fail_no_stream(service: Running) -> None:
+    chunks = ask(client(service), HELLO, stream=True, extra_body={"stream_options": "usage", "max_tokens": "many"})
+    assert words(chunks, True)
+
+
 def test_models_are_the_providers(proxy: Running) -> None:
     assert [model.id for model in client(proxy).models.list()] == ["test-model"]
     assert [client(proxy).models.retrieve(name).id for name in ("test-model", "recollect")] == ["test-model"] * 2

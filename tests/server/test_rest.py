@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+import time
 from typing import Any
 
 import pytest
@@ -239,12 +241,16 @@ def test_documents_are_kept_found_and_removed(service: Running) -> None:
     text = "# Tents\n\nThe blue tent sleeps four people and weighs nine kilograms."
     added = service.http.post("/documents", params=ADA, json={"name": "camping.md", "text": text})
     assert (added.status_code, added.json()["name"]) == (201, "camping.md")
-    upload = service.http.put("/documents", params={**ADA, "name": "page.html"}, content=b"<p>The red canoe leaks.</p>")
+    upload = service.http.put("/documents", params={**ADA, "name": "page.HTML"}, content=b"<p>The red canoe leaks.</p>")
     assert upload.status_code == 201
     assert [item["name"] for item in service.http.get("/documents", params=ADA).json()["items"]] == [
         "camping.md",
-        "page.html",
+        "page.HTML",
     ]
+    (leaks,) = service.http.post("/documents/search", params=ADA, json={"question": "Which canoe leaks?"}).json()[
+        "items"
+    ]
+    assert leaks["text"] == "The red canoe leaks."
     found = service.http.post("/documents/search", params=ADA, json={"question": "Which tent sleeps four people?"})
     assert "nine kilograms" in found.json()["items"][0]["text"]
     assert service.http.delete("/documents", params={**ADA, "name": "camping.md"}).status_code == 200
@@ -309,7 +315,7 @@ def test_what_was_exported_is_imported_with_ids_and_times(service: Running) -> N
     assert len(lines.text.splitlines()) == 1_204
     service.http.post("/forget", params={"user": "ada"}, json={})
     for _ in range(2):
-        taken = service.http.post("/import", content=lines.content, headers={"content-type": "application/jsonl"})
+        taken = service.http.post("/import", content=lines.content, headers={"content-type": "Application/JSONL"})
         assert taken.json() == {"messages": 1_204}
         assert listed(service, limit=1_000, after=0) == before
     assert service.http.get("/session", params=ADA).json()["messages"] == 1_203
@@ -375,3 +381,26 @@ def test_bad_input_gets_an_error_that_names_it_and_keeps_nothing(service: Runnin
     assert names in refused.json()["detail"]
     assert refused.json()["next"]
     assert listed(service)["items"] == []
+
+
+def test_a_failure_inside_is_found_in_the_log_by_the_id_of_its_answer(
+    service: Running, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    add(service, HELLO)
+    monkeypatch.setattr("recollect.server.rest._session", lambda session: 1 / 0)
+    failed = service.http.get("/sessions")
+    assert (failed.status_code, failed.json()["class"]) == (500, "InternalError")
+    (logged,) = [record for record in caplog.records if record.message == "unforeseen"]
+    assert vars(logged)["request"] == failed.headers["x-request-id"]
+    assert 'route="/sessions",status="500"} 1' in service.http.get("/metrics").text
+
+
+def test_a_caller_that_leaves_amid_its_own_words_is_no_failure(
+    service: Running, caplog: pytest.LogCaptureFixture
+) -> None:
+    begun = b"POST /import HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/jsonl\r\nContent-Length: 9\r\n\r\n{"
+    with socket.create_connection((service.http.base_url.host, service.http.base_url.port or 80)) as caller:
+        caller.sendall(begun)
+    while 'route="/import",status="499"} 1' not in service.http.get("/metrics").text:
+        time.sleep(0.01)
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []

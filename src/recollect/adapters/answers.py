@@ -7,13 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from recollect.flow.render import parse
-from recollect.frozen import FrozenDict
 from recollect.llm.anthropic import Events
+from recollect.llm.model import PARTIAL
 from recollect.llm.openai import Chunks
 from recollect.types import Message
-
-PARTIAL: Final = FrozenDict({"partial": True})
-"""The metadata of an answer whose stream broke off: its words are kept, its calls, which nobody answers, are not."""
 
 
 class Answer(Protocol):

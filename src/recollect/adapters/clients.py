@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping
 from functools import wraps
 from typing import Any, Final, TypeVar
@@ -16,6 +17,7 @@ from recollect.adapters.history import History
 from recollect.aio import done
 from recollect.errors import ConfigError
 from recollect.flow.render import parse, render
+from recollect.http import encoded
 from recollect.memory import Memory
 
 C = TypeVar("C")
@@ -94,7 +96,8 @@ def _shape(path: str, request: Mapping[str, Any]) -> str | None:
 def _fitted(history: History, body: Mapping[str, Any], shape: str) -> dict[str, Any]:
     plain = _plain_json(body)
     sent = history.prompt(parse(plain, shape), plain.get("tools") or ())
-    return {**body, **render([line.message for line in sent], shape).request()}
+    request = render([line.message for line in sent], shape).request()
+    return {**body, **json.loads(encoded(request))}
 
 
 def _plain_json(value: Any) -> Any:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hmac
 import inspect
-import ipaddress
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, ParamSpec, Typ
 from urllib.parse import quote
 
 from recollect.errors import ConfigError, MissingExtra, NotFound, RecollectError
+from recollect.http import encoded, loopback
 from recollect.memory import Memory
 from recollect.session import Session
 
@@ -116,7 +116,7 @@ class Tools:
         hits = self.open(session).search(query, limit, scope="session" if session else "user")
         return [
             Found(
-                text=hit.text,
+                text=_sound(hit.text),
                 score=round(hit.score, 4),
                 at=hit.at.isoformat(),
                 session=hit.session,
@@ -150,7 +150,7 @@ class Tools:
         """The best prompt for a question: the newest turns of the conversation, and what memory knows about it."""
         context = self.open(session).context(question, budget)
         return Prompt(
-            messages=list(context.messages), tokens=context.tokens, budget=context.budget, left_out=context.left_out
+            messages=_sound(context.messages), tokens=context.tokens, budget=context.budget, left_out=context.left_out
         )
 
     def list_facts(self) -> list[Known]:
@@ -158,8 +158,8 @@ class Tools:
         return [
             Known(
                 type=fact.type,
-                key=fact.key,
-                value=fact.value,
+                key=_sound(fact.key),
+                value=_sound(fact.value),
                 confidence=fact.confidence,
                 said_at=fact.at.isoformat(),
                 message_ids=list(fact.sources),
@@ -223,7 +223,7 @@ class MemoryServer(MCPServer[Any]):
             messages = self._tools.open(session).history()
             if not messages:
                 raise NotFound(f"there is no conversation {session!r}; resources/list names them")
-        return json.dumps([message.to_dict() for message in messages], ensure_ascii=False)
+        return encoded([message.to_dict() for message in messages]).decode()
 
 
 def server(
@@ -258,12 +258,17 @@ def serve(
         return
     if transport != "http":
         raise ConfigError(f"transport is {transport!r}; use 'stdio' or 'http'")
-    if token is None and not _loopback(host):
+    if token is None and not loopback(host):
         raise ConfigError(f"{host} can be reached by others: pass a token, or serve at 127.0.0.1")
     import uvicorn
 
     app = ready.streamable_http_app(host=host)
     uvicorn.run(_guarded(app, token) if token else app, host=host, port=port, log_level="warning")
+
+
+def _sound(value: Any) -> Any:
+    """The value with a question mark for each half of a surrogate pair, which no message of the protocol can hold."""
+    return json.loads(encoded(value))
 
 
 @contextmanager
@@ -284,13 +289,6 @@ def _told(function: Callable[P, R]) -> Callable[P, R]:
 
     told.__doc__ = inspect.getdoc(function)
     return told
-
-
-def _loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _guarded(app: ASGIApp, token: str) -> ASGIApp:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from recollect.cli import exporting, importing, serving
 from recollect.cli.add import add
@@ -81,7 +82,7 @@ def recollect(
     """The memory of LLM agents: keeps what was said, finds it again, and fits it into a prompt."""
     if called.invoked_subcommand != "serve":  # the service says it in its log
         for line in misspelt(os.environ):
-            err.print(line, style="yellow", markup=False, soft_wrap=True)
+            err.print(line, style="yellow", soft_wrap=True)
 
 
 @app.command()
@@ -178,8 +179,8 @@ def pull(
     pulled = []
     with telling_errors():
         for name in names:
-            with err.status(name) as status:
-                folder = weights.pull(name, status.update)
+            with err.status(escape(name)) as status:
+                folder = weights.pull(name, lambda line: status.update(escape(line)))
             pulled.append({"name": name, "folder": str(folder)})
             if not as_json:
                 say(f"{name} is in {folder}")

@@ -70,7 +70,8 @@ def chat(
             _turn(talk, answerer, asked, budget, system, as_json)
             return
         if sys.stdin.isatty():
-            err.print(f"Talking with {answerer.name} as {talk.scope.user}, session {session}. Ctrl-D ends it.")
+            told = f"Talking with {answerer.name} as {talk.scope.user}, session {session}. Ctrl-D ends it."
+            err.print(printable(told), soft_wrap=True)
         for line in _lines():
             try:
                 _turn(talk, answerer, line, budget, system, as_json)
@@ -85,7 +86,7 @@ def _lines() -> Iterator[str]:
     asking = sys.stdin.isatty()
     while True:
         if asking:
-            err.print("[bold]you[/] ", end="")
+            err.print("you ", style="bold", end="")
         try:
             line = sys.stdin.readline()
         except KeyboardInterrupt:

@@ -44,8 +44,5 @@ def export(
         check_new(file)
         with file.open("w", encoding="utf-8") as target:
             number = sum(1 for line in chain([first], lines) if target.write(line))
-    err.print(
-        f"{file} has {counted(number, 'message')}. Bring them in elsewhere with: recollect import {file}",
-        markup=False,
-        soft_wrap=True,
-    )
+    told = f"{file} has {counted(number, 'message')}. Bring them in elsewhere with: recollect import {file}"
+    err.print(told, soft_wrap=True)

@@ -20,10 +20,10 @@ from recollect.cli.shell import (
     err,
     printable,
     remembering,
+    sessions,
 )
 from recollect.errors import ConfigError, NotFound
-from recollect.store import Entry, Erased
-from recollect.types import Scope
+from recollect.store import Entry
 
 if TYPE_CHECKING:
     from recollect.session import Session
@@ -61,7 +61,7 @@ def forget(
         if not yes:
             _show(chat, messages, ids, everything)
             confirm("Erase this for good?")
-        erased = _erase(chat, ids, everything)
+        erased = chat.memory.forget(chat.scope.owner if everything else chat.scope, ids or None)
         if not any(dataclasses.astuple(erased)):
             raise NotFound(f"nothing is kept of {chat.scope.user}: is another meant by --user, or another --store?")
     others = f"{counted(erased.records, 'thing')} {'kept beside' if everything else 'learned'}"
@@ -95,25 +95,13 @@ def _going(chat: Session, ids: list[str] | None, everything: bool) -> list[Entry
 
 def _show(chat: Session, messages: list[Entry], ids: list[str] | None, everything: bool) -> None:
     scope = chat.scope.owner if everything else chat.scope
-    total = len(messages) if ids else _count(chat, scope)
+    total = len(messages) if ids else sum(session.messages for session in sessions(chat.memory, scope))
     what = "all that is kept of" if everything else f"session {scope.session} of"
-    err.print(f"{counted(total, 'message')} of {what} {scope.user}:", markup=False)
+    err.print(f"{counted(total, 'message')} of {what} {scope.user}:")
     for entry in messages[:SAMPLE]:
         words = printable(" ".join(entry.message.text.split()))[:70]
-        err.print(f"  {entry.message.role}: {words}", markup=False)
+        err.print(f"  {entry.message.role}: {words}")
     if total > SAMPLE:
         err.print(f"  \u2026 and {total - SAMPLE:,} more")
     if everything and (there := len(chat.documents.list())):
         err.print(f"  and {counted(there, 'document')}")
-
-
-def _count(chat: Session, scope: Scope) -> int:
-    log, before, total = chat.memory.store.log, None, 0
-    while page := log.sessions(scope, before=before):
-        total += sum(session.messages for session in page)
-        before = page[-1].position
-    return total
-
-
-def _erase(chat: Session, ids: list[str] | None, everything: bool) -> Erased:
-    return chat.memory.forget(chat.scope.owner if everything else chat.scope, ids or None)

@@ -76,7 +76,7 @@ def _tell(done: Backfilled) -> None:
         f"{counted(done.facts, 'fact')}; here already: {done.known:,}."
     )
     for skipped in done.skipped[:SHOWN]:
-        err.print(f"skipped {printable(skipped.where)}: {printable(skipped.why)}", markup=False, soft_wrap=True)
+        err.print(f"skipped {printable(skipped.where)}: {printable(skipped.why)}", soft_wrap=True)
     if len(done.skipped) > SHOWN:
         err.print(f"skipped {len(done.skipped) - SHOWN:,} more; --json lists all of them")
 

@@ -34,6 +34,6 @@ def mcp(
 
         if err.is_terminal and (http or sys.stdin.isatty()):
             where = f"at http://127.0.0.1:{port}/mcp" if http else "on stdin, which a client writes to"
-            err.print(f"Serving the memory of {chat.scope.user} {where}; Ctrl-C ends it.", markup=False, soft_wrap=True)
+            err.print(f"Serving the memory of {chat.scope.user} {where}; Ctrl-C ends it.", soft_wrap=True)
         transport: Literal["http", "stdio"] = "http" if http else "stdio"
         serve(chat.memory, user=chat.scope.user or "", session=session, erasure=erasure, transport=transport, port=port)

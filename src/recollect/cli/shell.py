@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 import typer
 from rich.cells import cell_len
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column, Table
 
@@ -31,10 +30,12 @@ from recollect.errors import ConfigError, RecollectError
 
 if TYPE_CHECKING:
     from recollect.embed import Embedder
+    from recollect.memory import Memory
     from recollect.session import Session
+    from recollect.types import Scope
 
-out = Console(highlight=False, emoji=False)
-err = Console(stderr=True, highlight=False, emoji=False)
+out = Console(highlight=False, emoji=False, markup=False)
+err = Console(stderr=True, highlight=False, emoji=False, markup=False)
 
 
 def moment(text: str) -> datetime:
@@ -140,7 +141,7 @@ def telling_errors() -> Iterator[None]:
 def tell(error: Exception) -> None:
     """Print an error as one line on stderr."""
     line = " ".join(f"{type(error).__name__}: {printable(str(error))}".split())
-    err.print(line, style="red", markup=False, soft_wrap=True)
+    err.print(line, style="red", soft_wrap=True)
 
 
 @contextmanager
@@ -193,6 +194,14 @@ def remembering(
             yield memory.session(session, user=user or login())
         finally:
             memory.close()
+
+
+def sessions(memory: Memory, scope: Scope) -> Iterator[stores.Session]:
+    """Every session in the scope, the one written to last first."""
+    before = None
+    while page := memory.store.log.sessions(scope, before=before):
+        yield from page
+        before = page[-1].position
 
 
 def check_new(file: Path) -> None:
@@ -266,13 +275,13 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, whole: str |
         if widest <= out.width - ROOM * (len(columns) - 1):
             shown.columns[place].width = widest
     for row in told:
-        shown.add_row(*map(escape, row))
+        shown.add_row(*row)
     out.print(shown)
 
 
 def say(text: str, **style: Any) -> None:
     """Print words for people as they are."""
-    out.print(printable(text), markup=False, soft_wrap=True, **style)
+    out.print(printable(text), soft_wrap=True, **style)
 
 
 def answer(as_json: bool, value: Any, words: str) -> None:

@@ -25,10 +25,10 @@ from recollect.cli.shell import (
     out,
     remembering,
     say,
+    sessions,
     table,
 )
 from recollect.errors import BudgetTooSmall
-from recollect.store import Session as Kept
 
 if TYPE_CHECKING:
     from recollect.flow.context import Context
@@ -57,13 +57,13 @@ def stats(
     if as_json:
         machine(found)
         return
-    sessions = found["sessions"]
-    if not sessions:
+    if not found["sessions"]:
         say(f"Nothing was said by {found['user']} yet. Tell something with: recollect add TEXT")
         return
     messages, tokens = counted(found["messages"], "message"), counted(found["tokens"], "token")
-    say(f"{messages} of {found['user']}, {tokens}, {counted(len(sessions), 'session')}")
-    rows = [(s["session"], s["messages"], s["tokens"], day(s["first"]), day(s["last"])) for s in sessions[:SESSIONS]]
+    say(f"{messages} of {found['user']}, {tokens}, {counted(len(found['sessions']), 'session')}")
+    newest = found["sessions"][:SESSIONS]
+    rows = [(s["session"], s["messages"], s["tokens"], day(s["first"]), day(s["last"])) for s in newest]
     table(("session", "messages", "tokens", "first", "last"), rows, whole="session")
     _plot(f"Messages a day, the last {DAYS} days with any", dict(list(found["days"].items())[-DAYS:]))
     made = counted(len(found["cached_prefix"]), "context")
@@ -73,26 +73,19 @@ def stats(
 
 
 def _counted(chat: Session, budget: int | None) -> dict[str, Any]:
-    sessions, contexts = list(_sessions(chat)), _contexts(chat, budget)
+    found, contexts = list(sessions(chat.memory, chat.scope.owner)), _contexts(chat, budget)
     return {
         "user": chat.scope.user,
-        "messages": sum(session.messages for session in sessions),
-        "tokens": sum(session.tokens for session in sessions),
+        "messages": sum(session.messages for session in found),
+        "tokens": sum(session.tokens for session in found),
         "sessions": [
             {"session": s.scope.session, "messages": s.messages, "tokens": s.tokens, "first": s.first, "last": s.last}
-            for s in sessions
+            for s in found
         ],
         "days": dict(sorted(Counter(_days(chat)).items())),
         "sections": _sections(list(contexts.values())),
         "cached_prefix": _cached(contexts),
     }
-
-
-def _sessions(chat: Session) -> Iterator[Kept]:
-    before = None
-    while page := chat.memory.store.log.sessions(chat.scope.owner, before=before):
-        yield from page
-        before = page[-1].position
 
 
 def _days(chat: Session) -> Iterator[str]:
@@ -135,7 +128,7 @@ def _plot(title: str, values: Mapping[str, int], most: int | None = None) -> Non
     """A bar for each value, in proportion to the largest or to `most`."""
     if not any(values.values()):
         return
-    out.print(f"\n{title}", style="bold")
+    say(f"\n{title}", style="bold")
     top, wide = most or max(values.values()), max(map(len, values))
     for name, value in values.items():
         bar = Text("\u2588" * round(WIDTH * value / top), COLOURS.get(name, "cyan"))

@@ -40,7 +40,7 @@ def values(path: Path) -> Iterator[Value | Skipped]:
 
 def _files(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
     """The file; of an archive, the conversations in it."""
-    if path.suffix.lower() != ".zip":
+    if path.suffix.lower() != ".zip" and not zipfile.is_zipfile(path):
         with path.open("rb") as file:
             yield path.name, file
         return

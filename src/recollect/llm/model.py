@@ -11,6 +11,8 @@ from recollect.types import Message
 
 TIMEOUT: Final = 60.0
 """Seconds to wait for a reply to be whole or, while it streams, for its next piece."""
+PARTIAL: Final = FrozenDict(partial=True)
+"""The metadata of an answer that broke off: its words are kept, its calls, which nobody answers, are not."""
 
 Finish: TypeAlias = Literal["stop", "length", "tool_calls", "content_filter"]
 

@@ -8,8 +8,8 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from recollect.arguments import messages_only
-from recollect.errors import BadReply, ConfigError, Interrupted, ModelError, ModelUnavailable
+from recollect.arguments import check_whole, messages_only
+from recollect.errors import BadReply, Interrupted, ModelError, ModelUnavailable
 from recollect.http import MOST_BYTES, Endpoint
 from recollect.llm.dialect import Ask, Dialect, failure
 from recollect.llm.model import TIMEOUT, Delta, Reply
@@ -85,8 +85,8 @@ class RemoteModel:
     ) -> Ask:
         if schema is not None:
             check_schema(schema)
-        if max_tokens is not None and max_tokens < 1:
-            raise ConfigError(f"max_tokens is {max_tokens}; an answer has at least 1 token")
+        if max_tokens is not None:
+            check_whole("max_tokens", max_tokens, 1)
         return Ask(self._model, messages_only(messages), tools, schema, max_tokens, stream)
 
     def _with_or_without_schemas(self, once: Callable[[], tuple[T, int]], ask: Ask) -> tuple[T, int]:

@@ -19,10 +19,11 @@ from fastapi import FastAPI
 from recollect import embed, llm, settings
 from recollect.environment import misspelt
 from recollect.errors import ConfigError, RecollectError
+from recollect.http import loopback
 from recollect.llm import ChatModel
 from recollect.memory import Memory
 from recollect.server import chat, given, learned, logs, metrics, openai, page, problems, rest, shown, upkeep
-from recollect.server.auth import Ring, list_keys, loopback
+from recollect.server.auth import Ring, list_keys
 from recollect.server.limits import Bodies, Rate, Streams
 from recollect.server.logs import Watched
 from recollect.server.metrics import SHARED, Metrics

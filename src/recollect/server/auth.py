@@ -6,7 +6,6 @@ A key is 256 random bits, so one round of SHA-256 is enough to keep it from bein
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 import logging
 import secrets
 import time
@@ -18,6 +17,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
 
 from recollect.errors import ConfigError, NotFound, RecollectError
+from recollect.http import loopback
 from recollect.store import Record, Store
 from recollect.types import Scope, check_id
 
@@ -123,19 +123,12 @@ class Ring:
 
 
 @lru_cache(1_000)
-def loopback(host: str) -> bool:
-    """Whether a host can only be reached from this machine."""
-    name = host.strip("[]").lower()
-    try:
-        return name == "localhost" or ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
-
-
 def from_here(host: str, origin: str | None) -> bool:
     """Whether a request without a key comes from this machine's own pages and programs.
 
     A page elsewhere can have a browser call 127.0.0.1, under its own name or with its own origin: both show.
     """
-    named = urlsplit(f"//{host}").hostname or ""
-    return loopback(named) and (origin in (None, "") or loopback(urlsplit(origin or "").hostname or ""))
+    try:
+        return all(loopback(urlsplit(url).hostname or "") for url in (f"//{host}", origin) if url)
+    except ValueError:  # what can't be read as an address is none of this machine
+        return False

@@ -14,17 +14,17 @@ from functools import partial
 from typing import Any, Final
 
 from anyio import CancelScope
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 from fastapi.sse import format_sse_event
 
 from recollect.errors import RecollectError
 from recollect.flow.context import CONVERSATION, Context
 from recollect.layers.answer import stream_fitting
-from recollect.llm.model import Delta, Reply
+from recollect.llm.model import PARTIAL, Delta, Reply
 from recollect.server import given
-from recollect.server.heard import PARTIAL
-from recollect.server.problems import log, told
+from recollect.server.logs import log
+from recollect.server.problems import told
 from recollect.server.replies import to_json
 from recollect.server.rest import IdempotencyKey, derived_id
 from recollect.server.service import Served, Service, WrittenSession
@@ -48,7 +48,7 @@ routes = APIRouter()
 
 @routes.post("/chat", operation_id="chat", response_class=StreamingResponse, responses=EVENTS)
 async def chat(
-    service: Served, chat: WrittenSession, said: given.Said, idempotency_key: IdempotencyKey = None
+    request: Request, service: Served, chat: WrittenSession, said: given.Said, idempotency_key: IdempotencyKey = None
 ) -> Response:
     """An answer as it is made, to a message that is kept before the model is asked."""
     with service.streams.place():
@@ -57,7 +57,7 @@ async def chat(
             return Stream(_again(answer), service.streams)
         await service.run(chat.add, message)
         context = await service.run(chat.context, None, said.budget, system=said.system)
-        return Stream(Answer(service, chat, context, said).events(), service.streams)
+        return Stream(Answer(request.state.request_id, service, chat, context, said).events(), service.streams)
 
 
 def _answered(chat: Session, message: Message) -> Message | None:
@@ -100,6 +100,7 @@ def _comment(name: str, data: Any) -> bytes:
 class Answer:
     """An answer on its way: what has come of it, and whether it is whole."""
 
+    request_id: str
     service: Service
     chat: Session
     context: Context
@@ -123,7 +124,7 @@ class Answer:
         except RecollectError as error:
             yield event("error", told(error))
         except Exception as error:  # the headers are gone: the stream itself has to say it
-            log.error("unforeseen", exc_info=error)
+            log.error("unforeseen", exc_info=error, extra={"request": self.request_id})
             yield event("error", told(error))
         finally:
             with CancelScope(shield=True):

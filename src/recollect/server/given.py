@@ -22,14 +22,12 @@ def _moment(value: Any) -> datetime:
         when = datetime.fromisoformat(value.upper())
     except (AttributeError, ValueError):
         raise ValueError(f"{value!r} is no time: give one such as 2026-05-01T12:00:00Z") from None
+    if when.tzinfo is None:
+        raise ValueError(f"{value} has no zone: add Z or +02:00")
     try:
-        return when.astimezone(UTC) if when.tzinfo else _without_zone(value)
+        return when.astimezone(UTC)
     except OverflowError:  # in UTC it would be before the year 1 or after 9999: the first or last moment there is
         return (datetime.min if when.year == 1 else datetime.max).replace(tzinfo=UTC)
-
-
-def _without_zone(value: str) -> datetime:
-    raise ValueError(f"{value} has no zone: add Z or +02:00")
 
 
 Moment: TypeAlias = Annotated[datetime, BeforeValidator(_moment)]

@@ -10,18 +10,14 @@ from typing import Any, Final
 
 from recollect.errors import InvalidTranscript
 from recollect.flow.render import parse
-from recollect.frozen import FrozenDict
+from recollect.llm.model import PARTIAL
 from recollect.llm.openai import Chunks
 from recollect.types import Message
 
-PARTIAL: Final = FrozenDict(partial=True)
-"""The metadata of an answer that broke off."""
 DATA: Final = b"data:"
 _DONE: Final = b"[DONE]"
 _LAST: Final = re.compile(rb"\ndata: ?\[DONE\]")
 _LONGEST: Final = len(b"\ndata: [DONE]")
-
-
 LARGE: Final = 65_536
 """Bytes of a stream that are kept until they are read; a short answer is read once, at its end."""
 

@@ -13,13 +13,13 @@ from pydantic.json_schema import SkipJsonSchema
 from recollect.answers import Document, Fact
 from recollect.errors import ConfigError
 from recollect.flow.facts.tell import label
+from recollect.layers.files import ENDINGS
 from recollect.server import given, shown
 from recollect.server.given import Id
 from recollect.server.replies import answer, tagged
 from recollect.server.service import ErasedUser, ReadSession, ReadUser, Served, WrittenSession, WrittenUser
 from recollect.session import Session
 
-SUFFIXES: Final = (".md", ".txt", ".html", ".htm", ".xhtml", ".pdf")
 FILE: Final[dict[str, Any]] = {
     "requestBody": {
         "required": True,
@@ -124,9 +124,9 @@ async def upload_document(
 
 
 def _upload(chat: Session, name: str, data: bytes) -> Document:
-    suffix = PurePath(name).suffix if PurePath(name).suffix in SUFFIXES else ".txt"
+    suffix = PurePath(name).suffix.lower()
     with TemporaryDirectory() as folder:
-        file = FilePath(folder, f"upload{suffix}")
+        file = FilePath(folder, f"upload{suffix if suffix in ENDINGS else '.txt'}")
         file.write_bytes(data)
         try:
             return chat.documents.add(file, name=name)

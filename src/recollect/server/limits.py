@@ -56,7 +56,7 @@ class Bodies:
         try:
             self._check_size(int(headers.get("content-length") or 0))
             counted = self._counted(receive)
-            if "json" in headers.get("content-type", ""):
+            if "json" in headers.get("content-type", "").lower():
                 counted = await self._whole(counted, receive)
         except (Refused, ValueError) as error:
             return await reply(error, scope["path"])(scope, receive, send)

@@ -10,12 +10,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recollect.server.metrics import Metrics
+from recollect.server.problems import reply
 
 log = logging.getLogger("recollect.server")
 
+LEFT: Final = 499
+"""The status of a request whose caller went away before it was answered, as nginx has it."""
 _ENCODER: Final = json.JSONEncoder(default=str)
 _OWN: Final = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName", "color_message"}
 
@@ -59,7 +63,7 @@ class Watched:
         """Serve a request and note how it went."""
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
-        id, started, status = uuid.uuid4().hex, time.perf_counter(), 499
+        id, started, status = uuid.uuid4().hex, time.perf_counter(), LEFT
         scope.setdefault("state", {})["request_id"] = id
 
         async def noting(message: Message) -> None:
@@ -71,6 +75,13 @@ class Watched:
 
         try:
             await self.app(scope, receive, noting)
+        except ClientDisconnect:
+            pass  # it is noted as one that left
+        except Exception as error:  # whatever it is, the log has it under the id that the answer names
+            log.error("unforeseen", exc_info=error, extra={"request": id, "path": scope["path"]})
+            if status != LEFT:
+                raise
+            await reply(error, scope["path"])(scope, receive, noting)
         finally:
             self._note(scope, status, time.perf_counter() - started, id)
         return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import html
 import json
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from typing import Final
 from fastapi import APIRouter, Request, Response
 
 from recollect.server.problems import Refused
+from recollect.server.replies import with_tag
 from recollect.server.service import served
 
 HOME: Final = "index.html"
@@ -41,19 +41,15 @@ def parts() -> dict[str, bytes]:
 @routes.get("/")
 async def home(request: Request) -> Response:
     """The page."""
-    return _tagged(request, HOME, _suggesting(parts()[HOME], served(request).options.questions))
+    return _file(request, HOME, _suggesting(parts()[HOME], served(request).options.questions))
 
 
 @routes.get("/inspector/{name}")
 async def part(request: Request, name: str) -> Response:
     """A file of the page."""
-    return _part(request, name)
-
-
-def _part(request: Request, name: str) -> Response:
     if (body := parts().get(name)) is None:
         raise Refused(404, f"the page has no file {name!r}", "open / instead")
-    return _tagged(request, name, body)
+    return _file(request, name, body)
 
 
 def _suggesting(body: bytes, questions: Sequence[str]) -> bytes:
@@ -62,8 +58,5 @@ def _suggesting(body: bytes, questions: Sequence[str]) -> bytes:
     return body.replace(b"</head>", f'<meta name="questions" content="{found}">\n</head>'.encode())
 
 
-def _tagged(request: Request, name: str, body: bytes) -> Response:
-    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-    if tag in request.headers.get("if-none-match", ""):
-        return Response(status_code=304, headers={"ETag": tag, **HEADERS})
-    return Response(body, headers={"ETag": tag, **HEADERS}, media_type=TYPES["." + name.rpartition(".")[2]])
+def _file(request: Request, name: str, body: bytes) -> Response:
+    return with_tag(request, body, TYPES["." + name.rpartition(".")[2]], HEADERS)

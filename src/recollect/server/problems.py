@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import logging
+import math
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
@@ -12,8 +12,6 @@ from starlette.exceptions import HTTPException
 
 from recollect import errors
 from recollect.server.replies import to_json
-
-log = logging.getLogger("recollect.server")
 
 MEDIA: Final = "application/problem+json"
 
@@ -150,7 +148,7 @@ def reply(error: Exception, path: str = "") -> Response:
     shown, media = (openais(body), "application/json") if astray or path.startswith("/v1/") else (body, MEDIA)
     headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
     if isinstance(error, errors.RateLimited) and error.retry_after is not None:
-        headers["Retry-After"] = str(max(1, round(error.retry_after)))
+        headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
     return Response(to_json(shown), body["status"], headers, media)
 
 
@@ -161,7 +159,7 @@ def openais(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def install(app: FastAPI) -> None:
-    """Have every error of the app told this way."""
+    """Have every error that was foreseen told this way."""
 
     async def answer(request: Request, error: Exception) -> Response:
         answered = reply(error, request.url.path)
@@ -171,10 +169,5 @@ def install(app: FastAPI) -> None:
             answered.headers["Allow"] = ", ".join([*there_are, *heads]) or answered.headers["Allow"]
         return answered
 
-    async def unforeseen(request: Request, error: Exception) -> Response:
-        log.error("unforeseen", exc_info=error, extra={"path": request.url.path})
-        return reply(error, request.url.path)
-
     for cls in (errors.RecollectError, RequestValidationError, HTTPException):
         app.add_exception_handler(cls, answer)
-    app.add_exception_handler(Exception, unforeseen)

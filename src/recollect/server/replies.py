@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -53,8 +54,12 @@ def answer(value: Any, status: int = 200) -> Response:
 
 def tagged(request: Request, value: Any) -> Response:
     """The value as JSON with an ETag, or 304 where the caller has that very value."""
-    body = to_json(value)
+    return with_tag(request, to_json(value), "application/json", {"Cache-Control": "private, no-cache"})
+
+
+def with_tag(request: Request, body: bytes, media: str, headers: Mapping[str, str]) -> Response:
+    """The body with an ETag, or 304 where the caller has that very body."""
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-    if tag in request.headers.get("if-none-match", ""):
-        return Response(status_code=304, headers={"ETag": tag})
-    return Response(body, headers={"ETag": tag, "Cache-Control": "private, no-cache"}, media_type="application/json")
+    known = tag in request.headers.get("if-none-match", "")
+    sent = {"ETag": tag, **headers}
+    return Response(status_code=304, headers=sent) if known else Response(body, headers=sent, media_type=media)

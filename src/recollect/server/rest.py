@@ -12,6 +12,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from recollect.answers import Recalled
 from recollect.errors import NotFound
+from recollect.memory import Memory
 from recollect.server import given, shown
 from recollect.server.given import Id
 from recollect.server.replies import answer, tagged
@@ -23,11 +24,11 @@ from recollect.server.service import (
     ReadSession,
     ReadUser,
     Served,
-    Service,
     WrittenSession,
 )
 from recollect.session import Session
 from recollect.store import ANY, Entry, Erased, Filter
+from recollect.store import Session as Kept
 from recollect.types import Message, Scope
 
 routes = APIRouter()
@@ -61,7 +62,7 @@ async def get_session(request: Request, service: Served, chat: ReadSession) -> R
     return tagged(request, _session(found[0]))
 
 
-def _session(session: Any) -> dict[str, Any]:
+def _session(session: Kept) -> dict[str, Any]:
     return {
         "user": session.scope.user,
         "session": session.scope.session,
@@ -180,26 +181,22 @@ def _hits(found: Recalled) -> Response:
 @routes.post("/forget/preview", operation_id="previewForget", response_model=shown.ShownErased)
 async def preview_forget(service: Served, scope: ErasedScope, what: given.Forget) -> Response:
     """How much `forget` would erase; nothing is touched."""
-    return answer(await service.run(_would_erase, service, scope, what.ids))
+    return answer(await service.run(_would_erase, service.memory, scope, what.ids))
 
 
 @routes.post("/forget", operation_id="forget", response_model=shown.ShownErased)
 async def forget(service: Served, scope: ErasedScope, what: given.Forget) -> Response:
     """Erase messages, a session, or all of a user for good: text, index and all that was learned from them."""
-    return answer(await service.run(_erase, service, scope, what.ids))
+    return answer(await service.run(service.memory.forget, scope, what.ids))
 
 
 class _Undone(Exception):
     """Rolls a preview back."""
 
 
-def _would_erase(service: Service, scope: Scope, ids: list[str] | None) -> Erased:
+def _would_erase(memory: Memory, scope: Scope, ids: list[str] | None) -> Erased:
     erased = Erased()
-    with suppress(_Undone), service.memory.store.transaction(scope):
-        erased = _erase(service, scope, ids)
+    with suppress(_Undone), memory.store.transaction(scope):
+        erased = memory.forget(scope, ids)
         raise _Undone
     return erased
-
-
-def _erase(service: Service, scope: Scope, ids: list[str] | None) -> Erased:
-    return service.memory.forget(scope, ids)

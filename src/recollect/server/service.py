@@ -13,9 +13,10 @@ from fastapi.security import HTTPBearer
 from fastapi.security.base import SecurityBase
 from pydantic.json_schema import SkipJsonSchema
 
+from recollect.http import loopback
 from recollect.llm import ChatModel
 from recollect.memory import Memory
-from recollect.server.auth import ANYONE, Key, May, Ring, from_here, loopback
+from recollect.server.auth import ANYONE, Key, May, Ring, from_here
 from recollect.server.given import Id
 from recollect.server.limits import Rate, Streams
 from recollect.server.options import Options

@@ -12,6 +12,7 @@ from typing import Any
 from anyio import CapacityLimiter, to_thread
 
 from recollect.flow.render import parse, render
+from recollect.llm.dialect import part
 from recollect.llm.model import ChatModel, Delta, Usage
 from recollect.llm.model import Reply as Said
 from recollect.server.replies import to_json
@@ -56,7 +57,7 @@ class Translated:
         """The answer chunk by chunk."""
         deltas = from_thread(lambda: self.model.stream(**_asked(request)), self.threads)
         async with aclosing(deltas):
-            first = await anext(deltas)
+            first = await anext(deltas, None)  # what goes wrong before the first word is a refusal, not a broken stream
             yield _chunks(first, deltas, request)
 
     async def close(self) -> None:
@@ -93,7 +94,8 @@ def _reply(data: Mapping[str, Any]) -> Reply:
     return Reply(200, to_json(data))
 
 
-async def _chunks(first: Delta, rest: AsyncIterator[Delta], body: Mapping[str, Any]) -> AsyncIterator[bytes]:
+async def _chunks(delta: Delta | None, rest: AsyncIterator[Delta], body: Mapping[str, Any]) -> AsyncIterator[bytes]:
+    said: Said | None = None
     head = _head(body, "chat.completion.chunk")
 
     def chunk(delta: Mapping[str, Any], finish: str | None = None) -> bytes:
@@ -101,19 +103,15 @@ async def _chunks(first: Delta, rest: AsyncIterator[Delta], body: Mapping[str, A
         return b"data: " + to_json({**head, "choices": [choice]}) + b"\n\n"
 
     yield chunk({"role": "assistant", "content": ""})
-    said, delta = first.reply, first
-    while True:
+    while delta is not None:
         if delta.text:
             yield chunk({"content": delta.text})
         said = delta.reply or said
-        try:
-            delta = await anext(rest)
-        except StopAsyncIteration:
-            break
+        delta = await anext(rest, None)
     if said:
         if calls := _wire(said).get("tool_calls"):
             yield chunk({"tool_calls": [{"index": index, **call} for index, call in enumerate(calls)]})
         yield chunk({}, said.finish)
-        if (body.get("stream_options") or {}).get("include_usage"):
+        if part(body, "stream_options").get("include_usage"):
             yield b"data: " + to_json({**head, "choices": [], "usage": _usage(said.usage)}) + b"\n\n"
     yield b"data: [DONE]\n\n"

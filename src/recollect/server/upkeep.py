@@ -43,7 +43,7 @@ async def export(service: Served, scope: ReadScope) -> Response:
 @routes.post("/import", operation_id="import", response_model=shown.Taken, openapi_extra=BODY)
 async def take(request: Request, service: Served, key: Writes) -> Response:
     """Take in what `export` gave, ids and times kept. Taking it in again changes nothing."""
-    if request.headers.get("content-type", LINES).partition(";")[0].strip() != LINES:
+    if request.headers.get("content-type", LINES).lower().partition(";")[0].strip() != LINES:
         raise Refused(415, f"the body must be lines of JSON ({LINES})", f"send Content-Type: {LINES}")
     taken, first = 0, 1
     async for page in _pages(request, service.options.max_body):

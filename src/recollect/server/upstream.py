@@ -17,7 +17,7 @@ from anyio import CapacityLimiter, to_thread
 from pydantic_core import PydanticSerializationError, to_json
 
 from recollect.errors import ModelUnavailable
-from recollect.http import OPENAI, encoded
+from recollect.http import OPENAI, encoded, secure
 
 T = TypeVar("T")
 TIMEOUT: Final = httpx2.Timeout(60.0, connect=10.0, read=600.0)
@@ -94,7 +94,7 @@ class Passthrough:
     def open(cls, model: str) -> Passthrough:
         """The server that the environment names, as OPENAI_BASE_URL and OPENAI_API_KEY."""
         url = (os.environ.get("OPENAI_BASE_URL") or OPENAI).rstrip("/")
-        client = httpx2.AsyncClient(timeout=TIMEOUT, limits=CONNECTIONS, verify=url.startswith("https:"))
+        client = httpx2.AsyncClient(timeout=TIMEOUT, limits=CONNECTIONS, verify=secure(url))
         return cls(model, httpx2.URL(f"{url}/models"), httpx2.URL(f"{url}/chat/completions"), client)
 
     def named(self, model: str) -> str:

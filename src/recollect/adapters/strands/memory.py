@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Iterable
 from html import escape
 from typing import Any, Final
 
@@ -16,7 +15,6 @@ from recollect.flow.fence import quoted
 from recollect.flow.render import parse
 from recollect.frozen import freeze_dict
 from recollect.session import Session
-from recollect.store import Entry
 from recollect.types import Message
 
 BUDGET: Final = 800
@@ -79,16 +77,11 @@ class SessionMemory:
         return "\n".join(["\n\n<memory>", *lines, "</memory>"])
 
     def _add_messages(self, messages: list[Wire]) -> int:
-        given = [message.replace(id=wire.get("tracking_id") or "") for message, wire in _read(messages)]
-        known = {entry.message.id for entry in self._known([message.id for message in given if message.id])}
+        read = zip(parse(messages, SHAPE), messages, strict=True)
+        given = [message.replace(id=wire.get("tracking_id") or "") for message, wire in read]
+        ids = [message.id for message in given if message.id]
+        known = {entry.message.id for entry in self.session.memory.store.log.get(self.session.scope, ids)}
         return len(self.session.add_many(message for message in given if message.id not in known))
-
-    def _known(self, ids: list[str]) -> list[Entry]:
-        return self.session.memory.store.log.get(self.session.scope, ids)
-
-
-def _read(wires: list[Wire]) -> Iterable[tuple[Message, Wire]]:
-    return zip(parse(wires, SHAPE), wires, strict=True)
 
 
 def _entry(line: Line) -> MemoryEntry:

@@ -13,7 +13,7 @@ export class Problem extends Error {
   }
 }
 
-const askKey = () =>
+const askKey = (tried) =>
   (asking ??= dialog("A key is needed", (close) => {
     const field = h("input", { id: "key", type: "password", autocomplete: "off", required: true });
     const keep = (event) => {
@@ -22,7 +22,8 @@ const askKey = () =>
       close(true);
     };
     return h("form", { onsubmit: keep },
-      h("p", {}, "This service has keys. Yours stays in this tab and is forgotten when you close it."),
+      h("p", {}, tried ? "That key is not known." : "This service has keys.",
+        " Yours stays in this tab and is forgotten when you close it."),
       h("label", { for: "key" }, "Key"), field,
       h("div", { class: "actions" }, button("Cancel", () => close(false), { class: "quiet" }), h("button", {}, "Go on")));
   }).finally(() => (asking = null)));
@@ -36,7 +37,7 @@ export const call = async (method, path, { query = {}, body, file, signal, heade
   const asked = new URLSearchParams(Object.entries(query).filter(([, value]) => value != null && value !== ""));
   const key = sessionStorage.getItem(KEY);
   const sent = { ...headers };
-  if (key) sent.Authorization = `Bearer ${key}`;
+  if (key) sent.Authorization = `Bearer ${encodeURIComponent(key)}`; // a key has no letter that this changes
   if (body !== undefined) sent["Content-Type"] = "application/json";
   if (file) sent["Content-Type"] = "application/octet-stream";
   const answer = await fetch(asked.size ? `${path}?${asked}` : path, {
@@ -45,7 +46,7 @@ export const call = async (method, path, { query = {}, body, file, signal, heade
     if (error.name === "AbortError") throw error;
     throw new Problem(0, { detail: "The service can't be reached.", next: "check that it runs, then try again" });
   });
-  if (answer.status === 401 && (await askKey())) return call(method, path, { query, body, file, signal, headers });
+  if (answer.status === 401 && (await askKey(key))) return call(method, path, { query, body, file, signal, headers });
   if (!answer.ok) throw await problemOf(answer);
   return answer;
 };

@@ -22,9 +22,17 @@ let leaving = null;
 
 const address = (to) => `#/${[to.view, to.user, to.session, to.at ?? ""].map(encodeURIComponent).join("/")}`;
 
+const decoded = (part) => {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return "";
+  }
+};
+
 const read = () => {
-  const [view, user, session, at] = location.hash.slice(2).split("/").map(decodeURIComponent);
-  if (!VIEWS[view] || !user || !session) return false;
+  const [view, user, session, at] = location.hash.slice(2).split("/").map(decoded);
+  if (!Object.hasOwn(VIEWS, view) || !user || !session) return false;
   Object.assign(here, { view, user, session, at: at || null });
   return true;
 };

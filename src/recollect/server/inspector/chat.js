@@ -2,7 +2,7 @@
 
 import { call, events, get } from "./api.js";
 import { button, empty, failed, h, show, status, words } from "./dom.js";
-import { contextAt, note, panel, questionAt } from "./context.js";
+import { note, panel, panelAt, questionAt } from "./context.js";
 
 export const title = "Chat";
 
@@ -23,17 +23,12 @@ export const view = async ({ where, go, signal, sessions }) => {
   const budget = h("input", { id: "budget", type: "number", min: 1, step: 1, placeholder: "auto", title: "Tokens" });
   const send = h("button", {}, "Send");
 
-  const showContext = async (entry, fresh) => {
-    const context = await contextAt(where, entry.seq, fresh ? undefined : signal);
-    const earlier = entry.seq > 1 ? await questionAt(where, entry.seq - 1, signal) : null;
-    const before = earlier && (await contextAt(where, earlier.seq, signal).catch(() => null));
-    show(side, panel(context, before, where, go));
-  };
+  const showContext = async (entry) => show(side, await panelAt(where, entry.seq, go, signal));
 
   const turn = async (text) => {
     if (log.querySelector(".empty")) show(log);
     const answer = bubble("assistant", "");
-    answer.classList.add("writing");
+    answer.ariaBusy = "true";
     log.append(bubble("user", text), answer);
     log.scrollTop = log.scrollHeight;
     const asked = { message: text, context: true };
@@ -49,13 +44,13 @@ export const view = async ({ where, go, signal, sessions }) => {
       }
       const entry = await questionAt(where, Number.MAX_SAFE_INTEGER - 2, signal);
       note(where, entry.seq, context);
-      await showContext(entry, true);
+      await showContext(entry);
       status("Answered.");
       sessions();
     } catch (error) {
       if (!signal.aborted) log.append(failed(error));
     } finally {
-      answer.classList.remove("writing");
+      answer.ariaBusy = null;
     }
   };
 

@@ -111,7 +111,7 @@ const prompt = (context, same) =>
     h("li", { class: n < same ? "cached" : "" },
       h("div", { class: "line-head" }, h("span", { class: "tag" }, message.role),
         n < same && h("span", { class: "verdict" }, "cached prefix")),
-      h("pre", { dir: "auto" }, plain(message) || JSON.stringify(message.tool_calls ?? "", null, 1)))));
+      h("pre", { dir: "auto", tabindex: 0 }, plain(message) || JSON.stringify(message.tool_calls ?? "", null, 1)))));
 
 const fold = (title, open, ...inside) => h("details", { open }, h("summary", {}, title), inside);
 
@@ -138,9 +138,10 @@ const built = new Map();
 const keyOf = (where, seq) => JSON.stringify([where.user, where.session, seq]);
 
 export const note = (where, seq, context) => built.set(keyOf(where, seq), context);
+export const dropNotes = () => built.clear();
 
 // The context of the question with that number: as it came with the answer, else built again by the service.
-export const contextAt = async (where, seq, signal) =>
+const contextAt = async (where, seq, signal) =>
   built.get(keyOf(where, seq)) ?? get(`/contexts/${seq}`, where, signal);
 
 // The nearest question at or before a number: its entry, or null.
@@ -153,4 +154,12 @@ export const questionAt = async (where, seq, signal) => {
     before = items[0].seq;
   }
   return null;
+};
+
+// The panel of the question with that number, compared with the question before it.
+export const panelAt = async (where, seq, go, signal) => {
+  const context = await contextAt(where, seq, signal);
+  const earlier = await questionAt(where, seq - 1, signal);
+  const before = earlier && (await contextAt(where, earlier.seq, signal).catch(() => null));
+  return panel(context, before, where, go);
 };

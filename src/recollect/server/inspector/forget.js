@@ -1,6 +1,7 @@
 // Forget for good, after a look at how much that is.
 
 import { get, post } from "./api.js";
+import { dropNotes } from "./context.js";
 import { button, dialog, failed, form, h, number, plural, show, status, words } from "./dom.js";
 
 export const title = "Forget";
@@ -28,6 +29,7 @@ export const view = async ({ where, at, signal, sessions }) => {
     if (!sure) return;
     try {
       const erased = await post("/forget", query, body);
+      dropNotes();
       show(place, h("h2", {}, "Forgotten"), figures(erased));
       status(`${plural(erased.messages, "message")} forgotten.`);
       await sessions();

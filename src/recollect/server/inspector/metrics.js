@@ -12,7 +12,7 @@ const ms = (seconds) => `${number(1_000 * seconds, 1)} ms`;
 
 // Each plot: its name, the value out of two looks (now, before) and how it is written.
 const PLOTS = [
-  ["Requests a second", (now, before) => rate(now, before, "requests"), (value) => number(value, 1)],
+  ["Requests a second", (now, before) => rate(now, before), (value) => number(value, 1)],
   ["Messages kept", (now) => now.recollect_messages_total, number],
   ["Contexts built", (now) => now.recollect_contexts_total, number],
   ["Time to build a context, median", (now) => now.recollect_context_seconds_p50 ?? 0, ms],
@@ -24,7 +24,7 @@ const PLOTS = [
 ];
 const looks = [];
 
-const rate = (now, before, name) => (before ? Math.max(0, (now[name] - before[name]) / ((now.time - before.time) / 1_000)) : 0);
+const rate = (now, before) => (before ? Math.max(0, (now.requests - before.requests) / ((now.time - before.time) / 1_000)) : 0);
 
 const look = async (signal) => {
   const [stats, text] = await Promise.all([

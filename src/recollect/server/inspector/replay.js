@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { button, empty, failed, h, number, show, when, words } from "./dom.js";
-import { contextAt, panel, questionAt } from "./context.js";
+import { panelAt, questionAt } from "./context.js";
 
 export const title = "Replay";
 
@@ -27,10 +27,8 @@ export const view = async ({ where, at, go, signal }) => {
     show(told, h("span", { class: "hint" }, `Message ${number(entry.seq)} of ${number(last)} · `, when(entry.message.at)), " ",
       words(entry.message.content).slice(0, 500));
     try {
-      const earlier = await questionAt(where, entry.seq - 1, signal);
-      const context = await contextAt(where, entry.seq, signal);
-      const before = earlier && (await contextAt(where, earlier.seq, signal).catch(() => null));
-      if (mine === turn) show(place, panel(context, before, where, go));
+      const built = await panelAt(where, entry.seq, go, signal);
+      if (mine === turn) show(place, built);
       place.dataset.seq = entry.seq;
     } catch (error) {
       if (mine === turn && !signal.aborted) show(place, failed(error));

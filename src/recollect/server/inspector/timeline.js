@@ -1,7 +1,7 @@
 // A conversation from its first message to its last. Only the rows in sight exist, however many there are.
 
 import { get } from "./api.js";
-import { empty, h, number, plural, show, status } from "./dom.js";
+import { empty, form, h, number, plural, show, status } from "./dom.js";
 import { open, row } from "./message.js";
 
 export const title = "Time line";
@@ -17,12 +17,8 @@ export const view = async ({ where, at, go, signal }) => {
   if (!last) return empty("Nothing said here yet", "Messages appear here as they are kept.");
   const rows = new Rows(where, last, signal, go);
   const goTo = h("input", { id: "goto", type: "number", min: 1, max: last, placeholder: `1 – ${number(last)}` });
-  const find = (event) => {
-    event.preventDefault();
-    rows.to(Number(goTo.value));
-  };
   const whole = h("section", { class: "timeline", "aria-label": "Time line" },
-    h("form", { class: "bar", onsubmit: find }, h("label", { for: "goto" }, "Go to message"), goTo,
+    form(() => rows.to(Number(goTo.value)), h("label", { for: "goto" }, "Go to message"), goTo,
       h("button", { class: "quiet" }, "Go"), h("span", { class: "hint" }, plural(last, "message"))),
     rows.box);
   whole.addEventListener("shown", () => rows.to(at ? Number(at) : last, Boolean(at)));
