@@ -117,10 +117,9 @@ def _role_there(clause: Clause, who: str, end: int) -> Iterator[Found]:
 
 def _next_about(clause: Clause, who: str, end: int) -> Found | None:
     text = clause.text
-    if (match := _LEFT.match(text, end)) and (where := place_name(text, match.end())):
-        return found(clause, PROFILE, f"{who}:place", where.text, where.end, ended=True)
-    if (match := _LIVES.match(text, end)) and (where := place_name(text, match.end())):
-        return found(clause, PROFILE, f"{who}:place", where.text, where.end)
+    left = _LEFT.match(text, end)
+    if (match := left or _LIVES.match(text, end)) and (where := place_name(text, match.end())):
+        return found(clause, PROFILE, f"{who}:place", where.text, where.end, ended=left is not None)
     if (match := _WORKS.match(text, end)) and (firm := name(text, match.end())):
         return found(clause, PROFILE, f"{who}:company", firm.text, firm.end)
     if (match := _IS_A.match(text, end)) and (what := role(text, match.end())):
