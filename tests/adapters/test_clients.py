@@ -326,6 +326,15 @@ def test_a_budget_that_is_too_small_is_an_error_before_anything_is_sent(memory: 
         assert provider.requests == ()
 
 
+@pytest.mark.parametrize("words", [60, 500])
+def test_a_budget_that_the_system_text_takes_says_so(memory: Memory, words: int) -> None:
+    with Provider("openai") as provider, connect(provider, openai.OpenAI) as plain:
+        client = remember(plain, memory, user="ada", session="trip", budget=100)
+        messages: Any = [{"role": "system", "content": "word " * words}, {"role": "user", "content": "word " * 50}]
+        with pytest.raises(BudgetTooSmall, match=r"the budget is 100: .* what takes most: system \(\d+\)"):
+            client.chat.completions.create(model="gpt", messages=messages)
+
+
 def test_what_is_no_client_is_refused(memory: Memory) -> None:
     with pytest.raises(ConfigError, match="OpenAI"):
         remember("gpt", memory, user="ada", session="trip")
