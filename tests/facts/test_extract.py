@@ -142,6 +142,11 @@ def test_what_no_longer_holds_is_ended(text: str, key: str, value: str) -> None:
     assert (ended.key, ended.value, ended.ended) == (key, value, True)
 
 
+@pytest.mark.parametrize("tool", ["Azure", "Kubernetes", "Slack", "GitLab"])
+def test_who_moves_to_a_tool_lives_where_he_lived(tool: str) -> None:
+    assert extract(f"We moved to {tool} last year.", SAID) == []
+
+
 def test_a_move_of_someone_tells_the_new_place_and_an_allergy_may_be_misspelt() -> None:
     assert extract("My sister Nadia moved from Oslo to Bergen.", SAID)[-1].value == "Bergen"
     assert one("I'm alergic to peanuts.").key == "allergy:peanuts"
