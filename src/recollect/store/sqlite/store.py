@@ -105,7 +105,7 @@ def _checked(path: Path) -> apsw.Connection:
     except apsw.NotADBError as error:
         raise StoreError(
             f"{path} is no backup of a SQLite store ({error}); nothing was changed. A backup goes back into a store of "
-            "the kind that it is of; `recollect export` and `import` bring messages from one kind to the other"
+            "the kind that it is of; `recollect export` and `import` bring messages from one to the other"
         ) from error
     except apsw.Error as error:
         raise errors.translated(error, os.fspath(path)) from error
