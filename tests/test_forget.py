@@ -16,7 +16,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from recollect import ConfigError, Memory, Message, Scope, Session, Settings
+from recollect import ConfigError, Memory, Message, Scope, Session, Settings, ToolCall, ToolResult, validate
 from recollect.answers import Excerpt
 from recollect.embed.hashing import HashingEmbedder
 from recollect.layers import procedural
@@ -352,3 +352,16 @@ def test_ids_are_a_list(memory: Memory) -> None:
         chat(memory).forget("a")
     assert memory.forget(Scope(), []).messages == 0
     assert len(chat(memory).history()) == 1
+
+
+@pytest.mark.parametrize("gone", range(5))
+@pytest.mark.parametrize("shape", ["openai", "openai-responses", "anthropic", "bedrock", "gemini"])
+def test_a_prompt_is_valid_whichever_message_of_a_tool_call_was_forgotten(gone: int, shape: str) -> None:
+    with Memory.open(":memory:", embedder=None) as memory:
+        chat = memory.session("trip", user="ada")
+        chat.add("user", "What is the weather?")
+        chat.add(Message("assistant", (ToolCall("c1", "weather", {}), ToolCall("c2", "weather", {}))))
+        chat.add_many(Message("tool", (ToolResult(id, "rain"),)) for id in ("c1", "c2"))
+        chat.add("assistant", "Rain.")
+        chat.forget([chat.history()[gone].id])
+        assert validate(chat.context("And tomorrow?").prompt, shape) == []

@@ -80,3 +80,8 @@ def test_a_callback_that_fails_is_not_in_the_way(
     with opened(tmp_path, clock, settings=Settings(alert_budget=0.1), on_alert=broken) as memory:
         assert memory.session("s", user="ada").context("word " * 40, 100).tokens <= 100
     assert "no connection" in caplog.text
+
+
+def test_an_alert_writes_its_numbers_out() -> None:
+    assert str(Alert("retrieval_ms", 1_734.2, 500.0)) == "retrieval_ms is 1,734, the limit is 500"
+    assert str(Alert("context_share", 0.9134, 0.9)) == "context_share is 0.913, the limit is 0.9"

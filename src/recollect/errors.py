@@ -62,7 +62,8 @@ class BudgetTooSmall(RecollectError, ValueError):
     def _largest(self) -> str:
         """System messages, pinned turns, the newest messages and `min_turns` are what must stay; tools come on top."""
         parts = [(entry.shown, entry.label) for entry in self.ledger]
-        parts.append((self.overhead, f"tools and the reply ({self.overhead})"))
+        if self.overhead:
+            parts.append((self.overhead, f"tools and the reply ({self.overhead})"))
         return ", ".join(text for _, text in sorted(parts, key=lambda part: -part[0])[:3])
 
 

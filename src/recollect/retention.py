@@ -134,7 +134,8 @@ def _plan(found: _Found, scope: Scope, policies: Sequence[Policy], now: datetime
 
 def _differs(plan: Plan, now: Plan) -> str:
     layers = sorted({going.layer for going in (*plan.going, *now.going)})
-    counts = ", ".join(f"{layer} {plan.count(layer)} then, {now.count(layer)} now" for layer in layers)
+    then = {layer: f"{plan.count(layer)} then, " if plan.going else "" for layer in layers}
+    counts = ", ".join(f"{layer} {then[layer]}{now.count(layer)} now" for layer in layers) or "nothing now"
     return f"what would go is not what was previewed ({counts}); nothing was erased, look at a new preview"
 
 

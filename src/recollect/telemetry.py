@@ -49,7 +49,12 @@ class Alert:
     limit: float
 
     def __str__(self) -> str:
-        return f"{self.name} is {self.value:,.3g}, the limit is {self.limit:,.3g}"
+        return f"{self.name} is {_plain(self.value)}, the limit is {_plain(self.limit)}"
+
+
+def _plain(number: float) -> str:
+    """A number as people write it: 1,730 or 0.913."""
+    return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"
 
 
 OnAlert: TypeAlias = Callable[[Alert], None]

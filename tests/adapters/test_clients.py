@@ -335,6 +335,15 @@ def test_half_a_surrogate_pair_in_memory_stops_no_request(memory: Memory) -> Non
         assert "Nad?ia" in provider.requests[-1].messages[-1].text
 
 
+@pytest.mark.parametrize("words", [60, 500])
+def test_a_budget_that_the_system_text_takes_says_so(memory: Memory, words: int) -> None:
+    with Provider("openai") as provider, connect(provider, openai.OpenAI) as plain:
+        client = remember(plain, memory, user="ada", session="trip", budget=100)
+        messages: Any = [{"role": "system", "content": "word " * words}, {"role": "user", "content": "word " * 50}]
+        with pytest.raises(BudgetTooSmall, match=r"the budget is 100: .* what takes most: system \(\d+\)"):
+            client.chat.completions.create(model="gpt", messages=messages)
+
+
 def test_what_is_no_client_is_refused(memory: Memory) -> None:
     with pytest.raises(ConfigError, match="OpenAI"):
         remember("gpt", memory, user="ada", session="trip")

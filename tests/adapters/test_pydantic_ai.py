@@ -10,7 +10,15 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 from pydantic_ai import Agent, BinaryContent, ImageUrl, ModelRetry, models
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ThinkingPart, UserPromptPart
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    UserPromptPart,
+)
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.usage import UsageLimits
@@ -126,7 +134,29 @@ def test_an_answer_of_a_type_and_what_was_said_against_it_are_kept_in_order(memo
         return city
 
     assert run(agent, "Which city?").output.name
-    assert [role for role, _ in said(memory)] == ["user", "assistant", "tool", "assistant"]
+    assert [role for role, _ in said(memory)] == ["user", "assistant", "tool", "assistant", "tool"]
+
+
+def test_an_answer_of_a_type_is_told_in_the_next_run(memory: Memory) -> None:
+    class City(BaseModel):
+        name: str
+
+    seen: list[list[ModelMessage]] = []
+
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        seen.append(messages)
+        return ModelResponse([ToolCallPart(info.output_tools[0].name, {"name": f"city {len(seen)}"})])
+
+    agent = Agent(FunctionModel(answer), output_type=City, capabilities=[Remember(memory, "ada", session="trip")])
+    first = run(agent, "Which city?")
+    second = run(agent, "And another?", message_history=first.all_messages())
+    run(agent, "And a third?")
+    assert [m.role for m in memory.session("trip", user="ada").history()] == ["user", "assistant", "tool"] * 3
+    assert [part.part_kind for message in seen[-1] for part in message.parts] == [
+        *("user-prompt", "tool-call", "tool-return") * 2,
+        "user-prompt",
+    ]
+    assert [len(messages) for messages in (first.all_messages(), second.all_messages())] == [3, 6]
 
 
 def test_pictures_and_thoughts_go_through_as_they_are(memory: Memory) -> None:

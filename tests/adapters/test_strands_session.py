@@ -141,6 +141,20 @@ class TestMemoryStore:
         assert all("Avocado" in entry.content and "banana" not in entry.content for entry in found)
         assert sum(estimate(entry.content) for entry in found) <= 300
 
+    @pytest.mark.parametrize("most", [1, 2, 3, 5])
+    def test_many_facts_leave_room_for_the_moment_that_answers(self, memory: Memory, most: int) -> None:
+        spring = memory.session("spring", user="ada")
+        spring.add_turn("My name is Ada. I work as a nurse at Siemens. I live in Oslo. I love jazz.", "Noted.")
+        spring.add_turn("My sister Nadia lives in Rome and my brother Ben lives in Madrid.", "Noted.")
+        spring.add_turn("The code of the bicycle is 4417.", "Noted.")
+        memory.drain()
+        store = SessionMemory(memory.session("now", user="ada"), budget=300)
+        found = asyncio.run(store.search("What is the code of the bicycle?", {"max_search_results": most}))
+        assert len(found) <= most
+        text = "\n".join(entry.content for entry in found)
+        assert "4417" in text and "## About the user\n" in text and "sister: Nadia" in text
+        assert sum(estimate(entry.content) for entry in found) <= 300
+
     def test_what_is_shown_anyway_is_not_found(self, memory: Memory) -> None:
         session = memory.session("now", user="ada")
         session.add("user", "The avocado is ripe.")

@@ -312,6 +312,19 @@ def test_config_tells_an_option_from_its_variable(run: Run, monkeypatch: pytest.
     assert rows["user"] == ("bo", "given")
 
 
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("postgresql://ada:geheim@db:5432/memory", "postgresql://ada:***@db:5432/memory"),
+        ("postgresql://db/memory?user=ada&password=geheim", "postgresql://db/memory?user=ada&password=***"),
+        ("postgresql://ada@db/memory", "postgresql://ada@db/memory"),
+    ],
+)
+def test_the_password_of_a_store_is_not_shown(run: Run, address: str, shown: str) -> None:
+    rows = {row["name"]: row["value"] for row in parsed(run, "config", "--store", address)}
+    assert rows["store"] == shown
+
+
 def test_config_says_where_every_value_came_from(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (home / "providers.yaml").write_text("agent:\n  context_budget: 9000\n  low_water: 0.5\n")
     (home / ".env").write_text("RECOLLECT_LOW_WATER=0.6\nRAG_CHUNK_SIZE=200\n")

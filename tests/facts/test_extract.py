@@ -126,6 +126,32 @@ def test_switching_ends_the_one_and_begins_the_other() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("text", "key", "value"),
+    [
+        ("We moved from Berlin to Hamburg last week.", "place", "Berlin"),
+        ("I don't work as a data engineer any more, I lead a team now.", "role", "data engineer"),
+        ("I no longer work as a nurse.", "role", "nurse"),
+        ("I'm not allergic to peanuts any more.", "allergy:peanuts", "peanuts"),
+        ("My sister no longer lives in Oslo.", "sister:place", "Oslo"),
+        ("My sister doesn't live in Oslo any more.", "sister:place", "Oslo"),
+    ],
+)
+def test_what_no_longer_holds_is_ended(text: str, key: str, value: str) -> None:
+    ended = one(text)
+    assert (ended.key, ended.value, ended.ended) == (key, value, True)
+
+
+@pytest.mark.parametrize("tool", ["Azure", "Kubernetes", "Slack", "GitLab"])
+def test_who_moves_to_a_tool_lives_where_he_lived(tool: str) -> None:
+    assert extract(f"We moved to {tool} last year.", SAID) == []
+
+
+def test_a_move_of_someone_tells_the_new_place_and_an_allergy_may_be_misspelt() -> None:
+    assert extract("My sister Nadia moved from Oslo to Bergen.", SAID)[-1].value == "Bergen"
+    assert one("I'm alergic to peanuts.").key == "allergy:peanuts"
+
+
 def test_whom_one_mentions_is_known() -> None:
     assert one("I went skiing with my sister Nadia.").key == "sister:nadia"
     assert one("My manager is called Farida.").key == "manager"

@@ -76,6 +76,13 @@ def test_excerpts_get_ever_shorter_and_mark_each_cut(spoken: list[str]) -> None:
     assert all(("cat" in text) == ("cat" in moment.text) for text in texts)
 
 
+def test_an_excerpt_leaves_numbers_and_addresses_as_they_were_said() -> None:
+    moment = said("m", "a", 0, START, "A cat of 3.75 kg. See www.example.org/cats?page=2 for more. So be it.")
+    assert next(excerpts(moment, words, {"cat", "see"})) == (
+        f"ada: A cat of 3.75 kg. See www.example.org/cats?page=2 for more. {CUT}"
+    )
+
+
 def test_what_says_the_same_comes_once() -> None:
     texts = [
         "we went to the lake by train",

@@ -348,8 +348,11 @@ def test_retention_is_previewed_and_then_applied(service: Running) -> None:
     named = {**policies, "now": plan["now"], "digest": plan["digest"]}
     other = service.http.post("/retention", params=ADA, json={**named, "digest": "0" * 64})
     assert (other.status_code, other.json()["class"]) == (409, "Conflict")
+    assert "(messages 2 now)" in other.json()["detail"]
     assert service.http.post("/retention", params=ADA, json=named).json()["messages"] == 2
     assert len(listed(service)["items"]) == 1
+    again = service.http.post("/retention", params=ADA, json=named)
+    assert (again.status_code, "(nothing now)" in again.json()["detail"]) == (409, True)
 
 
 def test_jobs_can_be_seen_and_revived(service: Running) -> None:

@@ -366,3 +366,12 @@ def test_open_refuses_what_it_does_not_know(tmp_path: Path) -> None:
             open(url)
     with pytest.raises(ConfigError, match="durability"):
         open(str(tmp_path / "x.db"), durability="maybe")  # type: ignore[arg-type]
+
+
+def test_a_backup_of_another_kind_of_store_is_not_called_damaged(tmp_path: Path) -> None:
+    (tmp_path / "other").write_bytes(b"PK" + b"another kind of file " * 100)
+    with (
+        SqliteStore(tmp_path / "memory.db") as store,
+        pytest.raises(StoreError, match=r"no backup of a SQLite store.*export"),
+    ):
+        store.restore(tmp_path / "other")

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from recollect.errors import BudgetTooSmall
 from recollect.flow.align import align, fingerprint
+from recollect.flow.context import beside
 from recollect.flow.fence import with_memory
 from recollect.flow.window import Limits, Window
 from recollect.memory import Memory
@@ -68,13 +69,11 @@ class History:
             system = [Sent(message, place) for place, message in enumerate(given) if message.role == "system"]
             lines = self._lines(given)
             budget = self.budget or self.session.memory.settings.budget
-            room = budget - sum(self._tokens(line.message) for line in system)
-            if room <= 0:
-                raise BudgetTooSmall(budget - room, budget)
-            if [line.message.id for line in lines] == [entry.message.id for entry in self._log]:
-                shown = list(self.session.context(None, room, tools=tools).prompt)
-            else:
-                shown = self._fitted(lines, room, REPLY_TOKENS + count_tools(tools, self.session.memory.counter))
+            with beside([line.message for line in system], self._tokens, budget) as room:
+                if [line.message.id for line in lines] == [entry.message.id for entry in self._log]:
+                    shown = list(self.session.context(None, room, tools=tools).prompt)
+                else:
+                    shown = self._fitted(lines, room, REPLY_TOKENS + count_tools(tools, self.session.memory.counter))
             known = {line.message.id: line for line in lines}
             return [*system, *(_sent(message, known.get(message.id)) for message in shown)]
 

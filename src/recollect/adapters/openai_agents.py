@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 
 from recollect.aio import done
 from recollect.errors import ConfigError, MissingExtra
+from recollect.flow.context import beside
 from recollect.flow.fence import with_memory
 from recollect.flow.render import parse, render
 from recollect.flow.turns import steps
@@ -117,12 +118,13 @@ class RecollectSession(SessionABC):
     def _fit(self, given: ModelInputData) -> list[TResponseInputItem]:
         if self.budget is None:
             return given.input
-        room = max(1, self.budget - self._tokens(Message("system", given.instructions or "")))
-        context = self.session.context(None, room)
-        if given.input == self._expected:
-            return _items(context.prompt)
-        counter, memory = self.session.memory.counter, context.memory
-        messages = list(fit(parse(given.input, SHAPE), room - counter(f"{memory}\n\n"), counter=counter).messages)
+        system = [Message("system", given.instructions)] if given.instructions else []
+        with beside(system, self._tokens, self.budget) as room:
+            context = self.session.context(None, room)
+            if given.input == self._expected:
+                return _items(context.prompt)
+            counter, memory = self.session.memory.counter, context.memory
+            messages = list(fit(parse(given.input, SHAPE), room - counter(f"{memory}\n\n"), counter=counter).messages)
         asked = max((n for n, message in enumerate(messages) if message.role == "user"), default=None)
         if memory and asked is not None:
             messages[asked] = with_memory(messages[asked], memory)

@@ -44,6 +44,7 @@ except ImportError as error:
 
 if TYPE_CHECKING:
     from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
+    from pydantic_ai.run import AgentRunResult
     from pydantic_ai.tools import RunContext
 
 SHAPE: Final = "pydantic-ai"
@@ -82,6 +83,13 @@ class Remember(AbstractCapability[Any]):
         """The response, now kept."""
         await done(self._history(ctx).keep, _answer(response))
         return response
+
+    async def after_run(self, ctx: RunContext[Any], *, result: AgentRunResult[Any]) -> AgentRunResult[Any]:
+        """The result; what its last calls returned, as that of a structured output does, is now kept."""
+        last = result.all_messages()[-1]
+        if isinstance(last, ModelRequest):
+            await done(self._history(ctx).keep, *(piece.message for piece in _pieces(0, last)))
+        return result
 
     def _history(self, ctx: RunContext[Any]) -> History:
         name = self.session or ctx.conversation_id

@@ -27,7 +27,6 @@ from recollect.cli.shell import (
     Json,
     Where,
     Yes,
-    address,
     answer,
     bar,
     check_new,
@@ -41,6 +40,7 @@ from recollect.cli.shell import (
     say,
     table,
     telling_errors,
+    told,
 )
 from recollect.cli.stats import stats
 from recollect.environment import misspelt
@@ -142,8 +142,8 @@ def backup(
     with opened(store) as opened_store:
         check_new(path)
         opened_store.backup(path)
-    made = {"file": str(path), "store": address(store)}
-    back = f"recollect restore {path} --store {address(store)}"
+    made = {"file": str(path), "store": told(store)}
+    back = f"recollect restore {path} --store {told(store)}"
     answer(as_json, made, f"{path} holds everything up to now. Bring it back with: {back}")
 
 
@@ -163,7 +163,7 @@ def restore(
             confirm("This replaces everything in the store. Go on?")
     with opened(store, must_exist=False) as opened_store:
         opened_store.restore(path)
-    answer(as_json, {"file": str(path), "store": address(store)}, f"The store is as {path} has it.")
+    answer(as_json, {"file": str(path), "store": told(store)}, f"The store is as {path} has it.")
 
 
 @models.command("pull")

@@ -9,7 +9,7 @@ from typing import Final
 import typer
 
 from recollect import settings
-from recollect.cli.shell import Json, User, Where, address, login, machine, table, telling_errors
+from recollect.cli.shell import Json, User, Where, login, machine, table, telling_errors, told
 
 FROM: Final = {"COMMANDLINE": "given", "ENVIRONMENT": "the environment"}
 
@@ -44,7 +44,7 @@ def config(called: typer.Context, store: Where = None, user: User = None, as_jso
         places = settings.places()
         in_force = settings.load()
     rows = [
-        ("store", address(store), _from(called, "store"), "where memory is kept"),
+        ("store", told(store), _from(called, "store"), "where memory is kept"),
         ("user", user or login(), _from(called, "user"), "whose memory is meant"),
         ("data folder", str(data_dir()), "RECOLLECT_DATA_DIR or the platform", "where models and the store are"),
         ("embedder", *_embedder(), "what finds things by their meaning"),

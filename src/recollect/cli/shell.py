@@ -10,6 +10,7 @@ import getpass
 import json
 import logging
 import os
+import re
 import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -87,6 +88,7 @@ ROOM: Final = 11
 """Cells of a line that each of a table's other columns keeps beside one that stays whole."""
 _REFUSED: Final = {errno.EADDRINUSE: "is taken", errno.EACCES: "is not for this user"}
 _SQLITE: Final = b"SQLite format 3\x00"
+_PASSWORD: Final = re.compile(r"(?<=:)[^:/@\s]+(?=@)|(?<=password=)[^&\s]+")
 
 
 def address(where: str | None) -> str:
@@ -94,6 +96,11 @@ def address(where: str | None) -> str:
     from recollect.embed.models import data_dir
 
     return where or str(data_dir() / "memory.db")
+
+
+def told(where: str | None) -> str:
+    """The store's address as it may be printed: without the password in it."""
+    return _PASSWORD.sub("***", address(where))
 
 
 def login() -> str:

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Final, NamedTuple, TypeAlias
 
 from recollect.answers import Hit
+from recollect.flow.sentences import sentences
 from recollect.flow.when import written
 
 Count: TypeAlias = Callable[[str], int]
@@ -25,7 +26,6 @@ DIFFERENT: Final = 0.1
 MIN_WORDS: Final = 8
 """Words below which a piece of a sentence says nothing."""
 _NUMBER: Final = re.compile(r"\d")
-_SENTENCE: Final = re.compile(r"[^\n.!?\u3002\uff01\uff1f]*(?:[.!?\u3002\uff01\uff1f]+|\n+|$)\s*")
 
 
 class Moment(NamedTuple):
@@ -132,22 +132,22 @@ def excerpts(moment: Moment, words: Words, asked: set[str]) -> Iterator[str]:
 
     Where one sentence is left, half of its words go each time.
     """
-    sentences = [found for found in _SENTENCE.findall(moment.text) if found.strip()]
-    worth = [len(asked.intersection(words(sentence))) for sentence in sentences]
-    by_worth = sorted(range(len(sentences)), key=lambda n: (-worth[n], n))
-    for keep in range(len(sentences) - 1, 0, -1):
-        yield f"{moment.speaker}: {_joined(sentences, set(by_worth[:keep]))}"
-    best = sentences[by_worth[0]].split() if sentences else []
+    parts = [part for span in sentences(moment.text, lines=True) if (part := moment.text[slice(*span)].strip())]
+    worth = [len(asked.intersection(words(part))) for part in parts]
+    by_worth = sorted(range(len(parts)), key=lambda n: (-worth[n], n))
+    for keep in range(len(parts) - 1, 0, -1):
+        yield f"{moment.speaker}: {_joined(parts, set(by_worth[:keep]))}"
+    best = parts[by_worth[0]].split() if parts else []
     while len(best) > MIN_WORDS:
         best = best[: len(best) // 2]
         yield f"{moment.speaker}: {' '.join(best)} {CUT}"
 
 
-def _joined(sentences: list[str], kept: set[int]) -> str:
+def _joined(parts: list[str], kept: set[int]) -> str:
     out: list[str] = []
-    for n, sentence in enumerate(sentences):
+    for n, part in enumerate(parts):
         if n in kept:
-            out.append(sentence.strip())
+            out.append(part)
         elif not out or out[-1] != CUT:
             out.append(CUT)
     return " ".join(out)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from recollect.types import Message, Thinking, ToolCall
+from recollect.types import Message, Thinking, ToolCall, ToolResult
 
 
 def turns(messages: Sequence[Message]) -> list[tuple[Message, ...]]:
@@ -50,9 +50,11 @@ def steps(messages: Sequence[Message], indexes: Iterable[int]) -> Iterator[list[
 
 
 def answerable(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The conversation without calls that were never answered before the user went on: no provider takes those."""
+    """The conversation as every provider takes it: no results without their call, as erasing that leaves them behind,
+    and no calls that were never answered before the user went on."""
     if all(isinstance(message.content, str) for message in messages):
         return tuple(messages)
+    messages = tuple(_called(messages))
     asked = max((n for n, message in enumerate(messages) if message.role == "user"), default=0)
     answered = {result.call_id for message in messages for result in message.tool_results}
     return tuple(
@@ -60,6 +62,19 @@ def answerable(messages: Sequence[Message]) -> tuple[Message, ...]:
         for n, message in enumerate(messages)
         if (left := message if n >= asked else _without_calls(message, answered)) is not None
     )
+
+
+def _called(messages: Sequence[Message]) -> Iterator[Message]:
+    """The messages without results that no call comes before."""
+    called: set[str] = set()
+    for message in messages:
+        called.update(call.id for call in message.tool_calls)
+        if all(result.call_id in called for result in message.tool_results):
+            yield message
+        elif left := tuple(
+            part for part in message.parts if not isinstance(part, ToolResult) or part.call_id in called
+        ):
+            yield message.replace(content=left)
 
 
 def _without_calls(message: Message, answered: set[str]) -> Message | None:

@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, Final, TypeVar
 from urllib.parse import quote, unquote
 
@@ -20,6 +21,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from recollect.errors import BudgetTooSmall, ConfigError, ContextOverflow, RecollectError
 from recollect.flow.align import align, fingerprint
+from recollect.flow.context import beside
 from recollect.flow.render import parse, render
 from recollect.layers.answer import room
 from recollect.llm.overflow import Overflow, detect
@@ -181,16 +183,14 @@ class Turn:
         """
         chat = self.chat
         system = [message for message in self.sent if message.role == "system"]
-        taken = sum(count_message(message, chat.memory.counter) for message in system)
-        if taken >= budget:
-            raise BudgetTooSmall(taken, budget)
-        room_left, tools = budget - taken, self.body.get("tools") or ()
-        if again and again.message.role == "user":
-            context = chat.replay(again.seq, room_left, tools=tools)
-        else:
-            context = chat.context(None, room_left, tools=tools)
+        tools = self.body.get("tools") or ()
+        with beside(system, partial(count_message, count=chat.memory.counter), budget) as left:
+            if again and again.message.role == "user":
+                context = chat.replay(again.seq, left, tools=tools)
+            else:
+                context = chat.context(None, left, tools=tools)
         body = {**self.body, "messages": [*render(system, SHAPE), *context.messages]}
-        return self.service.upstream.prepared(body), context.tokens + taken
+        return self.service.upstream.prepared(body), context.tokens + budget - left
 
     async def _opened(self, request: Any) -> Reply | Opened:
         async with AsyncExitStack() as stack:

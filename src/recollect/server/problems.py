@@ -32,7 +32,7 @@ KNOWN: Final[dict[type[Exception], Known]] = {
     errors.MissingExtra: Known(501, "install the package the detail names on the server"),
     errors.StoreUnavailable: Known(503, "nothing was written: try again in a moment"),
     errors.DiskFull: Known(507, "nothing was written: make room on the server and try again"),
-    errors.Conflict: Known(409, "read what is kept, then decide: a changed message needs a new id"),
+    errors.Conflict: Known(409, "read what is kept, then decide: preview anew, or give a changed message a new id"),
     errors.NotFound: Known(404, "check the user, the session and the id"),
     errors.MigrationError: Known(500, "run this version's migration on the store, or another version"),
     errors.StoreError: Known(500, "run `recollect doctor` on the server"),

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections import Counter
 from html import escape
+from itertools import groupby
 from typing import Any, Final
 
 from recollect.adapters.strands.budget import SHAPE
 from recollect.adapters.strands.sdk import AddMessagesContext, ExtractionConfig, MemoryEntry, SearchOptions, Wire
 from recollect.answers import Candidate
 from recollect.flow.context import Line
-from recollect.flow.fence import quoted
+from recollect.flow.fence import heading, quoted
 from recollect.flow.render import parse
 from recollect.frozen import freeze_dict
 from recollect.session import Session
@@ -26,8 +28,9 @@ class SessionMemory:
     """Memory of a session's user: `Agent(memory_manager={"stores": [SessionMemory(session)]})`.
 
     A search finds what `Session.context` would offer for the query in a prompt of `prompt` tokens, beside what its
-    conversation shows anyway. All of it takes at most `budget` tokens as the SDK writes it into a prompt. With
-    `extraction` the SDK hands the conversation over by itself; where a SessionLog keeps it there is no need.
+    conversation shows anyway: an entry for each section, as the SDK asks for a few entries only. All of it takes at
+    most `budget` tokens as the SDK writes it into a prompt. With `extraction` the SDK hands the conversation over by
+    itself; where a SessionLog keeps it there is no need.
     """
 
     def __init__(
@@ -46,7 +49,7 @@ class SessionMemory:
         self.max_search_results: int | None = None
 
     async def search(self, query: str, options: SearchOptions | None = None) -> list[MemoryEntry]:
-        """The moments that answer the query, best first, within the budget."""
+        """What memory has for the query, by section, within the budget; sections beyond the most share the last."""
         k = (options or {}).get("max_search_results", self.max_search_results)
         return await asyncio.to_thread(self._search, query, k)
 
@@ -67,9 +70,10 @@ class SessionMemory:
 
     def _search(self, query: str, k: int | None) -> list[MemoryEntry]:
         lines = [line for line in self.session.context(query, self.prompt).offered if line.kept]
-        entries = [_entry(line) for line in lines[:k]]
+        entries = _entries(lines, k)
         while entries and self.session.memory.counter(self._as_written(entries)) > self.budget:
-            entries.pop()
+            lines = _fewer(lines)
+            entries = _entries(lines, k)
         return entries
 
     def _as_written(self, entries: list[MemoryEntry]) -> str:
@@ -84,6 +88,26 @@ class SessionMemory:
         return len(self.session.add_many(message for message in given if message.id not in known))
 
 
-def _entry(line: Line) -> MemoryEntry:
-    about = {key: value for key, value in line.to_dict().items() if key in ("section", "origin", "at", "score")}
-    return MemoryEntry(quoted(Candidate(line.section, line.text, origin=line.origin)), metadata=about)
+def _entries(lines: list[Line], most: int | None) -> list[MemoryEntry]:
+    """An entry for each section of the lines; those beyond the most share the last one."""
+    sections = [list(group) for _, group in groupby(lines, key=lambda line: line.section)]
+    if most is not None and len(sections) > most:
+        sections[most - 1 :] = [[line for group in sections[most - 1 :] for line in group]]
+    return [_entry(section) for section in sections]
+
+
+def _fewer(lines: list[Line]) -> list[Line]:
+    """The lines without the last of the section that has most of them, the later section of two."""
+    counts = Counter(line.section for line in lines)
+    place = max(range(len(lines)), key=lambda n: (counts[lines[n].section], n))
+    return [*lines[:place], *lines[place + 1 :]]
+
+
+def _entry(lines: list[Line]) -> MemoryEntry:
+    about = {key: value for key, value in lines[0].to_dict().items() if key in ("section", "origin", "at", "score")}
+    texts = [
+        text
+        for section, group in groupby(lines, key=lambda line: line.section)
+        for text in (heading(section), *(quoted(Candidate(section, line.text, origin=line.origin)) for line in group))
+    ]
+    return MemoryEntry("\n".join(texts), metadata=about)

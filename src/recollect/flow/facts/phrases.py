@@ -31,7 +31,9 @@ _NO_NAMES: Final = word_set(
 _NO_PLACES: Final = word_set(
     """apt room building unit block floor linux mac macos windows ubuntu debian python rust java javascript typescript
     vim emacs excel chapter step section part plan level page phase version hr it accounting marketing sales legal
-    support engineering finance"""
+    support engineering finance aws azure gcp kubernetes docker terraform postgres postgresql mysql mongodb oracle
+    slack teams zoom jira linear notion trello asana github gitlab bitbucket gmail outlook android ios react vue
+    angular"""
 )
 _STOPS: Final = word_set(
     """and or but because since when while if so though although as than until unless instead rather whenever

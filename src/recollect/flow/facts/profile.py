@@ -59,6 +59,7 @@ _LEFT_PLACE: Final = rule(
     "(?:i|we) no longer live in ",
     r"(?:i|we) (?:don't|do not) live in (?=.{1,60}\bany ?more\b)",
     "(?:i|we)(?:'ve)? moved (?:out of|away from) ",
+    rf"{_HAVE} (?:moved|relocated) from (?=.{{2,60}}? to\b)",
 )
 _FROM: Final = rule(
     f"{_AM} from ", "i (?:originally )?come from ", "i (?:was (?:born and raised|born|raised)|grew up) in "
@@ -90,6 +91,10 @@ _ROLE: Final = rule(
     "my job is (?:being )?an? ",
 )
 _NOT_ROLE: Final = rule("i(?:'m| am) (?:not|no longer) an? ")
+_NOT_AS: Final = rule(
+    "i(?: no longer work|(?:'ve)? stopped working) as (?:an? |the )?",
+    r"i (?:don't|do not) work as (?:an? |the )?(?=.{1,60}\bany ?more\b)",
+)
 _NO_ROLE: Final = rule(rf"{_AM} (retired|unemployed|self-employed)\b(?! (?:from|and|but))")
 _OLD: Final = rule(r"(\d{1,3})[- ]years?[- ]old(?=,? )")
 
@@ -100,7 +105,8 @@ _AGE: Final = rule(
 _BIRTHDAY: Final = rule(r"my birthday(?: is|'s)(?: on)?(?: the)? ", r"i was born on (?:the )?")
 _NO_DAY: Final = rule(r"\W*(?:this|next|in|the end|later)\b|.*\b(?:week|month)")
 
-_ALLERGIC: Final = rule(f"{_AM}(?: {any_of('very severely deathly highly a_bit slightly really')})* allergic to ")
+_ALLERGIC: Final = rule(f"{_AM}(?: {any_of('very severely deathly highly a_bit slightly really')})* all?ergic to ")
+_NOT_ALLERGIC: Final = rule("i(?:'m| am) (?:not|no longer) all?ergic to ")
 _ALLERGY: Final = rule(
     r"i (?:have|suffer from|have got) an? (?:severe |bad |serious |mild )?([\w-]{3,20}(?: [\w-]{3,20})?) allergy\b"
 )
@@ -195,6 +201,8 @@ def _roles(clause: Clause) -> Iterator[Found]:
         yield found(clause, PROFILE, "role", match[1].lower(), match.end())
     elif _NOT_ROLE.match(text):
         yield from _read(clause, _NOT_ROLE, role, "role", ended=True)
+    elif (match := _NOT_AS.match(text)) and (what := thing(text, match.end(), stops=LINKED)):
+        yield found(clause, PROFILE, "role", what.text, what.end, ended=True)
     elif (match := _WORK_AS.match(text)) and (what := thing(text, match.end(), stops=LINKED)):
         yield found(clause, PROFILE, "role", what.text, what.end)
         yield from _around_role(clause, what.end)
@@ -238,6 +246,9 @@ def _body(clause: Clause) -> Iterator[Found]:
     if match := _ALLERGIC.match(text):
         for what in things(text, match.end()):
             yield found(clause, PROFILE, f"allergy:{slug(what.text)}", what.text, what.end, 0.95)
+    elif match := _NOT_ALLERGIC.match(text):
+        for what in things(text, match.end()):
+            yield found(clause, PROFILE, f"allergy:{slug(what.text)}", what.text, what.end, ended=True)
     elif match := _ALLERGY.match(text):
         yield found(clause, PROFILE, f"allergy:{slug(match[1])}", match[1], match.end())
     elif match := _NO_DIET.match(text):

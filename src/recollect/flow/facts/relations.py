@@ -51,8 +51,10 @@ _NAMED: Final = rule("(?:'s name is|'s called| is called| is named|'s first name
 _NEXT: Final = rule(",? ")
 _BORN: Final = rule("(?:'s birthday is|'s birthday's)(?: on)?(?: the)? ")
 _LIVES: Final = rule(
-    f"{_STILL} (?:lives|resides|is living|is based) in ", f"{_STILL} (?:moved|relocated)(?: (?:back|over))? to "
+    f"{_STILL} (?:lives|resides|is living|is based) in ",
+    f"{_STILL} (?:moved|relocated)(?: (?:back|over))?(?: from [^,.;]{{2,40}}?)? to ",
 )
+_LEFT: Final = rule(r" no longer lives in | (?:doesn't|does not) live in (?=.{1,60}\bany ?more\b)")
 _WORKS: Final = rule(f"{_STILL} (?:works|is working|started working|started) (?:at|for) ")
 _IS_A: Final = rule(f"{_STILL} (?:works as|is|became) (?:an? |the )", ", (?:an? |the )")
 _AGED: Final = rule(
@@ -115,8 +117,9 @@ def _role_there(clause: Clause, who: str, end: int) -> Iterator[Found]:
 
 def _next_about(clause: Clause, who: str, end: int) -> Found | None:
     text = clause.text
-    if (match := _LIVES.match(text, end)) and (where := place_name(text, match.end())):
-        return found(clause, PROFILE, f"{who}:place", where.text, where.end)
+    left = _LEFT.match(text, end)
+    if (match := left or _LIVES.match(text, end)) and (where := place_name(text, match.end())):
+        return found(clause, PROFILE, f"{who}:place", where.text, where.end, ended=left is not None)
     if (match := _WORKS.match(text, end)) and (firm := name(text, match.end())):
         return found(clause, PROFILE, f"{who}:company", firm.text, firm.end)
     if (match := _IS_A.match(text, end)) and (what := role(text, match.end())):

@@ -114,4 +114,7 @@ def _for(statement: str, table: str) -> str:
 
 
 def _damaged(path: Path, problem: str) -> StoreError:
-    return StoreError(f"{path} is not a complete backup of this store ({problem}); nothing was changed")
+    return StoreError(
+        f"{path} is not a complete backup of a PostgreSQL store ({problem}); nothing was changed. A backup goes back "
+        "into a store of the kind that it is of; `recollect export` and `import` bring messages from one to the other"
+    )

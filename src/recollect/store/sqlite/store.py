@@ -102,6 +102,11 @@ def _checked(path: Path) -> apsw.Connection:
         check_version(backup, os.fspath(path))
         problems = [row[0] for row in backup.execute("PRAGMA integrity_check") if row[0] != "ok"]
         problems += [finding.problem for finding in doctor.broken_sessions(backup)]
+    except apsw.NotADBError as error:
+        raise StoreError(
+            f"{path} is no backup of a SQLite store ({error}); nothing was changed. A backup goes back into a store of "
+            "the kind that it is of; `recollect export` and `import` bring messages from one to the other"
+        ) from error
     except apsw.Error as error:
         raise errors.translated(error, os.fspath(path)) from error
     if problems:
