@@ -63,7 +63,7 @@ def test_chats_at_once_lose_nothing(tmp_path: Path, request: pytest.FixtureReque
     soak = request.config.getoption("--soak")
     chats = [Chat(number) for number in range(200 if soak else 20)]
     with started(str(tmp_path / "memory.db")) as process:
-        asyncio.run(talk(process.url, chats, *((60.0, 10**6, 5.0) if soak else (60.0, 3, 0.0))))
+        asyncio.run(talk(str(process.http.base_url), chats, *((60.0, 10**6, 5.0) if soak else (60.0, 3, 0.0))))
     with Memory.open(tmp_path / "memory.db", embedder=None) as memory:
         for chat in chats:
             history = memory.session("soak", user=f"user {chat.number}").history()
