@@ -96,8 +96,16 @@ def _shape(path: str, request: Mapping[str, Any]) -> str | None:
 def _fitted(history: History, body: Mapping[str, Any], shape: str) -> dict[str, Any]:
     plain = _plain_json(body)
     sent = history.prompt(parse(plain, shape), plain.get("tools") or ())
-    request = render([line.message for line in sent], shape).request()
-    return {**body, **json.loads(encoded(request))}
+    return {**body, **_sendable(render([line.message for line in sent], shape).request())}
+
+
+def _sendable(request: dict[str, Any]) -> dict[str, Any]:
+    """The request; half a surrogate pair in it, at which the SDKs fail, becomes a question mark."""
+    try:
+        json.dumps(request, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return dict(json.loads(encoded(request)))
+    return request
 
 
 def _plain_json(value: Any) -> Any:
