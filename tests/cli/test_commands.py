@@ -317,6 +317,7 @@ def test_config_tells_an_option_from_its_variable(run: Run, monkeypatch: pytest.
     [
         ("postgresql://ada:geheim@db:5432/memory", "postgresql://ada:***@db:5432/memory"),
         ("postgresql://db/memory?user=ada&password=geheim", "postgresql://db/memory?user=ada&password=***"),
+        ("postgresql://ada:a:b/c@db/memory", "postgresql://ada:***@db/memory"),
         ("postgresql://ada@db/memory", "postgresql://ada@db/memory"),
     ],
 )

@@ -147,6 +147,23 @@ def test_who_moves_to_a_tool_lives_where_he_lived(tool: str) -> None:
     assert extract(f"We moved to {tool} last year.", SAID) == []
 
 
+@pytest.mark.parametrize("text", ["I moved from Oslo to Bergen.", "I've just relocated from Oslo to Bergen for work."])
+def test_a_move_ends_the_old_place_and_tells_the_new_one(text: str) -> None:
+    assert [(one.value, one.ended) for one in extract(text, SAID)] == [("Oslo", True), ("Bergen", False)]
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "value"),
+    [
+        ("I used to live in Oslo, but now I live in Bergen.", "place", "Bergen"),
+        ("I used to work at Acme but I work at Globex now.", "company", "Globex"),
+        ("I used to be a nurse, now I'm a teacher.", "role", "teacher"),
+    ],
+)
+def test_what_used_to_be_does_not_hide_what_is(text: str, key: str, value: str) -> None:
+    assert (one(text).key, one(text).value) == (key, value)
+
+
 def test_a_move_of_someone_tells_the_new_place_and_an_allergy_may_be_misspelt() -> None:
     assert extract("My sister Nadia moved from Oslo to Bergen.", SAID)[-1].value == "Bergen"
     assert one("I'm alergic to peanuts.").key == "allergy:peanuts"

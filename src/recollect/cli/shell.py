@@ -88,7 +88,7 @@ ROOM: Final = 11
 """Cells of a line that each of a table's other columns keeps beside one that stays whole."""
 _REFUSED: Final = {errno.EADDRINUSE: "is taken", errno.EACCES: "is not for this user"}
 _SQLITE: Final = b"SQLite format 3\x00"
-_PASSWORD: Final = re.compile(r"(?<=:)[^:/@\s]+(?=@)|(?<=password=)[^&\s]+")
+_PASSWORD: Final = re.compile(r"(//[^:/@]*:).*(?=@)|(password=)('[^']*'|[^&\s]+)")
 
 
 def address(where: str | None) -> str:
@@ -100,7 +100,7 @@ def address(where: str | None) -> str:
 
 def told(where: str | None) -> str:
     """The store's address as it may be printed: without the password in it."""
-    return _PASSWORD.sub("***", address(where))
+    return _PASSWORD.sub(lambda found: f"{found[1] or found[2]}***", address(where))
 
 
 def login() -> str:

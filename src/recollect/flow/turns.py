@@ -50,8 +50,10 @@ def steps(messages: Sequence[Message], indexes: Iterable[int]) -> Iterator[list[
 
 
 def answerable(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The conversation as every provider takes it: no results without their call, as erasing that leaves them behind,
-    and no calls that were never answered before the user went on."""
+    """The conversation as every provider takes it: without calls that were never answered before the user went on.
+
+    Results without their call, which erasing it leaves behind, are left out, too.
+    """
     if all(isinstance(message.content, str) for message in messages):
         return tuple(messages)
     messages = tuple(_called(messages))

@@ -51,7 +51,10 @@ _LIVE: Final = rule(
     f"(?:i'm|i am|we're|we are){_LATELY} (?:living|based|settled|located) in ",
     "(?:i've|i have|we've|we have) been living in ",
 )
-_MOVED: Final = rule(f"{_HAVE} (?:moved|relocated)(?: (?:back|over|here|away|down|up))? to ")
+_MOVED: Final = rule(
+    f"{_HAVE} (?:moved|relocated)(?: (?:back|over|here|away|down|up))? to ",
+    f"i(?:'ve| have)?{_LATELY} (?:moved|relocated)(?: (?:back|over|here))? from [^,.;]{{2,40}}? to ",
+)
 _NOT_FOR_GOOD: Final = rule(
     r"\s*(?:when|as an? (?:kid|child|teen\w*|student)|until|before|for an? \w+|,? ?but (?:then )?(?:moved|came|went))\b"
 )

@@ -80,6 +80,7 @@ _TAKEN_BACK: Final = rule(r"\b(?:just kidding|only kidding|jk|just joking|only j
 _ANNOUNCED: Final = rule(
     r"\b" + any_of("update note fyi btw ps correction reminder about_me context background intro fact edit thing") + "$"
 )
+_GONE_BY: Final = rule(r"\b(?:i|we) used to [^,;:]*(?:,? but|,)(?: now,?)? $")
 _HEDGED: Final = rule(
     r"\b"
     + any_of(
@@ -219,7 +220,7 @@ def _clauses(sentence: str, start: int, at: datetime, greeted: bool) -> Iterator
         head = _told(head, opened)
     for place, elided in [(opened, False), *_breaks(head, opened)]:
         before, begin = head[opened:place], _skip(head, place)
-        if _HEDGED.search(before) or _WRITE.match(before):
+        if _HEDGED.search(_GONE_BY.sub("", before)) or _WRITE.match(before):
             return
         words = head[begin : begin + MAX_CLAUSE]
         hello = greeted or _GREETED.search(head[:begin]) is not None
