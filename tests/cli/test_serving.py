@@ -51,11 +51,17 @@ def test_a_port_that_is_taken_is_told_before_anything_is_loaded(home: Path, host
     assert (told.returncode, told.stdout) == (1, "[]\n")
 
 
-def test_keys_are_those_of_the_store_that_is_served_from_here(run: Run, home: Path) -> None:
-    (home / ".env").write_text("RECOLLECT_STORE=served.db\n")
+def test_every_command_takes_the_store_and_the_user_that_env_names(run: Run, home: Path) -> None:
+    (home / ".env").write_text("RECOLLECT_STORE=served.db\nRECOLLECT_USER=eve\n")
     run("keys", "add", "--name", "app")
+    run("add", "Hello.")
     assert (home / "served.db").exists()
     assert [key["name"] for key in parsed(run, "keys", "list")] == ["app"]
+    assert [message["content"] for message in parsed(run, "history", "--user", "eve")] == ["Hello."]
+    assert [(row["value"], row["from"]) for row in parsed(run, "config")[:2]] == [
+        ("served.db", ".env"),
+        ("eve", ".env"),
+    ]
     assert not (home / "memory.db").exists()
 
 

@@ -113,11 +113,24 @@ class Lingering(BaseHTTPRequestHandler):
         pass
 
 
+class Whole(Lingering):
+    """An upstream that does not stream, whatever it is asked."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        answer = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "Oslo."}}]}
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body := json.dumps(answer).encode())))
+        self.end_headers()
+        self.wfile.write(body)
+
+
 @pytest.fixture
-def lingering(monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
+def lingering(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
     monkeypatch.setattr(Lingering, "let_go", threading.Event())
     monkeypatch.setattr(Lingering, "connections", 0)
-    with ThreadingHTTPServer(("127.0.0.1", 0), Lingering) as upstream:
+    with ThreadingHTTPServer(("127.0.0.1", 0), getattr(request, "param", Lingering)) as upstream:
         threading.Thread(target=upstream.serve_forever).start()
         monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{upstream.server_port}")
         try:
@@ -126,6 +139,16 @@ def lingering(monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
         finally:
             Lingering.let_go.set()
             upstream.shutdown()
+
+
+@pytest.mark.parametrize("lingering", [Whole], indirect=True)
+def test_an_answer_that_is_not_streamed_though_it_was_to_be_is_passed_on_and_kept(lingering: Running) -> None:
+    body = {"model": "test-model", "messages": [HELLO], "stream": True}
+    headers = {"X-Recollect-User": "ada", "X-Recollect-Session": "trip"}
+    answer = lingering.http.post("/v1/chat/completions", json=body, headers=headers)
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.json()["choices"][0]["message"]["content"] == "Oslo."
+    assert said(lingering) == [("user", HELLO["content"]), ("assistant", "Oslo.")]
 
 
 @pytest.mark.parametrize("end", [(b"data: [DONE]\n\n",), (b"data: [DO", b"NE]", b"\n\n")])

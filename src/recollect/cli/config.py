@@ -17,7 +17,8 @@ FROM: Final = {"COMMANDLINE": "given", "ENVIRONMENT": "the environment"}
 def _from(called: typer.Context, name: str) -> str:
     """Where the value of an option came from."""
     source = called.get_parameter_source(name)
-    return FROM.get(source.name, "default") if source else "default"
+    unsaid = ".env" if called.params[name] else "default"
+    return FROM.get(source.name, unsaid) if source else unsaid
 
 
 def _embedder() -> tuple[str, str]:

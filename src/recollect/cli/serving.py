@@ -42,13 +42,6 @@ def serve(
         run(Options.read(store=store, model=model), host, port, workers)
 
 
-def _served(store: str | None) -> str | None:
-    """The store of the service: as `serve` does, by `.env` as well."""
-    from recollect.server.options import Options
-
-    return Options.read(store=store).store
-
-
 @keys.command("add")
 def add(
     may: Annotated[
@@ -65,7 +58,7 @@ def add(
     """
     from recollect.server.auth import add_key
 
-    with telling_errors(), opened(_served(store), must_exist=False) as opened_store:
+    with opened(store, must_exist=False) as opened_store:
         key, secret = add_key(opened_store, tenant=tenant, may=may or ("read", "write"), name=name)
     made = {"id": key.id, "secret": secret, "tenant": key.tenant, "may": sorted(key.may), "name": key.name}
     answer(as_json, made, secret)
@@ -81,7 +74,7 @@ def list_them(store: Where = None, as_json: Json = False) -> None:
     """
     from recollect.server.auth import list_keys
 
-    with telling_errors(), opened(_served(store)) as opened_store:
+    with opened(store) as opened_store:
         found = list_keys(opened_store)
     if as_json:
         machine([{"id": k.id, "tenant": k.tenant, "may": sorted(k.may), "name": k.name, "made": k.made} for k in found])
@@ -106,7 +99,7 @@ def revoke(
     """
     from recollect.server.auth import revoke_key
 
-    with telling_errors(), opened(_served(store)) as opened_store:
+    with opened(store) as opened_store:
         try:
             revoke_key(opened_store, id)
         except NotFound:

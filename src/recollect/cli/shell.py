@@ -47,8 +47,15 @@ def moment(text: str) -> datetime:
         raise typer.BadParameter(f"{text!r} is no day or time: write it like 2026-05-20 or 2026-05-20T12:00") from None
 
 
-def _not_empty(name: str | None) -> str | None:
-    """What an option names; as an empty one, of a variable that was never set, it is not taken for none."""
+def _named(option: typer.CallbackParam, name: str | None) -> str | None:
+    """What an option names, else `.env` under its variable; an empty one, of a variable never set, is not none."""
+    if name is None:
+        from dotenv import dotenv_values
+
+        try:
+            name = dotenv_values(".env").get(str(option.envvar)) or None
+        except (OSError, UnicodeDecodeError) as error:
+            raise typer.BadParameter(f".env can't be read: {error}") from None
     if name is not None and not name.strip():
         raise typer.BadParameter("it is empty: name one, or leave the option out")
     return name
@@ -68,7 +75,7 @@ Where: TypeAlias = Annotated[
     typer.Option(
         "--store",
         envvar="RECOLLECT_STORE",
-        callback=_not_empty,
+        callback=_named,
         help="File or address of the store.",
         show_default="memory.db in the data folder",
     ),
@@ -76,7 +83,7 @@ Where: TypeAlias = Annotated[
 User: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--user", envvar="RECOLLECT_USER", callback=_not_empty, help="Whose memory.", show_default="your login name"
+        "--user", envvar="RECOLLECT_USER", callback=_named, help="Whose memory.", show_default="your login name"
     ),
 ]
 Talk: TypeAlias = Annotated[

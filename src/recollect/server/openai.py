@@ -128,18 +128,22 @@ class Turn:
 
     async def whole(self) -> Response:
         """The answer in one piece."""
-        reply, again = await self._asked(self.service.upstream.complete)
-        if reply.status == 200 and not again and (message := answer_of(reply.data)):
-            await self.service.run(self.chat.add, message)
-        return _passed(reply, self.headers)
+        return await self._answered(*await self._asked(self.service.upstream.complete))
 
     async def streamed(self) -> Response:
         """The answer as it is made."""
         reply, again = await self._asked(self._opened)
         if isinstance(reply, Reply):
+            answered = await self._answered(reply, again)
             self.service.streams.leave()
-            return _passed(reply, self.headers)
+            return answered
         return Stream(self._pieces(reply, again), self.service.streams, self.headers, reply.until)
+
+    async def _answered(self, reply: Reply, again: bool) -> Response:
+        """An answer that came in one piece, now kept."""
+        if reply.status == 200 and not again and (message := answer_of(reply.data)):
+            await self.service.run(self.chat.add, message)
+        return _passed(reply, self.headers)
 
     async def _asked(self, ask: Callable[[Any], Awaitable[T]]) -> tuple[T, bool]:
         """What the model says, and whether it said so before.

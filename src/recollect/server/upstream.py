@@ -73,7 +73,7 @@ class Upstream(Protocol[R]):
         ...
 
     def stream(self, request: R) -> AbstractAsyncContextManager[Reply | AsyncIterator[bytes]]:
-        """The answer as its event stream comes; a refusal whole."""
+        """The answer as its event stream comes; whole a refusal, and the answer of a server that does not stream."""
         ...
 
     async def close(self) -> None:
@@ -126,9 +126,9 @@ class Passthrough:
 
     @asynccontextmanager
     async def stream(self, request: bytes) -> AsyncIterator[Reply | AsyncIterator[bytes]]:
-        """The answer as its event stream comes; a refusal whole."""
+        """The answer as its event stream comes; whole a refusal, and the answer of a server that does not stream."""
         async with self._sent("POST", self.chats, request) as response:
-            if response.is_success:
+            if response.is_success and "json" not in response.headers.get("content-type", ""):
                 yield _pieces(response)
             else:
                 yield await _whole(response)
