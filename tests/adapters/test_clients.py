@@ -17,8 +17,8 @@ import pytest
 
 from recollect import Memory, Message, ToolCall
 from recollect.adapters.clients import remember
-from recollect.adapters.history import History
 from recollect.errors import BudgetTooSmall, ConfigError
+from recollect.history import History
 from recollect.testing import AdapterSuite, Provider, Script, Talk, lookup
 
 SYSTEM = "Be brief."

@@ -421,6 +421,28 @@ def test_an_answer_asked_for_again_is_not_kept_twice(proxy: Running, provider: P
     assert again[-1]["content"].endswith("Where?")
 
 
+def test_an_edited_history_goes_to_the_model_as_it_was_sent(proxy: Running, provider: Provider) -> None:
+    asked = client(proxy)
+
+    def told(*messages: Any) -> tuple[Any, list[str]]:
+        answer = ask(asked, *messages).choices[0].message.model_dump(include={"role", "content"})
+        return answer, [message["content"] for message in provider.requests[-1].body["messages"]]
+
+    rome, oslo, train, bus = (
+        {"role": "user", "content": text} for text in ("To Rome?", "To Oslo?", "By train?", "By bus?")
+    )
+    first, _ = told(HELLO)
+    to_rome, _ = told(HELLO, first, rome)
+    to_oslo, seen = told(HELLO, first, oslo)
+    assert seen == [HELLO["content"], first["content"], "To Oslo?"]
+    _, seen = told(HELLO, first, oslo, to_oslo, train)
+    assert seen == [HELLO["content"], first["content"], "To Oslo?", to_oslo["content"], "By train?"]
+    _, seen = told(HELLO, first, rome, to_rome, bus)
+    assert seen == [HELLO["content"], first["content"], "To Rome?", to_rome["content"], "By bus?"]
+    kept = [text for role, text in said(proxy) if role == "user"]
+    assert kept == [HELLO["content"], "To Rome?", "To Oslo?", "By train?", "By bus?"]
+
+
 @pytest.mark.parametrize("header", ["j%C3%BCrgen", "jürgen".encode()])
 def test_a_name_that_is_not_ascii_is_the_same_encoded_or_not(proxy: Running, header: Any) -> None:
     body = {"model": "recollect", "messages": [HELLO]}

@@ -13,10 +13,10 @@ from functools import wraps
 from typing import Any, Final, TypeVar
 
 from recollect.adapters.answers import ANSWERS, Answer
-from recollect.adapters.history import History
 from recollect.aio import done
 from recollect.errors import ConfigError
 from recollect.flow.render import parse, render
+from recollect.history import History
 from recollect.http import encoded
 from recollect.memory import Memory
 

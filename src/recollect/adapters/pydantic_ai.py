@@ -12,10 +12,10 @@ from dataclasses import InitVar, dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
-from recollect.adapters.history import Histories, History, Sent
 from recollect.aio import done
 from recollect.errors import ConfigError, MissingExtra
 from recollect.frozen import FrozenDict
+from recollect.history import Histories, History, Sent
 from recollect.memory import Memory
 from recollect.types import Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 

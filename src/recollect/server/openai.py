@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, NamedTuple, TypeVar
 from urllib.parse import quote, unquote
 
 from anyio import CancelScope, move_on_after
@@ -23,6 +23,7 @@ from recollect.errors import BudgetTooSmall, ConfigError, ContextOverflow, Recol
 from recollect.flow.align import align, fingerprint
 from recollect.flow.context import beside
 from recollect.flow.render import parse, render
+from recollect.history import History
 from recollect.layers.answer import room
 from recollect.llm.overflow import Overflow, detect
 from recollect.server import given, shown
@@ -151,20 +152,20 @@ class Turn:
         What was sent is kept first. Where the model finds the prompt too long it is asked again with less, a few times;
         what it takes then is what it is asked with from then on.
         """
-        (request, tokens), again = await self.service.run(self._kept)
+        (request, tokens), kept = await self.service.run(self._kept)
         reply = await _told(ask, request)
         for share in SMALLER:
             if not (found := _overflow(reply)):
                 break
             most = min(int(tokens * share), room(found, tokens) or tokens)
             with suppress(BudgetTooSmall):
-                request, _ = await self.service.run(self._fitted, most, again)
+                request, _ = await self.service.run(self._fitted, most, kept)
                 reply = await _told(ask, request)
                 if isinstance(reply, Opened) or (isinstance(reply, Reply) and reply.status == 200):
                     self.service.takes[self.body["model"]] = most + self._for_reply
         if isinstance(reply, ContextOverflow):
             raise reply
-        return reply, again is not None
+        return reply, kept.again is not None
 
     @property
     def _for_reply(self) -> int:
@@ -172,22 +173,27 @@ class Turn:
         asked = self.body.get("max_completion_tokens") or self.body.get("max_tokens")
         return asked if isinstance(asked, int) else 0
 
-    def _kept(self) -> tuple[tuple[Any, int], Entry | None]:
-        again, budget = keep(self.chat, self.sent), self.chat.memory.settings.budget
+    def _kept(self) -> tuple[tuple[Any, int], Kept]:
+        kept, budget = keep(self.chat, self.sent), self.chat.memory.settings.budget
         takes = self.service.takes.get(self.body["model"], budget + self._for_reply) - self._for_reply
         if takes < budget:
             with suppress(BudgetTooSmall, ConfigError):
-                return self._fitted(takes, again), again
-        return self._fitted(budget, again), again
+                return self._fitted(takes, kept), kept
+        return self._fitted(budget, kept), kept
 
-    def _fitted(self, budget: int, again: Entry | None) -> tuple[Any, int]:
+    def _fitted(self, budget: int, kept: Kept) -> tuple[Any, int]:
         """The request with the conversation fitted into a budget, and how many tokens it has.
 
-        A question asked again gets the conversation as it was before it was answered.
+        A question asked again gets the conversation as it was before it was answered, one that was edited the
+        conversation as it was sent.
         """
-        chat = self.chat
+        chat, again = self.chat, kept.again
         system = [message for message in self.sent if message.role == "system"]
         tools = self.body.get("tools") or ()
+        if kept.changed:
+            shown = [line.message for line in History(chat, budget).prompt(self.sent, tools)]
+            body = {**self.body, "messages": list(render(shown, SHAPE))}
+            return self.service.upstream.prepared(body), sum(count_message(m, chat.memory.counter) for m in shown)
         with beside(system, partial(count_message, count=chat.memory.counter), budget) as left:
             if again and again.message.role == "user":
                 context = chat.replay(again.seq, left, tools=tools)
@@ -268,8 +274,19 @@ def _overflow(reply: object) -> Overflow | ContextOverflow | None:
     return detect(reply.status, reply.body.decode("utf-8", "replace"))
 
 
-def keep(chat: Session, sent: Sequence[Message]) -> Entry | None:
-    """Keep what is new of a conversation; the last message, if it was sent before and answered since."""
+class Kept(NamedTuple):
+    """What became of a conversation that was sent.
+
+    `again` is its last message, if that was sent before and answered since. `changed` says that it does not go on where
+    what is kept ends: something in it was edited, taken out or put in, and the model is to see it as it was sent.
+    """
+
+    again: Entry | None
+    changed: bool
+
+
+def keep(chat: Session, sent: Sequence[Message]) -> Kept:
+    """Keep what is new of a conversation."""
     said = [message for message in sent if message.role != "system"]
     given = [fingerprint(message) for message in said]
     places, known = _places(chat, given, len(said))
@@ -277,8 +294,10 @@ def keep(chat: Session, sent: Sequence[Message]) -> Entry | None:
         places, known = _places(chat, given, 2 * len(said) + LOOK_BACK)
     if new := [message for message, place in zip(said, places, strict=True) if place is None]:
         chat.add_many(new)
-    asked = places[-1] if places and None not in places else None
-    return None if asked is None or asked == len(known) - 1 else known[asked]
+    found = [place for place in places if place is not None]
+    goes_on = places == [*range(len(known) - len(found), len(known)), *[None] * len(new)]
+    again = known[found[-1]] if found and not new and not goes_on else None
+    return Kept(again, not goes_on and (again is None or found[-1] - found[0] >= len(found)))
 
 
 def _places(chat: Session, given: Sequence[Hashable], limit: int) -> tuple[list[int | None], list[Entry]]:

@@ -10,10 +10,10 @@ from langchain.agents.middleware.types import AgentMiddleware, ModelRequest, Mod
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.config import get_config
 
-from recollect.adapters.history import Histories, History, Sent
 from recollect.adapters.langgraph.messages import changed, from_langchain, to_langchain
 from recollect.aio import done
 from recollect.errors import ConfigError
+from recollect.history import Histories, History, Sent
 from recollect.memory import Memory
 
 if TYPE_CHECKING:

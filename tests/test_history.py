@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recollect import Memory, Message
-from recollect.adapters.history import History
+from recollect.history import History
 
 
 @pytest.mark.parametrize("question", ["Which volcano erupted near Reykjavik?", "Where does my sister live?"])
