@@ -9,7 +9,7 @@ pytest.register_assert_rewrite("recollect.testing")
 
 settings.register_profile(
     "recollect",
-    max_examples=int(os.environ.get("RECOLLECT_EXAMPLES", "200")),
+    max_examples=int(os.environ.get("RECOLLECT_EXAMPLES", "100")),
     deadline=None,
     derandomize="CI" in os.environ,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

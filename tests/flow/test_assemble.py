@@ -22,7 +22,7 @@ from recollect.types import Message
 from tests.strategies import said
 
 COUNTS = Counts(estimate, partial(count_message, count=estimate))
-EXAMPLES = 5 * int(os.environ.get("RECOLLECT_EXAMPLES", "200"))
+EXAMPLES = 10 * int(os.environ.get("RECOLLECT_EXAMPLES", "100"))
 
 
 def shown(messages: Sequence[Message], budget: int | None = None) -> Shown:

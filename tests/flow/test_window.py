@@ -41,7 +41,7 @@ def thoughts(messages: tuple[Message, ...] | list[Message]) -> list[Thinking]:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@settings(max_examples=2 * settings.default.max_examples)
+@settings(max_examples=4 * settings.default.max_examples)
 @given(data=st.data(), budget=budgets)
 def test_a_fitted_transcript_keeps_every_promise(shape: str, data: st.DataObject, budget: int) -> None:
     messages = data.draw(pinned(shape))

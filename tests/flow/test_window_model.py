@@ -14,7 +14,7 @@ from recollect.flow.turns import steps, turns
 from recollect.flow.window import Limits, Window
 from recollect.types import Message, Role, Thinking, ToolCall, ToolResult
 
-check = settings(max_examples=int(os.environ.get("RECOLLECT_EXAMPLES", "200")), deadline=None)
+check = settings(max_examples=int(os.environ.get("RECOLLECT_EXAMPLES", "100")), deadline=None)
 OVERHEAD = 3
 
 
