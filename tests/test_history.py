@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect import Memory, Message
+from recollect import Memory, Message, Session
 from recollect.history import History
 
 
@@ -20,3 +20,20 @@ def test_with_a_changed_history_only_what_is_to_the_point_is_recalled(question: 
         )
         assert asked.message.text.endswith(question)
         assert ("Nadia moved to Oslo" in asked.message.text) == ("sister" in question)
+
+
+def test_what_is_put_in_front_of_what_is_known_is_kept_once() -> None:
+    with Memory.open(":memory:", embedder=None) as memory:
+        chat = memory.session("trip", user="ada")
+        chat.add_turn("To Oslo?", "Yes.")
+        given = [Message(role, text) for role, text in (("user", "Hello."), ("assistant", "Hi!"), *said(chat))]
+        for question in ("When?", "Where?", "Why?"):
+            given.append(Message("user", question))
+            sent = History(chat, 2_000).prompt(given)
+            assert [line.message.text for line in sent] == [message.text for message in given]
+            given.append(chat.add("assistant", f"{question} That is how."))
+        assert len(chat.history()) == len(given)
+
+
+def said(chat: Session) -> list[tuple[str, str]]:
+    return [(message.role, message.text) for message in chat.history()]

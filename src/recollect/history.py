@@ -98,8 +98,9 @@ class History:
 
     def _past(self, known: Sequence[Message], places: Sequence[int | None]) -> Sequence[Message]:
         """What was said before the first of the given messages; nothing where that is a changed history."""
-        changed = places and places[0] is None and any(place is not None for place in places)
-        return () if self.whole or changed else known[: places[0] if places else None]
+        found = [place for place in places if place is not None]
+        changed = found and found[0] != places[0]
+        return () if self.whole or changed else known[: min(found, default=len(known))]
 
     def _refresh(self, given: int) -> None:
         """Read what the log has gained; all anew where something was erased, or more is needed."""

@@ -16,10 +16,11 @@ def fingerprint(message: Message) -> Hashable:
 
 
 def align(known: Sequence[Hashable], given: Sequence[Hashable]) -> list[int | None]:
-    """The place of each given message among the known ones, in their order; None where it is new.
+    """The place of each given message among the known ones; None where it is new.
 
     A history that goes on where the known one ends is told by that. Else it was changed, or is handed over once more,
-    and is compared as a whole. A message that comes alone was said now, even if the same was said before.
+    and is compared as a whole: what was put in before something known was kept after it, and is found there when it
+    comes again. A message that comes alone was said now, even if the same was said before.
     """
     if overlap := _overlap(known, given):
         return [*range(len(known) - overlap, len(known)), *[None] * (len(given) - overlap)]
@@ -27,6 +28,12 @@ def align(known: Sequence[Hashable], given: Sequence[Hashable]) -> list[int | No
     if len(given) > 1:
         for block in SequenceMatcher(None, known, given, autojunk=False).get_matching_blocks():
             places[block.b : block.b + block.size] = range(block.a, block.a + block.size)
+    last = max((n for n, place in enumerate(places) if place is not None), default=0)
+    spare = sorted(set(range(len(known))).difference(places), reverse=True) if None in places[:last] else []
+    for n in range(last):
+        if places[n] is None and (place := next((at for at in spare if known[at] == given[n]), None)) is not None:
+            places[n] = place
+            spare.remove(place)
     return places
 
 

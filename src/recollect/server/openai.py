@@ -297,7 +297,8 @@ def keep(chat: Session, sent: Sequence[Message]) -> Kept:
     found = [place for place in places if place is not None]
     goes_on = places == [*range(len(known) - len(found), len(known)), *[None] * len(new)]
     again = known[found[-1]] if found and not new and not goes_on else None
-    return Kept(again, not goes_on and (again is None or found[-1] - found[0] >= len(found)))
+    cut_short = again is not None and found == [*range(found[0], found[-1] + 1)]
+    return Kept(again, not goes_on and not cut_short)
 
 
 def _places(chat: Session, given: Sequence[Hashable], limit: int) -> tuple[list[int | None], list[Entry]]:
