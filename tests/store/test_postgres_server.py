@@ -13,8 +13,8 @@ import psycopg
 import pytest
 
 from recollect.errors import ConfigError, MigrationError, StoreUnavailable
-from recollect.store import Item, Job, Record, Store, open
-from recollect.store.postgres import PostgresStore, vectors
+from recollect.store import Job, Record, Store, open
+from recollect.store.postgres import PostgresStore
 from recollect.store.postgres.migrate import migrations
 from recollect.store.reference import ReferenceStore
 from recollect.testing.stores.base import ADA, BOB, RIVAL, USER, fact, found, said, say, texts, v
@@ -217,24 +217,6 @@ def test_scores_are_those_of_the_reference(store: PostgresStore) -> None:
             ours = {match.id: match.score for match in store.index.search(scope, query, 300)}
             theirs = {match.id: match.score for match in reference.index.search(scope, query, 300)}
             assert ours == pytest.approx(theirs, rel=1e-9)
-
-
-def test_a_large_tenant_is_searched_by_an_index(postgres: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors, "EXACT", 300)
-    monkeypatch.setattr("recollect.store.postgres.reindex.EXACT", 300)
-    rows = np.random.default_rng(3).standard_normal((1_000, 16)).astype(np.float32)
-    with postgres.fresh(pgvector=True) as url, PostgresStore(url) as store:
-        for user in range(10):
-            scope, some = Scope("acme", str(user)), range(user, 1_000, 10)
-            store.index.put(scope, [Item("chunk", str(number), "x") for number in some])
-            store.index.embed(scope, "chunk", "m", {str(number): rows[number] for number in some})
-        assert [finding.fix for finding in store.check()] == ["run reindex"]
-        store.reindex()
-        assert store.check() == []
-        exact = np.argsort(-(rows @ rows[5]) / np.linalg.norm(rows, axis=1))[:10]
-        by_index = store.index.nearest(Scope("acme"), rows[5], "m", 10)
-        assert len({match.id for match in by_index} & {str(number) for number in exact}) >= 9
-        assert by_index[0].id == "5"
 
 
 def test_claims_of_many_workers_never_overlap(store: PostgresStore) -> None:

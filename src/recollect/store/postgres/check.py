@@ -11,7 +11,7 @@ from recollect.store.postgres.chain import verified
 from recollect.store.postgres.database import Database, rows
 from recollect.store.postgres.driver import Connection
 from recollect.store.postgres.keys import key
-from recollect.store.postgres.reindex import large_lengths, pages, tenants, texts_of, unindexed
+from recollect.store.postgres.reindex import pages, tenants, texts_of, unindexed, unindexed_lengths
 from recollect.store.values import Finding, Item
 from recollect.types import Scope
 
@@ -21,7 +21,6 @@ _UNWALLED: Final = (
     " AND relname IN ('sessions', 'messages', 'records', 'items', 'words', 'vectors', 'jobs')"
     " AND NOT (relrowsecurity AND relforcerowsecurity)"
 )
-_INDEX: Final = "SELECT to_regclass('recollect.vectors_nearest_' || %s) IS NOT NULL"
 _LENGTHS: Final = "SELECT position, length FROM recollect.items WHERE tenant = %s AND position = ANY(%s)"
 _WRONG: Final = (
     "SELECT position FROM unnest(%(positions)s::bigint[], %(pieces)s::integer[], %(texts)s::text[])"
@@ -56,10 +55,8 @@ def _schema(db: Connection) -> Iterator[Finding]:
 
 
 def _nearest(db: Connection) -> Iterator[Finding]:
-    for length in large_lengths(db):
-        ((there,),) = rows(db, _INDEX, (str(length),))
-        if not there:
-            yield Finding("index", f"tenant-wide search over vectors of {length} numbers has no index", fix=_REINDEX)
+    for length in unindexed_lengths(db):
+        yield Finding("index", f"tenant-wide search over vectors of {length} numbers has no index", fix=_REINDEX)
 
 
 def _log(db: Connection, tenant: str) -> list[Finding]:

@@ -51,9 +51,17 @@ _MEASURE: Final = (
     " FROM unnest(%s::bigint[], %s::integer[], %s::boolean[]) AS new (position, length, wordless)"
     " WHERE items.tenant = %s AND items.position = new.position"
 )
-_LARGE: Final = (
+# The index of a reindex that was stopped is there, but not valid.
+_UNINDEXED_LENGTHS: Final = (
     "SELECT DISTINCT length FROM (SELECT length FROM recollect.vectors GROUP BY tenant, length HAVING count(*) > %s)"
-    " AS large WHERE length BETWEEN 2 AND %s"
+    " AS large WHERE length BETWEEN 2 AND %s AND NOT EXISTS (SELECT FROM pg_index"
+    " WHERE indexrelid = to_regclass('recollect.vectors_nearest_' || length) AND indisvalid)"
+)
+# Made in one process: several share the graph in /dev/shm, which is small in a container.
+_ROOM: Final = "SET maintenance_work_mem = '1GB'; SET max_parallel_maintenance_workers = 0"
+_HNSW: Final = (
+    "CREATE INDEX CONCURRENTLY vectors_nearest_<length> ON recollect.vectors"
+    " USING hnsw ((vector::vector(<length>)) vector_ip_ops) WHERE length = <length>"
 )
 
 
@@ -85,11 +93,6 @@ def reindex(database: Database, progress: Progress | None) -> int:
     _say_words_are_new(database)
     _index_vectors(database)
     return done
-
-
-def large_lengths(db: Connection) -> list[int]:
-    """The lengths of vectors of which a tenant has so many that an index pays."""
-    return [length for (length,) in rows(db, _LARGE, (EXACT, MOST_INDEXED))]
 
 
 def pages(db: Connection, tenant: str, after: int) -> list[Item]:
@@ -139,15 +142,14 @@ def _rewrite(db: Connection, tenant: str, after: int) -> tuple[int, int] | None:
     return positions[-1], sum(1 for length, _ in found if length)
 
 
+def unindexed_lengths(db: Connection) -> list[int]:
+    """The lengths of vectors of which a tenant has so many that an index pays, and that have none, or half of one."""
+    return [length for (length,) in rows(db, _UNINDEXED_LENGTHS, (EXACT, MOST_INDEXED))]
+
+
 def _index_vectors(database: Database) -> None:
-    for length in database.read(None, large_lengths):
+    for length in database.read(None, unindexed_lengths):
         with database.maintaining() as db:
-            db.execute(hnsw(length))
-
-
-def hnsw(length: int) -> str:
-    """The statement that makes the index for vectors of that length while others read and write."""
-    return (
-        f"CREATE INDEX CONCURRENTLY IF NOT EXISTS vectors_nearest_{length} ON recollect.vectors"
-        f" USING hnsw ((vector::vector({length})) vector_ip_ops) WHERE length = {length}"
-    )
+            db.execute(_ROOM)
+            db.execute(f"DROP INDEX CONCURRENTLY IF EXISTS recollect.vectors_nearest_{length}")
+            db.execute(_HNSW.replace("<length>", str(length)))

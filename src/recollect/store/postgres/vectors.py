@@ -26,13 +26,17 @@ MOST_NUMBERS: Final = 16_000
 """The longest vector pgvector takes."""
 
 EXACT: Final = 20_000
-"""A whole tenant is searched vector by vector up to this many; above, by the HNSW index that `reindex` makes."""
+"""A whole tenant is searched vector by vector up to this many; above, by the HNSW index that `reindex` makes.
+The index gives up early where few pass the filter; then all are compared."""
 
 PAGE: Final = 2_000
 """Vectors that are fetched at a time to be compared here."""
 
 _HAVING: Final = "SELECT id, position FROM recollect.items WHERE"
-_LENGTH: Final = "SELECT length FROM recollect.vectors WHERE tenant = %s AND model = %s LIMIT 1"
+# In the order of the key: without one, the planner reads other tenants' rows until it meets one of this tenant.
+_LENGTH: Final = (
+    "SELECT length FROM recollect.vectors WHERE tenant = %s AND model = %s ORDER BY owner, session, position LIMIT 1"
+)
 _PUT: Final = """
 INSERT INTO recollect.vectors (tenant, model, owner, session, length, position, vector)
 SELECT %s, %s, %s, %s, %s, position, vector::<type> FROM unnest(%s::bigint[], %s::<given>[]) AS new (position, vector)
@@ -94,6 +98,9 @@ class Vectors(Protocol):
 class PgVectors:
     """Vectors in pgvector's type."""
 
+    def __init__(self) -> None:
+        self._large: set[tuple[str, str]] = set()
+
     def embed(self, db: Connection, scope: Scope, kind: str, model: str, by_key: Mapping[str, Row]) -> int:
         """See `Vectors.embed`."""
         for row in by_key.values():
@@ -111,18 +118,28 @@ class PgVectors:
         if not _has(db, scope, model, asked):
             return []
         source, known = _candidates(scope, model, where)
-        parts = (_EXACT, source, _EXACT_BEST, wanted)
-        if scope.user is None and not where.exact and _is_large(db, scope, model):
+        known |= {"asked": _text(asked), "k": min(k, 2**62)}
+        if scope.user is None and not where.exact and self._is_large(db, key(scope.tenant), key(model)):
             db.execute(_HNSW_SETTINGS, (str(max(100, min(2 * k, 1_000))),))
-            parts = (_HNSW, source, _HNSW_BEST, wanted)
-        query = " ".join(parts).replace("<length>", str(len(asked)))
-        return rows(db, query, known | {"asked": _text(asked), "k": min(k, 2**62)})
+            query = " ".join((_HNSW, source, _HNSW_BEST, wanted)).replace("<length>", str(len(asked)))
+            if len(found := rows(db, query, known)) == k:
+                return found
+        return rows(db, " ".join((_EXACT, source, _EXACT_BEST, wanted)), known)
 
     def read(self, data: bytes) -> Row:
         """See `Vectors.read`; pgvector sends two numbers of two bytes before the row."""
         import numpy as np
 
         return np.frombuffer(data, ">f4", offset=4).astype(np.float32)
+
+    def _is_large(self, db: Connection, tenant: str, model: str) -> bool:
+        """Whether it has more than `EXACT`; counting takes longer than the search, so what is large is remembered."""
+        if (tenant, model) not in self._large:
+            ((count,),) = rows(db, _COUNT, (tenant, model, EXACT + 1))
+            if count <= EXACT:
+                return False
+            self._large.add((tenant, model))
+        return True
 
 
 class ByteVectors:
@@ -210,11 +227,6 @@ def _has(db: Connection, scope: Scope, model: str, asked: Row) -> bool:
     for (length,) in have:
         check_length(model, length, len(asked))
     return bool(have)
-
-
-def _is_large(db: Connection, scope: Scope, model: str) -> bool:
-    ((count,),) = rows(db, _COUNT, (key(scope.tenant), key(model), EXACT + 1))
-    return bool(count > EXACT)
 
 
 def _text(row: Row) -> str:
