@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from recollect.errors import ConfigError, MigrationError, StoreUnavailable
 from recollect.store import Job, Record, Store, open
 from recollect.store.postgres import PostgresStore
+from recollect.store.postgres.erase import CITING
 from recollect.store.postgres.migrate import migrations
 from recollect.store.reference import ReferenceStore
 from recollect.testing.stores.base import ADA, BOB, RIVAL, USER, fact, found, said, say, texts, v
@@ -265,3 +267,21 @@ def test_a_record_may_be_as_odd_as_a_message(store: PostgresStore) -> None:
     assert [(record.id, record.key, record.value) for record in store.records.find(ADA)] == [
         (odd.id, odd.key, odd.value)
     ]
+
+
+def test_what_cites_many_messages_is_found_by_reading_it_once(store: PostgresStore, url: str) -> None:
+    scopes = [Scope("acme", user, "s") for user in ("ada", "bob")]
+    gone = [entry for scope in scopes for entry in store.log.append(scope, [said("x")] * 300)]
+    asked = {
+        "tenant": "acme",
+        "near": ["", "ada", "bob"],
+        "owners": [entry.scope.user for entry in gone],
+        "sessions": ["s"] * len(gone),
+        "ids": [entry.message.id for entry in gone],
+    }
+    with psycopg.connect(url) as connection:
+        connection.execute("SELECT set_config('recollect.tenant', 'acme', true)")
+        query = CITING.replace("<table>", "items")
+        plan = connection.execute(f"EXPLAIN (ANALYZE, COSTS OFF) {query}", asked).fetchall()
+    compared = [int(count) for count in re.findall(r"Rows Removed by Join Filter: (\d+)", str(plan))]
+    assert sum(compared) <= len(gone)

@@ -16,12 +16,16 @@ from recollect.types import Scope
 
 _MESSAGES: Final = "SELECT owner, session, id FROM recollect.messages WHERE id IS NOT NULL AND"
 _GONE: Final = "unnest(%(owners)s::text[], %(sessions)s::text[], %(ids)s::text[]) AS gone (owner, session, id)"
-_CITES: Final = (
-    "WHERE cites.tenant = %(tenant)s AND cites.owner IN ('', gone.owner) AND cites.session IN ('', gone.session)"
-    " AND gone.id = ANY (cites.sources)"
+# Cut off from the rest, what cites is read once, whatever the planner knows of the table.
+CITING: Final = """
+WITH cites AS MATERIALIZED (
+    SELECT position, owner, session, unnest(sources) AS source FROM recollect.<table>
+    WHERE tenant = %(tenant)s AND owner = ANY(%(near)s)
 )
-_CITING_RECORDS: Final = " ".join(("DELETE FROM recollect.records AS cites USING", _GONE, _CITES, "RETURNING kind"))
-_CITING_ITEMS: Final = " ".join(("DELETE FROM recollect.items AS cites USING", _GONE, _CITES, "RETURNING kind"))
+SELECT DISTINCT position FROM cites JOIN <gone> ON gone.id = source
+WHERE cites.owner IN ('', gone.owner) AND cites.session IN ('', gone.session)
+""".replace("<gone>", _GONE)
+_DELETE: Final = "DELETE FROM recollect.<table> WHERE tenant = %(tenant)s AND position = ANY(%(found)s) RETURNING kind"
 _BLANK: Final = " ".join(
     (
         "UPDATE recollect.messages SET id = NULL, body = NULL, salt = NULL, tags = NULL, names = NULL, tokens = 0 FROM",
@@ -48,8 +52,8 @@ _LOG: Final = ("DELETE FROM recollect.messages WHERE", "DELETE FROM recollect.se
 def erase(db: Connection, scope: Scope, ids: Sequence[str] | None) -> Erased:
     """How much is gone: the messages with these keys, or everything in the scope, and what cites it."""
     gone = _messages(db, scope, ids)
-    records = len(rows(db, _CITING_RECORDS, gone))
-    items = _derived(rows(db, _CITING_ITEMS, gone))
+    records = len(_citing(db, "records", gone))
+    items = _derived(_citing(db, "items", gone))
     if ids is not None:
         db.execute(_BLANK, gone)
         db.execute(_TOTALS, gone)
@@ -69,7 +73,13 @@ def _messages(db: Connection, scope: Scope, ids: Sequence[str] | None) -> dict[s
         condition, known = f"{condition} AND id = ANY(%(ids)s)", known | {"ids": list(ids)}
     found = rows(db, " ".join((_MESSAGES, condition)), known)
     owners, sessions, names = ([row[column] for row in found] for column in range(3))
-    return {"tenant": known["tenant"], "owners": owners, "sessions": sessions, "ids": names}
+    near = ["", *sorted(set(owners))]
+    return {"tenant": known["tenant"], "near": near, "owners": owners, "sessions": sessions, "ids": names}
+
+
+def _citing(db: Connection, table: str, gone: dict[str, Any]) -> list[tuple[Any, ...]]:
+    found = [position for (position,) in rows(db, CITING.replace("<table>", table), gone)]
+    return rows(db, _DELETE.replace("<table>", table), {"tenant": gone["tenant"], "found": found})
 
 
 def _deleted(db: Connection, query: str, table: str, scope: Scope) -> list[tuple[Any, ...]]:
