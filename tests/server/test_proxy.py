@@ -163,8 +163,11 @@ def test_a_stream_ends_with_its_last_event(
     assert said(lingering) == [("user", HELLO["content"]), ("assistant", "Oslo.")]
 
 
-def test_a_stream_that_breaks_off_says_so_to_the_caller(lingering: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Lingering, "end", ())
+@pytest.mark.parametrize("end", [(), (b'data: {"choices": []}\n',)])
+def test_a_stream_that_breaks_off_says_so_to_the_caller(
+    lingering: Running, monkeypatch: pytest.MonkeyPatch, end: tuple[bytes, ...]
+) -> None:
+    monkeypatch.setattr(Lingering, "end", end)
     monkeypatch.setattr(Lingering, "breaks_off", True)
     Lingering.let_go.set()
     keep = Turn._add
@@ -365,6 +368,11 @@ def test_a_client_whose_address_lacks_v1_is_told_so(proxy: Running) -> None:
         astray.models.list()
 
 
+def test_a_client_that_wants_another_api_is_told_what_there_is(proxy: Running) -> None:
+    with pytest.raises(openai.NotFoundError, match="there are /v1/chat/completions and /v1/models"):
+        client(proxy).responses.create(model="recollect", input="Hello")
+
+
 @pytest.mark.parametrize("bad", [{"role": "nobody", "content": "x"}, {"content": "x"}, {"role": "user", "content": 5}])
 def test_a_message_that_can_not_be_read_is_named(proxy: Running, bad: Any) -> None:
     with pytest.raises(openai.UnprocessableEntityError, match=r"messages\[1\]"):
@@ -406,6 +414,32 @@ def test_a_provider_that_is_not_there_is_an_error_of_its_own(monkeypatch: pytest
             with pytest.raises(openai.InternalServerError, match="does not answer"):
                 ask(client(proxy), HELLO, stream=stream)
         assert said(proxy)[0] == ("user", HELLO["content"])
+
+
+def test_another_file_with_the_same_words_goes_to_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    def about(data: str) -> Any:
+        return {
+            "role": "user",
+            "content": [{"type": "text", "text": "Sum up."}, {"type": "file", "file": {"id": data}}],
+        }
+
+    with Provider("openai", faults=["bad_request"]) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        with running(model="openai:test-model") as proxy:
+            with pytest.raises(openai.BadRequestError):
+                ask(client(proxy), about("one"))
+            ask(client(proxy), about("two"))
+    assert provider.requests[-1].body["messages"][-1] == about("two")
+
+
+def test_a_refusal_is_kept_as_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    refusal = Message("assistant", extra={"refusal": "I can't say."}, shape="openai")
+    with Provider("openai", [refusal, "Hello."]) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        with running(model="openai:test-model") as proxy:
+            ask(client(proxy), HELLO)
+            ask(client(proxy), {"role": "user", "content": "Hello?"})
+    assert provider.requests[-1].body["messages"][1]["refusal"] == "I can't say."
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -229,7 +229,7 @@ class Turn:
             if not kept:
                 kept = True
                 await self._keep(heard)
-            yield b"data: " + to_json(openais(told(error))) + b"\n\n"
+            yield b"\ndata: " + to_json(openais(told(error))) + b"\n\n"
         finally:
             if not kept:
                 await self._keep(heard)

@@ -145,6 +145,8 @@ def reply(error: Exception, path: str = "") -> Response:
     body = told(error)
     if astray := path in OPENAIS:
         body["next"] = "OpenAI's API is under /v1: end the client's base URL with /v1"
+    elif path.startswith("/v1/") and body["status"] == 404:
+        body["next"] = "of OpenAI's API there are /v1/chat/completions and /v1/models: have the client use those"
     shown, media = (openais(body), "application/json") if astray or path.startswith("/v1/") else (body, MEDIA)
     headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
     if isinstance(error, errors.RateLimited) and error.retry_after is not None:
