@@ -10,7 +10,8 @@ import apsw
 from recollect.errors import DiskFull, StoreError, StoreUnavailable
 
 _BUSY = (apsw.BusyError, apsw.LockedError)
-_GONE = (apsw.ConnectionClosedError, apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError, apsw.IOError)
+_KEPT_OUT = (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError)
+_GONE = (apsw.ConnectionClosedError, apsw.IOError)
 _DAMAGED = (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError)
 
 
@@ -23,6 +24,10 @@ def translated(error: apsw.Error | UnicodeDecodeError, path: str) -> StoreError:
     if isinstance(error, apsw.CantOpenError) and not Path(path).parent.is_dir():
         return StoreUnavailable(
             f"there is no folder {Path(path).parent} for {path}: make it first, or name another file"
+        )
+    if isinstance(error, _KEPT_OUT):
+        return StoreUnavailable(
+            f"{path} can't be used ({error}): let this user read and write it and its folder, or name another file"
         )
     if isinstance(error, _GONE):
         return StoreUnavailable(f"{path} can't be used: {error}")
