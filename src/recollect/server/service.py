@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, ParamSpec, TypeAlias, TypeVar
+from urllib.parse import unquote_to_bytes
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Query, Request, Security
@@ -89,7 +90,11 @@ class Needs(SecurityBase):
 
 
 def _check_names(request: Request, service: Service) -> None:
-    """A parameter with a wrong name is an error, not a wish unheard."""
+    """A parameter with a wrong name is an error, not a wish unheard; so is a value in another encoding."""
+    try:
+        unquote_to_bytes(request.scope["query_string"]).decode()
+    except UnicodeDecodeError:
+        raise Refused(400, "the address holds what is no UTF-8", "percent-encode names as UTF-8") from None
     there_are = service.parameters[request.method, request.scope["route"].path_format]
     if unknown := [name for name in request.query_params if name not in there_are]:
         detail = f"there is no parameter {unknown[0]!r}; there are {', '.join(sorted(there_are)) or 'none'}"
