@@ -528,3 +528,17 @@ def test_any_model_of_ours_answers_in_the_same_shape(stream: bool) -> None:
         assert "Oslo" in text
         assert said(proxy)[-1] == ("assistant", text)
         assert [model.id for model in client(proxy).models.list()] == ["recall:"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_model_of_ours_fits_the_schema_that_is_asked_for(monkeypatch: pytest.MonkeyPatch, stream: bool) -> None:
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    wanted: Any = {"type": "json_schema", "json_schema": {"name": "place", "schema": schema}}
+    with Provider("anthropic", [{"city": "Oslo"}]) as provider:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", provider.url)
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-upstream")
+        with running(model="anthropic:test-model") as proxy:
+            answer = words(ask(client(proxy), HELLO, response_format=wanted, stream=stream), stream)
+    assert json.loads(answer) == {"city": "Oslo"}
+    with running(model="recall:") as proxy, pytest.raises(openai.UnprocessableEntityError, match="only quotes"):
+        ask(client(proxy), HELLO, response_format={"type": "json_object"}, stream=stream)
