@@ -355,6 +355,13 @@ def test_a_caller_that_names_no_session_stays_in_its_conversation(proxy: Running
     assert [role for role, _ in said(proxy, session)] == ["user", "assistant"] * 2
 
 
+def test_conversations_that_begin_with_other_sounds_are_not_the_same(proxy: Running) -> None:
+    for data in ("AAAA", "BBBB", "AAAA"):
+        spoken = {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}}
+        ask(client(proxy, session=None), {"role": "user", "content": [spoken]})
+    assert [session["messages"] for session in proxy.http.get("/sessions").json()["items"]] == [4, 2]
+
+
 def test_a_caller_that_names_no_user_is_told_how(proxy: Running) -> None:
     with pytest.raises(openai.BadRequestError, match="X-Recollect-User"):
         ask(client(proxy, user=None), HELLO)

@@ -104,9 +104,9 @@ def _name(header: str) -> str:
 
 
 def _session_of(sent: Sequence[Message]) -> str:
-    """The session of a caller that names none: the one that began with the same words."""
-    first = next((message.text for message in sent if message.role != "system"), "")
-    return "chat-" + hashlib.sha256(first.encode("utf-8", "replace")).hexdigest()[:24]
+    """The session of a caller that names none: the one that began with the same words, or the same picture or sound."""
+    first = next((fingerprint(message) for message in sent if message.role != "system"), "")
+    return "chat-" + hashlib.sha256(repr(first).encode("utf-8", "replace")).hexdigest()[:24]
 
 
 def _passed(reply: Reply, headers: Mapping[str, str] | None = None) -> Response:
