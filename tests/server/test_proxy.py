@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
@@ -460,6 +461,28 @@ def test_an_answer_asked_for_again_is_not_kept_twice(proxy: Running, provider: P
     once, again = (request.body["messages"] for request in provider.requests[-2:])
     assert again == once
     assert again[-1]["content"].endswith("Where?")
+
+
+def test_an_answer_to_a_tool_asked_for_again_is_not_shown_to_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Provider("openai", [CALL, "Rain.", "Rain again."]) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        with running(model="openai:test-model") as proxy:
+            asked = {"role": "user", "content": "What is the weather in Oslo?"}
+            call = ask(client(proxy), asked, tools=TOOLS).choices[0].message.model_dump(exclude_none=True)
+            result = {"role": "tool", "tool_call_id": "call_1", "content": "rain"}
+            for _ in range(2):
+                ask(client(proxy), asked, call, result, tools=TOOLS)
+            assert [text for _, text in said(proxy)][-1] == "Rain."
+    roles = [[message["role"] for message in request.body["messages"]] for request in provider.requests]
+    assert roles == [["user"], ["user", "assistant", "tool"], ["user", "assistant", "tool"]]
+
+
+def test_those_who_ask_at_once_in_a_session_are_each_answered(proxy: Running, provider: Provider) -> None:
+    asked = [f"Question {number}?" for number in range(12)]
+    with ThreadPoolExecutor(len(asked)) as threads:
+        list(threads.map(lambda question: ask(client(proxy), {"role": "user", "content": question}), asked))
+    seen = [request.body["messages"][-1]["content"].rpartition("\n")[-1] for request in provider.requests]
+    assert sorted(seen) == sorted(asked)
 
 
 def test_an_edited_history_goes_to_the_model_as_it_was_sent(proxy: Running, provider: Provider) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, ParamSpec, TypeAlias, TypeVar
@@ -14,6 +14,7 @@ from fastapi.security import HTTPBearer
 from fastapi.security.base import SecurityBase
 from pydantic.json_schema import SkipJsonSchema
 
+from recollect.flow.context import Context
 from recollect.http import loopback
 from recollect.llm import ChatModel
 from recollect.memory import Memory
@@ -24,7 +25,7 @@ from recollect.server.options import Options
 from recollect.server.problems import Refused
 from recollect.server.upstream import Upstream
 from recollect.session import Session
-from recollect.types import Scope
+from recollect.types import Message, Scope
 
 if TYPE_CHECKING:
     from recollect.server.metrics import Metrics
@@ -66,6 +67,23 @@ def served(request: Request) -> Service:
 
 async def _served(request: Request) -> Service:
     return served(request)
+
+
+def context_for(
+    message: Message,
+    chat: Session,
+    budget: int | None,
+    *,
+    system: str | None = None,
+    tools: Sequence[Mapping[str, Any]] = (),
+) -> Context:
+    """The context for a user's message that is kept; as it was when it came, where others have spoken since."""
+    context = chat.context(None, budget, system=system, tools=tools)
+    if context.conversation and context.conversation[-1].id == message.id:
+        return context
+    for entry in chat.memory.store.log.get(chat.scope, [message.id]):
+        return chat.replay(entry.seq, budget, system=system, tools=tools)
+    return context
 
 
 class Needs(SecurityBase):
