@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
@@ -16,8 +15,9 @@ import openai
 import pytest
 
 from recollect.server.heard import Heard
-from recollect.server.openai import Turn
+from recollect.server.openai import Kept, Turn, keep
 from recollect.server.upstream import Passthrough, Reply
+from recollect.session import Session
 from recollect.testing.provider import Provider
 from recollect.types import Message, Scope, ToolCall
 from tests.server.running import Running, running
@@ -477,12 +477,17 @@ def test_an_answer_to_a_tool_asked_for_again_is_not_shown_to_the_model(monkeypat
     assert roles == [["user"], ["user", "assistant", "tool"], ["user", "assistant", "tool"]]
 
 
-def test_those_who_ask_at_once_in_a_session_are_each_answered(proxy: Running, provider: Provider) -> None:
-    asked = [f"Question {number}?" for number in range(12)]
-    with ThreadPoolExecutor(len(asked)) as threads:
-        list(threads.map(lambda question: ask(client(proxy), {"role": "user", "content": question}), asked))
-    seen = [request.body["messages"][-1]["content"].rpartition("\n")[-1] for request in provider.requests]
-    assert sorted(seen) == sorted(asked)
+def test_a_question_is_answered_though_another_is_asked_in_the_session_meanwhile(
+    proxy: Running, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def meanwhile(chat: Session, sent: Sequence[Message]) -> Kept:
+        kept = keep(chat, sent)
+        chat.add("user", "Will it rain?")
+        return kept
+
+    monkeypatch.setattr("recollect.server.openai.keep", meanwhile)
+    ask(client(proxy), HELLO)
+    assert provider.requests[0].body["messages"][-1]["content"] == HELLO["content"]
 
 
 def test_an_edited_history_goes_to_the_model_as_it_was_sent(proxy: Running, provider: Provider) -> None:
