@@ -249,6 +249,8 @@ def test_an_error_tells_the_model_what_to_do_next(memory: Memory) -> None:
         call(memory, "add_memory", text="hi", session="\x00")
     with pytest.raises(ToolError, match="at least 1 character"):
         call(memory, "add_memory", text="")
+    with pytest.raises(ToolError, match="give what is to be kept"):
+        call(memory, "add_memory", text=" \n")
 
 
 def test_what_a_model_adds_is_not_taken_for_the_users_words(memory: Memory) -> None:

@@ -175,6 +175,10 @@ def test_facts_are_known_as_of_a_day(trip: Run) -> None:
     assert "Oslo" in {fact["value"] for fact in known}
     assert "peanuts" in trip("facts").stdout
     assert parsed(trip, "facts", "--as-of", "2020-01-01") == []
+    assert "Nothing was known" in trip("facts", "--as-of", "2020-01-01").stdout
+    trip("add", "I live in Rome.", "--user", "bob", "--at", "2026-05-20T12:00")
+    for day, values in (("2026-05-19", []), ("2026-05-20", ["Rome"]), ("2026-05-20T11:00", [])):
+        assert [fact["value"] for fact in parsed(trip, "facts", "--user", "bob", "--as-of", day)] == values
 
 
 def test_history_is_numbered_and_can_be_paged(trip: Run) -> None:

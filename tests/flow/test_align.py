@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import Message, Text, ToolCall, ToolResult
+from recollect import Message, Opaque, Text, ToolCall, ToolResult
 from recollect.flow.align import align, fingerprint
+from recollect.frozen import FrozenDict
 
 WORDS = st.lists(st.sampled_from("abcd"), max_size=12)
 
@@ -69,3 +70,11 @@ def test_a_message_is_the_same_however_its_text_is_wrapped() -> None:
     calls = [Message("assistant", (ToolCall(id, "lookup"),)) for id in ("c1", "c2")]
     results = [Message("tool", (ToolResult(id, "page"),)) for id in ("c1", "c2")]
     assert len({fingerprint(message) for message in (*calls, *results)}) == 4
+
+
+def test_the_same_words_about_another_file_are_another_message() -> None:
+    files = [Opaque("openai", FrozenDict(type="file", file=FrozenDict(file_data=data))) for data in ("a", "b")]
+    asked = [Message("user", (Text("Sum it up."), file)) for file in files]
+    assert fingerprint(asked[0]) != fingerprint(asked[1])
+    mark = Opaque("bedrock", FrozenDict(cachePoint=FrozenDict(type="default")))
+    assert fingerprint(Message("user", (Text("Hi."), mark))) == fingerprint(Message("user", "Hi."))

@@ -205,6 +205,27 @@ def test_a_message_sent_again_under_its_key_is_answered_once() -> None:
         assert other.status_code == 409
 
 
+def test_those_who_speak_at_once_in_a_session_are_each_answered() -> None:
+    model = Scripted("Hi")
+    asked = [f"Question {number}?" for number in range(12)]
+    with Memory.open(":memory:", embedder=None) as memory, chatting(memory, model) as url:
+
+        def ask(question: str) -> None:
+            httpx2.post(f"{url}/chat", params=ADA, json={"message": question}, timeout=30)
+
+        with ThreadPoolExecutor(len(asked)) as threads:
+            list(threads.map(ask, asked))
+    assert sorted(seen[-1].text.rpartition("\n")[-1] for seen in model.seen) == sorted(asked)
+
+
+def test_a_message_sent_again_after_another_is_answered_itself() -> None:
+    model = Scripted(error=ModelUnavailable("down"))
+    with Memory.open(":memory:", embedder=None) as memory, chatting(memory, model) as url:
+        for message, key in (("Hello?", "one"), ("Where is Oslo?", "two"), ("Hello?", "one")):
+            httpx2.post(f"{url}/chat", params=ADA, json={"message": message}, headers={"Idempotency-Key": key})
+    assert [seen[-1].text.rpartition("\n")[-1] for seen in model.seen] == ["Hello?", "Where is Oslo?", "Hello?"]
+
+
 @pytest.mark.parametrize("message", ["", " ", "\u3000\n"])
 def test_a_message_without_words_is_refused_and_not_kept(service: Running, message: str) -> None:
     refused = service.http.post("/chat", params=ADA, json={"message": message})

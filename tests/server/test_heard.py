@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recollect.flow.render import render
 from recollect.server import heard
 from recollect.server.heard import Heard
 
@@ -80,9 +82,60 @@ def test_the_end_mark_in_the_words_is_no_end() -> None:
     assert message and message.text == "\ndata: [DONE]\n"
 
 
+def test_words_before_an_error_are_no_whole_answer_though_the_end_mark_follows() -> None:
+    message = fed(
+        b"\n\n".join((line("Hello"), b'data: {"error": {"message": "out of memory"}}', b"data: [DONE]\n\n")), []
+    ).message()
+    assert message is not None
+    assert (message.text, message.metadata.get("partial")) == ("Hello", True)
+
+
 def test_calls_whose_places_make_no_sense_lose_no_words() -> None:
     calls = [{"index": place, "id": "1", "function": {"name": "f", "arguments": "{}"}} for place in (0, "1")]
     odd = b"data: " + json.dumps({"choices": [{"delta": {"tool_calls": calls}}]}).encode()
     message = fed(b"\n\n".join((line("Hello"), odd, b"data: [DONE]\n\n")), []).message()
     assert message is not None
     assert message.text == "Hello"
+
+
+SIGNED: Any = {
+    "id": "c1",
+    "type": "function",
+    "function": {"name": "weather", "arguments": '{"city": "Oslo"}'},
+    "extra_content": {"google": {"thought_signature": "c2ln"}},
+}
+CUSTOM: Any = {"id": "c1", "type": "custom", "custom": {"name": "python", "input": "print(1)"}}
+LEGACY: Any = {"name": "weather", "arguments": '{"city": "Oslo"}'}
+DETAILS: Any = [{"type": "reasoning.encrypted", "data": "x"}, {"type": "reasoning.encrypted", "data": "y"}]
+
+
+def _called(call: dict[str, Any], kind: str, said: str) -> list[dict[str, Any]]:
+    """A call in two pieces, both of which name it, as some servers do."""
+    inside = call[kind]
+    first = {"index": 0, **call, kind: {**inside, said: inside[said][:5]}}
+    rest = {"index": 0, "id": call["id"], "type": kind, kind: {"name": None, said: inside[said][5:]}}
+    return [{"tool_calls": [first]}, {"tool_calls": [rest]}]
+
+
+@pytest.mark.parametrize(
+    ("deltas", "whole"),
+    [
+        (_called(SIGNED, "function", "arguments"), {"tool_calls": [SIGNED]}),
+        (_called(CUSTOM, "custom", "input"), {"tool_calls": [CUSTOM]}),
+        (
+            [{"function_call": {**LEGACY, "arguments": ""}}, {"function_call": {"arguments": LEGACY["arguments"]}}],
+            {"function_call": LEGACY},
+        ),
+        (
+            [{"content": "Hi"}, {"reasoning_details": DETAILS[:1]}, {"reasoning_details": DETAILS[1:]}],
+            {"content": "Hi", "reasoning_details": DETAILS},
+        ),
+        ([{"refusal": "I "}, {"refusal": "can't."}], {"refusal": "I can't."}),
+    ],
+)
+def test_no_field_of_a_stream_is_lost(deltas: list[dict[str, Any]], whole: dict[str, Any]) -> None:
+    said = [{"role": "assistant", "content": None, "function_call": None, "audio": None}, *deltas]
+    lines = [b"data: " + json.dumps({"choices": [{"index": 0, "delta": delta}]}).encode() for delta in said]
+    message = fed(b"\n\n".join((*lines, b"data: [DONE]\n\n")), []).message()
+    assert message is not None
+    assert list(render([message], "openai")) == [{"role": "assistant", "content": None, **whole}]

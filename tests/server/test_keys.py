@@ -138,3 +138,14 @@ def test_a_key_added_or_revoked_while_the_service_runs_counts(memory: Memory) ->
         revoke_key(memory.store, key.id)
         assert service.http.get("/sessions", headers=signed("rk_unknown")).status_code == 401
         assert service.http.get("/sessions", headers=signed(first)).status_code == 401
+
+
+def test_a_service_whose_last_key_is_revoked_opens_to_nobody(memory: Memory) -> None:
+    key, secret = add_key(memory.store)
+    with memory, running(memory) as service:
+        revoke_key(memory.store, key.id)
+        assert service.http.get("/sessions", headers=signed("rk_unknown")).status_code == 401
+        for headers in ({}, signed(secret)):
+            assert service.http.get("/sessions", headers=headers).status_code == 401
+        _, new = add_key(memory.store)
+        assert service.http.get("/sessions", headers=signed(new)).status_code == 200

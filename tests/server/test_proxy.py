@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
@@ -15,8 +15,9 @@ import openai
 import pytest
 
 from recollect.server.heard import Heard
-from recollect.server.openai import Turn
+from recollect.server.openai import Kept, Turn, keep
 from recollect.server.upstream import Passthrough, Reply
+from recollect.session import Session
 from recollect.testing.provider import Provider
 from recollect.types import Message, Scope, ToolCall
 from tests.server.running import Running, running
@@ -163,8 +164,11 @@ def test_a_stream_ends_with_its_last_event(
     assert said(lingering) == [("user", HELLO["content"]), ("assistant", "Oslo.")]
 
 
-def test_a_stream_that_breaks_off_says_so_to_the_caller(lingering: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Lingering, "end", ())
+@pytest.mark.parametrize("end", [(), (b'data: {"choices": []}\n',)])
+def test_a_stream_that_breaks_off_says_so_to_the_caller(
+    lingering: Running, monkeypatch: pytest.MonkeyPatch, end: tuple[bytes, ...]
+) -> None:
+    monkeypatch.setattr(Lingering, "end", end)
     monkeypatch.setattr(Lingering, "breaks_off", True)
     Lingering.let_go.set()
     keep = Turn._add
@@ -352,6 +356,13 @@ def test_a_caller_that_names_no_session_stays_in_its_conversation(proxy: Running
     assert [role for role, _ in said(proxy, session)] == ["user", "assistant"] * 2
 
 
+def test_conversations_that_begin_with_other_sounds_are_not_the_same(proxy: Running) -> None:
+    for data in ("AAAA", "BBBB", "AAAA"):
+        spoken = {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}}
+        ask(client(proxy, session=None), {"role": "user", "content": [spoken]})
+    assert [session["messages"] for session in proxy.http.get("/sessions").json()["items"]] == [4, 2]
+
+
 def test_a_caller_that_names_no_user_is_told_how(proxy: Running) -> None:
     with pytest.raises(openai.BadRequestError, match="X-Recollect-User"):
         ask(client(proxy, user=None), HELLO)
@@ -363,6 +374,11 @@ def test_a_client_whose_address_lacks_v1_is_told_so(proxy: Running) -> None:
         ask(astray, HELLO)
     with pytest.raises(openai.NotFoundError, match="base URL"):
         astray.models.list()
+
+
+def test_a_client_that_wants_another_api_is_told_what_there_is(proxy: Running) -> None:
+    with pytest.raises(openai.NotFoundError, match="there are /v1/chat/completions and /v1/models"):
+        client(proxy).responses.create(model="recollect", input="Hello")
 
 
 @pytest.mark.parametrize("bad", [{"role": "nobody", "content": "x"}, {"content": "x"}, {"role": "user", "content": 5}])
@@ -408,6 +424,32 @@ def test_a_provider_that_is_not_there_is_an_error_of_its_own(monkeypatch: pytest
         assert said(proxy)[0] == ("user", HELLO["content"])
 
 
+def test_another_file_with_the_same_words_goes_to_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    def about(data: str) -> Any:
+        return {
+            "role": "user",
+            "content": [{"type": "text", "text": "Sum up."}, {"type": "file", "file": {"id": data}}],
+        }
+
+    with Provider("openai", faults=["bad_request"]) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        with running(model="openai:test-model") as proxy:
+            with pytest.raises(openai.BadRequestError):
+                ask(client(proxy), about("one"))
+            ask(client(proxy), about("two"))
+    assert provider.requests[-1].body["messages"][-1] == about("two")
+
+
+def test_a_refusal_is_kept_as_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    refusal = Message("assistant", extra={"refusal": "I can't say."}, shape="openai")
+    with Provider("openai", [refusal, "Hello."]) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        with running(model="openai:test-model") as proxy:
+            ask(client(proxy), HELLO)
+            ask(client(proxy), {"role": "user", "content": "Hello?"})
+    assert provider.requests[-1].body["messages"][1]["refusal"] == "I can't say."
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_an_answer_asked_for_again_is_not_kept_twice(proxy: Running, provider: Provider, stream: bool) -> None:
     asked = client(proxy)
@@ -419,6 +461,33 @@ def test_an_answer_asked_for_again_is_not_kept_twice(proxy: Running, provider: P
     once, again = (request.body["messages"] for request in provider.requests[-2:])
     assert again == once
     assert again[-1]["content"].endswith("Where?")
+
+
+def test_an_answer_to_a_tool_asked_for_again_is_not_shown_to_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Provider("openai", [CALL, "Rain.", "Rain again."]) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        with running(model="openai:test-model") as proxy:
+            asked = {"role": "user", "content": "What is the weather in Oslo?"}
+            call = ask(client(proxy), asked, tools=TOOLS).choices[0].message.model_dump(exclude_none=True)
+            result = {"role": "tool", "tool_call_id": "call_1", "content": "rain"}
+            for _ in range(2):
+                ask(client(proxy), asked, call, result, tools=TOOLS)
+            assert [text for _, text in said(proxy)][-1] == "Rain."
+    roles = [[message["role"] for message in request.body["messages"]] for request in provider.requests]
+    assert roles == [["user"], ["user", "assistant", "tool"], ["user", "assistant", "tool"]]
+
+
+def test_a_question_is_answered_though_another_is_asked_in_the_session_meanwhile(
+    proxy: Running, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def meanwhile(chat: Session, sent: Sequence[Message]) -> Kept:
+        kept = keep(chat, sent)
+        chat.add("user", "Will it rain?")
+        return kept
+
+    monkeypatch.setattr("recollect.server.openai.keep", meanwhile)
+    ask(client(proxy), HELLO)
+    assert provider.requests[0].body["messages"][-1]["content"] == HELLO["content"]
 
 
 def test_an_edited_history_goes_to_the_model_as_it_was_sent(proxy: Running, provider: Provider) -> None:
@@ -494,3 +563,17 @@ def test_any_model_of_ours_answers_in_the_same_shape(stream: bool) -> None:
         assert "Oslo" in text
         assert said(proxy)[-1] == ("assistant", text)
         assert [model.id for model in client(proxy).models.list()] == ["recall:"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_model_of_ours_fits_the_schema_that_is_asked_for(monkeypatch: pytest.MonkeyPatch, stream: bool) -> None:
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    wanted: Any = {"type": "json_schema", "json_schema": {"name": "place", "schema": schema}}
+    with Provider("anthropic", [{"city": "Oslo"}]) as provider:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", provider.url)
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-upstream")
+        with running(model="anthropic:test-model") as proxy:
+            answer = words(ask(client(proxy), HELLO, response_format=wanted, stream=stream), stream)
+    assert json.loads(answer) == {"city": "Oslo"}
+    with running(model="recall:") as proxy, pytest.raises(openai.UnprocessableEntityError, match="only quotes"):
+        ask(client(proxy), HELLO, response_format={"type": "json_object"}, stream=stream)

@@ -322,21 +322,24 @@ def test_what_was_exported_is_imported_with_ids_and_times(service: Running) -> N
 
 
 @pytest.mark.parametrize(
-    "line",
+    ("line", "names"),
     [
-        "{", "[]", "5", "{}", '{"user": "a", "session": "b"}',
-        '{"user": "", "session": "b", "message": {"role": "user"}}',
-        '{"user": "a", "session": "b", "message": {"role": "nobody"}}',
-        '{"user": "a", "session": "b", "message": {"role": "user", "content": 5}}',
-        '{"user": "a", "session": "b", "message": {"role": "user", "content": [{"type": "image", "url": 5}]}}',
-        '{"user": "a", "session": "b", "message": {"role": "user", "at": "yesterday"}}',
-        '{"user": "a", "session": "b", "message": {"role": "user", "sender": "x"}}',
+        ("{", "line 2: Expecting"), ("[]", "line 2: it is no JSON object"), ("5", "object"),
+        ("{}", "user: it is missing; session: it is"),
+        ('{"user": "a", "session": "b"}', "message: it is missing"),
+        ('{"user": "", "session": "b", "message": {"role": "user"}}', "user: it is empty"),
+        ('{"user": "a", "session": "b", "message": {"role": "nobody"}}', "message: its 'role' is 'nobody'"),
+        ('{"user": "a", "session": "b", "message": {"role": "user", "content": 5}}', "content: "),
+        ('{"user": "a", "session": "b", "message": {"role": "user", "content": [{"type": "image", "url": 5}]}}', "url"),
+        ('{"user": "a", "session": "b", "message": {"role": "user", "at": "yesterday"}}', "at: 'yesterday' is no time"),
+        ('{"user": "a", "session": "b", "message": {"role": "user", "sender": "x"}}', "sender: there is no such field"),
     ],
 )  # fmt: skip
-def test_a_line_that_can_not_be_used_is_named(service: Running, line: str) -> None:
+def test_a_line_that_can_not_be_used_is_named(service: Running, line: str, names: str) -> None:
     good = json.dumps({"user": "a", "session": "b", "message": HELLO})
     refused = service.http.post("/import", content=f"{good}\n{line}\n", headers={"content-type": "application/jsonl"})
     assert (refused.status_code, refused.json()["where"]) == (422, "line 2")
+    assert names in refused.json()["detail"]
 
 
 def test_retention_is_previewed_and_then_applied(service: Running) -> None:
@@ -363,8 +366,9 @@ def test_jobs_can_be_seen_and_revived(service: Running) -> None:
 @pytest.mark.parametrize(
     ("sent", "names"),
     [
-        ({"json": {"messages": []}}, "messages"),
-        ({"json": {"messages": [{"role": "nobody", "content": ""}]}}, "role"),
+        ({"json": {"messages": []}}, "body.messages: it is empty"),
+        ({"json": {"messages": [{"role": "nobody", "content": ""}]}}, "body.messages.0: its 'role' is 'nobody'"),
+        ({"json": {"messages": [{"content": ""}]}}, "body.messages.0: it has no 'role'"),
         ({"json": {"message": [HELLO]}}, "messages"),
         ({"json": {"messages": [{"role": "user", "content": [CALL]}]}}, "type"),
         ({"content": b"{", "headers": JSON}, "body.1: it is no JSON"),
@@ -375,6 +379,7 @@ def test_jobs_can_be_seen_and_revived(service: Running) -> None:
         ({"params": {**ADA, "user": "a\0"}, "json": {"messages": [HELLO]}}, "query.user: it holds a NUL"),
         ({"content": b"\xff\xfe", "headers": JSON}, "body"),
         ({"params": {**ADA, "sesion": "x"}, "json": {"messages": [HELLO]}}, "sesion"),
+        ({"headers": {"Idempotency-Key": ""}, "json": {"messages": [HELLO]}}, "header.idempotency-key: it is empty"),
     ],
 )  # fmt: skip
 def test_bad_input_gets_an_error_that_names_it_and_keeps_nothing(service: Running, sent: Any, names: str) -> None:
@@ -384,6 +389,12 @@ def test_bad_input_gets_an_error_that_names_it_and_keeps_nothing(service: Runnin
     assert names in refused.json()["detail"]
     assert refused.json()["next"]
     assert listed(service)["items"] == []
+
+
+def test_a_name_in_another_encoding_is_no_user(service: Running) -> None:
+    refused = service.http.post("/messages?user=J%F6rg&session=trip", json={"messages": [HELLO]})
+    assert (refused.status_code, refused.json()["detail"]) == (400, "the address holds what is no UTF-8")
+    assert service.http.get("/sessions").json()["items"] == []
 
 
 def test_a_failure_inside_is_found_in_the_log_by_the_id_of_its_answer(

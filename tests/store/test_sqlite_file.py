@@ -15,7 +15,7 @@ import pytest
 from recollect.errors import ConfigError, Conflict, DiskFull, MigrationError, StoreError, StoreUnavailable
 from recollect.store import Item, Job, open, words
 from recollect.store.reference import ReferenceStore
-from recollect.store.sqlite import SqliteStore, connections, database, migrate, turns
+from recollect.store.sqlite import SqliteStore, connections, database, errors, migrate, turns
 from recollect.testing.stores.base import ADA, BOB, USER, fact, fill, found, said, say, texts, v
 from recollect.types import Scope
 
@@ -248,6 +248,13 @@ def test_a_file_held_too_long_is_unavailable(path: Path, monkeypatch: pytest.Mon
         other.execute("ROLLBACK")
         other.close()
         assert [entry.seq for entry in say(store, ADA, "a")] == [1]
+
+
+@pytest.mark.parametrize("refused", [apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError])
+def test_a_file_that_this_user_may_not_write_says_what_to_do(path: Path, refused: type[apsw.Error]) -> None:
+    error = errors.translated(refused("attempt to write a readonly database"), str(path))
+    assert isinstance(error, StoreUnavailable)
+    assert "let this user read and write it and its folder" in str(error)
 
 
 def test_a_refused_append_leaves_nothing_open(path: Path) -> None:

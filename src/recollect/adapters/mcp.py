@@ -138,6 +138,8 @@ class Tools:
         ] = None,
     ) -> Added:
         """Keep something worth remembering, in a sentence that can be understood by itself."""
+        if not text.strip():
+            raise ConfigError("the text has no words: give what is to be kept; nothing was kept")
         kept = self.open(session).add(role, text, id=id or "", metadata={"via": "mcp"})
         return Added(id=kept.id, session=session or self.session)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from datetime import datetime
+from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -22,9 +22,22 @@ TYPES: Final = {
 }
 
 
+def _by(text: str) -> datetime:
+    """The moment that a word on the command line names; of a day its end."""
+    when = moment(text)
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return when
+    return datetime.combine(when, time.max)
+
+
 def facts(
     as_of: Annotated[
-        datetime | None, typer.Option("--as-of", parser=moment, help="As it was known then.", show_default="now")
+        datetime | None,
+        typer.Option(
+            "--as-of", parser=_by, help="As it was known at the end of that day, or then.", show_default="now"
+        ),
     ] = None,
     store: Where = None,
     user: User = None,
@@ -43,6 +56,8 @@ def facts(
         machine([dataclasses.asdict(fact) for fact in known])
     elif known:
         table(("type", "what", "value", "sure", "last said", "session"), [_row(fact) for fact in known], whole="what")
+    elif as_of:
+        say(f"Nothing was known of {chat.scope.user} then. See what is known now with: recollect facts")
     else:
         say(f"Nothing is known of {chat.scope.user} yet. Tell something with: recollect add TEXT")
 

@@ -64,7 +64,10 @@ def _named(option: typer.CallbackParam, name: str | None) -> str | None:
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Yes: TypeAlias = Annotated[bool, typer.Option("--yes", help="Don't ask.")]
 At: TypeAlias = Annotated[
-    datetime | None, typer.Option("--at", parser=moment, help="When it is said or asked.", show_default="now")
+    datetime | None,
+    typer.Option(
+        "--at", parser=moment, help="When it is said or asked; UTC where no zone is named.", show_default="now"
+    ),
 ]
 Tokens: TypeAlias = Annotated[
     int | None,

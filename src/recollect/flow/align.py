@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from difflib import SequenceMatcher
 
-from recollect.types import Image, Message
+from recollect.types import Image, Message, Opaque
 
 
 def fingerprint(message: Message) -> Hashable:
-    """What makes a message the same one when a framework hands it back: who says what, calling and answering which."""
+    """What makes a message the same one when a framework hands it back: who says what, calling and answering which.
+
+    What a user shows beside the words counts: a picture, a file, a sound; where a cache is to begin does not.
+    """
     images = tuple((part.url, part.data) for part in message.parts if isinstance(part, Image))
+    files = tuple(part.data for part in message.parts if isinstance(part, Opaque) and "cachePoint" not in part.data)
+    shown = (images, files if message.role == "user" else ())
     calls = tuple(call.id for call in message.tool_calls)
-    return message.role, message.text.strip(), calls, tuple(result.call_id for result in message.tool_results), images
+    return message.role, message.text.strip(), calls, tuple(result.call_id for result in message.tool_results), shown
 
 
 def align(known: Sequence[Hashable], given: Sequence[Hashable]) -> list[int | None]:

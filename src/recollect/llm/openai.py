@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from recollect.errors import BadReply
 from recollect.flow.render import render
@@ -77,6 +77,33 @@ def _usage(usage: Mapping[str, Any]) -> Usage:
     return Usage(count(usage.get("prompt_tokens")), count(usage.get("completion_tokens")), count(cached))
 
 
+_WORDS: Final = ("content", "reasoning_content", "reasoning", "refusal")
+_APART: Final = frozenset({*_WORDS, "role", "tool_calls"})
+_ONCE: Final = frozenset({"id", "type"})
+"""What some servers say again in each piece."""
+
+
+def _joined(old: Any, new: Any) -> Any:
+    """A value as its pieces make it: text and lists end to end, objects field by field, of the rest what came last."""
+    if isinstance(new, Mapping):
+        made = dict(old) if isinstance(old, Mapping) else {}
+        for key, value in new.items():
+            if value is not None and not (key in _ONCE and made.get(key)):
+                made[key] = _joined(made.get(key), value)
+        return made
+    if isinstance(old, str) and isinstance(new, str):
+        return old + new
+    return [*old, *new] if isinstance(old, list) and isinstance(new, list) else new
+
+
+def _call(made: Mapping[str, Any]) -> dict[str, Any]:
+    """A call put together, of a function or of a custom tool."""
+    kind, said = ("custom", "input") if isinstance(made.get("custom"), Mapping) else ("function", "arguments")
+    inside = part(made, kind)
+    inside |= {key: text(inside.get(key)) for key in ("name", said)}
+    return {**made, "id": text(made.get("id")), "type": kind, kind: inside}
+
+
 @dataclass(slots=True)
 class Chunks:
     """Puts the chunks of a stream together."""
@@ -84,6 +111,7 @@ class Chunks:
     head: dict[str, Any] = field(default_factory=dict)
     said: dict[str, list[str]] = field(default_factory=dict)
     calls: dict[int, dict[str, Any]] = field(default_factory=dict)
+    more: dict[str, Any] = field(default_factory=dict)
     finish: str | None = None
 
     def add(self, piece: Mapping[str, Any]) -> Delta | None:
@@ -92,22 +120,19 @@ class Chunks:
         choice = _first(piece.get("choices"))
         delta = part(choice, "delta")
         self.finish = text(choice.get("finish_reason")) or self.finish
-        for key in ("content", "reasoning_content", "reasoning", "refusal"):
+        for key in _WORDS:
             if said := text(delta.get(key)):
                 self.said.setdefault(key, []).append(said)
         for place, call in enumerate(delta.get("tool_calls") or ()):
             self._add_call(call, place)
+        self.more = _joined(self.more, {key: delta[key] for key in delta if key not in _APART})
         thinking = text(delta.get("reasoning_content")) or text(delta.get("reasoning"))
         shown = Delta(text(delta.get("content")), thinking)
         return shown if shown.text or shown.thinking else None
 
     def _add_call(self, call: Mapping[str, Any], place: int) -> None:
         index = index if type(index := call.get("index")) is int else place
-        made = self.calls.setdefault(index, {"id": "", "type": "function", "function": {"name": "", "arguments": ""}})
-        function = part(call, "function")
-        made["id"] = made["id"] or text(call.get("id"))
-        made["function"]["name"] += text(function.get("name"))
-        made["function"]["arguments"] += text(function.get("arguments"))
+        self.calls[index] = _joined(self.calls.get(index), {key: call[key] for key in call if key != "index"})
 
     def done(self) -> None:
         """The end mark came."""
@@ -117,7 +142,7 @@ class Chunks:
         """The completion, once it has ended."""
         if self.finish is None:
             return None
-        message: dict[str, Any] = {key: "".join(said) for key, said in self.said.items()}
+        message: dict[str, Any] = {**self.more, **{key: "".join(said) for key, said in self.said.items()}}
         if self.calls:
-            message["tool_calls"] = [self.calls[index] for index in sorted(self.calls)]
+            message["tool_calls"] = [_call(self.calls[index]) for index in sorted(self.calls)]
         return {**self.head, "choices": [{"index": 0, "message": message, "finish_reason": self.finish}]}

@@ -89,15 +89,19 @@ def _key(record: Record) -> Key:
 
 @dataclass(slots=True, eq=False)
 class Ring:
-    """The keys of a store, looked up again every few seconds, so that a revoked one stops working everywhere."""
+    """The keys of a store, looked up again every few seconds, so that a revoked one stops working everywhere.
+
+    It is true where a key is needed: where there are any, or were since the start.
+    """
 
     store: Store
     clock: Callable[[], float] = time.monotonic
     _keys: dict[str, Key] = field(default_factory=dict)
     _read: float = float("-inf")
+    _needed: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self._keys)
+        return self._needed
 
     @property
     def stale(self) -> bool:
@@ -116,6 +120,7 @@ class Ring:
             log.warning("the keys can't be read and stay as they are: %s", error)
             return
         self._keys = {str(record.value["hash"]): _key(record) for record in records}
+        self._needed = self._needed or bool(self._keys)
 
     def get(self, secret: str) -> Key | None:
         """The key with that secret."""

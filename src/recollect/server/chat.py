@@ -27,7 +27,7 @@ from recollect.server.logs import log
 from recollect.server.problems import told
 from recollect.server.replies import to_json
 from recollect.server.rest import IdempotencyKey, derived_id
-from recollect.server.service import Served, Service, WrittenSession
+from recollect.server.service import Served, Service, WrittenSession, context_for
 from recollect.server.streams import Stream
 from recollect.server.upstream import from_thread
 from recollect.session import Session
@@ -55,8 +55,8 @@ async def chat(
         message = Message("user", said.message, id=derived_id(idempotency_key, 0))
         if idempotency_key and (answer := await service.run(_answered, chat, message)):
             return Stream(_again(answer), service.streams)
-        await service.run(chat.add, message)
-        context = await service.run(chat.context, None, said.budget, system=said.system)
+        kept = await service.run(chat.add, message)
+        context = await service.run(context_for, kept, chat, said.budget, system=said.system)
         return Stream(Answer(request.state.request_id, service, chat, context, said).events(), service.streams)
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from recollect.errors import InvalidTranscript
 from recollect.flow.render import parse
+from recollect.llm.dialect import failure
 from recollect.llm.model import PARTIAL
 from recollect.llm.openai import Chunks
 from recollect.types import Message
@@ -27,6 +28,7 @@ class Heard:
     """What has come of an answer so far, of its first choice."""
 
     ended: bool = False
+    _failed: bool = False
     _chunks: Chunks = field(default_factory=Chunks)
     _waiting: list[bytes] = field(default_factory=list)
     _size: int = 0
@@ -46,7 +48,7 @@ class Heard:
         """The answer, or None where it says nothing; of one that broke off the words so far, marked as partial."""
         self.feed(b"\n")
         self._read()
-        if whole := self._chunks.whole():
+        if not self._failed and (whole := self._chunks.whole()):
             return answer_of(whole)
         text = "".join(self._chunks.said.get("content", ()))
         return Message("assistant", text, metadata=PARTIAL) if text else None
@@ -63,7 +65,9 @@ class Heard:
                 self._chunks.done()
                 continue
             with suppress(ValueError, TypeError, AttributeError, RecursionError):
-                self._chunks.add(json.loads(data))
+                chunk = json.loads(data)
+                self._failed = self._failed or failure(chunk) is not None
+                self._chunks.add(chunk)
 
 
 def answer_of(data: Any) -> Message | None:
@@ -72,4 +76,4 @@ def answer_of(data: Any) -> Message | None:
         message = parse([{"role": "assistant", "content": None, **data["choices"][0]["message"]}], "openai")[0]
     except (InvalidTranscript, LookupError, TypeError):
         return None
-    return message if message.parts else None
+    return message if message.parts or message.extra.get("refusal") else None

@@ -22,6 +22,7 @@ from pydantic.json_schema import SkipJsonSchema
 from recollect.errors import BudgetTooSmall, ConfigError, ContextOverflow, RecollectError
 from recollect.flow.align import align, fingerprint
 from recollect.flow.context import beside
+from recollect.flow.fence import without_memory
 from recollect.flow.render import parse, render
 from recollect.history import History
 from recollect.layers.answer import room
@@ -30,7 +31,7 @@ from recollect.server import given, shown
 from recollect.server.heard import Heard, answer_of
 from recollect.server.problems import Refused, openais, told
 from recollect.server.replies import to_json
-from recollect.server.service import Served, Service, Writes
+from recollect.server.service import Served, Service, Writes, context_for
 from recollect.server.streams import Stream
 from recollect.server.upstream import Reply
 from recollect.session import Session
@@ -104,9 +105,9 @@ def _name(header: str) -> str:
 
 
 def _session_of(sent: Sequence[Message]) -> str:
-    """The session of a caller that names none: the one that began with the same words."""
-    first = next((message.text for message in sent if message.role != "system"), "")
-    return "chat-" + hashlib.sha256(first.encode("utf-8", "replace")).hexdigest()[:24]
+    """The session of a caller that names none: the one that began with the same words, or the same picture or sound."""
+    first = next((fingerprint(message) for message in sent if message.role != "system"), "")
+    return "chat-" + hashlib.sha256(repr(first).encode("utf-8", "replace")).hexdigest()[:24]
 
 
 def _passed(reply: Reply, headers: Mapping[str, str] | None = None) -> Response:
@@ -165,7 +166,7 @@ class Turn:
                     self.service.takes[self.body["model"]] = most + self._for_reply
         if isinstance(reply, ContextOverflow):
             raise reply
-        return reply, kept.again is not None
+        return reply, kept.again
 
     @property
     def _for_reply(self) -> int:
@@ -184,10 +185,10 @@ class Turn:
     def _fitted(self, budget: int, kept: Kept) -> tuple[Any, int]:
         """The request with the conversation fitted into a budget, and how many tokens it has.
 
-        A question asked again gets the conversation as it was before it was answered, one that was edited the
-        conversation as it was sent.
+        A question asked again gets the conversation as it was before it was answered, and one beside which others
+        have spoken as it was before they did; one that was edited the conversation as it was sent.
         """
-        chat, again = self.chat, kept.again
+        chat = self.chat
         system = [message for message in self.sent if message.role == "system"]
         tools = self.body.get("tools") or ()
         if kept.changed:
@@ -195,8 +196,8 @@ class Turn:
             body = {**self.body, "messages": list(render(shown, SHAPE))}
             return self.service.upstream.prepared(body), sum(count_message(m, chat.memory.counter) for m in shown)
         with beside(system, partial(count_message, count=chat.memory.counter), budget) as left:
-            if again and again.message.role == "user":
-                context = chat.replay(again.seq, left, tools=tools)
+            if kept.last and kept.last.role == "user":
+                context = context_for(kept.last, chat, left, tools=tools)
             else:
                 context = chat.context(None, left, tools=tools)
         body = {**self.body, "messages": [*render(system, SHAPE), *context.messages]}
@@ -229,7 +230,7 @@ class Turn:
             if not kept:
                 kept = True
                 await self._keep(heard)
-            yield b"data: " + to_json(openais(told(error))) + b"\n\n"
+            yield b"\ndata: " + to_json(openais(told(error))) + b"\n\n"
         finally:
             if not kept:
                 await self._keep(heard)
@@ -277,28 +278,31 @@ def _overflow(reply: object) -> Overflow | ContextOverflow | None:
 class Kept(NamedTuple):
     """What became of a conversation that was sent.
 
-    `again` is its last message, if that was sent before and answered since. `changed` says that it does not go on where
-    what is kept ends: something in it was edited, taken out or put in, and the model is to see it as it was sent.
+    `last` is its last message as it is kept, `again` whether that was sent before and answered since. `changed` says
+    that it does not go on where what is kept ends: something in it was edited, taken out or put in, and the model is
+    to see it as it was sent.
     """
 
-    again: Entry | None
+    last: Message | None
+    again: bool
     changed: bool
 
 
 def keep(chat: Session, sent: Sequence[Message]) -> Kept:
     """Keep what is new of a conversation."""
-    said = [message for message in sent if message.role != "system"]
+    said = [own for message in sent if message.role != "system" and (own := without_memory(message))]
     given = [fingerprint(message) for message in said]
     places, known = _places(chat, given, len(said))
     if places and places[0] is None and len(said) > 1:
         places, known = _places(chat, given, 2 * len(said) + LOOK_BACK)
-    if new := [message for message, place in zip(said, places, strict=True) if place is None]:
-        chat.add_many(new)
+    new = [message for message, place in zip(said, places, strict=True) if place is None]
+    added = iter(chat.add_many(new) if new else ())
+    kept = [next(added) if place is None else known[place].message for place in places]
     found = [place for place in places if place is not None]
     goes_on = places == [*range(len(known) - len(found), len(known)), *[None] * len(new)]
-    again = known[found[-1]] if found and not new and not goes_on else None
-    cut_short = again is not None and found == [*range(found[0], found[-1] + 1)]
-    return Kept(again, not goes_on and not cut_short)
+    again = bool(found) and not new and not goes_on
+    cut_short = again and kept[-1].role == "user" and found == [*range(found[0], found[-1] + 1)]
+    return Kept(kept[-1] if kept else None, again, not goes_on and not cut_short)
 
 
 def _places(chat: Session, given: Sequence[Hashable], limit: int) -> tuple[list[int | None], list[Entry]]:

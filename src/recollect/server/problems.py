@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
 from recollect import errors
@@ -32,7 +33,10 @@ KNOWN: Final[dict[type[Exception], Known]] = {
     errors.MissingExtra: Known(501, "install the package the detail names on the server"),
     errors.StoreUnavailable: Known(503, "nothing was written: try again in a moment"),
     errors.DiskFull: Known(507, "nothing was written: make room on the server and try again"),
-    errors.Conflict: Known(409, "read what is kept, then decide: preview anew, or give a changed message a new id"),
+    errors.Conflict: Known(
+        409,
+        "read what is kept, then decide: preview anew, or give a changed message a new id, or a new Idempotency-Key",
+    ),
     errors.NotFound: Known(404, "check the user, the session and the id"),
     errors.MigrationError: Known(500, "run this version's migration on the store, or another version"),
     errors.StoreError: Known(500, "run `recollect doctor` on the server"),
@@ -76,9 +80,8 @@ def told(error: Exception) -> dict[str, Any]:
         status, next_step = known(error)
         return problem(status, type(error).__name__, str(error), next_step, **_facts(error))
     if isinstance(error, RequestValidationError):
-        found = [e for e in error.errors() if e["type"] != "none_required"] or error.errors()
-        faults = [{"where": _place(e["loc"]), "problem": _said(e)} for e in found]
-        detail = "; ".join(f"{fault['where']}: {fault['problem']}" for fault in faults[:5])
+        faults = _faults(error.errors())
+        detail = _joined(faults)
         unread = isinstance(error.body, bytes)
         next_step = "send JSON, with Content-Type: application/json" if unread else _CORRECT
         return problem(422, "InvalidRequest", detail, next_step, errors=faults)
@@ -101,16 +104,36 @@ def _facts(error: errors.RecollectError) -> dict[str, Any]:
     return {}
 
 
+def _faults(errors: Sequence[Any]) -> list[dict[str, str]]:
+    """What pydantic found wrong, and where."""
+    found = [e for e in errors if e["type"] != "none_required"] or errors
+    return [{"where": _place(e["loc"]), "problem": _said(e)} for e in found]
+
+
+def _joined(faults: Sequence[Mapping[str, str]]) -> str:
+    return "; ".join(": ".join(filter(None, fault.values())) for fault in faults[:5])
+
+
+def unfit(error: ValidationError) -> str:
+    """What is wrong with a value, and where in it."""
+    return _joined(_faults(error.errors()))
+
+
+_STEPS: Final = ("]", "constrained-str", "constrained-int", ".str")
+
+
 def _place(loc: tuple[int | str, ...]) -> str:
     """Where something is wrong, without the names that pydantic gives to its own steps."""
-    return ".".join(str(part) for part in loc if not str(part).endswith("]"))
+    return ".".join(str(part) for part in loc if not f".{part}".endswith(_STEPS))
 
 
 _SAYS: Final = {
     "missing": "it is missing",
     "extra_forbidden": "there is no such field",
     "model_attributes_type": "it is no JSON object",
+    "model_type": "it is no JSON object",
     "string_too_short": "it is empty",
+    "too_short": "it is empty",
 }
 """What pydantic finds, in words for whoever sent it."""
 
@@ -119,6 +142,11 @@ def _said(fault: Mapping[str, Any]) -> str:
     """What is wrong in one place."""
     if fault["type"] == "string_pattern_mismatch":
         return "it says nothing: give some words" if not fault["input"].strip() else "it holds a NUL, which no name has"
+    if fault["type"] == "union_tag_not_found":
+        return f"it has no {fault['ctx']['discriminator']}"
+    if fault["type"] == "union_tag_invalid":
+        tag = fault["ctx"]
+        return f"its {tag['discriminator']} is {tag['tag']!r}: give one of {tag['expected_tags']}"
     if fault["type"] == "json_invalid":
         return f"it is no JSON: {fault['ctx']['error']} at this character"
     return _SAYS.get(fault["type"]) or str(fault["msg"]).removeprefix("Value error, ")
@@ -145,6 +173,8 @@ def reply(error: Exception, path: str = "") -> Response:
     body = told(error)
     if astray := path in OPENAIS:
         body["next"] = "OpenAI's API is under /v1: end the client's base URL with /v1"
+    elif path.startswith("/v1/") and body["status"] == 404:
+        body["next"] = "of OpenAI's API there are /v1/chat/completions and /v1/models: have the client use those"
     shown, media = (openais(body), "application/json") if astray or path.startswith("/v1/") else (body, MEDIA)
     headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
     if isinstance(error, errors.RateLimited) and error.retry_after is not None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, ParamSpec, TypeAlias, TypeVar
+from urllib.parse import unquote_to_bytes
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Query, Request, Security
@@ -13,6 +14,7 @@ from fastapi.security import HTTPBearer
 from fastapi.security.base import SecurityBase
 from pydantic.json_schema import SkipJsonSchema
 
+from recollect.flow.context import Context
 from recollect.http import loopback
 from recollect.llm import ChatModel
 from recollect.memory import Memory
@@ -23,7 +25,7 @@ from recollect.server.options import Options
 from recollect.server.problems import Refused
 from recollect.server.upstream import Upstream
 from recollect.session import Session
-from recollect.types import Scope
+from recollect.types import Message, Scope
 
 if TYPE_CHECKING:
     from recollect.server.metrics import Metrics
@@ -67,6 +69,23 @@ async def _served(request: Request) -> Service:
     return served(request)
 
 
+def context_for(
+    message: Message,
+    chat: Session,
+    budget: int | None,
+    *,
+    system: str | None = None,
+    tools: Sequence[Mapping[str, Any]] = (),
+) -> Context:
+    """The context for a user's message that is kept; as it was when it came, where others have spoken since."""
+    context = chat.context(None, budget, system=system, tools=tools)
+    if context.conversation and context.conversation[-1].id == message.id:
+        return context
+    for entry in chat.memory.store.log.get(chat.scope, [message.id]):
+        return chat.replay(entry.seq, budget, system=system, tools=tools)
+    return context
+
+
 class Needs(SecurityBase):
     """The key a request comes with; refused where it may not do what the route needs."""
 
@@ -89,7 +108,11 @@ class Needs(SecurityBase):
 
 
 def _check_names(request: Request, service: Service) -> None:
-    """A parameter with a wrong name is an error, not a wish unheard."""
+    """A parameter with a wrong name is an error, not a wish unheard; so is a value in another encoding."""
+    try:
+        unquote_to_bytes(request.scope["query_string"]).decode()
+    except UnicodeDecodeError:
+        raise Refused(400, "the address holds what is no UTF-8", "percent-encode names as UTF-8") from None
     there_are = service.parameters[request.method, request.scope["route"].path_format]
     if unknown := [name for name in request.query_params if name not in there_are]:
         detail = f"there is no parameter {unknown[0]!r}; there are {', '.join(sorted(there_are)) or 'none'}"

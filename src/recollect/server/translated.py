@@ -68,8 +68,16 @@ def _asked(body: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "messages": parse(body["messages"], "openai"),
         "tools": body.get("tools") or (),
+        "schema": None if body.get("tools") else _schema(part(body, "response_format")),
         "max_tokens": body.get("max_completion_tokens") or body.get("max_tokens"),
     }
+
+
+def _schema(wanted: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The schema that the answer is to fit, any object where only JSON is asked for."""
+    if wanted.get("type") == "json_object":
+        return {"type": "object"}
+    return part(part(wanted, "json_schema"), "schema") or None
 
 
 def _wire(said: Said) -> dict[str, Any]:

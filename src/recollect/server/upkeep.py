@@ -15,7 +15,7 @@ from recollect import retention
 from recollect.errors import InvalidTranscript
 from recollect.memory import Memory
 from recollect.server import given, shown
-from recollect.server.problems import Refused
+from recollect.server.problems import Refused, unfit
 from recollect.server.replies import answer
 from recollect.server.service import Administers, ErasedScope, Reads, ReadScope, Served, Writes
 from recollect.transfer import PAGE, export_lines, import_lines
@@ -64,7 +64,7 @@ def _check(line: bytes, where: str) -> None:
     try:
         given.Line.model_validate(json.loads(line))
     except (ValueError, RecursionError) as error:
-        why = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+        why = unfit(error) if isinstance(error, ValidationError) else str(error)
         raise InvalidTranscript(f"{why}; correct it and import all again: what is in stays once", where) from error
 
 

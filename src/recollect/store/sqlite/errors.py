@@ -10,7 +10,8 @@ import apsw
 from recollect.errors import DiskFull, StoreError, StoreUnavailable
 
 _BUSY = (apsw.BusyError, apsw.LockedError)
-_GONE = (apsw.ConnectionClosedError, apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError, apsw.IOError)
+_KEPT_OUT = (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError)
+_GONE = (apsw.ConnectionClosedError, apsw.IOError)
 _DAMAGED = (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError)
 
 
@@ -20,12 +21,8 @@ def translated(error: apsw.Error | UnicodeDecodeError, path: str) -> StoreError:
         return DiskFull(f"no room to write {path}: nothing was written; free some space and try again")
     if isinstance(error, _BUSY):
         return StoreUnavailable(f"{path} is busy: another process held it too long; nothing was written, try again")
-    if isinstance(error, apsw.CantOpenError) and not Path(path).parent.is_dir():
-        return StoreUnavailable(
-            f"there is no folder {Path(path).parent} for {path}: make it first, or name another file"
-        )
-    if isinstance(error, _GONE):
-        return StoreUnavailable(f"{path} can't be used: {error}")
+    if isinstance(error, (*_KEPT_OUT, *_GONE)):
+        return StoreUnavailable(_unusable(error, path))
     if isinstance(error, _DAMAGED):
         return StoreError(f"{path} is {_damage(error)}")
     return StoreError(f"{path}: {error}")
@@ -34,6 +31,15 @@ def translated(error: apsw.Error | UnicodeDecodeError, path: str) -> StoreError:
 def closed(path: str) -> StoreUnavailable:
     """The error for a call after `close`."""
     return StoreUnavailable(f"the store {path} is closed; open it again")
+
+
+def _unusable(error: Exception, path: str) -> str:
+    folder = Path(path).parent
+    if isinstance(error, apsw.CantOpenError) and not folder.is_dir():
+        return f"there is no folder {folder} for {path}: make it first, or name another file"
+    if isinstance(error, _KEPT_OUT):
+        return f"{path} can't be used ({error}): let this user read and write it and its folder, or name another file"
+    return f"{path} can't be used: {error}"
 
 
 def _damage(error: Exception) -> str:
