@@ -6,7 +6,7 @@ the results of the tools it called. Cutting between turns, or taking a whole ste
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from recollect.types import Message, Thinking, ToolCall, ToolResult
 
@@ -52,18 +52,40 @@ def steps(messages: Sequence[Message], indexes: Iterable[int]) -> Iterator[list[
 def answerable(messages: Sequence[Message]) -> tuple[Message, ...]:
     """The conversation as every provider takes it: without calls that were never answered before the user went on.
 
-    Results without their call, which erasing it leaves behind, are left out, too.
+    Results without their call, which erasing it leaves behind, are left out, too. A step whose results came after
+    something else was said stands where the last of them came.
     """
     if all(isinstance(message.content, str) for message in messages):
         return tuple(messages)
     messages = tuple(_called(messages))
     asked = max((n for n, message in enumerate(messages) if message.role == "user"), default=0)
-    answered = {result.call_id for message in messages for result in message.tool_results}
-    return tuple(
-        left
-        for n, message in enumerate(messages)
-        if (left := message if n >= asked else _without_calls(message, answered)) is not None
-    )
+    results = _results(messages)
+    left = ((n, messages[n]) for n in _ordered(len(messages), results))
+    kept = (message if n >= asked else _without_calls(message, messages, results.get(n, ())) for n, message in left)
+    return tuple(message for message in kept if message is not None)
+
+
+def _results(messages: Sequence[Message]) -> dict[int, list[int]]:
+    """For each message that calls tools, by its index: the messages with the results."""
+    callers: dict[str, int] = {}
+    results: dict[int, list[int]] = {}
+    for n, message in enumerate(messages):
+        if found := message.tool_results:
+            results.setdefault(callers[found[0].call_id], []).append(n)
+        callers.update((call.id, n) for call in message.tool_calls)
+    return results
+
+
+def _ordered(count: int, results: Mapping[int, list[int]]) -> Iterator[int]:
+    """Indexes, each step in one piece."""
+    late = [(step, *found) for step, found in results.items() if found[-1] != step + len(found)]
+    homes = {step[-1]: step for step in late}
+    moved = {n for step in late for n in step}
+    for n in range(count):
+        if n in homes:
+            yield from homes[n]
+        elif n not in moved:
+            yield n
 
 
 def _called(messages: Sequence[Message]) -> Iterator[Message]:
@@ -79,8 +101,9 @@ def _called(messages: Sequence[Message]) -> Iterator[Message]:
             yield message.replace(content=left)
 
 
-def _without_calls(message: Message, answered: set[str]) -> Message | None:
-    """The message with no calls but those that were answered; None where that leaves nothing to say."""
+def _without_calls(message: Message, messages: Sequence[Message], results: Iterable[int]) -> Message | None:
+    """The message with no calls but those that these answered; None where that leaves nothing to say."""
+    answered = {result.call_id for n in results for result in messages[n].tool_results}
     if all(call.id in answered for call in message.tool_calls):
         return message
     left = tuple(part for part in message.parts if not isinstance(part, ToolCall) or part.id in answered)
