@@ -8,7 +8,6 @@ kept once, in order. What goes to the model is the session's context; a history 
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,6 +19,7 @@ from recollect.flow.context import beside
 from recollect.flow.fence import with_memory
 from recollect.flow.window import Limits, Window
 from recollect.memory import Memory
+from recollect.recent import Recent
 from recollect.session import Session
 from recollect.store import Entry
 from recollect.tokens import REPLY_TOKENS, count_message, count_tools
@@ -162,17 +162,14 @@ class Histories:
     user: str
     tenant: str = "default"
     budget: int | None = None
-    _kept: OrderedDict[str, History] = field(default_factory=OrderedDict)
+    _kept: Recent[str, History] = field(default_factory=lambda: Recent(KEPT_HISTORIES))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def of(self, session: str, *, whole: bool = False) -> History:
         """The history of a session."""
         new = History(self.memory.session(session, user=self.user, tenant=self.tenant), self.budget, whole)
         with self._lock:
-            history = self._kept.setdefault(session, new)
-            self._kept.move_to_end(session)
-            while len(self._kept) > KEPT_HISTORIES:
-                self._kept.popitem(last=False)
+            history = self._kept[session] = self._kept.get(session, new)
         return history
 
 

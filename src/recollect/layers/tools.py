@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
@@ -18,6 +17,7 @@ from recollect.flow.cues import asks_for_news
 from recollect.flow.pack import CUT
 from recollect.layers.columns import day_of
 from recollect.layers.marks import check_there
+from recollect.recent import Recent
 from recollect.store import Filter, Item, Record, Store
 from recollect.store.words import query_words, words
 from recollect.types import Scope, check_id, with_zone
@@ -53,7 +53,7 @@ class Tools:
     search: Search | None = None
     days: float = 7
     most: int = 2
-    _searched: OrderedDict[tuple[Scope, str], datetime] = field(default_factory=OrderedDict)
+    _searched: Recent[tuple[Scope, str], datetime] = field(default_factory=lambda: Recent(KEPT))
 
     def __post_init__(self) -> None:
         if not 0 < self.days <= 36_500 or self.most < 0:
@@ -134,8 +134,6 @@ class Tools:
         if last is not None and abs(at - last) < SEARCH_AGAIN:
             return False
         self._searched[scope, asked] = at
-        while len(self._searched) > KEPT:
-            self._searched.popitem(last=False)
         return True
 
     def look_up(self, scope: Scope, question: str, at: datetime, id: str | None = None) -> None:

@@ -7,13 +7,13 @@ block's beginning on, so that a session of a million messages costs no more than
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from recollect.flow.assemble import Shown
 from recollect.flow.window import Limits, Window
+from recollect.recent import Recent
 from recollect.store import Entry, Record, Store
 from recollect.types import Message, Scope
 
@@ -87,7 +87,7 @@ class Windows:
 
     store: Store
     count: Callable[[Message], int]
-    _kept: OrderedDict[tuple[Scope, Limits, int], _Running] = field(default_factory=OrderedDict)
+    _kept: Recent[tuple[Scope, Limits, int], _Running] = field(default_factory=lambda: Recent(KEPT_WINDOWS))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def view(self, scope: Scope, limits: Limits, overhead: int) -> View:
@@ -112,10 +112,7 @@ class Windows:
     def _running(self, scope: Scope, limits: Limits, overhead: int) -> _Running:
         key = (scope, limits, overhead)
         with self._lock:
-            running = self._kept.setdefault(key, _Running(Window(self.count, limits, overhead)))
-            self._kept.move_to_end(key)
-            while len(self._kept) > KEPT_WINDOWS:
-                self._kept.popitem(last=False)
+            running = self._kept[key] = self._kept.get(key) or _Running(Window(self.count, limits, overhead))
             return running
 
     def _refresh(self, scope: Scope, running: _Running) -> None:
