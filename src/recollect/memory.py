@@ -133,11 +133,9 @@ class Memory:
     def reindex(self, progress: store.Progress | None = None, tenant: str = "default") -> int:
         """How many items the keyword index holds, built anew; messages without a vector get one in the background."""
         items = self.store.reindex(progress)
-        before: int | None = None
-        while self.embedder and (page := self.store.log.sessions(Scope(tenant), before=before)):
-            for session in page:
+        if self.embedder:
+            for session in store.each_session(self.store.log, Scope(tenant)):
                 self.store.jobs.enqueue(session.scope, [embedding.JOB])
-            before = page[-1].position
         self.wake()
         return items
 
