@@ -7,6 +7,8 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from recollect.answers import FactType
+
 Json: TypeAlias = dict[str, Any]
 
 
@@ -142,7 +144,7 @@ class ShownFact(Shown):
     `label` is the key in words.
     """
 
-    type: Literal["user_profile", "interest", "preference", "action_item", "sentiment"]
+    type: FactType
     key: str
     label: str
     value: str
