@@ -1,7 +1,7 @@
 """Retention: what a store should no longer keep, by policy and layer. `preview` shows it, `apply` erases just that.
 
-Messages go in whole turns, and with them what was made of them: summaries, patterns, excerpts that cite them. Facts
-stay until their own policy lets them go, without their sources.
+Messages go in whole turns, and with them what was made of them: summaries, patterns, what a web search found for them.
+Facts stay until their own policy lets them go, without their sources.
 """
 
 from __future__ import annotations
