@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Final
 
 from recollect.errors import BudgetTooSmall
-from recollect.flow.align import align, fingerprint
+from recollect.flow.align import align, answered, fingerprint
 from recollect.flow.context import beside
 from recollect.flow.fence import with_memory
 from recollect.flow.window import Limits, Window
@@ -91,7 +91,7 @@ class History:
         places = align([fingerprint(message) for message in known], [fingerprint(message) for _, message in said])
         new = iter(self.session.add_many([m for (_, m), at in zip(said, places, strict=True) if at is None]))
         ids = [next(new).id if at is None else known[at].id for at in places]
-        self._again = bool(places) and None not in places and places[-1] != len(known) - 1
+        self._again = answered(places, len(known))
         self._refresh(len(said))
         past = [Sent(message, None) for message in self._past(known, places)]
         return [*past, *(Sent(m.replace(id=id), place) for (place, m), id in zip(said, ids, strict=True))]

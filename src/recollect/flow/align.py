@@ -37,6 +37,12 @@ def align(known: Sequence[Hashable], given: Sequence[Hashable]) -> list[int | No
     return places
 
 
+def answered(places: Sequence[int | None], known: int) -> bool:
+    """Whether all that was given is known, of so many known messages, and something was said since."""
+    found = [place for place in places if place is not None]
+    return 0 < len(places) == len(found) and max(found) < known - 1
+
+
 def _overlap(known: Sequence[Hashable], given: Sequence[Hashable]) -> int:
     """How many of the given messages the known ones end with, as many as can be."""
     most = min(len(known), len(given))

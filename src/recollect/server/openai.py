@@ -20,7 +20,7 @@ from fastapi import APIRouter, Header, Path, Response
 from pydantic.json_schema import SkipJsonSchema
 
 from recollect.errors import BudgetTooSmall, ConfigError, ContextOverflow, RecollectError
-from recollect.flow.align import align, fingerprint
+from recollect.flow.align import align, answered, fingerprint
 from recollect.flow.context import beside
 from recollect.flow.render import parse, render
 from recollect.history import History
@@ -296,7 +296,7 @@ def keep(chat: Session, sent: Sequence[Message]) -> Kept:
         chat.add_many(new)
     found = [place for place in places if place is not None]
     goes_on = places == [*range(len(known) - len(found), len(known)), *[None] * len(new)]
-    again = known[found[-1]] if found and not new and not goes_on else None
+    again = known[found[-1]] if answered(places, len(known)) else None
     cut_short = again is not None and found == [*range(found[0], found[-1] + 1)]
     return Kept(again, not goes_on and not cut_short)
 
