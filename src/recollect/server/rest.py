@@ -140,38 +140,19 @@ def message_of(one: given.FromPerson | given.FromModel | given.FromTool, id: str
 @routes.post("/recall", operation_id="recall", response_model=shown.Hits)
 async def recall(service: Served, chat: ReadUser, asked: given.RecallQuestion) -> Response:
     """The turns that answer a question, best first, within a budget of tokens."""
-    return _hits(
-        await service.run(
-            chat.recall,
-            asked.question,
-            asked.budget,
-            asked.k,
-            asked.at,
-            asked.scope,
-            where=_filter(asked.where),
-            recency=asked.recency,
-        )
-    )
+    return _hits(await service.run(chat.recall, asked.question, asked.budget, asked.k, **_narrowed(asked)))
 
 
 @routes.post("/search", operation_id="search", response_model=shown.Hits)
 async def search(service: Served, chat: ReadUser, asked: given.SearchQuestion) -> Response:
     """The best turns, one a hit, best first."""
-    return _hits(
-        await service.run(
-            chat.search,
-            asked.question,
-            asked.k,
-            asked.at,
-            asked.scope,
-            where=_filter(asked.where),
-            recency=asked.recency,
-        )
-    )
+    return _hits(await service.run(chat.search, asked.question, asked.k, **_narrowed(asked)))
 
 
-def _filter(where: given.Where) -> Filter:
-    return Filter(**where.model_dump()) if where.model_fields_set else ANY
+def _narrowed(asked: given.Question) -> dict[str, Any]:
+    """When a question is asked, where its answer may lie, and how much newness counts."""
+    where = Filter(**asked.where.model_dump()) if asked.where.model_fields_set else ANY
+    return {"at": asked.at, "scope": asked.scope, "where": where, "recency": asked.recency}
 
 
 def _hits(found: Recalled) -> Response:
