@@ -56,10 +56,10 @@ async def list_sessions(
 @routes.get("/session", operation_id="getSession", response_model=shown.ShownSession)
 async def get_session(request: Request, service: Served, chat: ReadSession) -> Response:
     """One session at a glance."""
-    found = await service.run(service.memory.store.log.sessions, chat.scope, limit=1)
-    if not found:
+    found = await service.run(chat.stats)
+    if found is None:
         raise NotFound(f"nothing was said yet in session {chat.scope.session!r} of user {chat.scope.user!r}")
-    return tagged(request, _session(found[0]))
+    return tagged(request, _session(found))
 
 
 def _session(session: Kept) -> dict[str, Any]:
