@@ -239,9 +239,9 @@ def _last_asked(view: View) -> Message | None:
 
 
 def _settled(lines: Sequence[Line]) -> Settled:
-    """The offers as they were decided: asked again for the same question, as an agent's loop does, they stay so.
+    """The offers with what was decided on each: the same question gets the same again, as in an agent's loop.
 
-    Only what the conversation shows is judged again each time: it may not show it for long.
+    Only what was left out because the conversation shows it is decided anew: the conversation may be cut by then.
     """
     offers: dict[str, list[Candidate]] = {}
     for line in lines:

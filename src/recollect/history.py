@@ -78,7 +78,7 @@ class History:
             return [*system, *(_sent(message, known.get(message.id)) for message in shown)]
 
     def keep(self, *answers: Message) -> None:
-        """Keep what the model said; not if it was asked the same before, unless the caller goes on with it."""
+        """Keep what the model said; to a question that was answered before, only once the caller goes on with it."""
         with self._lock:
             if not self._again:
                 self.session.add_many(answers)

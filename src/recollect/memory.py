@@ -37,7 +37,9 @@ from recollect.types import Scope, check_id
 
 DEFAULTS: Final = Settings()
 MOST_FRESH: Final = 10_000
-"""Sessions of which `drain` learns what would wait for more to be said; others wait for that, as after a start."""
+"""How many sessions with new messages `drain` remembers, to learn from them without waiting for more to be said.
+
+Others wait for more to be said, as all do after a restart."""
 
 
 class Memory:

@@ -197,7 +197,7 @@ class Documents:
     def _nearest(self, asked: str, items: Sequence[Item], by_meaning: Mapping[str, float]) -> dict[str, float]:
         """How near each chunk is: by meaning, and a little by the question's words; by words alone without a vector.
 
-        Where as many have one as were asked for, those that were not among them are at most as near as the last.
+        Where the search by meaning brought as many chunks as it may, one that it did not bring counts as its last.
         """
         share = shares(query_words(asked), {item.id: self._words_of(item) for item in items})
         if len(by_meaning) == LOOKED_AT:

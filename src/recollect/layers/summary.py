@@ -61,7 +61,7 @@ class Summary:
     def offer(self, scope: Scope, first_seq: int, as_of: int | None = None, before: object = None) -> list[Candidate]:
         """The summary of the session's messages before number `first_seq`; nothing where there are none.
 
-        Where something tells what comes `before` it, what was offered for the same is offered again.
+        `before` identifies what comes before that message; what was offered for the same is offered again.
         """
         if first_seq <= 1:
             return []

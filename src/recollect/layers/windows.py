@@ -39,10 +39,12 @@ def always(entries: Sequence[Entry]) -> list[Record]:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A session's window: what it shows, and the numbers of its first message after the cut, of the last message, and
-    of the last that a user wrote (0 where none is shown), which is at position `asked_at` of the store. `before` tells
-    what comes before the first: how many messages, and where in the store they end, which a session that was erased
-    and begun anew has elsewhere."""
+    """What a session's window shows, and where that stands in the session, by the numbers of messages.
+
+    `first` is the first message after the cut, `last` the newest; `asked` is the last one that a user wrote (0 where
+    none is shown), at position `asked_at` of the store. `before` identifies what comes before `first`: how many
+    messages there are, and the position where they end. A session that was erased and begun anew has another.
+    """
 
     shown: Shown
     first: int
