@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 from recollect.answers import FactType
 from recollect.flow.retain import Layer
 from recollect.server.wire import MESSAGE
-from recollect.types import MAX_ID
+from recollect.types import MAX_ID, Role
 
 Id: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_ID, pattern="^[^\x00]+$")]
 
@@ -178,7 +178,7 @@ class Where(Given):
 
     since: Moment | None = None
     before: Moment | None = None
-    roles: list[Literal["system", "user", "assistant", "tool"]] = []
+    roles: list[Role] = []
     metadata: dict[str, str | bool | int | float | None] = {}
 
 
