@@ -81,6 +81,15 @@ def test_a_limit_that_was_told_once_is_remembered(serve: Serve, streamed: bool) 
     assert provider.requests[-1].tokens < 1_000
 
 
+def test_a_remembered_limit_that_is_too_much_for_other_words_is_gone_below() -> None:
+    model = Narrow(2_000, named=False, factor=1.0)
+    complete_fitting(model, talk(40))
+    model.factor = 1.5
+    fitted = complete_fitting(model, talk(200))
+    assert 1 <= fitted.retries <= 3
+    assert count_messages(fitted.window.messages, estimate) * 1.5 <= 2_000
+
+
 def test_what_fits_is_sent_as_it_is(serve: Serve) -> None:
     provider, model = serve("openai", ["There."], limit=3_000)
     fitted = complete_fitting(model, talk(2))
