@@ -133,6 +133,7 @@ def test_what_was_said_stays_inside_its_fence(folder: Path, clock: ManualClock, 
 LIES = [
     json.dumps({"summary": "They met Napoleon 77 times in Halden."}),
     json.dumps({"summary": "Nothing much was said."}),
+    json.dumps({"summary": "word " * 500}),
     json.dumps({"summary": "word " * 2_000}),
     json.dumps({"summary": ""}),
     "I can't do that.",
