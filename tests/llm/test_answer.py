@@ -158,6 +158,31 @@ class Narrow:
         yield Delta(reply=self.complete(messages))
 
 
+class Told(Narrow):
+    """A model that notes what goes along with the messages."""
+
+    def complete(self, messages: Sequence[Message], **beside: Any) -> Reply:
+        self.beside = beside
+        return super().complete(messages)
+
+    def stream(self, messages: Sequence[Message], **beside: Any) -> Iterator[Delta]:
+        yield Delta(reply=self.complete(messages, **beside))
+
+
+def test_tools_schema_and_bounds_go_along_and_tools_are_counted() -> None:
+    model = Told(5_000, named=True, factor=1.0)
+    beside: dict[str, Any] = {
+        "tools": [{"type": "function", "function": {"name": "lookup", "description": "word " * 100}}],
+        "schema": {"type": "object"},
+        "max_tokens": 50,
+        "timeout": 5.0,
+    }
+    fitted = complete_fitting(model, talk(2), **beside, counter=lambda text: len(text.split()))
+    assert model.beside == beside
+    assert fitted.window.tokens > 100 + sum(len(message.text.split()) for message in talk(2))
+    assert list(stream_fitting(model, talk(2), **beside)) and model.beside == beside
+
+
 @given(
     wire=wire_transcripts("openai"),
     limit=st.integers(1, 400),
