@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Final
 
 from recollect.errors import BudgetTooSmall
@@ -133,8 +132,7 @@ class History:
         messages = [line.message for line in lines]
         window, taken = self._window, self._taken
         if window is None or (window.limits, window.overhead) != (limits, overhead) or messages[: len(taken)] != taken:
-            count = partial(count_message, count=self.session.memory.counter)
-            self._window, self._taken = window, taken = Window(count, limits, overhead), []
+            self._window, self._taken = window, taken = Window(self._tokens, limits, overhead), []
         for message in messages[len(taken) :]:
             window.append(message)
             taken.append(message)
