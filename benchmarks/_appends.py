@@ -7,12 +7,14 @@ import os
 import statistics
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
 from _stores import TRIP, Agents, Keeper, LangGraph, RawRow, RawRows, Recollect, SlowDisk
 from _timing import Cost, median, say, scratch, sentences, timed
 
+from recollect.frozen import FrozenDict
 from recollect.store import Job
 from recollect.store.sqlite.keywords import LAG
 from recollect.types import Message
@@ -71,7 +73,7 @@ def group_commit(calls: int) -> dict[str, dict[int, float]]:
     texts, rates = sentences(2), defaultdict[str, dict[int, list[float]]](lambda: {1: [], 8: []})
     disk = SlowDisk()
     with scratch() as folder:
-        keepers = {
+        keepers: dict[str, Recollect | Agents] = {
             Recollect.name: Recollect(folder / "ours.db"),
             Agents.name: Agents(folder / "theirs.db"),
             SLOW: Recollect(folder / "slow.db", vfs=disk.name),
@@ -81,7 +83,7 @@ def group_commit(calls: int) -> dict[str, dict[int, float]]:
         for name, many in [(name, many) for _ in range(5) for many in (1, 8) for name in keepers]:
             keeper = keepers[name]
             ready = [[keeper.convert(text) for text in islice(texts, calls)] for _ in range(many)]
-            cost = timed(lambda keeper=keeper, ready=ready: keeper.append_at_once(ready))
+            cost = timed(partial(keeper.append_at_once, ready))
             rates[name][many].append(calls * many / cost.wall * 1e6)
         for keeper in keepers.values():
             keeper.close()
@@ -98,10 +100,8 @@ def turn(durability: str, calls: int) -> tuple[Cost, Cost]:
         costs, floor = [], list[Cost]()
         for number in range(calls):
             said = [Message("user", next(texts)), Message("assistant", next(texts))]
-            job = [Job("embed", {"turn": number}, str(number))]
-            costs.append(
-                timed(lambda said=said, job=job: keeper.store.log.append(TRIP, said, tokens=[30, 30], jobs=job))
-            )
+            job = [Job("embed", FrozenDict({"turn": number}), str(number))]
+            costs.append(timed(partial(keeper.store.log.append, TRIP, said, tokens=[30, 30], jobs=job)))
             if number % 50 == 0:
                 floor += fdatasync_floor(folder, 50)
         keeper.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import islice
 from random import Random
 from typing import Any, NamedTuple
@@ -39,7 +40,7 @@ def last_fifty(store: SqliteStore, owners: int) -> Cost:
     for _ in range(200):
         scope = owner(dice.randrange(owners))
         decoded.cache_clear()
-        costs.append(timed(lambda scope=scope: store.log.read(scope, limit=50, reverse=True)))
+        costs.append(timed(partial(store.log.read, scope, limit=50, reverse=True)))
     return median(costs)
 
 
@@ -48,12 +49,10 @@ def keywords(store: SqliteStore, owners: int) -> Cost:
     dice, costs = Random(6), []
     for _ in range(100):
         scope = Scope("acme", f"user{dice.randrange(owners)}")
-        (entry,) = store.log.read(Scope(scope.tenant, scope.user, "trip"), after=dice.randrange(OWNED), limit=1) or [
-            None
-        ]
-        if entry is not None:
+        trip = Scope(scope.tenant, scope.user, "trip")
+        for entry in store.log.read(trip, after=dice.randrange(OWNED), limit=1):
             question = " ".join(dice.sample(entry.message.text.split(), 4))
-            costs.append(timed(lambda scope=scope, question=question: store.index.search(scope, question, 10)))
+            costs.append(timed(partial(store.index.search, scope, question, 10)))
     return median(costs)
 
 
@@ -71,7 +70,7 @@ def peers_last_fifty(sizes: Sequence[int]) -> dict[str, dict[int, Cost]]:
                 while have < size:
                     keeper.append([keeper.convert(text) for text in islice(texts, 1_000)])
                     have += 1_000
-                out[kind.name][size] = median([timed(lambda keeper=keeper: keeper.last(50)) for _ in range(50)])
+                out[kind.name][size] = median([timed(partial(keeper.last, 50)) for _ in range(50)])
             keeper.close()
     return out
 
@@ -110,11 +109,10 @@ def vectors(store: SqliteStore, count: int, scope: Scope) -> Searched:
             top = np.argsort(-scores)[:10]
             kept[:] = sorted(kept + [(float(scores[place]), names[place]) for place in top], reverse=True)[:10]
     first = timed(lambda: store.index.nearest(scope, asked[0], "model", 10))
-    costs, bare, found = [], [], []
-    for vector in asked:
-        costs.append(timed(lambda vector=vector: found.append(store.index.nearest(scope, vector, "model", 10))))
-        bare.append(timed(lambda vector=vector: store.index.nearest_positions(scope, vector, "model", 10)))
-    hits = [
-        len({match.id for match in each} & {name for _, name in kept}) for each, kept in zip(found, best, strict=True)
-    ]
+    costs, bare, hits = [], [], []
+    for vector, kept in zip(asked, best, strict=True):
+        costs.append(timed(partial(store.index.nearest, scope, vector, "model", 10)))
+        bare.append(timed(partial(store.index.nearest_positions, scope, vector, "model", 10)))
+        found = store.index.nearest(scope, vector, "model", 10)
+        hits.append(len({match.id for match in found} & {name for _, name in kept}))
     return Searched(median(costs), median(bare), sum(hits) / (10 * len(hits)), first.wall / 1e6)

@@ -252,7 +252,10 @@ class LlamaBuffer(Pruner):
         self.system.append(native) if native.role == "system" else self.memory.put(native)
 
     def prompt(self) -> Sequence[Any]:
-        return self.memory.get(initial_token_count=sum(self.known[id(message)] for message in self.system))
+        shown: Sequence[Any] = self.memory.get(
+            initial_token_count=sum(self.known[id(message)] for message in self.system)
+        )
+        return shown
 
 
 class LlamaMemory(LlamaBuffer):

@@ -79,11 +79,15 @@ class Recollect(Keeper):
 
     def append_at_once(self, each: Sequence[Sequence[Message]]) -> None:
         """One by one what each of several threads has to append."""
-        threads = [threading.Thread(target=lambda mine=mine: [self.append([m]) for m in mine]) for mine in each]
+        threads = [threading.Thread(target=self._append_each, args=(mine,)) for mine in each]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
+
+    def _append_each(self, messages: Sequence[Message]) -> None:
+        for message in messages:
+            self.append([message])
 
     def convert(self, text: str) -> Message:
         return Message("user", text)

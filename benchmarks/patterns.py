@@ -85,8 +85,9 @@ def pairs(model: str | None) -> tuple[int, int]:
     for question in ASKED:
         tally.said(question, Message("user", question, id=question), None, telling)
     embedder = embed.open(model) if model else None
-    vectors = embedder.embed([f"user: {said.text}" for said in tally.questions.values()]) if embedder else []
-    found = clustered(tally.questions, dict(zip(tally.questions, vectors, strict=True)) if embedder else {})
+    texts = [f"user: {said.text}" for said in tally.questions.values()]
+    meanings = dict(zip(tally.questions, embedder.embed(texts), strict=True)) if embedder else {}
+    found = clustered(tally.questions, meanings)
     together = [pair for one in found for pair in combinations(sorted(one.sessions), 2)]
     right = sum(ASKED[one] == ASKED[other] for one, other in together)
     return right, len(together) - right

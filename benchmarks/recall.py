@@ -11,24 +11,22 @@ import json
 import logging
 import os
 import shutil
-import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
-from random import Random
 from typing import Any, ClassVar
 
 import numpy as np
 from _report import ROOT, Goal, arguments, publish, table
+from _searches import latency
 from _unrelated import UNRELATED
 
 from recollect import Memory, Message, Session, Settings, counter, embed
-from recollect.embed.hashing import HashingEmbedder
+from recollect.embed import Kind
 from recollect.embed.models import data_dir
 from recollect.flow import rank
 from recollect.layers import episodic
@@ -147,16 +145,17 @@ class Kept:
     """An embedder that keeps every vector in a file, so that only the first run pays for them."""
 
     def __init__(self, file: Path) -> None:
-        self.file, self.inner = file, embed.open("auto")
-        if self.inner is None:
+        inner = embed.open("auto")
+        if inner is None:
             raise SystemExit("the local model is not here: recollect models pull e5-small-v2")
-        self.name, self.dimension = self.inner.name, self.inner.dimension
+        self.file, self.inner = file, inner
+        self.name, self.dimension = inner.name, inner.dimension
         self.vectors: dict[str, Any] = {}
         if file.exists():
             with np.load(file) as kept:
                 self.vectors = dict(zip(kept["texts"].tolist(), kept["vectors"], strict=True))
 
-    def embed(self, texts: Sequence[str], kind: str = "passage") -> Any:
+    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> Any:
         for text in dict.fromkeys(texts):
             if f"{kind} {text}" not in self.vectors:
                 self.vectors[f"{kind} {text}"] = self.inner.embed([text], kind=kind)[0]
@@ -183,7 +182,7 @@ def changed(weights: dict[str, float]) -> Iterator[None]:
 
 def evaluated(name: str, embedder: Any, quick: bool, settings: Settings | None = None) -> dict[str, Any]:
     sys.path.insert(0, str(SHARED / "eval"))
-    import evaluate  # type: ignore[import-not-found]
+    import evaluate
 
     evaluate.counters = lambda: {"cl100k": cached(counter("tiktoken:cl100k_base"))}
     System.relevances = []
@@ -221,7 +220,7 @@ def floored(name: str, embedder: Any, quick: bool) -> tuple[list[tuple[str, ...]
                     one.add([turn for turn in turns if turn["session_id"] == session])
                     one.memory.drain()
                     found["single sessions"] += _asked(one.memory, about)
-    rows, lost = [], {}
+    rows, lost = list[tuple[str, ...]](), dict[str, float]()
     for what, answers in found.items():
         free = [with_floor for unrelated, _, with_floor in answers if unrelated]
         before = [without for unrelated, without, _ in answers if unrelated]
@@ -306,7 +305,9 @@ def quality(quick: bool) -> tuple[str, list[Goal], dict[str, Any]]:
         lost = max(a - b for n in GOALS for a, b in zip(full(results[n])[1:], full(found[n])[1:], strict=True))
         name = f"most points of full@B that `context` loses, 800 to 4,000, {what}"
         goals.append(Goal(name, lost * 100, 2.0, form="{:.1f}"))
-    floors = [("", "recalled without a floor", "with it", "points of questions that lose their answer")]
+    floors: list[tuple[str, ...]] = [
+        ("", "recalled without a floor", "with it", "points of questions that lose their answer")
+    ]
     for name in GOALS:
         told, gone = floored(name, embedder, quick)
         floors += told
@@ -320,83 +321,6 @@ def quality(quick: bool) -> tuple[str, list[Goal], dict[str, Any]]:
     text = f"{table(rows)}\n\nWhat is lost, in points of `full@B`, without each signal:\n\n{table(worth)}"
     text += f"\n\nHow often a context recalls anything for {len(UNRELATED)} unrelated questions:\n\n{table(floors)}"
     return text, goals, {"results": results, "contexts": contexts, "words": words}
-
-
-SPENT = {"channels": (episodic.Episodic, "_question"), "fusion": (episodic, "score")}
-"""Which function's time is which part of a search; the rest is reading the turns and packing them."""
-
-
-def latency(quick: bool) -> tuple[str, list[Goal]]:
-    model = embed.open("auto")
-    asked = [f"Where did we go on day {n}?" for n in range(40)]
-    vector = statistics.median(timed(lambda q=q: model.embed([q], kind="query")) for q in asked) if model else 0.0
-    rows = [("turns in scope", "in the store", "p50", "p95", "question's vector", *SPENT, "reading", "first search")]
-    at_10k = 0.0
-    for turns, others in ((1_000, 0), (10_000, 0), (100_000, 900_000 * (not quick))):
-        first, times, spent = searches(turns, others, 60)
-        p50, p95 = statistics.median(times) + vector, sorted(times)[int(len(times) * 0.95)] + vector
-        at_10k = p50 if turns == 10_000 else at_10k
-        parts = (vector, *spent, p50 - vector - sum(spent))
-        told = (f"{value:.1f}" for value in (p50, p95, *parts))
-        rows.append((f"{turns:,}", f"{turns + others:,}", *told, f"{first:,.0f}"))
-    return table(rows), [Goal("search, ms p50 at 10,000 turns", at_10k, 15.0, form="{:.1f}")]
-
-
-def searches(turns: int, others: int, times: int) -> tuple[float, list[float], list[float]]:
-    """Ms of the first search, of each later one, and of each part of them (the median)."""
-    dice = Random(turns)
-    common = [f"word{n}" for n in range(3_000)]
-    start = datetime(2023, 1, 1, tzinfo=UTC)
-
-    def thousand(block: int) -> list[Message]:
-        texts = [" ".join(dice.choices(common, k=dice.randint(8, 40))) for _ in range(1_000)]
-        roles = ("assistant", "user")
-        return [Message(roles[n % 2], text, at=start + timedelta(minutes=block + n)) for n, text in enumerate(texts)]
-
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        Memory.open(Path(folder) / "m.db", embedder=HashingEmbedder(384), durability="normal") as memory,
-    ):
-        for block in range(0, turns, 1_000):
-            memory.session(f"s{block}", user="me").add_many(thousand(block))
-        memory.drain()
-        for number in range(others // 1_000):
-            memory.store.log.append(Scope("default", f"user {number}", "s"), thousand(number))
-        chat = memory.session("question", user="me")
-        first = timed(lambda: chat.recall("word1 word2 word3", 800))
-        asked = [" ".join(dice.choices(common, k=6)) for _ in range(times)]
-        with spending() as spent:
-            found = [timed(lambda q=q: chat.recall(q, 800)) for q in asked]
-        return first, found, [statistics.median(spent[part]) for part in SPENT]
-
-
-@contextmanager
-def spending() -> Iterator[dict[str, list[float]]]:
-    """How many ms each part takes, call by call."""
-    spent: dict[str, list[float]] = {part: [] for part in SPENT}
-    before = {part: getattr(*place) for part, place in SPENT.items()}
-
-    def watched(part: str) -> Callable[..., Any]:
-        def call(*given: Any) -> Any:
-            out: list[Any] = []
-            spent[part].append(timed(lambda: out.append(before[part](*given))))
-            return out[0]
-
-        return call
-
-    for part, place in SPENT.items():
-        setattr(*place, watched(part))
-    try:
-        yield spent
-    finally:
-        for part, place in SPENT.items():
-            setattr(*place, before[part])
-
-
-def timed(act: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    act()
-    return (time.perf_counter() - start) * 1_000
 
 
 def main() -> int:

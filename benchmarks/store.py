@@ -10,13 +10,13 @@ import argparse
 import platform
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
 
 import apsw
 from _appends import FLOOR, SLOW, appends, group_commit, turn
-from _large import OWNED, fill, keywords, last_fifty, peers_last_fifty, vectors
+from _large import OWNED, Searched, fill, keywords, last_fifty, peers_last_fifty, vectors
 from _report import Goal, arguments, publish, table
 from _stores import Agents, RawRows, Recollect
 from _timing import Cost, scratch
@@ -100,6 +100,84 @@ def turn_part(quick: bool) -> tuple[list[Goal], str, dict[str, Any]]:
     return goals, text, {"turn": {"normal": asdict(normal), "full": asdict(full), "floor": asdict(floor)}}
 
 
+@dataclass
+class Large:
+    """What was measured of large stores, by messages stored, of the peers by name, and by vectors of one owner."""
+
+    sizes: tuple[int, ...]
+    reads: dict[int, Cost]
+    words: dict[int, Cost]
+    near: dict[int, Searched]
+    peers: dict[str, dict[int, Cost]]
+
+    @property
+    def goals(self) -> list[Goal]:
+        most = self.sizes[-1]
+        growth = self.reads[most].cpu / self.reads[1_000].cpu
+        goals = [Goal(f"last 50, {most:,} / 1,000 stored", growth, 1.5, form="{:.2f}x")]
+        goals += [
+            Goal(f"CPU ms, keywords of one owner, {size:,} stored", self.words[size].cpu / 1e3, bound)
+            for size, bound in ((100_000, 0.5), (1_000_000, 3))
+            if size in self.words
+        ]
+        bounds = {1_000: (0.2, 1.0), 10_000: (1.5, 1.0), most: (15, 0.98)}
+        for count, found in self.near.items():
+            cost, recall = bounds[count]
+            goals.append(Goal(f"CPU ms, {count:,} vectors of one owner", found.cost.cpu / 1e3, cost))
+            goals.append(Goal("the same, as a context asks: where they stand", found.positions.cpu / 1e3, cost))
+            goals.append(Goal(f"recall@10, {count:,} vectors", found.recall, recall, True, "{:.3f}"))
+        return goals
+
+    @property
+    def text(self) -> str:
+        heads = [f"{size:,}" for size in self.sizes]
+        everyone = {Recollect.name: self.reads} | self.peers
+        reads = [
+            (name, *(f"{by[size].cpu:,.0f}" if size in by else "-" for size in self.sizes))
+            for name, by in everyone.items()
+        ]
+        words = (Recollect.name, *(f"{cost.cpu / 1e3:.2f}" for cost in self.words.values()))
+        near = [
+            (
+                f"{count:,}",
+                f"{found.cost.cpu / 1e3:.2f}",
+                f"{found.cost.wall / 1e3:.2f}",
+                f"{found.positions.cpu / 1e3:.2f}",
+                f"{found.recall:.3f}",
+                f"{found.first:.1f}",
+            )
+            for count, found in self.near.items()
+        ]
+        return "\n\n".join(
+            [
+                "Reading the last 50 messages, CPU µs, by messages stored (ours a thousand a user; the others all in "
+                "one session, which is what they index by):",
+                table([("", *heads), *reads]),
+                "Keywords of one owner with 1,000 messages, CPU ms, by messages stored:",
+                table([("", *heads), words]),
+                f"The ten nearest among one owner's vectors (384 numbers) in a store of {sum(self.near):,}:",
+                table([("", "CPU ms", "ms", "positions, CPU ms", "recall", "first search, s"), *near]),
+            ]
+        )
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        everyone = {"recollect": self.reads} | self.peers
+        return {
+            "last_50": {name: {n: asdict(cost) for n, cost in by.items()} for name, by in everyone.items()},
+            "keywords": {n: asdict(cost) for n, cost in self.words.items()},
+            "vectors": {
+                n: {
+                    **asdict(found.cost),
+                    "positions": asdict(found.positions),
+                    "recall": found.recall,
+                    "first_s": found.first,
+                }
+                for n, found in self.near.items()
+            },
+        }
+
+
 def large_part(quick: bool) -> tuple[list[Goal], str, dict[str, Any]]:
     sizes = (1_000, 100_000) if quick else (1_000, 100_000, 1_000_000)
     reads, words, have = dict[int, Cost](), dict[int, Cost](), 0
@@ -109,61 +187,9 @@ def large_part(quick: bool) -> tuple[list[Goal], str, dict[str, Any]]:
             have = size
             reads[size] = last_fifty(store, size // OWNED)
             words[size] = keywords(store, size // OWNED)
-        many = {count: vectors(store, count, Scope("acme", f"v{count}")) for count in (1_000, 10_000, sizes[-1])}
-    peers = peers_last_fifty(sizes)
-    goals = [
-        Goal(f"last 50, {sizes[-1]:,} / 1,000 stored", reads[sizes[-1]].cpu / reads[1_000].cpu, 1.5, form="{:.2f}x")
-    ]
-    goals += [
-        Goal(f"CPU ms, keywords of one owner, {size:,} stored", words[size].cpu / 1e3, bound)
-        for size, bound in ((100_000, 0.5), (1_000_000, 3))
-        if size in words
-    ]
-    bounds = {1_000: (0.2, 1.0), 10_000: (1.5, 1.0), sizes[-1]: (15, 0.98)}
-    for count, found in many.items():
-        goals.append(Goal(f"CPU ms, {count:,} vectors of one owner", found.cost.cpu / 1e3, bounds[count][0]))
-        goals.append(Goal("the same, as a context asks: where they stand", found.positions.cpu / 1e3, bounds[count][0]))
-        goals.append(Goal(f"recall@10, {count:,} vectors", found.recall, bounds[count][1], True, "{:.3f}"))
-    heads = [f"{size:,}" for size in sizes]
-    ours = (Recollect.name, *(f"{cost.cpu:,.0f}" for cost in reads.values()))
-    others = [(name, *(f"{by[size].cpu:,.0f}" if size in by else "-" for size in sizes)) for name, by in peers.items()]
-    rows = [
-        (
-            f"{count:,}",
-            f"{found.cost.cpu / 1e3:.2f}",
-            f"{found.cost.wall / 1e3:.2f}",
-            f"{found.positions.cpu / 1e3:.2f}",
-            f"{found.recall:.3f}",
-            f"{found.first:.1f}",
-        )
-        for count, found in many.items()
-    ]
-    text = "\n\n".join(
-        [
-            "Reading the last 50 messages, CPU µs, by messages stored (ours a thousand a user; the others all in one "
-            "session, which is what they index by):",
-            table([("", *heads), ours, *others]),
-            "Keywords of one owner with 1,000 messages, CPU ms, by messages stored:",
-            table([("", *heads), (Recollect.name, *(f"{cost.cpu / 1e3:.2f}" for cost in words.values()))]),
-            f"The ten nearest among one owner's vectors (384 numbers) in a store of {sum(many):,}:",
-            table([("", "CPU ms", "ms", "positions, CPU ms", "recall", "first search, s"), *rows]),
-        ]
-    )
-    figures = {
-        "last_50": {"recollect": {n: asdict(c) for n, c in reads.items()}}
-        | {name: {n: asdict(c) for n, c in by.items()} for name, by in peers.items()},
-        "keywords": {n: asdict(c) for n, c in words.items()},
-        "vectors": {
-            n: {
-                **asdict(found.cost),
-                "positions": asdict(found.positions),
-                "recall": found.recall,
-                "first_s": found.first,
-            }
-            for n, found in many.items()
-        },
-    }
-    return goals, text, figures
+        near = {count: vectors(store, count, Scope("acme", f"v{count}")) for count in (1_000, 10_000, sizes[-1])}
+    found = Large(sizes, reads, words, near, peers_last_fifty(sizes))
+    return found.goals, found.text, found.figures
 
 
 def main() -> int:

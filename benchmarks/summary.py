@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from _report import ROOT, Goal, arguments, publish, table
 
@@ -97,7 +98,8 @@ def main() -> int:
     if not DATA.exists():
         print(f"skipped: the conversations are not in {DATA}; set RECOLLECT_SHARED", file=sys.stderr)
         return 0
-    rows, figures, goals = [("", "names", "numbers", "wanted messages")], {}, []
+    rows: list[tuple[str, ...]] = [("", "names", "numbers", "wanted messages")]
+    figures, goals = dict[str, Any](), list[Goal]()
     for name in ("locomo", "lme"):
         for whole in (False, True):
             label = f"{name}, {'whole conversations' if whole else 'sessions'}"

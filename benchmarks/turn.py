@@ -53,7 +53,8 @@ class Stub:
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> np.ndarray[Any, np.dtype[np.float32]]:
         drawn = b"".join(shake_128(text.encode()).digest(self.dimension) for text in texts)
         rows = np.frombuffer(drawn, np.int8).reshape(-1, self.dimension).astype(np.float32)
-        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        return rows
 
 
 def pairs(seed: int) -> Iterator[tuple[str, str]]:
@@ -278,8 +279,8 @@ def p(values: Sequence[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
 
-def exponent(small: float, large: float, times: float) -> float:
-    return math.log(large / small) / math.log(times)
+def exponent(costs: Sequence[float], sizes: Sequence[int]) -> float:
+    return math.log(costs[1] / costs[0]) / math.log(sizes[1] / sizes[0])
 
 
 def main() -> int:
@@ -298,7 +299,7 @@ def main() -> int:
         limits = [size for size in sizes if size <= MOST.get(name, size)]
         costs[name] = [statistics.median(measured(system, stub, size, 0, steps)) for size in limits]
         told = [f"{cost:,.1f}" for cost in costs[name]] + ["not run"] * (len(sizes) - len(limits))
-        grown = f"{exponent(*costs[name], sizes[1] / sizes[0]):.2f}" if len(limits) == 2 else "-"
+        grown = f"{exponent(costs[name], sizes):.2f}" if len(limits) == 2 else "-"
         rows.append((system.name, *told, grown))
     flat = []
     for size in stored:
@@ -310,7 +311,7 @@ def main() -> int:
     ours = costs["Caller"]
     goals = [
         *turn_goals(ours, costs["LangGraph"], sizes),
-        Goal("growth exponent", exponent(*ours, sizes[1] / sizes[0]), 0.25),
+        Goal("growth exponent", exponent(ours, sizes), 0.25),
         Goal("growth exponent in one conversation of 2,000 turns at 8k", steady, 0.1),
         Goal("p95 with the largest store / with the smallest", p(flat[-1], 0.95) / p(flat[0], 0.95), 1.2),
     ]
@@ -356,7 +357,7 @@ def real(steps: int) -> tuple[list[tuple[str, ...]], float, float]:
     systems = (Caller, Recollect, LangGraph, Chroma)
     costs = {system.name: p(measured(system, local, 200, 0, steps // 2), 0.5) for system in systems}
     caller, whole, *others = costs.values()
-    rows = [("", "p50"), *((name, f"{cost:,.1f}") for name, cost in costs.items())]
+    rows: list[tuple[str, ...]] = [("", "p50"), *((name, f"{cost:,.1f}") for name, cost in costs.items())]
     return rows, caller / min(others), whole / min(others)
 
 

@@ -46,8 +46,10 @@ from recollect.types import Message, Text, ToolCall, ToolResult
 BUDGET, STEPS, RUNS, CAP = 8_000, 500, 9, 30.0
 SIZES = (1_000, 10_000, 100_000)
 BUDGETS = (8_000, 32_000)
-SPEED = (RecollectCheck, Recollect, RecollectCounting, Pruner, Strands, TrimMessages, LlamaMemory, LlamaBuffer)
-PREFIX = (Recollect, TrimMessages, StrandsAgent, LastItems, LlamaBuffer, LlamaMemory)
+SPEED: tuple[type[Pruner], ...] = (
+    RecollectCheck, Recollect, RecollectCounting, Pruner, Strands, TrimMessages, LlamaMemory, LlamaBuffer,
+)  # fmt: skip
+PREFIX: tuple[type[Pruner], ...] = (Recollect, TrimMessages, StrandsAgent, LastItems, LlamaBuffer, LlamaMemory)
 PEERS = ("langchain-core", "strands-agents", "llama-index-core")
 
 
@@ -96,21 +98,25 @@ def timed(pruner: Pruner, steps: Sequence[Any]) -> float:
 
 @dataclass
 class Speed:
-    """What one step costs at each size, None where it was left out, and how it grows."""
+    """What one step costs at each size, but those left out, how often it was taken, and how the cost grows."""
 
     kind: type[Pruner]
-    cost: dict[int, float | None] = field(default_factory=dict)
+    cost: dict[int, float] = field(default_factory=dict)
     taken: dict[int, str] = field(default_factory=dict)
 
     @property
     def exponent(self) -> float:
-        points = [(math.log(size), math.log(cost)) for size, cost in self.cost.items() if cost]
+        points = [(math.log(size), math.log(cost)) for size, cost in self.cost.items()]
         return statistics.linear_regression(*zip(*points, strict=True)).slope if len(points) > 1 else math.nan
 
     @property
     def row(self) -> tuple[str, ...]:
-        costs = ["not run" if cost is None else f"{cost:,.{1 if cost > 100 else 2}f}" for cost in self.cost.values()]
+        costs = [_cost(self.cost[size]) if size in self.cost else "not run" for size in self.taken]
         return self.kind.name, *costs, f"{self.exponent:.2f}", " / ".join(self.taken.values()), self.kind.note
+
+
+def _cost(microseconds: float) -> str:
+    return f"{microseconds:,.{1 if microseconds > 100 else 2}f}"
 
 
 def speed(kind: type[Pruner], quick: bool) -> Speed:
@@ -120,7 +126,7 @@ def speed(kind: type[Pruner], quick: bool) -> Speed:
     run(kind, 200, 0.1)
     for size in SIZES[: 2 if quick else 3]:
         if last * 10 > CAP * 1e6:
-            found.cost[size], found.taken[size] = None, "-"
+            found.taken[size] = "-"
             continue
         costs, begun = list[float](), time.process_time()
         while not costs or (len(costs) < RUNS and time.process_time() - begun < (1 if quick else 20)):
@@ -196,7 +202,7 @@ def speed_figures(measured: Sequence[Speed]) -> tuple[list[Goal], str]:
         Goal("µs per append + messages, worst size", max(view.values()), 5),
     ]
     ratios = [
-        (each.kind.name, *("-" if c is None else f"{c / view[size]:,.1f}x" for size, c in each.cost.items()))
+        (each.kind.name, *(f"{each.cost[n] / view[n]:,.1f}x" if n in each.cost else "-" for n in each.taken))
         for each in measured
         if not issubclass(each.kind, Recollect)
     ]
@@ -253,7 +259,7 @@ def main() -> int:
             "\n\nCached prefix: not measured, the transcripts are not at hand (set RECOLLECT_SHARED to their folder)."
         )
     if args.write:
-        costs = {each.kind.name: {size: cost for size, cost in each.cost.items() if cost} for each in measured}
+        costs = {each.kind.name: each.cost for each in measured}
         growth("window", costs, "messages in the history", "CPU µs to add a message and fit")
     peers = ", ".join(f"{name} {version(name)}" for name in PEERS)
     return publish("window", f"{text}\n\nPython {platform.python_version()}; {peers}.", figures, goals, args)

@@ -9,24 +9,17 @@ from typing import Any
 from recollect import Memory, Session
 from recollect.embed.hashing import HashingEmbedder
 from recollect.store import open as open_store
+from recollect.testing.clock import ManualClock
 
 START = datetime(2025, 3, 3, 12, tzinfo=UTC)
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = START
-
-    def __call__(self) -> datetime:
-        return self.now
-
-
-def opened(tmp_path: Path, clock: Clock, **fields: Any) -> Memory:
+def opened(tmp_path: Path, clock: ManualClock, **fields: Any) -> Memory:
     store = open_store(str(tmp_path / "memory.db"), durability="normal", clock=clock)
     return Memory(store, embedder=HashingEmbedder(128), clock=clock, **fields)
 
 
-def told(memory: Memory, clock: Clock) -> Session:
+def told(memory: Memory, clock: ManualClock) -> Session:
     """A conversation of last month."""
     chat = memory.session("march", user="ada")
     chat.add("user", "My name is Ada and I live in Lisbon. My sister Nadia moved to Oslo.")

@@ -31,13 +31,14 @@ from recollect.flow.context import Context
 from recollect.flow.fence import CLOSE, OPEN
 from recollect.layers.all import Layers
 from recollect.layers.summary import Summary
+from recollect.testing.clock import ManualClock
 from recollect.types import Part, Text, Thinking
-from tests.contexts import Clock, opened, told
+from tests.contexts import START, opened, told
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> ManualClock:
+    return ManualClock(START)
 
 
 class Silent:
@@ -52,12 +53,12 @@ class Silent:
 
 
 @pytest.fixture
-def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
+def memory(tmp_path: Path, clock: ManualClock) -> Iterator[Memory]:
     with opened(tmp_path, clock) as memory:
         yield memory
 
 
-def test_what_is_known_stands_before_the_question_with_its_date(memory: Memory, clock: Clock) -> None:
+def test_what_is_known_stands_before_the_question_with_its_date(memory: Memory, clock: ManualClock) -> None:
     context = told(memory, clock).context("Where does my sister live?", 1_000)
     assert "name: Ada (said 3 March 2025)" in context.memory
     assert "3 March 2025 (1 month ago)" in context.memory
@@ -65,7 +66,9 @@ def test_what_is_known_stands_before_the_question_with_its_date(memory: Memory, 
     assert context.messages[-1]["content"] == f"{context.memory}\n\nWhere does my sister live?"
 
 
-def test_the_newest_turns_are_shown_as_they_were_said_and_not_recalled_again(memory: Memory, clock: Clock) -> None:
+def test_the_newest_turns_are_shown_as_they_were_said_and_not_recalled_again(
+    memory: Memory, clock: ManualClock
+) -> None:
     chat = told(memory, clock)
     chat.add("user", "My brother Paul moved to Rome.")
     chat.add("assistant", "Noted.")
@@ -104,7 +107,7 @@ def test_nothing_relevant_is_nothing_at_all(memory: Memory) -> None:
 
 
 @pytest.mark.parametrize("shape", ["openai", "openai-responses", "anthropic", "bedrock", "gemini"])
-def test_a_context_is_a_valid_request_for_every_provider(memory: Memory, clock: Clock, shape: str) -> None:
+def test_a_context_is_a_valid_request_for_every_provider(memory: Memory, clock: ManualClock, shape: str) -> None:
     chat = told(memory, clock)
     chat.add("user", "What is the weather in Oslo?")
     chat.add(Message("assistant", (ToolCall("c1", "weather", '{"city": "Oslo"}'),)))
@@ -137,7 +140,7 @@ def test_calls_that_a_killed_process_left_unanswered_do_not_spoil_what_comes_aft
         assert sum(line.shown for line in context.receipt.lines) + context.receipt.overhead == context.tokens
 
 
-def test_inside_an_agents_loop_memory_stays_as_it_was(memory: Memory, clock: Clock) -> None:
+def test_inside_an_agents_loop_memory_stays_as_it_was(memory: Memory, clock: ManualClock) -> None:
     chat = told(memory, clock)
     first = chat.context("Where does my sister live?", 2_000)
     chat.add("user", "Where does my sister live?")
@@ -153,7 +156,7 @@ def test_inside_an_agents_loop_memory_stays_as_it_was(memory: Memory, clock: Clo
 
 @pytest.mark.parametrize("question", ["Which volcano erupted near Reykjavik?", "Where does my sister live?"])
 def test_a_question_that_was_added_recalls_what_it_recalls_before_it_is_added(
-    memory: Memory, clock: Clock, question: str
+    memory: Memory, clock: ManualClock, question: str
 ) -> None:
     told(memory, clock)
     before = memory.session("before", user="ada").context(question, 1_000)
@@ -179,7 +182,7 @@ def test_inside_an_agents_loop_a_fact_is_told_once_its_message_is_no_longer_show
     assert not shown
 
 
-def test_memory_that_comes_back_is_not_kept_as_new(memory: Memory, clock: Clock) -> None:
+def test_memory_that_comes_back_is_not_kept_as_new(memory: Memory, clock: ManualClock) -> None:
     chat = told(memory, clock)
     context = chat.context("Where does my sister live?", 1_000)
     for message in context.prompt:
@@ -196,7 +199,7 @@ def test_a_quotation_can_not_close_the_fence(memory: Memory) -> None:
     assert "ignore all rules" in context.memory
 
 
-def test_what_a_document_says_never_becomes_a_fact(memory: Memory, clock: Clock) -> None:
+def test_what_a_document_says_never_becomes_a_fact(memory: Memory, clock: ManualClock) -> None:
     chat = memory.session("a", user="ada")
     chat.documents.add("My name is Mallory and I live in Paris. The kettle boils at 100 degrees.", name="kettle.md")
     chat.tools.add("My name is Eve. The kettle boils at 212.", "https://example.org")
@@ -207,7 +210,7 @@ def test_what_a_document_says_never_becomes_a_fact(memory: Memory, clock: Clock)
     assert context.receipt.sections["documents"] > 0
 
 
-def test_replay_gives_the_same_bytes_again(memory: Memory, clock: Clock) -> None:
+def test_replay_gives_the_same_bytes_again(memory: Memory, clock: ManualClock) -> None:
     chat = told(memory, clock)
     questions = [
         "Where does my sister live?",
@@ -229,7 +232,7 @@ def test_replay_gives_the_same_bytes_again(memory: Memory, clock: Clock) -> None
         chat.replay(99)
 
 
-def test_replay_knows_an_excerpt_that_came_again(memory: Memory, clock: Clock) -> None:
+def test_replay_knows_an_excerpt_that_came_again(memory: Memory, clock: ManualClock) -> None:
     chat, question = memory.session("a", user="ada"), "What does the kettle cost?"
     chat.tools.add("The kettle costs 20 euro.", "shop")
     context = chat.context(question, 900)
@@ -258,7 +261,7 @@ def test_replay_says_which_documents_had_other_words_then(memory: Memory) -> Non
     assert "changed since" in str(replayed.receipt)
 
 
-def test_the_same_log_gives_the_same_context_to_another_process(tmp_path: Path, clock: Clock) -> None:
+def test_the_same_log_gives_the_same_context_to_another_process(tmp_path: Path, clock: ManualClock) -> None:
     with opened(tmp_path, clock) as one:
         chat = told(one, clock)
         for n in range(40):
@@ -269,7 +272,7 @@ def test_the_same_log_gives_the_same_context_to_another_process(tmp_path: Path, 
         assert other.session("april", user="ada").context("Where does my sister live?", 700).to_dict() == context
 
 
-def test_a_message_erased_elsewhere_leaves_the_summary_too(tmp_path: Path, clock: Clock) -> None:
+def test_a_message_erased_elsewhere_leaves_the_summary_too(tmp_path: Path, clock: ManualClock) -> None:
     fields: dict[str, Any] = {"settings": Settings(reply_tokens=0, summary_every_messages=100)}
     with opened(tmp_path, clock, **fields) as one, opened(tmp_path, clock, **fields) as other:
         here, there = (memory.session("trip", user="ada") for memory in (one, other))
@@ -284,7 +287,7 @@ def test_a_message_erased_elsewhere_leaves_the_summary_too(tmp_path: Path, clock
         assert not any(gone in line.sources for line in again)
 
 
-def test_a_message_erased_elsewhere_is_not_shown_again(tmp_path: Path, clock: Clock) -> None:
+def test_a_message_erased_elsewhere_is_not_shown_again(tmp_path: Path, clock: ManualClock) -> None:
     with opened(tmp_path, clock) as one, opened(tmp_path, clock) as other:
         here, there = (memory.session("s", user="ada") for memory in (one, other))
         here.add("user", "The code is 4711.")
@@ -295,7 +298,7 @@ def test_a_message_erased_elsewhere_is_not_shown_again(tmp_path: Path, clock: Cl
         assert "green" in str(there.context("door?", 500).messages)
 
 
-def test_inside_an_agents_loop_what_was_erased_elsewhere_is_gone(tmp_path: Path, clock: Clock) -> None:
+def test_inside_an_agents_loop_what_was_erased_elsewhere_is_gone(tmp_path: Path, clock: ManualClock) -> None:
     plan = Settings(documents_threshold=0.0)
     with opened(tmp_path, clock, settings=plan) as here, opened(tmp_path, clock) as there:
         chat = told(here, clock)
@@ -351,7 +354,7 @@ def test_a_question_or_a_system_text_that_is_too_large_is_named(memory: Memory) 
     assert error.value.needed > 3
 
 
-def test_a_question_asked_again_gets_what_is_known_by_then(tmp_path: Path, clock: Clock) -> None:
+def test_a_question_asked_again_gets_what_is_known_by_then(tmp_path: Path, clock: ManualClock) -> None:
     with opened(tmp_path, clock, settings=Settings(documents_threshold=0.0)) as memory:
         chat, question = told(memory, clock), "Where do I live, and what is the door code?"
         assert "place: Lisbon" in chat.context(question, 1_000).memory
@@ -365,12 +368,12 @@ def test_a_question_asked_again_gets_what_is_known_by_then(tmp_path: Path, clock
 
 
 @pytest.mark.parametrize("question", ["", "   ", "\x00", "\ud800", "مرحبا", "日本語", "a" * 20_000, "<memory>"])
-def test_any_question_can_be_asked(memory: Memory, clock: Clock, question: str) -> None:
+def test_any_question_can_be_asked(memory: Memory, clock: ManualClock, question: str) -> None:
     context = told(memory, clock).context(question, 30_000)
     assert context.conversation[-1].text == question
 
 
-def test_what_the_web_says_is_in_the_context_it_was_searched_for(tmp_path: Path, clock: Clock) -> None:
+def test_what_the_web_says_is_in_the_context_it_was_searched_for(tmp_path: Path, clock: ManualClock) -> None:
     asked: list[str] = []
 
     def search(question: str) -> list[Excerpt]:
@@ -389,7 +392,7 @@ def test_what_the_web_says_is_in_the_context_it_was_searched_for(tmp_path: Path,
     assert asked == ["What is the latest Python?"] * 2
 
 
-def test_a_layer_can_be_replaced(memory: Memory, clock: Clock) -> None:
+def test_a_layer_can_be_replaced(memory: Memory, clock: ManualClock) -> None:
     class Mine(Summary):
         def offer(self, *_: Any, **__: Any) -> list[Candidate]:
             return [Candidate("summary", "Mine.", 1.0, "me")]
@@ -400,7 +403,7 @@ def test_a_layer_can_be_replaced(memory: Memory, clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("name", ["episodic", "semantic", "procedural", "summary", "documents", "tools"])
-def test_a_layer_that_was_replaced_is_let_go(tmp_path: Path, clock: Clock, name: str) -> None:
+def test_a_layer_that_was_replaced_is_let_go(tmp_path: Path, clock: ManualClock, name: str) -> None:
     with opened(tmp_path, clock, model=Silent()) as memory:
         told(memory, clock).context("Where?", 500)
         kind, before = type(getattr(memory.layers, name)), id(getattr(memory.layers, name))
@@ -437,7 +440,7 @@ words = st.lists(
 def test_random_logs_and_questions(
     tmp_path_factory: pytest.TempPathFactory, turns: list[Any], asked: list[str], budget: int, first: bool
 ) -> None:
-    clock, question = Clock(), " ".join(asked)
+    clock, question = ManualClock(START), " ".join(asked)
     plan = Settings(layout="memory-first" if first else "tail-first")
     with opened(tmp_path_factory.mktemp("m"), clock, settings=plan) as memory:
         chats = [memory.session(name, user="ada") for name in ("one", "two")]
@@ -467,7 +470,7 @@ class FailsOnce:
         return estimate(text)
 
 
-def test_a_counter_that_fails_once_leaves_nothing_half_done(tmp_path: Path, clock: Clock) -> None:
+def test_a_counter_that_fails_once_leaves_nothing_half_done(tmp_path: Path, clock: ManualClock) -> None:
     counter = FailsOnce()
     with opened(tmp_path, clock, counter=counter) as memory:
         chat = memory.session("trip", user="ada")
@@ -483,7 +486,7 @@ def test_a_counter_that_fails_once_leaves_nothing_half_done(tmp_path: Path, cloc
         assert chat.search("three")[0].text.split(": ")[1] == "three"
 
 
-def test_a_session_begun_anew_shows_nothing_of_the_one_that_was_erased(tmp_path: Path, clock: Clock) -> None:
+def test_a_session_begun_anew_shows_nothing_of_the_one_that_was_erased(tmp_path: Path, clock: ManualClock) -> None:
     with opened(tmp_path, clock) as memory, opened(tmp_path, clock) as elsewhere:
         for word, erasing in (("secret", memory), ("private", elsewhere), ("public", memory)):
             chat = memory.session("trip", user="ada")

@@ -11,21 +11,22 @@ import pytest
 from recollect import Memory, Settings
 from recollect.layers.semantic import Semantic
 from recollect.telemetry import SERIES, Alert, Telemetry
-from tests.contexts import Clock, opened, told
+from recollect.testing.clock import ManualClock
+from tests.contexts import START, opened, told
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> ManualClock:
+    return ManualClock(START)
 
 
 @pytest.fixture
-def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
+def memory(tmp_path: Path, clock: ManualClock) -> Iterator[Memory]:
     with opened(tmp_path, clock) as memory:
         yield memory
 
 
-def test_alerts_come_by_callback_and_log(tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+def test_alerts_come_by_callback_and_log(tmp_path: Path, clock: ManualClock, caplog: pytest.LogCaptureFixture) -> None:
     alerts: list[Alert] = []
     plan = Settings(alert_budget=0.1, alert_retrieval_ms=1e-6)
     with opened(tmp_path, clock, settings=plan, on_alert=alerts.append) as memory, caplog.at_level(logging.WARNING):
@@ -34,7 +35,7 @@ def test_alerts_come_by_callback_and_log(tmp_path: Path, clock: Clock, caplog: p
     assert "alert: context_share is" in caplog.text
 
 
-def test_a_low_hit_rate_of_the_cache_and_a_large_process_raise_alerts(tmp_path: Path, clock: Clock) -> None:
+def test_a_low_hit_rate_of_the_cache_and_a_large_process_raise_alerts(tmp_path: Path, clock: ManualClock) -> None:
     alerts: list[Alert] = []
     plan = Settings(alert_memory_bytes=1, alert_cache_hits=1.0)
     with opened(tmp_path, clock, settings=plan, on_alert=alerts.append) as memory:
@@ -43,7 +44,7 @@ def test_a_low_hit_rate_of_the_cache_and_a_large_process_raise_alerts(tmp_path: 
     assert {"process_bytes", "cache_hit_rate"} <= {alert.name for alert in alerts}
 
 
-def test_stats_count_contexts_tokens_and_what_a_prompt_cache_knows(memory: Memory, clock: Clock) -> None:
+def test_stats_count_contexts_tokens_and_what_a_prompt_cache_knows(memory: Memory, clock: ManualClock) -> None:
     chat = told(memory, clock)
     for n in range(5):
         chat.context(f"Where does my sister live? {n}", 2_000)
@@ -57,14 +58,14 @@ def test_stats_count_contexts_tokens_and_what_a_prompt_cache_knows(memory: Memor
     assert set(Telemetry().snapshot()) <= set(stats)
 
 
-def test_the_hit_rate_is_that_of_the_layer_that_is_there(memory: Memory, clock: Clock) -> None:
+def test_the_hit_rate_is_that_of_the_layer_that_is_there(memory: Memory, clock: ManualClock) -> None:
     chat = told(memory, clock)
     mine = memory.layers.semantic = Semantic(memory.store, hits=70, misses=30)
     chat.context("Where?", 500)
     assert memory.controller._watch.cache() == (mine.hits, mine.misses) == (70, 31)
 
 
-def test_every_series_of_the_metrics_is_told_something(memory: Memory, clock: Clock) -> None:
+def test_every_series_of_the_metrics_is_told_something(memory: Memory, clock: ManualClock) -> None:
     chat = told(memory, clock)
     for _ in range(2):
         chat.context("Where does my sister live?", 2_000)
@@ -72,7 +73,7 @@ def test_every_series_of_the_metrics_is_told_something(memory: Memory, clock: Cl
 
 
 def test_a_callback_that_fails_is_not_in_the_way(
-    tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(_: Alert) -> None:
         raise RuntimeError("no connection")

@@ -1,8 +1,12 @@
 """Recollect: the memory of LLM agents.
 
-messages ──► parse ──► ConversationMemory ──► fit ──► render ──► the provider's own shape
-                          (keeps, finds)       │ whole turns under a token budget
-                                               └► receipt: what stayed, what went, by which rule
+message in ──► Session.add ──► the log, which keeps everything
+                                  │  learned from it in the background: index, facts, summaries, habits
+question ────► Session.context ──► the newest turns and what memory recalls, within one token budget
+                                  │
+prompt out ◄── Context.to ◄───────┘  in the provider's own shape, with a receipt for every choice
+
+Start with `Memory`. Without a store, `parse`, `fit` and `render` do the last step for messages of your own.
 """
 
 from importlib import import_module

@@ -42,7 +42,7 @@ def awaited(
 
 
 async def done(write: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """What the write gives; it is over when this returns, also where the caller was cancelled meanwhile."""
+    """The result of a write, which is over when this returns, even where the caller was cancelled meanwhile."""
     task = asyncio.ensure_future(asyncio.to_thread(write, *args, **kwargs))
     cancelled: asyncio.CancelledError | None = None
     while not task.done():

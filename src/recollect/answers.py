@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import repeat
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 from recollect.frozen import EMPTY, FrozenDict
 from recollect.types import check_fields, with_zone
@@ -101,7 +101,7 @@ class Excerpt:
 
 
 FactType: TypeAlias = Literal["user_profile", "interest", "preference", "action_item", "sentiment"]
-FACT_TYPES: Final = ("user_profile", "interest", "preference", "action_item", "sentiment")
+FACT_TYPES: Final[tuple[FactType, ...]] = get_args(FactType)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -23,6 +22,7 @@ from recollect.layers.episodic import Asked
 from recollect.layers.marks import there
 from recollect.layers.watch import Watch
 from recollect.layers.windows import View, Windows
+from recollect.recent import Recent
 from recollect.settings import Settings
 from recollect.store import ANY, Filter, Store
 from recollect.telemetry import Telemetry
@@ -59,7 +59,7 @@ class Controller:
     telemetry: Telemetry
     windows: Windows = field(init=False)
     _watch: Watch = field(init=False)
-    _settled: OrderedDict[tuple[Scope, int, str, int], Settled] = field(default_factory=OrderedDict)
+    _settled: Recent[tuple[Scope, int, str, int], Settled] = field(default_factory=lambda: Recent(KEPT_QUESTIONS))
     _lock: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
@@ -94,9 +94,6 @@ class Controller:
         context = self._assembled(scope, view, offers, wanted)
         with self._lock:
             self._settled[key] = known or _settled(context.offered)
-            self._settled.move_to_end(key)
-            while len(self._settled) > KEPT_QUESTIONS:
-                self._settled.popitem(last=False)
         self._watch.built(scope, context, perf_counter() - started)
         return context
 
@@ -242,9 +239,9 @@ def _last_asked(view: View) -> Message | None:
 
 
 def _settled(lines: Sequence[Line]) -> Settled:
-    """The offers as they were decided: asked again for the same question, as an agent's loop does, they stay so.
+    """The offers with what was decided on each: the same question gets the same again, as in an agent's loop.
 
-    Only what the conversation shows is judged again each time: it may not show it for long.
+    Only what was left out because the conversation shows it is decided anew: the conversation may be cut by then.
     """
     offers: dict[str, list[Candidate]] = {}
     for line in lines:

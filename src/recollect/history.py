@@ -8,18 +8,17 @@ kept once, in order. What goes to the model is the session's context; a history 
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Final
 
 from recollect.errors import BudgetTooSmall
-from recollect.flow.align import align, fingerprint
+from recollect.flow.align import align, answered, fingerprint
 from recollect.flow.context import beside
 from recollect.flow.fence import with_memory
 from recollect.flow.window import Limits, Window
 from recollect.memory import Memory
+from recollect.recent import Recent
 from recollect.session import Session
 from recollect.store import Entry
 from recollect.tokens import REPLY_TOKENS, count_message, count_tools
@@ -78,7 +77,7 @@ class History:
             return [*system, *(_sent(message, known.get(message.id)) for message in shown)]
 
     def keep(self, *answers: Message) -> None:
-        """Keep what the model said; not if it was asked the same before, unless the caller goes on with it."""
+        """Keep what the model said; to a question that was answered before, only once the caller goes on with it."""
         with self._lock:
             if not self._again:
                 self.session.add_many(answers)
@@ -91,7 +90,7 @@ class History:
         places = align([fingerprint(message) for message in known], [fingerprint(message) for _, message in said])
         new = iter(self.session.add_many([m for (_, m), at in zip(said, places, strict=True) if at is None]))
         ids = [next(new).id if at is None else known[at].id for at in places]
-        self._again = bool(places) and None not in places and places[-1] != len(known) - 1
+        self._again = answered(places, len(known))
         self._refresh(len(said))
         past = [Sent(message, None) for message in self._past(known, places)]
         return [*past, *(Sent(m.replace(id=id), place) for (place, m), id in zip(said, ids, strict=True))]
@@ -133,8 +132,7 @@ class History:
         messages = [line.message for line in lines]
         window, taken = self._window, self._taken
         if window is None or (window.limits, window.overhead) != (limits, overhead) or messages[: len(taken)] != taken:
-            count = partial(count_message, count=self.session.memory.counter)
-            self._window, self._taken = window, taken = Window(count, limits, overhead), []
+            self._window, self._taken = window, taken = Window(self._tokens, limits, overhead), []
         for message in messages[len(taken) :]:
             window.append(message)
             taken.append(message)
@@ -162,17 +160,14 @@ class Histories:
     user: str
     tenant: str = "default"
     budget: int | None = None
-    _kept: OrderedDict[str, History] = field(default_factory=OrderedDict)
+    _kept: Recent[str, History] = field(default_factory=lambda: Recent(KEPT_HISTORIES))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def of(self, session: str, *, whole: bool = False) -> History:
         """The history of a session."""
         new = History(self.memory.session(session, user=self.user, tenant=self.tenant), self.budget, whole)
         with self._lock:
-            history = self._kept.setdefault(session, new)
-            self._kept.move_to_end(session)
-            while len(self._kept) > KEPT_HISTORIES:
-                self._kept.popitem(last=False)
+            history = self._kept[session] = self._kept.get(session, new)
         return history
 
 

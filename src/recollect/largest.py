@@ -9,16 +9,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SPREAD = 8
-"""Groups a wanted number: the more, the fewer numbers pass besides those wanted."""
+"""How many groups there are for each number that is wanted; the more, the fewer others pass."""
 
 FEW = 2_000
 """Up to so many numbers it is faster to look at all than at groups."""
 
 
 def largest(values: NDArray[Any], count: int) -> NDArray[np.intp]:
-    """Where the largest so many are, and a few more: every number left out is smaller than all of those wanted.
+    """The places of the `count` largest numbers, and of a few more; every number left out is smaller than all of those.
 
-    The numbers are put into groups; at least so many are as large as the last of the best so many of these.
+    Of many numbers only the maxima of groups are ordered: at least `count` numbers are as large as the `count`-th
+    largest maximum.
     """
     import numpy as np
 

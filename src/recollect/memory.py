@@ -37,7 +37,9 @@ from recollect.types import Scope, check_id
 
 DEFAULTS: Final = Settings()
 MOST_FRESH: Final = 10_000
-"""Sessions of which `drain` learns what would wait for more to be said; others wait for that, as after a start."""
+"""How many sessions with new messages `drain` remembers, to learn from them without waiting for more to be said.
+
+Others wait for more to be said, as all do after a restart."""
 
 
 class Memory:
@@ -133,11 +135,9 @@ class Memory:
     def reindex(self, progress: store.Progress | None = None, tenant: str = "default") -> int:
         """How many items the keyword index holds, built anew; messages without a vector get one in the background."""
         items = self.store.reindex(progress)
-        before: int | None = None
-        while self.embedder and (page := self.store.log.sessions(Scope(tenant), before=before)):
-            for session in page:
+        if self.embedder:
+            for session in store.each_session(self.store.log, Scope(tenant)):
                 self.store.jobs.enqueue(session.scope, [embedding.JOB])
-            before = page[-1].position
         self.wake()
         return items
 

@@ -1,7 +1,7 @@
 """Retention: what a store should no longer keep, by policy and layer. `preview` shows it, `apply` erases just that.
 
-Messages go in whole turns, and with them what was made of them: summaries, patterns, excerpts that cite them. Facts
-stay until their own policy lets them go, without their sources.
+Messages go in whole turns, and with them what was made of them: summaries, patterns, what a web search found for them.
+Facts stay until their own policy lets them go, without their sources.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from recollect.flow.retain import MESSAGES, Aged, Policy, expired, idle_sessions
 from recollect.flow.turns import turns
 from recollect.layers import summary
 from recollect.layers.tools import searched_for
-from recollect.store import Entry, Erased, Record, Store
+from recollect.store import Entry, Erased, Record, Store, each_session
 from recollect.types import Scope, with_zone
 
 __all__ = ["Going", "Plan", "Policy", "apply", "preview"]
@@ -165,7 +165,7 @@ def _found(store: Store, scope: Scope, policies: Sequence[Policy], now: datetime
 def _find_messages(store: Store, scope: Scope, policies: Sequence[Policy], now: datetime, found: _Found) -> None:
     times: dict[Scope, dict[str, datetime]] = {}
     spoken: dict[Scope, list[_Turn]] = {}
-    for session in _sessions(store, scope):
+    for session in [one.scope for one in each_session(store.log, scope) if one.messages]:
         read = store.log.read(session)
         times[session] = {entry.message.id: _at(entry) for entry in read}
         spoken[session] = list(_turns(session, read))
@@ -178,13 +178,6 @@ def _find_messages(store: Store, scope: Scope, policies: Sequence[Policy], now: 
         if going:
             ids = times[session] if len(going) == len(said) else [id for turn in going for id in turn.key[1]]
             found.messages[session] = {id: times[session][id] for id in ids}
-
-
-def _sessions(store: Store, scope: Scope) -> Iterator[Scope]:
-    before: int | None = None
-    while page := store.log.sessions(scope, before=before):
-        yield from (session.scope for session in page if session.messages)
-        before = page[-1].position
 
 
 def _turns(session: Scope, read: Sequence[Entry]) -> Iterator[_Turn]:

@@ -21,9 +21,6 @@ SECTION: Final = "agent"
 PREFIX: Final = "RECOLLECT_"
 BUDGET: Final = 8_000
 
-LAYOUTS: Final = ("tail-first", "memory-first")
-OLD_MESSAGES: Final = ("drop", "summarise")
-
 
 def _knob(default: Any, says: str, env: str | None = None, **bounds: float) -> Any:
     return field(default=default, metadata={"says": says, "env": env, "bounds": bounds})
@@ -104,9 +101,6 @@ class Settings:
     def __post_init__(self) -> None:
         if problems := [problem for knob in dataclasses.fields(self) if (problem := _problem(self, knob))]:
             raise ConfigError("; ".join(problems))
-        for name, allowed in (("layout", LAYOUTS), ("old_messages", OLD_MESSAGES)):
-            if (value := getattr(self, name)) not in allowed:
-                raise ConfigError(f"{name} is {value!r}; use {' or '.join(allowed)}")
         if self.chunk_overlap * 2 > self.chunk_tokens:
             raise ConfigError(f"chunk_overlap is {self.chunk_overlap}; at most half of chunk_tokens can be shared")
 
@@ -161,6 +155,8 @@ def _problem(settings: Settings, knob: dataclasses.Field[Any]) -> str | None:
     value, allowed = getattr(settings, knob.name), get_args(_HINTS[knob.name]) or (_HINTS[knob.name],)
     if value is None and type(None) in allowed:
         return None
+    if isinstance(allowed[0], str):
+        return None if value in allowed else f"{knob.name} is {value!r}; use {' or '.join(allowed)}"
     kind = float if float in allowed else int if int in allowed else str
     if type(value) not in ((int, float) if kind is float else (kind,)):
         return f"{knob.name} is {value!r}: expected {'text' if kind is str else 'a number'}"

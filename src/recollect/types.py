@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from recollect.errors import ConfigError, InvalidTranscript
 from recollect.frozen import EMPTY, FrozenDict, freeze_dict, thaw
@@ -15,7 +15,7 @@ from recollect.frozen import EMPTY, FrozenDict, freeze_dict, thaw
 READ_WITH_PARSE: Final = "read a provider's messages with parse(raw, shape)"
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
-ROLES: Final = ("system", "user", "assistant", "tool")
+ROLES: Final[tuple[Role, ...]] = get_args(Role)
 
 # `extra`, on parts and messages, holds the fields of the wire shape a value was parsed from that have
 # no place of their own here, so that the way back to the same shape is exact.

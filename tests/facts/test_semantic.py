@@ -299,8 +299,9 @@ def test_what_is_kept_in_memory_serves_until_something_changes(store: Store, lay
     assert (layer.hits, layer.misses) == (3, 3)
 
 
-def test_only_so_many_users_are_kept_in_memory(store: Store, layer: Semantic, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_so_many_users_are_kept_in_memory(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(semantic, "KEPT_USERS", 2)
+    layer = Semantic(store)
     for n in range(5):
         layer.offer(Scope("acme", f"user{n}"), "", day(0))
     assert len(layer._users) == 2

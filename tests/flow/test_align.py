@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect import Message, Opaque, Text, ToolCall, ToolResult
-from recollect.flow.align import align, fingerprint
+from recollect.flow.align import align, answered, fingerprint
 from recollect.frozen import FrozenDict
 
 WORDS = st.lists(st.sampled_from("abcd"), max_size=12)
@@ -48,6 +48,15 @@ def test_what_was_kept_of_a_changed_history_is_not_new_when_it_goes_on(known: li
     log += [one for one, place in zip(given, align(log, given), strict=True) if place is None]
     given, log = [*given, 11, 12], [*log, 11]
     assert [one for one, place in zip(given, align(log, given), strict=True) if place is None] == [12]
+
+
+def test_what_ends_with_the_last_that_is_known_waits_for_its_answer() -> None:
+    known = ["hi", "hello", "where", "by train"]
+    for waiting in (known, ["hi", "where", "by train"], ["hi", "by train", "where"]):
+        assert not answered(align(known, waiting), len(known))
+        assert answered(align([*known, "yes"], waiting), len(known) + 1)
+    assert not answered(align(known, ["hi", "why"]), len(known))
+    assert not answered([], len(known))
 
 
 def test_the_same_words_said_again_are_new() -> None:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from recollect.answers import Candidate, Excerpt
-from recollect.errors import ConfigError, InvalidTranscript, NotFound
+from recollect.errors import ConfigError, InvalidTranscript
 from recollect.layers.tools import EXCERPT_TOKENS, Tools
 from recollect.store import Filter, Store
 from recollect.tokens import estimate
@@ -155,16 +155,6 @@ def test_a_search_that_fails_is_a_warning_and_never_in_the_way(
     assert "web search" in caplog.text
 
 
-def test_erasing_the_message_it_came_from_erases_it(store: Store) -> None:
-    tools = Tools(store, estimate)
-    store.log.append(TRIP, [Message("tool", "Rain in Bergen, 6 degrees.", id="m1")])
-    tools.add(TRIP, "Rain in Bergen, 6 degrees.", "weather", NOW, sources=["m1"])
-    assert tools.offer(TRIP, "rain in Bergen", NOW)[0].sources == ("m1",)
-    store.log.erase(TRIP, ["m1"])
-    assert tools.offer(TRIP, "rain in Bergen", NOW) == []
-    assert store.records.find(TRIP, kind="artifact") == []
-
-
 def test_what_cannot_be_kept_is_refused(store: Store) -> None:
     tools = Tools(store, estimate)
     with pytest.raises(ConfigError, match="empty"):
@@ -173,8 +163,6 @@ def test_what_cannot_be_kept_is_refused(store: Store) -> None:
         tools.add(TRIP, "Rain.", "", NOW)
     with pytest.raises(InvalidTranscript, match="text"):
         tools.add(TRIP, 6, "weather", NOW)  # type: ignore[arg-type]
-    with pytest.raises(NotFound, match="cites"):
-        tools.add(TRIP, "Rain.", "weather", NOW, sources=["m9"])
     for numbers in ({"days": 0}, {"days": float("nan")}, {"most": -1}):
         with pytest.raises(ConfigError, match="excerpts"):
             Tools(store, estimate, **numbers)  # type: ignore[arg-type]

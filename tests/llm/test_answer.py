@@ -81,6 +81,15 @@ def test_a_limit_that_was_told_once_is_remembered(serve: Serve, streamed: bool) 
     assert provider.requests[-1].tokens < 1_000
 
 
+def test_a_remembered_limit_that_is_too_much_for_other_words_is_gone_below() -> None:
+    model = Narrow(2_000, named=False, factor=1.0)
+    complete_fitting(model, talk(40))
+    model.factor = 1.5
+    fitted = complete_fitting(model, talk(200))
+    assert 1 <= fitted.retries <= 3
+    assert count_messages(fitted.window.messages, estimate) * 1.5 <= 2_000
+
+
 def test_what_fits_is_sent_as_it_is(serve: Serve) -> None:
     provider, model = serve("openai", ["There."], limit=3_000)
     fitted = complete_fitting(model, talk(2))
@@ -147,6 +156,31 @@ class Narrow:
 
     def stream(self, messages: Sequence[Message], **_: Any) -> Iterator[Delta]:
         yield Delta(reply=self.complete(messages))
+
+
+class Told(Narrow):
+    """A model that notes what goes along with the messages."""
+
+    def complete(self, messages: Sequence[Message], **beside: Any) -> Reply:
+        self.beside = beside
+        return super().complete(messages)
+
+    def stream(self, messages: Sequence[Message], **beside: Any) -> Iterator[Delta]:
+        yield Delta(reply=self.complete(messages, **beside))
+
+
+def test_tools_schema_and_bounds_go_along_and_tools_are_counted() -> None:
+    model = Told(5_000, named=True, factor=1.0)
+    beside: dict[str, Any] = {
+        "tools": [{"type": "function", "function": {"name": "lookup", "description": "word " * 100}}],
+        "schema": {"type": "object"},
+        "max_tokens": 50,
+        "timeout": 5.0,
+    }
+    fitted = complete_fitting(model, talk(2), **beside, counter=lambda text: len(text.split()))
+    assert model.beside == beside
+    assert fitted.window.tokens > 100 + sum(len(message.text.split()) for message in talk(2))
+    assert list(stream_fitting(model, talk(2), **beside)) and model.beside == beside
 
 
 @given(

@@ -18,6 +18,7 @@ from recollect.flow.judge import cited, telling, unfaithful
 from recollect.llm import ChatModel, Reply
 from recollect.store import open as open_store
 from recollect.testing import FAULTS
+from recollect.testing.clock import ManualClock
 from tests.llm.conftest import Serve
 
 SAID = "Our lovely greyhound answers to the name of Biscuit."
@@ -30,13 +31,6 @@ SOON = {"facts_every_turns": 2, "summary_every_messages": 1}
 NOT_USED = ("content_filter", "truncated", "broken_tool_call", "overflow")
 AT_ONCE = ("slow_first_byte", "no_end", "no_usage", "wrong_usage", "not_streamed", "split_utf8", "keep_alive")
 """What comes of a fault that lasts: an answer that is no use, or one that is; after all others the work waits."""
-
-
-class Clock:
-    now = datetime(2025, 3, 3, 12, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
 
 
 def facts(*found: dict[str, Any]) -> str:
@@ -53,8 +47,8 @@ def answer(request: Any) -> str:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> ManualClock:
+    return ManualClock(datetime(2025, 3, 3, 12, tzinfo=UTC))
 
 
 @pytest.fixture
@@ -72,7 +66,7 @@ class Impatient:
         return self.model.complete(messages, **{**asked, "timeout": 0.2})
 
 
-def opened(folder: Path, clock: Clock, model: Any, **numbers: Any) -> Memory:
+def opened(folder: Path, clock: ManualClock, model: Any, **numbers: Any) -> Memory:
     store = open_store(str(folder / "memory.db"), durability="normal", clock=clock)
     return Memory(store, model=Impatient(model), clock=clock, settings=Settings(**numbers))
 
@@ -85,7 +79,7 @@ def talk(memory: Memory, turns: int = 25) -> Any:
     return chat
 
 
-def test_a_model_finds_facts_that_rules_do_not(folder: Path, clock: Clock, serve: Serve) -> None:
+def test_a_model_finds_facts_that_rules_do_not(folder: Path, clock: ManualClock, serve: Serve) -> None:
     _, model = serve("openai", answer)
     with opened(folder, clock, model) as memory:
         chat = talk(memory)
@@ -97,7 +91,9 @@ def test_a_model_finds_facts_that_rules_do_not(folder: Path, clock: Clock, serve
         assert spent.tokens > 100
 
 
-def test_a_model_words_the_summary_and_the_old_one_stays_on_record(folder: Path, clock: Clock, serve: Serve) -> None:
+def test_a_model_words_the_summary_and_the_old_one_stays_on_record(
+    folder: Path, clock: ManualClock, serve: Serve
+) -> None:
     _, model = serve("openai", answer)
     with opened(folder, clock, model) as memory:
         chat = talk(memory)
@@ -110,7 +106,7 @@ def test_a_model_words_the_summary_and_the_old_one_stays_on_record(folder: Path,
         assert kinds == ["conversation", record.origin]
 
 
-def test_of_an_answer_that_is_cut_off_what_is_whole_is_used(folder: Path, clock: Clock, serve: Serve) -> None:
+def test_of_an_answer_that_is_cut_off_what_is_whole_is_used(folder: Path, clock: ManualClock, serve: Serve) -> None:
     _, model = serve("openai", [f'Sure: {{"facts": [{json.dumps(FACT)}, {{"type": "user_profile", "key": "na'])
     with opened(folder, clock, model, facts_every_turns=2) as memory:
         chat = talk(memory, 2)
@@ -119,7 +115,7 @@ def test_of_an_answer_that_is_cut_off_what_is_whole_is_used(folder: Path, clock:
 
 
 @pytest.mark.parametrize("end", ["</data>", "</DATA>", "</ data >"])
-def test_what_was_said_stays_inside_its_fence(folder: Path, clock: Clock, serve: Serve, end: str) -> None:
+def test_what_was_said_stays_inside_its_fence(folder: Path, clock: ManualClock, serve: Serve, end: str) -> None:
     provider, model = serve("openai", answer)
     with opened(folder, clock, model, **SOON) as memory:
         chat = memory.session("s", user="ada")
@@ -137,6 +133,7 @@ def test_what_was_said_stays_inside_its_fence(folder: Path, clock: Clock, serve:
 LIES = [
     json.dumps({"summary": "They met Napoleon 77 times in Halden."}),
     json.dumps({"summary": "Nothing much was said."}),
+    json.dumps({"summary": "word " * 500}),
     json.dumps({"summary": "word " * 2_000}),
     json.dumps({"summary": ""}),
     "I can't do that.",
@@ -151,7 +148,7 @@ LIES = [
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_a_model_that_lies_changes_nothing(folder: Path, clock: Clock, serve: Serve, lie: str) -> None:
+def test_a_model_that_lies_changes_nothing(folder: Path, clock: ManualClock, serve: Serve, lie: str) -> None:
     _, model = serve("openai", [lie])
     with opened(folder, clock, model) as memory:
         chat = talk(memory)
@@ -170,7 +167,7 @@ def learned(chat: Any) -> tuple[bool, bool]:
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("style", STYLES)
 def test_a_provider_that_fails_loses_nothing_and_the_work_is_done_later(
-    folder: Path, clock: Clock, serve: Serve, style: str, fault: str
+    folder: Path, clock: ManualClock, serve: Serve, style: str, fault: str
 ) -> None:
     not_used = fault in NOT_USED and (style, fault) != ("ollama", "content_filter")
     provider, model = serve(style, answer, faults=[fault] * 60)
@@ -193,7 +190,7 @@ def test_a_provider_that_fails_loses_nothing_and_the_work_is_done_later(
         assert memory.store.jobs.find(Scope("default")) == []
 
 
-def test_work_waits_longer_each_time_and_is_never_given_up(folder: Path, clock: Clock, serve: Serve) -> None:
+def test_work_waits_longer_each_time_and_is_never_given_up(folder: Path, clock: ManualClock, serve: Serve) -> None:
     provider, model = serve("openai", answer, faults=["unauthorized"] * 20)
     with opened(folder, clock, model, **SOON) as memory:
         chat = talk(memory, 2)
@@ -211,7 +208,9 @@ def test_work_waits_longer_each_time_and_is_never_given_up(folder: Path, clock: 
         assert learned(chat) == (True, True)
 
 
-def test_a_batch_that_is_too_large_for_the_model_is_read_in_parts(folder: Path, clock: Clock, serve: Serve) -> None:
+def test_a_batch_that_is_too_large_for_the_model_is_read_in_parts(
+    folder: Path, clock: ManualClock, serve: Serve
+) -> None:
     provider, model = serve("openai", answer, limit=1_100)
     with opened(folder, clock, model, facts_every_turns=100, summary_every_messages=100) as memory:
         chat = talk(memory, 100)
@@ -224,7 +223,9 @@ def test_a_batch_that_is_too_large_for_the_model_is_read_in_parts(folder: Path, 
         assert all(f"Stop {n} of" in heard for n in range(1, 100))
 
 
-def test_the_days_limit_stops_the_spending_and_the_next_day_goes_on(folder: Path, clock: Clock, serve: Serve) -> None:
+def test_the_days_limit_stops_the_spending_and_the_next_day_goes_on(
+    folder: Path, clock: ManualClock, serve: Serve
+) -> None:
     provider, model = serve("openai", answer)
     with opened(folder, clock, model, model_calls_a_day=0) as memory:
         talk(memory)
@@ -240,7 +241,7 @@ def test_the_days_limit_stops_the_spending_and_the_next_day_goes_on(folder: Path
 
 @pytest.mark.parametrize("fault", ["no_usage", "wrong_usage", "nonsense", "timeout", "quota", ""])
 def test_a_tenant_is_stopped_at_its_limit_whatever_the_provider_reports_and_others_go_on(
-    folder: Path, clock: Clock, serve: Serve, fault: str
+    folder: Path, clock: ManualClock, serve: Serve, fault: str
 ) -> None:
     provider, model = serve("openai", answer, faults=[fault] * 60 if fault else [])
     with opened(folder, clock, model, model_tokens_a_day=150, **SOON) as memory:
@@ -255,7 +256,7 @@ def test_a_tenant_is_stopped_at_its_limit_whatever_the_provider_reports_and_othe
         assert len(provider.requests) == sum(memory.ledger.today(tenant).calls for tenant in ("acme", "rival"))
 
 
-def test_what_a_model_of_ones_own_raises_is_counted_and_loses_nothing(folder: Path, clock: Clock) -> None:
+def test_what_a_model_of_ones_own_raises_is_counted_and_loses_nothing(folder: Path, clock: ManualClock) -> None:
     class Broken:
         name = "broken:"
         asked = 0
@@ -314,7 +315,7 @@ def test_only_what_stands_there_is_cited(found: list[dict[str, Any]]) -> None:
     "odd", [{"message": 0.0}, {"key": "d\x00og"}, {"key": "dog \ud83d"}, {"value": "Bis\ud83dcuit"}]
 )
 def test_what_a_model_writes_oddly_is_no_work_that_fails(
-    folder: Path, clock: Clock, serve: Serve, odd: dict[str, Any]
+    folder: Path, clock: ManualClock, serve: Serve, odd: dict[str, Any]
 ) -> None:
     _, model = serve("openai", lambda asked: answer(asked).replace(facts(FACT), facts({**FACT, **odd})))
     with opened(folder, clock, model) as memory:

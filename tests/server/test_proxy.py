@@ -512,6 +512,18 @@ def test_an_edited_history_goes_to_the_model_as_it_was_sent(proxy: Running, prov
     assert kept == [HELLO["content"], "To Rome?", "To Oslo?", "By train?", "By bus?"]
 
 
+def test_a_question_that_failed_is_answered_for_good_when_it_comes_again_with_less_before_it(
+    proxy: Running, provider: Provider
+) -> None:
+    asked, question = client(proxy), {"role": "user", "content": "Where?"}
+    first = ask(asked, HELLO).choices[0].message.model_dump()
+    provider.fail("server_error")
+    with pytest.raises(openai.APIError):
+        ask(asked, HELLO, first, question)
+    ask(asked, HELLO, question)
+    assert [role for role, _ in said(proxy)] == ["user", "assistant"] * 2
+
+
 @pytest.mark.parametrize("header", ["j%C3%BCrgen", "jürgen".encode()])
 def test_a_name_that_is_not_ascii_is_the_same_encoded_or_not(proxy: Running, header: Any) -> None:
     body = {"model": "recollect", "messages": [HELLO]}

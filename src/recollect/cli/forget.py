@@ -20,10 +20,9 @@ from recollect.cli.shell import (
     err,
     printable,
     remembering,
-    sessions,
 )
 from recollect.errors import ConfigError, NotFound
-from recollect.store import Entry
+from recollect.store import Entry, each_session
 
 if TYPE_CHECKING:
     from recollect.session import Session
@@ -95,7 +94,7 @@ def _going(chat: Session, ids: list[str] | None, everything: bool) -> list[Entry
 
 def _show(chat: Session, messages: list[Entry], ids: list[str] | None, everything: bool) -> None:
     scope = chat.scope.owner if everything else chat.scope
-    total = len(messages) if ids else sum(session.messages for session in sessions(chat.memory, scope))
+    total = len(messages) if ids else sum(session.messages for session in each_session(chat.memory.store.log, scope))
     what = "all that is kept of" if everything else f"session {scope.session} of"
     err.print(f"{counted(total, 'message')} of {what} {scope.user}:")
     for entry in messages[:SAMPLE]:

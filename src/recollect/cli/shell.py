@@ -31,9 +31,7 @@ from recollect.errors import ConfigError, RecollectError
 
 if TYPE_CHECKING:
     from recollect.embed import Embedder
-    from recollect.memory import Memory
     from recollect.session import Session
-    from recollect.types import Scope
 
 out = Console(highlight=False, emoji=False, markup=False)
 err = Console(stderr=True, highlight=False, emoji=False, markup=False)
@@ -211,14 +209,6 @@ def remembering(
             yield memory.session(session, user=user or login())
         finally:
             memory.close()
-
-
-def sessions(memory: Memory, scope: Scope) -> Iterator[stores.Session]:
-    """Every session in the scope, the one written to last first."""
-    before = None
-    while page := memory.store.log.sessions(scope, before=before):
-        yield from page
-        before = page[-1].position
 
 
 def check_new(file: Path) -> None:

@@ -25,10 +25,10 @@ from recollect.cli.shell import (
     out,
     remembering,
     say,
-    sessions,
     table,
 )
 from recollect.errors import BudgetTooSmall
+from recollect.store import each_session
 
 if TYPE_CHECKING:
     from recollect.flow.context import Context
@@ -73,7 +73,7 @@ def stats(
 
 
 def _counted(chat: Session, budget: int | None) -> dict[str, Any]:
-    found, contexts = list(sessions(chat.memory, chat.scope.owner)), _contexts(chat, budget)
+    found, contexts = list(each_session(chat.memory.store.log, chat.scope.owner)), _contexts(chat, budget)
     return {
         "user": chat.scope.user,
         "messages": sum(session.messages for session in found),

@@ -23,9 +23,10 @@ def fingerprint(message: Message) -> Hashable:
 def align(known: Sequence[Hashable], given: Sequence[Hashable]) -> list[int | None]:
     """The place of each given message among the known ones; None where it is new.
 
-    A history that goes on where the known one ends is told by that. Else it was changed, or is handed over once more,
-    and is compared as a whole: what was put in before something known was kept after it, and is found there when it
-    comes again. A message that comes alone was said now, even if the same was said before.
+    Where the given messages begin with what the known ones end with, the rest is new. Else the history was changed, or
+    is handed over once more, and is compared as a whole. A message that the caller put in front of a known one was kept
+    after it, and is found there when it comes again. A message that comes alone was said now, even if the same was said
+    before.
     """
     if overlap := _overlap(known, given):
         return [*range(len(known) - overlap, len(known)), *[None] * (len(given) - overlap)]
@@ -40,6 +41,12 @@ def align(known: Sequence[Hashable], given: Sequence[Hashable]) -> list[int | No
             places[n] = place
             spare.remove(place)
     return places
+
+
+def answered(places: Sequence[int | None], known: int) -> bool:
+    """Whether all that was given is known, of so many known messages, and something was said since."""
+    found = [place for place in places if place is not None]
+    return 0 < len(places) == len(found) and max(found) < known - 1
 
 
 def _overlap(known: Sequence[Hashable], given: Sequence[Hashable]) -> int:

@@ -218,16 +218,18 @@ class _Fill:
                 continue
             tokens, taken = self._cost(candidate), filled.taken.get(name, [])
             cost = tokens if taken else tokens + title
-            rule = candidate.out
-            if not rule and name in QUOTED and self._shows(shown, candidate):
+            rule = ""
+            if candidate.out:
+                rule = candidate.out
+            elif name in QUOTED and self._shows(shown, candidate):
                 rule = IN_CONVERSATION
-            elif not rule and candidate.text in texts:
+            elif candidate.text in texts:
                 rule = "said already"
-            elif not rule and limits.most is not None and len(taken) >= limits.most:
+            elif limits.most is not None and len(taken) >= limits.most:
                 rule = f"no more than {limits.most}"
-            elif not rule and spent[name] - start + cost > limits.share:
+            elif spent[name] - start + cost > limits.share:
                 rule = "over its share"
-            elif not rule and filled.used + cost > limits.room:
+            elif filled.used + cost > limits.room:
                 filled.short |= not limits.rest
                 rule = "" if name in FIRM and not limits.rest else "no room"
             filled.lines.append(Line.of(candidate, tokens, 0 if rule else tokens, rule or "fits"))

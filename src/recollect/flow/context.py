@@ -209,7 +209,10 @@ class Context:
 
 @contextmanager
 def beside(system: Sequence[Message], count: Callable[[Message], int], budget: int) -> Iterator[int]:
-    """The tokens that system messages leave of a budget; the error of one that is too small tells of all of it."""
+    """The tokens that system messages leave of a budget.
+
+    BudgetTooSmall, raised inside, becomes that of the whole budget, with the system messages on its ledger.
+    """
     given = [Line("system", one.text, tokens := count(one), tokens, "system message") for one in system]
     room = budget - sum(line.shown for line in given)
     try:

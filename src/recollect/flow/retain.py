@@ -7,14 +7,15 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, get_args
 
 from recollect.errors import ConfigError
 
 K = TypeVar("K", bound=Hashable)
 
 MESSAGES: Final = "messages"
-LAYERS: Final = (MESSAGES, "facts", "summaries", "documents", "tools", "patterns")
+Layer: TypeAlias = Literal["messages", "facts", "summaries", "documents", "tools", "patterns"]
+LAYERS: Final[tuple[Layer, ...]] = get_args(Layer)
 
 
 @dataclass(frozen=True, slots=True)

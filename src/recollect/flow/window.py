@@ -23,7 +23,10 @@ from recollect.types import Message, ToolCall, ToolResult
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a window may hold. `budget` is a promise; the last two bend where a tool call would be torn apart."""
+    """What a window may hold, in tokens, messages and turns, and what of it always stays.
+
+    `budget` is a promise; `last_messages` and `last_turns` bend where a tool call would be torn apart.
+    """
 
     budget: int | None = None
     last_messages: int | None = None

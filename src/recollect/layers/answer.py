@@ -82,12 +82,14 @@ def _fitting(
     model: ChatModel,
     reply: int,
 ) -> tuple[T, Window, int]:
-    window, limit = _expected(messages, tools, counter, model, reply), None
+    window = _expected(messages, tools, counter, model, reply)
+    limit = window.tokens
     for attempt in range(1, len(REDUCE_TO) + 1):
         try:
             return _told(model, window, reply, attempt, ask(window.messages))
         except ContextOverflow as overflow:
-            limit = _smaller(limit, room(overflow, window.tokens))
+            named = room(overflow, window.tokens)
+            limit = min(limit, window.tokens, window.tokens if named is None else named)
             shrink = partial(reduce, messages, attempt, limit, counter=counter, tools=tools)
             window = _reduced(window, shrink, limit, overflow)
     return _told(model, window, reply, len(REDUCE_TO) + 1, ask(window.messages))
@@ -117,7 +119,7 @@ def _told(model: ChatModel, window: Window, reply: int, attempt: int, said: T) -
     return said, window, attempt - 1
 
 
-def _reduced(window: Window, shrink: Callable[[], Window], limit: int | None, overflow: ContextOverflow) -> Window:
+def _reduced(window: Window, shrink: Callable[[], Window], limit: int, overflow: ContextOverflow) -> Window:
     if limit == 0:  # the room asked for the answer alone takes all of it
         raise overflow
     try:
@@ -136,8 +138,3 @@ def room(overflow: ContextOverflow | Overflow, counted: int) -> int | None:
     reply = overflow.reply or 0
     left, prompt = max(overflow.limit - reply, 0), (overflow.tokens or 0) - reply
     return left * counted // prompt if prompt > counted else left
-
-
-def _smaller(one: int | None, other: int | None) -> int | None:
-    given = [limit for limit in (one, other) if limit is not None]
-    return min(given, default=None)

@@ -21,7 +21,7 @@ from recollect.types import Message, Scope
 PAGE = 1_000
 ROOM = 64
 FEW, COMMON = 1_000, 0.25
-"""Turns above which a word that stands there for every fourth of them, and tells little, is not looked up."""
+"""Of more than so many turns, a word that stands there for every fourth of them tells little, and is not looked up."""
 A_TURN, A_WORD, A_KNOWN_WORD = 300, 5, 200
 """Bytes that a turn takes, a word in it, and a word that was said at all: about, as measured."""
 ASSISTANTS = frozenset({"assistant", "ai", "bot", "model"})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -22,6 +21,7 @@ from recollect.flow.share import shares
 from recollect.frozen import freeze_dict
 from recollect.layers import files
 from recollect.layers.embedding import CHUNK, JOB
+from recollect.recent import Recent
 from recollect.store import Filter, Item, Record, Store
 from recollect.store.codec import check_count
 from recollect.store.words import query_words, words
@@ -60,8 +60,8 @@ class Documents:
     rerank_top: int = 20
     final_k: int = 3
     _nearness: Nearness | None = field(init=False, default=None)
-    _words: OrderedDict[str, frozenset[str]] = field(init=False, default_factory=OrderedDict)
-    _owners: OrderedDict[Scope, None] = field(init=False, default_factory=OrderedDict)
+    _words: Recent[str, frozenset[str]] = field(init=False, default_factory=lambda: Recent(KEPT))
+    _owners: Recent[Scope, None] = field(init=False, default_factory=lambda: Recent(KEPT))
 
     def __post_init__(self) -> None:
         chunks("", self.count, self.size, self.overlap)
@@ -192,14 +192,12 @@ class Documents:
         """Whether the user has documents, or had some once: then it is cheaper to search than to look."""
         if scope not in self._owners and self.store.records.find(scope, kind=KIND, exact=True, limit=1):
             self._owners[scope] = None
-            while len(self._owners) > KEPT:
-                self._owners.popitem(last=False)
         return scope in self._owners
 
     def _nearest(self, asked: str, items: Sequence[Item], by_meaning: Mapping[str, float]) -> dict[str, float]:
         """How near each chunk is: by meaning, and a little by the question's words; by words alone without a vector.
 
-        Where as many have one as were asked for, those that were not among them are at most as near as the last.
+        Where the search by meaning brought as many chunks as it may, one that it did not bring counts as its last.
         """
         share = shares(query_words(asked), {item.id: self._words_of(item) for item in items})
         if len(by_meaning) == LOOKED_AT:
@@ -211,8 +209,6 @@ class Documents:
         found = self._words.get(item.id)
         if found is None:
             found = self._words[item.id] = frozenset(words(item.text))
-            while len(self._words) > KEPT:
-                self._words.popitem(last=False)
         return found
 
     def _near(self, scope: Scope, asked: str, where: Filter) -> dict[str, float]:

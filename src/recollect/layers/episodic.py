@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("recollect")
 
 NEAREST: Final = ((16_384, 256), (1_024, 512), (0, 1_024))
-"""Of more turns than the first number, so many of those nearest in meaning are asked for; the others count as equally
-far."""
+"""How many of the turns nearest in meaning are asked for, where there are more turns than the first number. All others
+count as equally far."""
 MESSAGES: Final = Filter(kinds=(MESSAGE,))
 SPARE: Final = 4
 """How many more turns are read from the log than seem to fit; each further time it is twice as many in all."""

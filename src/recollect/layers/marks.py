@@ -38,8 +38,8 @@ def set_read_to(store: Store, scope: Scope, layer: str, seq: int) -> None:
 def there(store: Store, within: Scope, cited: Collection[tuple[str, str]]) -> dict[tuple[str, str], Entry]:
     """The messages in a scope with these sessions and ids, as far as they are there; "" is whichever session has it.
 
-    There may be others of these ids beside them. Where ids repeat, so that every session may have them, they are read
-    session by session: all at once would find far more than is asked for.
+    Messages of other sessions with the same ids may be among them. Where an id is asked for in several sessions, each
+    session is read by itself: every session may have these ids, and all at once would bring far more than is wanted.
     """
     sessions = {session for session, _ in cited}
     apart = len(sessions) == 1 or len({id for _, id in cited}) < len(cited)

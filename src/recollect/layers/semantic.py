@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,6 +18,7 @@ from recollect.flow.facts.known import opposite
 from recollect.flow.facts.phrases import slug
 from recollect.flow.facts.tell import Told, asked_by, tell
 from recollect.layers.marks import check_there, learned, read_to, set_read_to
+from recollect.recent import Recent
 from recollect.store import Entry, Job, Record, Store
 from recollect.store.words import query_words, words
 from recollect.types import Scope, with_zone
@@ -74,7 +75,7 @@ class Semantic:
     most: int = 12
     hits: int = 0
     misses: int = 0
-    _users: OrderedDict[Scope, _Kept] = field(default_factory=OrderedDict)
+    _users: Recent[Scope, _Kept] = field(default_factory=lambda: Recent(KEPT_USERS))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def catch_up(self, scope: Scope) -> int:
@@ -218,9 +219,6 @@ class Semantic:
 
     def _read(self, user: Scope) -> _Kept:
         kept = self._users[user] = _Kept()
-        self._users.move_to_end(user)
-        while len(self._users) > KEPT_USERS:
-            self._users.popitem(last=False)
         self._take(kept, user)
         return kept
 

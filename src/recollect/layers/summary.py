@@ -7,7 +7,6 @@ those messages alone: what the background has not folded yet is folded on the wa
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, field
 from functools import partial
@@ -18,6 +17,7 @@ from recollect.errors import ConfigError
 from recollect.flow.summarise import Said, Sentence, fold, pick, render
 from recollect.layers.columns import ASSISTANTS, speaker_of
 from recollect.layers.marks import check_there, drop_citing, learned, read_to, set_read_to
+from recollect.recent import Recent
 from recollect.store import Entry, Item, Job, Record, Store
 from recollect.store.words import COMMON, query_words, words
 from recollect.types import Scope
@@ -38,7 +38,7 @@ class Summary:
     count: Callable[[str], int]
     every: int = 12
     max_tokens: int = 400
-    _kept: OrderedDict[tuple[object, ...], list[Candidate]] = field(default_factory=OrderedDict)
+    _kept: Recent[tuple[object, ...], list[Candidate]] = field(default_factory=lambda: Recent(KEPT))
 
     def __post_init__(self) -> None:
         if self.every < 1 or self.max_tokens < 0:
@@ -61,7 +61,7 @@ class Summary:
     def offer(self, scope: Scope, first_seq: int, as_of: int | None = None, before: object = None) -> list[Candidate]:
         """The summary of the session's messages before number `first_seq`; nothing where there are none.
 
-        Where something tells what comes `before` it, what was offered for the same is offered again.
+        `before` identifies what comes before that message; what was offered for the same is offered again.
         """
         if first_seq <= 1:
             return []
@@ -73,8 +73,6 @@ class Summary:
         found = self._candidates(scope, first_seq, at, record, entries)
         if before is not None:
             self._kept[key] = found
-            while len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
         return list(found)
 
     def text(self, scope: Scope) -> str:

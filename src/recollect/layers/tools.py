@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
@@ -12,12 +11,13 @@ from typing import Final, TypeAlias
 
 from recollect.answers import Candidate, Excerpt
 from recollect.arguments import MAX_QUESTION
-from recollect.errors import ConfigError, NotFound
+from recollect.errors import ConfigError
 from recollect.flow.chunk import chunks
 from recollect.flow.cues import asks_for_news
 from recollect.flow.pack import CUT
 from recollect.layers.columns import day_of
 from recollect.layers.marks import check_there
+from recollect.recent import Recent
 from recollect.store import Filter, Item, Record, Store
 from recollect.store.words import query_words, words
 from recollect.types import Scope, check_id, with_zone
@@ -53,7 +53,7 @@ class Tools:
     search: Search | None = None
     days: float = 7
     most: int = 2
-    _searched: OrderedDict[tuple[Scope, str], datetime] = field(default_factory=OrderedDict)
+    _searched: Recent[tuple[Scope, str], datetime] = field(default_factory=lambda: Recent(KEPT))
 
     def __post_init__(self) -> None:
         if not 0 < self.days <= 36_500 or self.most < 0:
@@ -61,14 +61,12 @@ class Tools:
                 f"{self.most} excerpts for {self.days} days: give 0 excerpts or more, and up to 36,500 days"
             )
 
-    def add(self, scope: Scope, excerpt: str, source: str, at: datetime, *, sources: Sequence[str] = ()) -> Excerpt:
-        """The excerpt as kept until it expires, once a day; `sources` are messages whose erasure erases it too."""
+    def add(self, scope: Scope, excerpt: str, source: str, at: datetime) -> Excerpt:
+        """The excerpt as kept until it expires; the same one of the same day is kept once."""
         kept = Excerpt(excerpt, check_id(source, "the source of an excerpt"), at)
         if not kept.text.strip():
             raise ConfigError(f"the excerpt of {source} is empty: give the words that are worth keeping")
-        if len(self.store.log.get(scope, sources)) < len(set(sources)):
-            raise NotFound(f"the excerpt of {source} cites messages that this session does not have: {list(sources)}")
-        self._put(scope, [kept], with_zone(at), sources=tuple(sources))
+        self._put(scope, [kept], with_zone(at))
         return kept
 
     def offer(self, scope: Scope, question: str, at: datetime, *, as_of: int | None = None) -> list[Candidate]:
@@ -116,9 +114,8 @@ class Tools:
         age = min(1.0, max(0.0, (at - (record.valid_from or at)) / timedelta(days=self.days)))
         origin = f"web {source}" if source.startswith(("http://", "https://")) else f"tool {source}"
         out = "" if shared >= SHARED else "not to the point"
-        score, session = shared * (1 - AGE * age), record.scope.session if record.scope else None
-        sessions = (session or "",) * len(record.sources)
-        return Candidate("tools", self._short(text), score, origin, record.sources, record.valid_from, out, sessions)
+        score = shared * (1 - AGE * age)
+        return Candidate("tools", self._short(text), score, origin, at=record.valid_from, out=out)
 
     def _short(self, text: str) -> str:
         text = text.strip()
@@ -134,8 +131,6 @@ class Tools:
         if last is not None and abs(at - last) < SEARCH_AGAIN:
             return False
         self._searched[scope, asked] = at
-        while len(self._searched) > KEPT:
-            self._searched.popitem(last=False)
         return True
 
     def look_up(self, scope: Scope, question: str, at: datetime, id: str | None = None) -> None:
@@ -160,23 +155,18 @@ class Tools:
         except Exception as error:  # whatever a user's own search raises
             log.warning("the web search gave nothing this time: %s", error)
 
-    def _put(
-        self, scope: Scope, found: Sequence[Excerpt], at: datetime, asked: str = "", sources: tuple[str, ...] = ()
-    ) -> None:
-        records = {record.id: record for record in (self._record(one, at, asked, sources) for one in found)}
+    def _put(self, scope: Scope, found: Sequence[Excerpt], at: datetime, asked: str = "") -> None:
+        records = {record.id: record for record in (self._record(one, at, asked) for one in found)}
         if not records:
             return
         with self.store.transaction(scope):
             for known in self.store.records.get(scope, list(records)):
                 del records[known.id]
-            items = [
-                Item(KIND, id, f"{record.value['text']}\n{asked}", at=at, sources=sources)
-                for id, record in records.items()
-            ]
+            items = [Item(KIND, id, f"{record.value['text']}\n{asked}", at=at) for id, record in records.items()]
             self.store.index.put(scope, items)
             self.store.records.put(scope, list(records.values()))
 
-    def _record(self, one: Excerpt, at: datetime, asked: str, sources: tuple[str, ...]) -> Record:
+    def _record(self, one: Excerpt, at: datetime, asked: str) -> Record:
         day = date.fromordinal(day_of(at))
         id = hashlib.blake2b(repr((one.text, one.source, day)).encode(), digest_size=16).hexdigest()
         since = min(one.at or at, at)
@@ -187,7 +177,6 @@ class Tools:
             value,
             origin=one.source,
             trust="tool",
-            sources=sources,
             valid_from=since,
             valid_to=_later(at, self.days),
             id=id,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from recollect.flow.context import Context
+from recollect.recent import Recent
 from recollect.settings import Settings
 from recollect.telemetry import EVERY, Telemetry, process_bytes
 from recollect.types import Message, Scope
@@ -29,16 +29,14 @@ class Watch:
     telemetry: Telemetry
     settings: Settings
     cache: Callable[[], tuple[int, int]]
-    _last: OrderedDict[Scope, Context] = field(default_factory=OrderedDict)
+    _last: Recent[Scope, Context] = field(default_factory=lambda: Recent(KEPT_CONTEXTS))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def built(self, scope: Scope, context: Context, seconds: float) -> None:
         """Take note of a context."""
         with self._lock:
-            before = self._last.pop(scope, None)
+            before = self._last.get(scope)
             self._last[scope] = context
-            while len(self._last) > KEPT_CONTEXTS:
-                self._last.popitem(last=False)
         share = context.tokens / context.budget
         tell = self.telemetry.observe
         tell("recollect_context_tokens", context.tokens)

@@ -7,13 +7,13 @@ block's beginning on, so that a session of a million messages costs no more than
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from recollect.flow.assemble import Shown
 from recollect.flow.window import Limits, Window
+from recollect.recent import Recent
 from recollect.store import Entry, Record, Store
 from recollect.types import Message, Scope
 
@@ -39,10 +39,12 @@ def always(entries: Sequence[Entry]) -> list[Record]:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A session's window: what it shows, and the numbers of its first message after the cut, of the last message, and
-    of the last that a user wrote (0 where none is shown), which is at position `asked_at` of the store. `before` tells
-    what comes before the first: how many messages, and where in the store they end, which a session that was erased
-    and begun anew has elsewhere."""
+    """What a session's window shows, and where that stands in the session, by the numbers of messages.
+
+    `first` is the first message after the cut, `last` the newest; `asked` is the last one that a user wrote (0 where
+    none is shown), at position `asked_at` of the store. `before` identifies what comes before `first`: how many
+    messages there are, and the position where they end. A session that was erased and begun anew has another.
+    """
 
     shown: Shown
     first: int
@@ -87,7 +89,7 @@ class Windows:
 
     store: Store
     count: Callable[[Message], int]
-    _kept: OrderedDict[tuple[Scope, Limits, int], _Running] = field(default_factory=OrderedDict)
+    _kept: Recent[tuple[Scope, Limits, int], _Running] = field(default_factory=lambda: Recent(KEPT_WINDOWS))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def view(self, scope: Scope, limits: Limits, overhead: int) -> View:
@@ -112,10 +114,7 @@ class Windows:
     def _running(self, scope: Scope, limits: Limits, overhead: int) -> _Running:
         key = (scope, limits, overhead)
         with self._lock:
-            running = self._kept.setdefault(key, _Running(Window(self.count, limits, overhead)))
-            self._kept.move_to_end(key)
-            while len(self._kept) > KEPT_WINDOWS:
-                self._kept.popitem(last=False)
+            running = self._kept[key] = self._kept.get(key) or _Running(Window(self.count, limits, overhead))
             return running
 
     def _refresh(self, scope: Scope, running: _Running) -> None:

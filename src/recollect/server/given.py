@@ -7,8 +7,10 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
+from recollect.answers import FactType
+from recollect.flow.retain import Layer
 from recollect.server.wire import MESSAGE
-from recollect.types import MAX_ID
+from recollect.types import MAX_ID, Role
 
 Id: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_ID, pattern="^[^\x00]+$")]
 
@@ -176,7 +178,7 @@ class Where(Given):
 
     since: Moment | None = None
     before: Moment | None = None
-    roles: list[Literal["system", "user", "assistant", "tool"]] = []
+    roles: list[Role] = []
     metadata: dict[str, str | bool | int | float | None] = {}
 
 
@@ -226,14 +228,14 @@ Days: TypeAlias = Annotated[float, Field(ge=0, le=1_000_000)]
 class ByAge(Given):
     """What is older than so many days goes."""
 
-    layer: Literal["messages", "facts", "summaries", "documents", "tools", "patterns"]
+    layer: Layer
     days: Days
 
 
 class ByCount(Given):
     """All but a user's newest so many go."""
 
-    layer: Literal["messages", "facts", "summaries", "documents", "tools", "patterns"]
+    layer: Layer
     count: Count
 
 
@@ -262,7 +264,7 @@ class GivenFact(Given):
 
     key: Id
     value: Annotated[Words, Field(max_length=10_000)] | None
-    type: Literal["user_profile", "interest", "preference", "action_item", "sentiment"] = "user_profile"
+    type: FactType = "user_profile"
 
 
 class GivenDocument(Given):

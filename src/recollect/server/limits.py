@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from prometheus_client import Gauge
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from recollect.recent import Recent
 from recollect.server.problems import Refused, reply
 
 CALLERS: Final = 10_000
@@ -104,16 +104,14 @@ class Rate:
 
     per_second: float
     clock: Callable[[], float] = time.monotonic
-    _seen: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)
+    _seen: Recent[str, tuple[float, float]] = field(default_factory=lambda: Recent(CALLERS))
 
     def check(self, caller: str) -> None:
         """Count a request, or refuse it."""
         now, most = self.clock(), max(1.0, self.per_second)
-        left, at = self._seen.pop(caller, (most, now))
+        left, at = self._seen.get(caller, (most, now))
         left = min(most, left + (now - at) * self.per_second)
         self._seen[caller] = (left - 1 if left >= 1 else left, now)
-        if len(self._seen) > CALLERS:
-            self._seen.popitem(last=False)
         if left < 1:
             wait = math.ceil((1 - left) / self.per_second)
             raise Refused(

@@ -104,9 +104,9 @@ class Metrics:
 
 
 def _forget_the_dead(folder: Path) -> None:
-    """What processes that were killed had open or in memory no longer counts.
+    """Remove what processes that were killed had open or in memory: it no longer counts.
 
-    One of them may see that, too; and the number of one may be that of another user's process by now.
+    Another process may do the same at this moment, and the number of a dead one may be another user's process by now.
     """
     for file in folder.glob("gauge_live*.db"):
         try:

@@ -20,7 +20,7 @@ from fastapi import APIRouter, Header, Path, Response
 from pydantic.json_schema import SkipJsonSchema
 
 from recollect.errors import BudgetTooSmall, ConfigError, ContextOverflow, RecollectError
-from recollect.flow.align import align, fingerprint
+from recollect.flow.align import align, answered, fingerprint
 from recollect.flow.context import beside
 from recollect.flow.fence import without_memory
 from recollect.flow.render import parse, render
@@ -300,7 +300,7 @@ def keep(chat: Session, sent: Sequence[Message]) -> Kept:
     kept = [next(added) if place is None else known[place].message for place in places]
     found = [place for place in places if place is not None]
     goes_on = places == [*range(len(known) - len(found), len(known)), *[None] * len(new)]
-    again = bool(found) and not new and not goes_on
+    again = answered(places, len(known))
     cut_short = again and kept[-1].role == "user" and found == [*range(found[0], found[-1] + 1)]
     return Kept(kept[-1] if kept else None, again, not goes_on and not cut_short)
 

@@ -56,10 +56,10 @@ async def list_sessions(
 @routes.get("/session", operation_id="getSession", response_model=shown.ShownSession)
 async def get_session(request: Request, service: Served, chat: ReadSession) -> Response:
     """One session at a glance."""
-    found = await service.run(service.memory.store.log.sessions, chat.scope, limit=1)
-    if not found:
+    found = await service.run(chat.stats)
+    if found is None:
         raise NotFound(f"nothing was said yet in session {chat.scope.session!r} of user {chat.scope.user!r}")
-    return tagged(request, _session(found[0]))
+    return tagged(request, _session(found))
 
 
 def _session(session: Kept) -> dict[str, Any]:
@@ -140,38 +140,19 @@ def message_of(one: given.FromPerson | given.FromModel | given.FromTool, id: str
 @routes.post("/recall", operation_id="recall", response_model=shown.Hits)
 async def recall(service: Served, chat: ReadUser, asked: given.RecallQuestion) -> Response:
     """The turns that answer a question, best first, within a budget of tokens."""
-    return _hits(
-        await service.run(
-            chat.recall,
-            asked.question,
-            asked.budget,
-            asked.k,
-            asked.at,
-            asked.scope,
-            where=_filter(asked.where),
-            recency=asked.recency,
-        )
-    )
+    return _hits(await service.run(chat.recall, asked.question, asked.budget, asked.k, **_narrowed(asked)))
 
 
 @routes.post("/search", operation_id="search", response_model=shown.Hits)
 async def search(service: Served, chat: ReadUser, asked: given.SearchQuestion) -> Response:
     """The best turns, one a hit, best first."""
-    return _hits(
-        await service.run(
-            chat.search,
-            asked.question,
-            asked.k,
-            asked.at,
-            asked.scope,
-            where=_filter(asked.where),
-            recency=asked.recency,
-        )
-    )
+    return _hits(await service.run(chat.search, asked.question, asked.k, **_narrowed(asked)))
 
 
-def _filter(where: given.Where) -> Filter:
-    return Filter(**where.model_dump()) if where.model_fields_set else ANY
+def _narrowed(asked: given.Question) -> dict[str, Any]:
+    """When a question is asked, where its answer may lie, and how much newness counts."""
+    where = Filter(**asked.where.model_dump()) if asked.where.model_fields_set else ANY
+    return {"at": asked.at, "scope": asked.scope, "where": where, "recency": asked.recency}
 
 
 def _hits(found: Recalled) -> Response:

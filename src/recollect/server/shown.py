@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from recollect.answers import FactType
+from recollect.store import JobState
+from recollect.types import Role
 
 Json: TypeAlias = dict[str, Any]
 
@@ -19,7 +23,7 @@ class Shown(BaseModel):
 class ShownMessage(Shown):
     """A message as it is kept."""
 
-    role: Literal["system", "user", "assistant", "tool"]
+    role: Role
     id: str
     at: datetime
     received: datetime
@@ -142,7 +146,7 @@ class ShownFact(Shown):
     `label` is the key in words.
     """
 
-    type: Literal["user_profile", "interest", "preference", "action_item", "sentiment"]
+    type: FactType
     key: str
     label: str
     value: str
@@ -219,7 +223,7 @@ class ShownJob(Shown):
 
     id: str
     kind: str
-    state: Literal["waiting", "running", "dead"]
+    state: JobState
     attempts: int
     error: str | None
 

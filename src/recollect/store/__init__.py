@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from recollect.errors import ConfigError
 from recollect.store.codec import utc_now
 from recollect.store.protocols import Clock, Durability, Index, Jobs, Log, Progress, Records, Store
@@ -19,6 +21,7 @@ from recollect.store.values import (
     Record,
     Session,
 )
+from recollect.types import Scope
 
 __all__ = [
     "ANY",
@@ -41,6 +44,7 @@ __all__ = [
     "Records",
     "Session",
     "Store",
+    "each_session",
     "open",
 ]
 
@@ -58,6 +62,14 @@ def open(url: str, *, index: str | None = None, durability: Durability = "full",
     from recollect.store.chroma import ChromaStore
 
     return ChromaStore(_opened(url, durability, clock), index)
+
+
+def each_session(log: Log, scope: Scope) -> Iterator[Session]:
+    """Every session in the scope, the one written to last first."""
+    before: int | None = None
+    while page := log.sessions(scope, before=before):
+        yield from page
+        before = page[-1].position
 
 
 def _opened(url: str, durability: Durability, clock: Clock) -> Store:

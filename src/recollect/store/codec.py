@@ -13,7 +13,7 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Final, TypeVar
 
-from recollect.arguments import check_whole
+from recollect.arguments import check_whole, messages_only
 from recollect.errors import ConfigError, Conflict, InvalidTranscript, NotFound, StoreError
 from recollect.frozen import FrozenDict
 from recollect.store.values import MESSAGE, Item, Record
@@ -143,10 +143,7 @@ def in_order(ids: Sequence[str], found: Iterable[T], id_of: Callable[[T], str]) 
 
 def arrived(messages: Sequence[Message], now: datetime) -> list[Message]:
     """The messages with what was absent set: id, received and at."""
-    for index, message in enumerate(messages):
-        if not isinstance(message, Message):
-            raise InvalidTranscript(f"a {type(message).__name__} is not a Message", f"message {index}")
-    return [_arrived(message, now) for message in messages]
+    return [_arrived(message, now) for message in messages_only(messages)]
 
 
 def _arrived(message: Message, now: datetime) -> Message:

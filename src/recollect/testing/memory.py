@@ -18,25 +18,12 @@ import pytest
 
 from recollect.conversation import Conversation
 from recollect.errors import BudgetTooSmall, ConfigError, InvalidTranscript
+from recollect.testing.clock import ManualClock
 from recollect.testing.suite import Suite
 from recollect.tokens import TokenCounter
 from recollect.types import Message, Text, ToolCall, ToolResult
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-class Clock:
-    """A clock that a test moves by hand."""
-
-    def __init__(self) -> None:
-        self.now = START
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def move(self, **by: float) -> None:
-        """Go on, or back, by that timedelta."""
-        self.now += timedelta(**by)
 
 
 def _words(text: str) -> int:
@@ -65,12 +52,12 @@ class MemorySuite(Suite):
         """An empty memory that counts text with `counter` and tells the time by `clock`."""
 
     @pytest.fixture
-    def clock(self) -> Clock:
+    def clock(self) -> ManualClock:
         """A clock moved by hand."""
-        return Clock()
+        return ManualClock(START)
 
     @pytest.fixture
-    def memory(self, clock: Clock) -> Conversation:
+    def memory(self, clock: ManualClock) -> Conversation:
         """An empty memory that counts a word as a token."""
         return self.new(_words, clock)
 
@@ -83,7 +70,7 @@ class MemorySuite(Suite):
             memory.add("user", f"{n}")
         assert [m.text for m in memory.messages] == [f"{n}" for n in range(20)]
 
-    def test_a_message_gets_an_id_and_times_on_arrival(self, memory: Conversation, clock: Clock) -> None:
+    def test_a_message_gets_an_id_and_times_on_arrival(self, memory: Conversation, clock: ManualClock) -> None:
         added = memory.add("user", "hello")
         assert added.id
         assert added.at == added.received == clock.now
@@ -92,14 +79,14 @@ class MemorySuite(Suite):
     def test_ids_differ(self, memory: Conversation) -> None:
         assert len({memory.add("user", "same").id for _ in range(100)}) == 100
 
-    def test_event_time_and_arrival_time_are_separate(self, memory: Conversation, clock: Clock) -> None:
+    def test_event_time_and_arrival_time_are_separate(self, memory: Conversation, clock: ManualClock) -> None:
         event = START - timedelta(days=30)
         added = memory.add(Message("user", "imported", at=event))
         assert (added.at, added.received) == (event, clock.now)
 
-    def test_order_is_arrival_not_the_clock(self, memory: Conversation, clock: Clock) -> None:
+    def test_order_is_arrival_not_the_clock(self, memory: Conversation, clock: ManualClock) -> None:
         memory.add("user", "first")
-        clock.move(days=-3650)
+        clock.forward(days=-3650)
         memory.add("user", "second")
         assert [m.text for m in memory.messages] == ["first", "second"]
 
@@ -189,11 +176,11 @@ class MemorySuite(Suite):
         memory.add_many(_tool_turn("look", "needle"))
         assert [m.role for m in memory.search("needle")] == ["tool", "tool"]
 
-    def test_search_by_role_and_time(self, memory: Conversation, clock: Clock) -> None:
+    def test_search_by_role_and_time(self, memory: Conversation, clock: ManualClock) -> None:
         memory.add("user", "tea one")
-        clock.move(hours=1)
+        clock.forward(hours=1)
         middle = memory.add("assistant", "tea two")
-        clock.move(hours=1)
+        clock.forward(hours=1)
         memory.add("assistant", "tea three")
         until = START + timedelta(hours=2)
         assert memory.search("tea", role="assistant", until=until) == (middle,)
@@ -330,11 +317,11 @@ class MemorySuite(Suite):
         with pytest.raises(InvalidTranscript):
             memory.tag(first.id, important=True)
 
-    def test_stats_tell_what_was_pruned_and_when(self, memory: Conversation, clock: Clock) -> None:
+    def test_stats_tell_what_was_pruned_and_when(self, memory: Conversation, clock: ManualClock) -> None:
         memory.add("system", "be brief")
         memory.add_many(_turns(10))
         before = memory.tokens
-        clock.move(hours=5)
+        clock.forward(hours=5)
         receipt = memory.prune(before // 2)
         stats = memory.stats()
         assert (stats.messages, stats.tokens) == (memory.count, memory.tokens)

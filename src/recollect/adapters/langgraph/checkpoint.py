@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from langgraph.checkpoint.base import (
     WRITES_IDX_MAP,
@@ -21,11 +21,15 @@ from langgraph.checkpoint.base import (
 from recollect.adapters.langgraph.threads import Step, Thread, Write
 from recollect.errors import ConfigError
 from recollect.memory import Memory
+from recollect.recent import Recent
 from recollect.types import Scope
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
     from langgraph.checkpoint.serde.base import SerializerProtocol
+
+MOST_SEEN: Final = 10_000
+"""How many threads' newest steps are remembered."""
 
 
 class RecollectSaver(BaseCheckpointSaver[str]):
@@ -40,7 +44,7 @@ class RecollectSaver(BaseCheckpointSaver[str]):
         super().__init__(serde=serde)
         self.memory = memory
         self.owner = Scope(tenant, user)
-        self._newest: dict[tuple[Scope, str], tuple[int, str]] = {}
+        self._newest: Recent[tuple[Scope, str], tuple[int, str]] = Recent(MOST_SEEN)
 
     def put(
         self,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langgraph.checkpoint.base import writes_sort_key
 
+from recollect.recent import Recent
 from recollect.store import Record, Store
 from recollect.types import Scope
 
@@ -28,7 +29,6 @@ WRITE: Final = "checkpoint write"
 KINDS: Final = (STEP, VALUE, PAGE, WRITE)
 PAGE_SIZE: Final = 8
 """Items a page. Larger pages mean more to write at each step, smaller ones more names of pages in it."""
-MOST_SEEN: Final = 10_000
 DELTAS: Final = "counters_since_delta_snapshot"
 
 
@@ -66,7 +66,7 @@ class Thread:
     store: Store
     scope: Scope
     serde: SerializerProtocol
-    newest: dict[tuple[Scope, str], tuple[int, str]]
+    newest: Recent[tuple[Scope, str], tuple[int, str]]
     """The position and id of the newest step that was seen of each namespace, so that only later ones are read."""
 
     @staticmethod
@@ -103,8 +103,6 @@ class Thread:
         if not found:
             return None
         newest = max(found, key=lambda record: str(record.value["id"]))
-        if len(self.newest) >= MOST_SEEN:
-            self.newest.clear()
         self.newest[self.scope, namespace] = newest.position, newest.id
         return self._step(newest)
 

@@ -50,8 +50,8 @@ def _half(data: bytes) -> bytes:
     return data[: len(data) // 2]
 
 
-def _instead(data: bytes, about: str, kind: str = "application/json") -> Fault:
-    return Fault(about, sending=lambda *_: Sending(200, (data,), {"content-type": kind}, len(data)))
+def _instead(data: bytes, about: str) -> Fault:
+    return Fault(about, sending=lambda *_: Sending(200, (data,), {"content-type": "application/json"}, len(data)))
 
 
 def _broken(sending: Sending, style: Style) -> Sending:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import pytest
 
 from recollect.store import Clock, Entry, Item, Job, Record, Store
+from recollect.testing.clock import ManualClock
 from recollect.testing.suite import Suite
 from recollect.types import Message, Scope
 
@@ -55,21 +56,6 @@ HOSTILE_TEXTS = (
 )
 
 
-class ManualClock:
-    """A clock that stands still until it is set."""
-
-    def __init__(self, now: datetime = NOON) -> None:
-        self.now = now
-
-    def __call__(self) -> datetime:
-        """The time it was set to."""
-        return self.now
-
-    def forward(self, **by: float) -> None:
-        """Moves the clock, by the arguments of timedelta."""
-        self.now += timedelta(**by)
-
-
 class OpenStore(Protocol):
     """Opens a handle on the test's own store; each call one more handle on the same."""
 
@@ -92,7 +78,7 @@ class StoreTests(Suite):
     @pytest.fixture
     def clock(self) -> ManualClock:
         """The store's clock."""
-        return ManualClock()
+        return ManualClock(NOON)
 
     @pytest.fixture
     def store(self, open_store: OpenStore, clock: ManualClock) -> Iterator[Store]:

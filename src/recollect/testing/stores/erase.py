@@ -6,13 +6,13 @@ import pytest
 
 from recollect.errors import Conflict, NotFound
 from recollect.store import Erased, Item, Job, Store
+from recollect.testing.clock import ManualClock
 from recollect.testing.stores.base import (
     ADA,
     ADA_TOO,
     BOB,
     EVERYONE,
     USER,
-    ManualClock,
     StoreTests,
     fact,
     fill,

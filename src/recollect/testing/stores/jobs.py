@@ -8,7 +8,8 @@ from recollect.errors import ConfigError, Conflict
 from recollect.frozen import freeze
 from recollect.store import Job, Store
 from recollect.store.queue import MAX_ATTEMPTS
-from recollect.testing.stores.base import ADA, ADA_TOO, BOB, NOON, RIVAL, ManualClock, StoreTests, said
+from recollect.testing.clock import ManualClock
+from recollect.testing.stores.base import ADA, ADA_TOO, BOB, NOON, RIVAL, StoreTests, said
 from recollect.types import Scope
 
 ACME = Scope("acme")

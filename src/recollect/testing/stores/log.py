@@ -7,13 +7,13 @@ import pytest
 from recollect.errors import ConfigError, Conflict, InvalidTranscript, NotFound
 from recollect.frozen import freeze
 from recollect.store import Job, Store
+from recollect.testing.clock import ManualClock
 from recollect.testing.stores.base import (
     ADA,
     ADA_TOO,
     BOB,
     NOON,
     RIVAL,
-    ManualClock,
     StoreTests,
     found,
     said,

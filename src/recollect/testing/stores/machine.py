@@ -15,7 +15,8 @@ from recollect.errors import RecollectError
 from recollect.frozen import freeze
 from recollect.store import Clock, Filter, Item, Job, Match, Record, Store
 from recollect.store.reference import ReferenceStore
-from recollect.testing.stores.base import ManualClock
+from recollect.testing.clock import ManualClock
+from recollect.testing.stores.base import NOON
 from recollect.types import Message, Scope
 
 SESSIONS = [Scope(tenant, user, session) for tenant in "TR" for user in "ab" for session in "12"]
@@ -63,7 +64,7 @@ class StoreMachine(RuleBasedStateMachine):
     @initialize()
     def start(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
-        self.clock = ManualClock()
+        self.clock = ManualClock(NOON)
         self.reference: Store = ReferenceStore(self.clock)
         self.store = self.open(Path(self.folder.name), self.clock)
         self.claims: list[tuple[Job, Job]] = []

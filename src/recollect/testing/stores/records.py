@@ -8,7 +8,8 @@ import pytest
 
 from recollect.errors import ConfigError, Conflict, NotFound
 from recollect.store import Record, Store
-from recollect.testing.stores.base import ADA, ADA_TOO, BOB, NOON, RIVAL, USER, ManualClock, StoreTests, fact, say
+from recollect.testing.clock import ManualClock
+from recollect.testing.stores.base import ADA, ADA_TOO, BOB, NOON, RIVAL, USER, StoreTests, fact, say
 from recollect.types import Scope
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from recollect.testing.stores.anything import AnythingTests
 from recollect.testing.stores.erase import EraseTests, TransactionTests
-from recollect.testing.stores.index import KeywordTests, VectorTests
 from recollect.testing.stores.jobs import JobTests
+from recollect.testing.stores.keywords import KeywordTests
 from recollect.testing.stores.log import LogTests
 from recollect.testing.stores.records import RecordTests
 from recollect.testing.stores.together import LastingTests, ThreadTests
+from recollect.testing.stores.vectors import VectorTests
 
 
 class StoreSuite(

@@ -10,12 +10,12 @@ import pytest
 
 from recollect.errors import ConfigError, Conflict, RecollectError
 from recollect.store import Job, Record, Store
+from recollect.testing.clock import ManualClock
 from recollect.testing.stores.base import (
     ADA,
     BOB,
     EVERYONE,
     USER,
-    ManualClock,
     OpenStore,
     StoreTests,
     fill,
