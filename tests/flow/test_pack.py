@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -113,6 +114,15 @@ def test_what_is_left_out_has_nine_words_in_ten_and_all_numbers_of_one_that_is_n
 def test_a_different_number_is_a_different_thing() -> None:
     texts = [f"the rent of the flat in the old town is {rent} kroner a month now" for rent in (4_000, 4_500)]
     moments = [said(f"m{n}", "a", n, START, text) for n, text in enumerate(texts)]
+    assert len(list(distinct(moments))) == 2
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("will", "will not"), ("can", "can't"), ("went with Ann and", "went with Bea and")]
+)
+def test_a_change_of_mind_is_no_repetition(one: str, other: str) -> None:
+    long = "I decided that we {} take the flat in the old town of Oslo that we saw with the agent on our trip by train"
+    moments = [said(f"m{n}", "a", n, START, long.format(words)) for n, words in enumerate((one, other))]
     assert len(list(distinct(moments))) == 2
 
 

@@ -25,7 +25,9 @@ DIFFERENT: Final = 0.1
 """Share of words that may differ between two turns that count as the same."""
 MIN_WORDS: Final = 8
 """Words below which a piece of a sentence says nothing."""
-_NUMBER: Final = re.compile(r"\d")
+_TELLING: Final = re.compile(r"\d|^\W*(?:not?|never|cannot|without)\b|n['\u2019]t\b")
+"""Words that make another thing of what is said: numbers, and those that deny it."""
+_NAME: Final = re.compile(r"(?<=[\w,;)&] )[^\W\d_a-z][\w'\u2019-]+")
 
 
 class Moment(NamedTuple):
@@ -105,7 +107,7 @@ def of_sessions(moments: Iterable[Moment], most: int | None, sessions: set[str])
 
 def distinct(moments: Iterable[Moment], said: Iterable[str] = ()) -> Iterator[Moment]:
     """The moments without those that say nearly the same as an earlier one, or just what was `said`."""
-    seen: dict[int, list[set[str]]] = {}
+    seen: dict[int, list[tuple[str, set[str]]]] = {}
     exact = set(said)
     for moment in moments:
         if moment.text in exact:
@@ -114,17 +116,20 @@ def distinct(moments: Iterable[Moment], said: Iterable[str] = ()) -> Iterator[Mo
         said = set(moment.text.lower().split())
         size, slack = len(said), len(said) // 8
         sizes = range(size - slack, size + slack + 1) if size > 3 else ()
-        if any(_alike(said, other) for near in sizes for other in seen.get(near, ())):
+        if any(_alike(moment.text, said, *other) for near in sizes for other in seen.get(near, ())):
             continue
-        seen.setdefault(size, []).append(said)
+        seen.setdefault(size, []).append((moment.text, said))
         yield moment
 
 
-def _alike(one: set[str], other: set[str]) -> bool:
-    """Nearly the same words, and the very same numbers."""
+def _alike(text: str, one: set[str], before: str, other: set[str]) -> bool:
+    """Nearly the same words, and the very same numbers, names and denials: those make a change of mind."""
     shared = len(one & other)
     differ, both = len(one) + len(other) - 2 * shared, len(one) + len(other) - shared
-    return differ <= DIFFERENT * both and not any(_NUMBER.search(word) for word in one ^ other)
+    if differ > DIFFERENT * both or any(map(_TELLING.search, one ^ other)):
+        return False
+    named = {name.lower() for name in (*_NAME.findall(text), *_NAME.findall(before))}
+    return named.isdisjoint(word.strip(".,;:!?()\"'") for word in one ^ other)
 
 
 def excerpts(moment: Moment, words: Words, asked: set[str]) -> Iterator[str]:
