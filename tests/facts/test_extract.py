@@ -188,6 +188,24 @@ def test_what_only_sounds_like_a_loss_ends_nothing(text: str) -> None:
     assert extract(text, SAID) == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We're flying to Lisbon next Friday, no wait, Saturday.",
+        "I have a meeting on Monday, sorry, Tuesday.",
+        "I live in Bonn, I mean Cologne.",
+        "My name is Tim - or rather Tom.",
+    ],
+)
+def test_what_a_sentence_takes_back_is_not_known(text: str) -> None:
+    assert extract(text, SAID) == []
+
+
+def test_what_a_sentence_says_in_its_place_is_known() -> None:
+    assert one("I live in Bonn, no wait, I live in Cologne.").value == "Cologne"
+    assert one("I live in Bonn, sorry, I should have told you that.").value == "Bonn"
+
+
 def test_who_left_a_firm_some_time_ago_works_there_no_longer() -> None:
     for text in ("I quit Acme last month.", "I left Acme in March.", "I left Acme to join Globex."):
         assert (one(text).key, one(text).value, one(text).ended) == ("company", "Acme", True)
