@@ -164,6 +164,54 @@ def test_what_used_to_be_does_not_hide_what_is(text: str, key: str, value: str) 
     assert (one(text).key, one(text).value) == (key, value)
 
 
+@pytest.mark.parametrize(
+    ("text", "who"),
+    [
+        ("I've been feeling low since my husband Jonas and I separated in November.", "husband"),
+        ("My wife and I got divorced.", "wife"),
+        ("I broke up with my girlfriend Mia.", "girlfriend"),
+        ("My boyfriend Leo left me last week.", "boyfriend"),
+        ("My dog Rex died yesterday.", "dog:rex"),
+        ("My mother passed away in 2019.", "mother"),
+    ],
+)
+def test_who_died_or_parted_is_told_no_longer(text: str, who: str) -> None:
+    found = extract(text, SAID)
+    assert {who, f"{who}:place"} <= {one.key for one in found}
+    assert all(one.ended and not one.value for one in found)
+
+
+@pytest.mark.parametrize(
+    "text", ["My wife left me a note.", "My wife and I separated the laundry.", "My dad nearly died laughing."]
+)
+def test_what_only_sounds_like_a_loss_ends_nothing(text: str) -> None:
+    assert extract(text, SAID) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We're flying to Lisbon next Friday, no wait, Saturday.",
+        "I have a meeting on Monday, sorry, Tuesday.",
+        "I live in Bonn, I mean Cologne.",
+        "My name is Tim - or rather Tom.",
+    ],
+)
+def test_what_a_sentence_takes_back_is_not_known(text: str) -> None:
+    assert extract(text, SAID) == []
+
+
+def test_what_a_sentence_says_in_its_place_is_known() -> None:
+    assert one("I live in Bonn, no wait, I live in Cologne.").value == "Cologne"
+    assert one("I live in Bonn, sorry, I should have told you that.").value == "Bonn"
+
+
+def test_who_left_a_firm_some_time_ago_works_there_no_longer() -> None:
+    for text in ("I quit Acme last month.", "I left Acme in March.", "I left Acme to join Globex."):
+        assert (one(text).key, one(text).value, one(text).ended) == ("company", "Acme", True)
+    assert extract("I left Acme last night at ten.", SAID) == []
+
+
 def test_a_move_of_someone_tells_the_new_place_and_an_allergy_may_be_misspelt() -> None:
     assert extract("My sister Nadia moved from Oslo to Bergen.", SAID)[-1].value == "Bergen"
     assert one("I'm alergic to peanuts.").key == "allergy:peanuts"

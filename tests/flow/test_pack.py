@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.flow.pack import CUT, Moment, distinct, excerpts, one_by_one, pack
+from recollect.flow.pack import CUT, Moment, distinct, excerpt, one_by_one, pack
 
 START = datetime(2023, 5, 8, tzinfo=UTC)
 sentences = st.lists(
@@ -66,10 +67,14 @@ def test_more_budget_never_loses_anything(moments: list[Moment], budget: int, mo
             assert moment.text in larger[moment.id]
 
 
+def shortened(moment: Moment, chars: int, asked: str = "cat") -> str | None:
+    return excerpt(moment, words, set(asked.split()), lambda cut: len(cut) <= chars)
+
+
 @given(sentences)
 def test_excerpts_get_ever_shorter_and_mark_each_cut(spoken: list[str]) -> None:
     moment = said("m", "a", 0, START, " ".join(spoken))
-    texts = list(excerpts(moment, words, {"cat"}))
+    texts = [cut for chars in range(len(moment.text) + 10, 0, -1) if (cut := shortened(moment, chars))]
     kept = [len(text.replace(CUT, "").split()) for text in texts]
     assert kept == sorted(kept, reverse=True)
     assert all(CUT in text for text in texts)
@@ -78,9 +83,21 @@ def test_excerpts_get_ever_shorter_and_mark_each_cut(spoken: list[str]) -> None:
 
 def test_an_excerpt_leaves_numbers_and_addresses_as_they_were_said() -> None:
     moment = said("m", "a", 0, START, "A cat of 3.75 kg. See www.example.org/cats?page=2 for more. So be it.")
-    assert next(excerpts(moment, words, {"cat", "see"})) == (
-        f"ada: A cat of 3.75 kg. See www.example.org/cats?page=2 for more. {CUT}"
-    )
+    longest = f"ada: A cat of 3.75 kg. See www.example.org/cats?page=2 for more. {CUT}"
+    assert shortened(moment, len(longest), "cat see") == longest
+
+
+def test_an_excerpt_says_a_line_of_a_log_once() -> None:
+    moment = said("m", "a", 0, START, "The cat failed.\n" * 50 + "The dog ran.\n")
+    assert shortened(moment, 50) == f"ada: The cat failed. {CUT} The dog ran."
+
+
+def test_an_excerpt_of_a_long_log_is_counted_a_few_times_only() -> None:
+    log = said("m", "a", 0, START, "\n".join(f"row {n} of the cat was skipped" for n in range(1_000)))
+    counted = list[str]()
+    (hit,) = pack([log], 100, lambda text: counted.append(text) or count(text), words, {"cat"})
+    assert CUT in hit.text
+    assert len(counted) < 20
 
 
 def test_what_says_the_same_comes_once() -> None:
@@ -113,6 +130,15 @@ def test_what_is_left_out_has_nine_words_in_ten_and_all_numbers_of_one_that_is_n
 def test_a_different_number_is_a_different_thing() -> None:
     texts = [f"the rent of the flat in the old town is {rent} kroner a month now" for rent in (4_000, 4_500)]
     moments = [said(f"m{n}", "a", n, START, text) for n, text in enumerate(texts)]
+    assert len(list(distinct(moments))) == 2
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("will", "will not"), ("can", "can't"), ("went with Ann and", "went with Bea and")]
+)
+def test_a_change_of_mind_is_no_repetition(one: str, other: str) -> None:
+    long = "I decided that we {} take the flat in the old town of Oslo that we saw with the agent on our trip by train"
+    moments = [said(f"m{n}", "a", n, START, long.format(words)) for n, words in enumerate((one, other))]
     assert len(list(distinct(moments))) == 2
 
 

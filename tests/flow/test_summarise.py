@@ -100,6 +100,20 @@ def test_what_is_in_already_is_not_said_twice() -> None:
     assert len(summary(talk)) == 1
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("I want to deploy to production on Friday.", "We will not deploy to production on Friday."),
+        ("The build isn't green.", "Now that is it, the build is green again."),
+        ("My brother Tom says I'm an alcoholic.", "I'm not an alcoholic."),
+    ],
+)
+@pytest.mark.parametrize("every", [1, 12])
+def test_what_is_taken_back_is_told(before: str, after: str, every: int) -> None:
+    found = summary(said(before, "It rains in Bergen.", after), every=every)
+    assert found[-1].text == after
+
+
 def test_a_question_is_kept_until_somebody_answers() -> None:
     asked = said("Which hotel in Bergen should Nadia book?")
     (open_question,) = fold([], asked, 400, estimate, telling)

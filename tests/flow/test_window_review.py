@@ -214,3 +214,18 @@ def test_what_was_said_to_be_needed_is_enough() -> None:
         with pytest.raises(BudgetTooSmall) as caught:
             fit(messages, 1, min_turns=3)
         assert fit(messages, caught.value.needed, min_turns=3).tokens <= caught.value.needed
+
+
+def test_a_result_that_is_short_already_is_not_shortened_again_with_each_message() -> None:
+    counted = list[int]()
+
+    def count(message: Message) -> int:
+        counted.append(len(message.text))
+        return words(message) + 40 * len(message.tool_results)
+
+    it = Window(count, Limits(20_000))
+    it.append(user("go"))
+    for n in range(40):
+        counted.clear()
+        it.extend([call(str(n)), result(str(n), "word " * 15_000)])
+    assert sum(size >= 75_000 for size in counted) < 10

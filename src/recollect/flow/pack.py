@@ -7,9 +7,11 @@ as far as they fit, with every cut marked. So more budget never loses anything t
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
 from recollect.answers import Hit
@@ -25,7 +27,9 @@ DIFFERENT: Final = 0.1
 """Share of words that may differ between two turns that count as the same."""
 MIN_WORDS: Final = 8
 """Words below which a piece of a sentence says nothing."""
-_NUMBER: Final = re.compile(r"\d")
+_TELLING: Final = re.compile(r"\d|^\W*(?:not?|never|cannot|without)\b|n['\u2019]t\b")
+"""Words that make another thing of what is said: numbers, and those that deny it."""
+_NAME: Final = re.compile(r"(?<=[\w,;)&] )[^\W\d_a-z][\w'\u2019-]+")
 
 
 class Moment(NamedTuple):
@@ -58,7 +62,21 @@ class _Packed:
     _day_tokens: dict[str, int] = field(default_factory=dict)
 
     def take(self, moment: Moment, line: str, budget: int) -> bool:
-        """Whether the line was taken, as it fits: itself, its end, and its day where that is not there yet.
+        """Whether the line was taken, as it fits."""
+        if (used := self._with(moment, line)) > budget:
+            return False
+        self.used = used
+        day = self.day(moment.at)
+        self.days.add((moment.session, day))
+        self.groups.setdefault(moment.session, []).append(_Line(moment, day, line))
+        return True
+
+    def fits(self, moment: Moment, line: str, budget: int) -> bool:
+        """Whether there is room for a line."""
+        return self._with(moment, line) <= budget
+
+    def _with(self, moment: Moment, line: str) -> int:
+        """What all would cost with a line: itself, its end, and its day where that is not there yet.
 
         A line may split those of another day, so each new day after a session's first is counted twice.
         """
@@ -66,13 +84,7 @@ class _Packed:
         times = 0 if (moment.session, day) in self.days else 2 if moment.session in self.groups else 1
         if times and day not in self._day_tokens:
             self._day_tokens[day] = self.count(day) + 1
-        used = self.used + self.count(line) + 1 + (times * self._day_tokens[day] if times else 0)
-        if used > budget:
-            return False
-        self.used = used
-        self.days.add((moment.session, day))
-        self.groups.setdefault(moment.session, []).append(_Line(moment, day, line))
-        return True
+        return self.used + self.count(line) + 1 + (times * self._day_tokens[day] if times else 0)
 
     def hits(self) -> list[Hit]:
         return [_hit(group) for group in self.groups.values()]
@@ -85,7 +97,9 @@ def pack(
     packed = _Packed(count, day)
     for moment in moments:
         if not packed.take(moment, turn_line(moment), budget):
-            any(packed.take(moment, cut, budget) for cut in excerpts(moment, words, asked))
+            cut = excerpt(moment, words, asked, partial(packed.fits, moment, budget=budget))
+            if cut is not None:
+                packed.take(moment, cut, budget)
             break
     return packed.hits()
 
@@ -105,7 +119,7 @@ def of_sessions(moments: Iterable[Moment], most: int | None, sessions: set[str])
 
 def distinct(moments: Iterable[Moment], said: Iterable[str] = ()) -> Iterator[Moment]:
     """The moments without those that say nearly the same as an earlier one, or just what was `said`."""
-    seen: dict[int, list[set[str]]] = {}
+    seen: dict[int, list[tuple[str, set[str]]]] = {}
     exact = set(said)
     for moment in moments:
         if moment.text in exact:
@@ -114,33 +128,44 @@ def distinct(moments: Iterable[Moment], said: Iterable[str] = ()) -> Iterator[Mo
         said = set(moment.text.lower().split())
         size, slack = len(said), len(said) // 8
         sizes = range(size - slack, size + slack + 1) if size > 3 else ()
-        if any(_alike(said, other) for near in sizes for other in seen.get(near, ())):
+        if any(_alike(moment.text, said, *other) for near in sizes for other in seen.get(near, ())):
             continue
-        seen.setdefault(size, []).append(said)
+        seen.setdefault(size, []).append((moment.text, said))
         yield moment
 
 
-def _alike(one: set[str], other: set[str]) -> bool:
-    """Nearly the same words, and the very same numbers."""
+def _alike(text: str, one: set[str], before: str, other: set[str]) -> bool:
+    """Nearly the same words, and the very same numbers, names and denials: those make a change of mind."""
     shared = len(one & other)
     differ, both = len(one) + len(other) - 2 * shared, len(one) + len(other) - shared
-    return differ <= DIFFERENT * both and not any(_NUMBER.search(word) for word in one ^ other)
+    if differ > DIFFERENT * both or any(map(_TELLING.search, one ^ other)):
+        return False
+    named = {name.lower() for name in (*_NAME.findall(text), *_NAME.findall(before))}
+    return named.isdisjoint(word.strip(".,;:!?()\"'") for word in one ^ other)
 
 
-def excerpts(moment: Moment, words: Words, asked: set[str]) -> Iterator[str]:
-    """Ever shorter excerpts of a turn, each a part of the one before: the least telling sentence goes first.
+def excerpt(moment: Moment, words: Words, asked: set[str], fits: Callable[[str], bool]) -> str | None:
+    """The longest part of a turn that fits: the least telling sentence goes first, what is said again before all else.
 
-    Where one sentence is left, half of its words go each time.
+    Where one sentence is left, half of its words go each time. The number of sentences is found by halves: a log of a
+    thousand lines is not gone through a thousand times.
     """
     parts = [part for span in sentences(moment.text, lines=True) if (part := moment.text[slice(*span)].strip())]
+    first = {part: n for n, part in reversed(list(enumerate(parts)))}
     worth = [len(asked.intersection(words(part))) for part in parts]
-    by_worth = sorted(range(len(parts)), key=lambda n: (-worth[n], n))
-    for keep in range(len(parts) - 1, 0, -1):
-        yield f"{moment.speaker}: {_joined(parts, set(by_worth[:keep]))}"
+    by_worth = sorted(range(len(parts)), key=lambda n: (first[parts[n]] != n, -worth[n], n))
+
+    def kept(number: int) -> str:
+        return f"{moment.speaker}: {_joined(parts, set(by_worth[:number]))}"
+
+    if number := bisect_left(range(1, len(parts)), True, key=lambda number: not fits(kept(number))):
+        return kept(number)
     best = parts[by_worth[0]].split() if parts else []
     while len(best) > MIN_WORDS:
         best = best[: len(best) // 2]
-        yield f"{moment.speaker}: {' '.join(best)} {CUT}"
+        if fits(cut := f"{moment.speaker}: {' '.join(best)} {CUT}"):
+            return cut
+    return None
 
 
 def _joined(parts: list[str], kept: set[int]) -> str:

@@ -17,11 +17,12 @@ NEWEST_RESULT_SHARE: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What stands in a message's place: a shorter one, or nothing."""
+    """What stands in a message's place: a shorter one, held to so many tokens, or nothing."""
 
     message: Message | None
     tokens: int
     rule: str
+    limit: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +39,11 @@ def ladder(
     keep_last: int,
     budget: int,
     count: Count,
-    cost: Callable[[int], int],
+    now: Callable[[int], Edit],
 ) -> Iterator[Rung]:
     """The measures for these turns (indexes into `messages`), to be taken group by group while over the budget.
 
-    `cost` is what a message takes now, shortened or not.
+    `now` is what stands in a message's place, shortened or not; the same edit is not made again.
 
     1. old tool results to head and tail; 2. the newest ones to a quarter of the budget; 3. old steps out, but for a
     turn's last one, pinned ones and the last `keep_last` messages; 4. every result to a line; 5. old words to a
@@ -60,13 +61,15 @@ def ladder(
         indexes: Iterable[int], limit: int, rule: str, how: Callable[[Message, int, Count], Message] = shorten_results
     ) -> Rung:
         def edit(index: int) -> Edit:
+            if ((made := now(index)).rule, made.limit) == (rule, limit):
+                return made
             short = how(messages[index], limit, count)
-            return Edit(short, count(short), rule)
+            return Edit(short, count(short), rule, limit)
 
         return Rung([(index, edit(index))] for index in indexes)
 
     gone = Edit(None, 0, "old step of a turn that stays")
-    old = [index for index in results if index not in newest and cost(index) > OLD_RESULT_TOKENS]
+    old = [index for index in results if index not in newest and now(index).tokens > OLD_RESULT_TOKENS]
     yield shortened(old, OLD_RESULT_TOKENS, "old tool result shortened")
     quarter = max(budget // NEWEST_RESULT_SHARE, LINE_TOKENS)
     yield shortened([i for i in results if i in newest], quarter, "large tool result shortened")

@@ -39,6 +39,7 @@ _DECISION: Final = re.compile(
     r"|i(?:'m| am) (?:an?|the|allergic|from)|i (?:live|work|moved|started|bought|got))\b",
     re.IGNORECASE,
 )
+_DENIES: Final = re.compile(r"\b(?:not|never|no longer|cannot|\w+n['\u2019]t)\b", re.IGNORECASE)
 _CHAT: Final = """
 amaz awesom best bit cool excit feel fun glad good great happi help hope keep look lot love need nice peopl pretti
 realli soon sound special super take talk thank thing time tip way wonder
@@ -120,7 +121,7 @@ def render(found: Iterable[Sentence]) -> str:
 def _best_first(found: Sequence[Sentence], words: Words) -> Iterator[int]:
     """Places by what each adds to those before it. That only shrinks, so the top of the heap is often still right."""
     speakers = {word for sentence in found for word in words(sentence.speaker)}
-    terms = [_terms(sentence.text, words, speakers) for sentence in found]
+    terms = list(_contrary(found, [_terms(sentence.text, words, speakers) for sentence in found]))
     held: set[str] = set()
     heap = [(-_gain(sentence, terms[n], held), n) for n, sentence in enumerate(found)]
     heapq.heapify(heap)
@@ -147,6 +148,17 @@ def _terms(text: str, words: Words, speakers: set[str]) -> dict[str, float]:
     for telling in (*_NAME.findall(text), *_NUMBER.findall(text)):
         terms.update(dict.fromkeys(words(telling), TELLING))
     return {word: LITTLE if word in speakers or word in _SMALL_TALK else worth for word, worth in terms.items()}
+
+
+def _contrary(found: Sequence[Sentence], terms: Sequence[Mapping[str, float]]) -> Iterator[Mapping[str, float]]:
+    """The terms of each sentence; one that denies what was said before, or no longer does, adds that it does."""
+    said: tuple[dict[str, set[int]], dict[str, set[int]]] = ({}, {})
+    for n, own in enumerate(terms):
+        denies = _DENIES.search(found[n].text) is not None
+        before = [said[not denies].get(term, set()) for term in own]
+        yield {**own, f"{denies}: {' '.join(own)}": 1.0} if before and set.intersection(*before) else own
+        for term in own:
+            said[denies].setdefault(term, set()).add(n)
 
 
 def _answered(found: Sequence[Sentence], messages: Sequence[Said]) -> list[Sentence]:

@@ -283,7 +283,7 @@ class Window:
         turns = [turn.live[:] for turn in self._shown_turns()]
         goal = low if self._tokens > ceiling else ceiling
         budget = 0 if ceiling == float("inf") else int(ceiling)
-        for rung in ladder(self._messages, turns, self.limits.min_messages, budget, self.count, self._cost):
+        for rung in ladder(self._messages, turns, self.limits.min_messages, budget, self.count, self._now):
             for group in rung.groups:
                 if not (self._tokens > goal or (rung.drops and self._crowded())):
                     break
@@ -292,11 +292,12 @@ class Window:
             if not (self._tokens > ceiling or self._crowded()):
                 return
 
-    def _cost(self, index: int) -> int:
-        return self._edits[index].tokens if index in self._edits else self._counts[index]
+    def _now(self, index: int) -> Edit:
+        """What stands in a message's place; the message itself as long as nothing does."""
+        return self._edits.get(index) or Edit(self._messages[index], self._counts[index], "")
 
     def _apply(self, index: int, edit: Edit) -> None:
-        before = self._cost(index)
+        before = self._now(index).tokens
         if edit.message is not None and edit.tokens >= before:
             return
         self._view = None

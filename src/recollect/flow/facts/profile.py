@@ -78,7 +78,8 @@ _LEFT_WORK: Final = rule(
     "i no longer work (?:at|for) ",
     r"i (?:don't|do not) work (?:at|for) (?=.{1,60}\bany ?more\b)",
     "i(?:'ve)? stopped working (?:at|for) ",
-    r"i(?:'ve| have)? (?:left|quit|resigned from) (?:my job at )?(?=\w+(?: \w+)?\s*(?:[.!]|$))",
+    r"i(?:'ve| have)? (?:left|quit|resigned from) (?:my job at )?"
+    r"(?=\w+(?: \w+)?\s*(?:[.!]|$|last (?:week|month|year)|in (?:\d{4}|(?-i:[A-Z]))|to join\b|after \w+ years?\b))",
 )
 _JOBLESS: Final = rule(
     r"i(?:'ve)?(?: just)? (?:quit|lost|left) my (?:old )?job\b",

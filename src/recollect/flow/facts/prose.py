@@ -77,6 +77,11 @@ _NOT_MEANT: Final = rule(
     r"(?:it|when|how|being|waiting|sitting|getting|paying|having)\b",
 )
 _TAKEN_BACK: Final = rule(r"\b(?:just kidding|only kidding|jk|just joking|only joking)\b")
+_CORRECTED: Final = rule(
+    r"[,\u2013\u2014-]\s*(?:no,? wait|wait,? no|or rather|make that|scratch that)\b[\s,]*",
+    r"[,\u2013\u2014-]\s*(?:sorry|i mean),?\s+(?=[\w'-]+(?: [\w'-]+)?\W*$)",
+)
+"""Where a sentence takes back what it said before: "on Monday, sorry, Tuesday"."""
 _ANNOUNCED: Final = rule(
     r"\b" + any_of("update note fyi btw ps correction reminder about_me context background intro fact edit thing") + "$"
 )
@@ -162,7 +167,8 @@ def clauses(text: str, at: datetime) -> Iterator[Clause]:
     for start, sentence in _sentences(prose):
         if not _NOT_MEANT.search(sentence[: 2 * MAX_CLAUSE]):
             greeted = _GREETED.search(prose[max(0, start - 30) : start]) is not None
-            yield from _clauses(sentence, start, at, greeted)
+            meant = max((match.end() for match in _CORRECTED.finditer(sentence[: 2 * MAX_CLAUSE])), default=0)
+            yield from _clauses(sentence[meant:], start + meant, at, greeted)
 
 
 def own_words(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
@@ -11,7 +12,7 @@ from recollect.flow.facts.phrases import Phrase, name, place_name, slug
 from recollect.flow.facts.profile import AS_ROLE, PROFILE, STOP, birthday
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
-from recollect.flow.facts.wording import any_of, rule
+from recollect.flow.facts.wording import any_of, rule, word_set
 
 _ONE: Final = {
     "wife": "wife", "husband": "husband", "spouse": "spouse", "partner": "partner", "girlfriend": "girlfriend",
@@ -55,6 +56,23 @@ _LIVES: Final = rule(
     f"{_STILL} (?:moved|relocated)(?: (?:back|over))?(?: from [^,.;]{{2,40}}?)? to ",
 )
 _LEFT: Final = rule(r" no longer lives in | (?:doesn't|does not) live in (?=.{1,60}\bany ?more\b)")
+_PARTNERS: Final = word_set("wife husband spouse partner girlfriend boyfriend fiance")
+_WHEN: Final = (
+    r"(?=\s*(?:[.,!;)]|$|"
+    + any_of("and but in on last this yesterday recently after because since so two three for_good a_few a_couple")
+    + r"\b|(?:a|one|\d+) (?:day|week|month|year)))"
+)
+_DIED: Final = rule(rf"{_STILL} (?:died|passed away|is dead)\b(?! (?:laughing|inside|of laughter|a little))")
+_PARTED: Final = rule(
+    rf"{_STILL} (?:left|dumped|divorced) me{_WHEN}",
+    rf" and i(?:'ve| have)?(?: {any_of('just recently finally now got are have officially')})*"
+    rf" (?:divorced|separated|split up|broke up|broken up){_WHEN}",
+)
+_I_PARTED: Final = rule(
+    rf"i(?:'ve| have)?(?: {any_of('just recently finally')})* (?:broke up with|broken up with|split up with"
+    rf"|separated from|divorced|dumped) my {_WHO}\b"
+)
+_ABOUT: Final = ("place", "company", "role", "age", "birthday")
 _WORKS: Final = rule(f"{_STILL} (?:works|is working|started working|started) (?:at|for) ")
 _IS_A: Final = rule(f"{_STILL} (?:works as|is|became) (?:an? |the )", ", (?:an? |the )")
 _AGED: Final = rule(
@@ -69,6 +87,8 @@ def relations(clause: Clause) -> Iterator[Found]:
         yield found(clause, PROFILE, "spouse" if match[1].lower() == "married" else "fiance", who.text, who.end, 0.95)
     elif (match := _HAVE.match(text)) and (who := name(text, match.end(), most=2)):
         yield found(clause, PROFILE, _key(match[1] or match[2], who), who.text, who.end, 0.95)
+    elif match := _I_PARTED.match(text):
+        yield from _gone(clause, _KEYS[match[1].lower()], match.end())
     elif match := _MY.match(text):
         yield from _own(clause, match[1].lower(), match.end())
     else:
@@ -78,7 +98,8 @@ def relations(clause: Clause) -> Iterator[Found]:
 def _mentioned(clause: Clause) -> Iterator[Found]:
     """Whom a clause names in passing: "I went skiing with my sister Nadia"."""
     for match in _MENTIONED.finditer(clause.text):
-        if who := name(clause.text, match.end(), most=2):
+        who = name(clause.text, match.end(), most=2)
+        if who and not _lost(clause.text, match[1], who.end):
             here = replace(clause, offset=clause.offset + match.start(), elided=False)
             yield found(here, PROFILE, _key(match[1], who), who.text, who.end - match.start(), 0.8)
 
@@ -89,10 +110,26 @@ def _own(clause: Clause, word: str, end: int) -> Iterator[Found]:
         if who := name(text, match.end(), most=3):
             yield found(clause, PROFILE, _key(word, who), who.text, who.end, 0.95)
     elif (match := _NEXT.match(text, end)) and (who := name(text, match.end(), most=2)):
+        if lost := _lost(text, word, who.end):
+            yield from _gone(clause, _key(word, who), lost.end())
+            return
         yield found(clause, PROFILE, _key(word, who), who.text, who.end)
         yield from _about(clause, _key(word, who), who.end)
     elif word not in _MANY:
+        if lost := _lost(text, word, end):
+            yield from _gone(clause, _KEYS[word], lost.end())
         yield from _about(clause, _KEYS[word], end)
+
+
+def _lost(text: str, word: str, end: int) -> re.Match[str] | None:
+    """The words that say of someone that he died or, of a partner, that they parted."""
+    return _DIED.match(text, end) or (_PARTED.match(text, end) if _KEYS[word.lower()] in _PARTNERS else None)
+
+
+def _gone(clause: Clause, who: str, end: int) -> Iterator[Found]:
+    """The end of all that is known of someone."""
+    for key in (who, *(f"{who}:{about}" for about in _ABOUT)):
+        yield found(clause, PROFILE, key, "", end, ended=True)
 
 
 def _key(word: str, who: Phrase) -> str:
