@@ -1,7 +1,7 @@
 // A chat with memory, and beside it the context each answer was made from.
 
 import { call, events, get } from "./api.js";
-import { button, empty, failed, h, show, status, words } from "./dom.js";
+import { button, empty, failed, h, loading, show, status, words } from "./dom.js";
 import { note, panel, panelAt, questionAt } from "./context.js";
 
 export const title = "Chat";
@@ -16,8 +16,9 @@ const shown = (entries) => entries
   .map(({ message }) => bubble(message.role, words(message.content)));
 
 export const view = async ({ where, go, signal, sessions }) => {
-  const { items } = await get("/messages", { ...where, limit: 50 }, signal);
-  const log = h("div", { class: "log", role: "log", "aria-label": "Conversation", tabindex: 0 }, shown(items));
+  const { items, earlier } = await get("/messages", { ...where, limit: 50 }, signal);
+  const before = earlier && button("Earlier messages", () => go({ view: "timeline", at: items[0].seq }), { class: "link" });
+  const log = h("div", { class: "log", role: "log", "aria-label": "Conversation", tabindex: 0 }, before, shown(items));
   const side = h("div", { class: "side" });
   const field = h("textarea", { id: "say", rows: 2, required: true, placeholder: "Ask about anything said before" });
   const budget = h("input", { id: "budget", type: "number", min: 1, step: 1, placeholder: "auto", title: "Tokens" });
@@ -46,9 +47,14 @@ export const view = async ({ where, go, signal, sessions }) => {
       note(where, entry.seq, context);
       await showContext(entry);
       status("Answered.");
-      sessions();
+      await sessions();
     } catch (error) {
-      if (!signal.aborted) log.append(failed(error));
+      if (signal.aborted) return;
+      log.append(failed(error));
+      log.scrollTop = log.scrollHeight;
+      if (answer.querySelector("p").textContent) return;
+      answer.remove();
+      field.value ||= text;
     } finally {
       answer.ariaBusy = null;
     }
@@ -65,10 +71,12 @@ export const view = async ({ where, go, signal, sessions }) => {
     field.focus();
   };
   field.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) submit(event);
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    field.form.requestSubmit();
   });
 
-  const ask = (question) => button(question, () => ((field.value = question), whole.querySelector("form").requestSubmit()),
+  const ask = (question) => button(question, () => ((field.value = question), field.form.requestSubmit()),
     { class: "quiet" });
   if (!items.length) {
     show(log, empty("Nothing said here yet", QUESTIONS.length ? "Ask about what was said in other conversations:"
@@ -76,6 +84,7 @@ export const view = async ({ where, go, signal, sessions }) => {
     QUESTIONS.length > 0 && h("div", { class: "suggested" }, QUESTIONS.map(ask))));
   }
   const last = items.findLast((entry) => entry.message.role === "user");
+  if (last) show(side, loading());
   if (last) showContext(last).catch((error) => signal.aborted || show(side, failed(error)));
   else show(side, empty("The context appears here", "After each turn you see what the model was sent, and why."));
 
