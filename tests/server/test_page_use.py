@@ -20,6 +20,11 @@ OVERLAPS = """(names) => {
     const [one, other] = names.map((name) => document.querySelector(name).getBoundingClientRect());
     return one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
 }"""
+LINES = """(element) => {
+    const words = document.createRange();
+    words.selectNodeContents(element);
+    return new Set([...words.getClientRects()].map((line) => Math.round(line.bottom))).size;
+}"""
 CONTRAST = """(name) => {
     const light = (colour) => {
         const part = (n) => (n / 255 <= 0.04045 ? n / 255 / 12.92 : ((n / 255 + 0.055) / 1.055) ** 2.4);
@@ -97,11 +102,16 @@ def test_the_way_back_leads_to_what_was_shown(sample: Running, tab: Any) -> None
 def test_a_later_question_than_the_last_leaves_the_context_in_sight(sample: Running, tab: Any) -> None:
     with tab(sample.url) as found:
         page = found.open("replay")
-        newest = page.get_by_role("slider").input_value()
         page.get_by_role("slider").press("ArrowLeft")
-        for _ in range(3):
-            page.get_by_role("button", name="Later question").click()
-        expect(page.locator(f".replayed[data-seq='{newest}'] .budget")).to_be_visible()
+        expect(page.locator(".replayed[data-seq='52'] .budget")).to_be_visible()
+        page.route("**/contexts/58?*", lambda _: None)
+        later = page.get_by_role("button", name="Later question")
+        for _ in range(2):
+            with page.expect_response("**/messages?*"):
+                later.click()
+        page.wait_for_timeout(200)
+        page.unroute_all()
+        expect(page.locator(".replayed[data-seq='58']")).to_contain_text("What should I still pack")
         expect(page.locator(".replayed[aria-busy]")).to_have_count(0)
 
 
@@ -221,3 +231,33 @@ def test_paper_has_all_of_a_view(sample: Running, tab: Any) -> None:
             assert not page.locator(place).evaluate(cut), place
         assert page.evaluate("document.documentElement.scrollHeight") > 2_000
         expect(page.get_by_label("Message")).not_to_be_visible()
+
+
+@needs_chromium
+def test_messages_come_while_the_time_line_is_scrolled(tab: Any) -> None:
+    with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
+        memory.session("trip", user="ada").add_many([Message("user", f"message {n}") for n in range(1, 2_001)])
+        page = found.open("timeline", at="1")
+        expect(page.locator(".row.marked")).to_contain_text("message 1")
+        page.evaluate(
+            "() => { window.going = setInterval(() => { document.querySelector('.scroll').scrollTop += 20 }, 20) }"
+        )
+        page.wait_for_function(
+            "() => Number(document.querySelector('.row-text')?.parentElement.parentElement.dataset.seq) > 300"
+        )
+        page.evaluate("clearInterval(window.going)")
+
+
+@needs_chromium
+@pytest.mark.parametrize("width", [375, 1200])
+def test_the_words_of_a_job_are_not_broken(width: int, sample: Running, tab: Any) -> None:
+    job = {"id": "1", "kind": "summary", "state": "waiting", "attempts": 3, "error": "x" * 300}
+    shown = {**job, "scope": {"user": "ada", "session": "a long name " * 12}}
+    with tab(sample.url, viewport={"width": width, "height": 700}) as found:
+        page = found.page
+        page.route("**/jobs?*", lambda route: route.fulfill(json={"items": [shown]}))
+        page = found.open("jobs")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        for text in ("summary", "waiting"):
+            words = page.get_by_role("cell", name=text, exact=True).get_by_text(text).last
+            assert words.evaluate(LINES) == 1, text

@@ -66,7 +66,7 @@ const CHARS = 480;
 
 // A passage; of a long one the beginning, and a button to read on.
 export const passage = (text, given = {}) => {
-  const start = [...text.split("\n", LINES).join("\n").slice(0, CHARS)].slice(0, CHARS - 1).join("");
+  const start = [...text.split("\n", LINES).join("\n").slice(0, CHARS)].slice(0, CHARS - 1).join("").trimEnd();
   const cut = start.length < text.length - 40;
   const words = h("p", { ...given, dir: "auto" }, cut ? `${start}…` : text);
   const more = button("Read on", () => {

@@ -27,7 +27,7 @@ export const view = async ({ where, at, go, stay, signal }) => {
 
 class Rows {
   constructor(where, last, signal, go) {
-    Object.assign(this, { where, last, signal, go, pages: new Map(), first: 0, top: 0, marked: 0 });
+    Object.assign(this, { where, last, signal, go, pages: new Map(), first: 0, top: 0, marked: 0, waiting: null });
     this.layer = h("div", { class: "rows", role: "list", "aria-label": "Messages" });
     const space = h("div", { class: "space" }, this.layer);
     this.height = Math.min(last * ROW, TALLEST);
@@ -84,8 +84,7 @@ class Rows {
     const focused = this.layer.contains(document.activeElement) && document.activeElement.closest(".row").dataset.seq;
     show(this.layer, found);
     if (focused) (this.layer.querySelector(`[data-seq="${focused}"] button`) ?? this.box).focus({ preventScroll: true });
-    clearTimeout(this.waiting);
-    this.waiting = setTimeout(() => this.load(from, until), 60);
+    this.waiting ??= setTimeout(() => this.load(), 60);
   }
 
   row(seq, offset) {
@@ -101,10 +100,10 @@ class Rows {
     return item;
   }
 
-  async load(from, until) {
-    const wanted = new Set([from, Math.max(from, until - 1)].map((n) => Math.floor(n / PAGE)));
+  // Read what is in sight by now and not known; while rows go by, again and again.
+  async load() {
+    const wanted = new Set([this.first, Math.min(this.last - 1, this.first + this.seen)].map((n) => Math.floor(n / PAGE)));
     const missing = [...wanted].filter((page) => !this.pages.has(page));
-    if (!missing.length || this.signal.aborted) return;
     await Promise.all(missing.map(async (page) => {
       const after = page * PAGE;
       const { items } = await get("/messages", { ...this.where, after, limit: PAGE }, this.signal);
@@ -114,6 +113,7 @@ class Rows {
       if (this.pages.size <= PAGES) break;
       if (!wanted.has(page)) this.pages.delete(page);
     }
+    this.waiting = null;
     if (missing.some((page) => this.pages.has(page))) this.draw();
   }
 }
