@@ -153,6 +153,19 @@ def test_a_service_that_is_gone_is_told_and_no_question_is_lost(tab: Any) -> Non
 
 
 @needs_chromium
+def test_an_answer_that_breaks_off_is_told(sample: Running, tab: Any) -> None:
+    with tab(sample.url) as found:
+        page = found.open("chat", "mon")
+        part = 'event: token\ndata: {"text": "In Os"}\n\n'
+        page.route("**/chat?*", lambda route: route.fulfill(content_type="text/event-stream", body=part))
+        page.get_by_label("Message").fill("Where does my sister live?")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("alert")).to_contain_text("broke off")
+        expect(page.locator(".bubble.assistant").last).to_contain_text("In Os")
+        expect(page.locator("#status")).not_to_have_text("Answered.")
+
+
+@needs_chromium
 def test_metrics_go_on_after_a_failure_and_ask_for_a_key_once(tab: Any) -> None:
     with Memory.open(":memory:", embedder=None) as memory:
         _, secret = add_key(memory.store, may=["admin"])
@@ -261,3 +274,18 @@ def test_the_words_of_a_job_are_not_broken(width: int, sample: Running, tab: Any
         for text in ("summary", "waiting"):
             words = page.get_by_role("cell", name=text, exact=True).get_by_text(text).last
             assert words.evaluate(LINES) == 1, text
+
+
+@needs_chromium
+def test_keys_go_through_the_page_from_its_top(sample: Running, tab: Any) -> None:
+    with tab(sample.url) as found:
+        page = found.open("facts")
+        order = []
+        for _ in range(4):
+            page.keyboard.press("Tab")
+            order.append(page.evaluate("document.activeElement.id"))
+        assert order == ["session", "new-session", "tab-facts", "view"]
+        page.get_by_role("button", name="New…").press("Enter")
+        assert page.evaluate("document.activeElement.id") == "new-name"
+        page.keyboard.press("Escape")
+        assert page.evaluate("document.activeElement.id") == "new-session"

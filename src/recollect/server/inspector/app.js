@@ -54,7 +54,7 @@ const draw = async () => {
     const chosen = tab.dataset.view === here.view;
     tab.setAttribute("aria-selected", String(chosen));
     tab.tabIndex = chosen ? 0 : -1;
-    if (chosen) tab.scrollIntoView({ block: "nearest", inline: "center" });
+    if (chosen) tabs.scrollLeft = tab.offsetLeft - (tabs.clientWidth - tab.offsetWidth) / 2;
   }
   place.setAttribute("aria-labelledby", `tab-${here.view}`);
   place.className = `view-${here.view}`;
@@ -124,13 +124,13 @@ const drawTabs = () => {
 const newSession = () =>
   dialog("New conversation", (close) => {
     const user = h("input", { id: "new-user", value: here.user, required: true, maxlength: 255 });
-    const session = h("input", { id: "new-name", required: true, maxlength: 255 });
+    const session = h("input", { id: "new-name", required: true, maxlength: 255, autofocus: true });
     const open = (event) => {
       event.preventDefault();
       close();
       go({ view: "chat", user: user.value, session: session.value });
     };
-    return h("form", { onsubmit: open }, h("p", { class: "hint" }, "A name that there is opens that conversation."),
+    return h("form", { onsubmit: open }, h("p", { class: "hint" }, "A name that exists opens that conversation."),
       h("label", { for: "new-user" }, "User"), user, h("label", { for: "new-name" }, "Name of the conversation"), session,
       h("div", { class: "actions" }, button("Cancel", () => close(), { class: "quiet" }), h("button", {}, "Start")));
   });

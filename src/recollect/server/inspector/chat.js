@@ -1,6 +1,6 @@
 // A chat with memory, and beside it the context each answer was made from.
 
-import { call, events, get } from "./api.js";
+import { call, events, get, Problem } from "./api.js";
 import { button, empty, failed, h, loading, show, status, words } from "./dom.js";
 import { note, panel, panelAt, questionAt } from "./context.js";
 
@@ -35,14 +35,17 @@ export const view = async ({ where, go, signal, sessions }) => {
     const asked = { message: text, context: true };
     if (budget.value) asked.budget = Number(budget.value);
     let context;
+    let whole = false;
     try {
       const stream = await call("POST", "/chat", { query: where, body: asked, signal });
       for await (const [name, data] of events(stream)) {
         if (name === "context") show(side, panel((context = data), null, where, go));
         if (name === "token") answer.querySelector("p").append(data.text);
+        whole ||= name === "done";
         if (name === "error") throw Object.assign(new Error(data.detail), { next: data.next });
         log.scrollTop = log.scrollHeight;
       }
+      if (!whole) throw new Problem(0, { detail: "The answer broke off.", next: "check that the service runs, then ask again" });
       const entry = await questionAt(where, Number.MAX_SAFE_INTEGER - 2, signal);
       note(where, entry.seq, context);
       await showContext(entry);
@@ -88,13 +91,13 @@ export const view = async ({ where, go, signal, sessions }) => {
   if (last) showContext(last).catch((error) => signal.aborted || show(side, failed(error)));
   else show(side, empty("The context appears here", "After each turn you see what the model was sent, and why."));
 
-  const whole = h("div", { class: "split" },
+  const both = h("div", { class: "split" },
     h("section", { class: "talk", "aria-label": "Chat" }, log,
       h("form", { class: "say", onsubmit: submit },
         h("label", { for: "say", class: "hidden" }, "Message"), field,
         h("div", { class: "say-foot" },
           h("label", { for: "budget" }, "Budget"), budget, h("span", { class: "hint" }, "Enter sends"), send))),
     side);
-  whole.addEventListener("shown", () => (log.scrollTop = log.scrollHeight));
-  return whole;
+  both.addEventListener("shown", () => (log.scrollTop = log.scrollHeight));
+  return both;
 };
