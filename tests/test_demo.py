@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import signal
 import socket
 import subprocess
@@ -15,6 +16,7 @@ import httpx2
 import pytest
 
 from recollect.demo import QUESTIONS
+from recollect.memory import Memory
 
 ROOT = Path(__file__).parent.parent
 COMMAND = [sys.executable, "-m", "recollect.demo"]
@@ -70,6 +72,19 @@ def test_a_model_that_is_not_there_is_told_in_a_line(tmp_path: Path) -> None:
     done = subprocess.run([*COMMAND, "--serve"], env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.startswith("ConfigError: ") and "nobody" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_stopped_before_it_serves_it_ends_without_a_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(_: Memory) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("recollect.demo.keep", stopped)
+    monkeypatch.setattr(sys, "argv", ["demo", str(tmp_path / "memory.db")])
+    monkeypatch.setenv("RECOLLECT_EMBEDDER", "none")
+    monkeypatch.delitem(sys.modules, "recollect.demo.__main__", raising=False)
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("recollect.demo", run_name="__main__")
+    assert ended.value.code == 130
 
 
 def test_the_script_says_how_it_is_used() -> None:

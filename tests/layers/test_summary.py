@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recollect.errors import ConfigError, Conflict
+from recollect.flow.summarise import Sentence, fold
 from recollect.layers.summary import JOB, KIND, Summary
 from recollect.store import Filter, Job, Record, Store
 from recollect.store import open as open_store
@@ -111,6 +113,25 @@ def test_it_is_the_same_as_of_an_earlier_moment(store: Store) -> None:
     shown = layer.offer(TRIP, 26)
     layer.catch_up(TRIP)
     assert Summary(store, estimate).offer(TRIP, 26, as_of=position) == shown
+
+
+def test_what_was_folded_since_an_earlier_moment_is_not_folded_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layer = Summary(store, estimate)
+    talk(store, 100)
+    position = store.log.read(TRIP)[-1].position
+    shown = layer.offer(TRIP, 100)
+    layer.catch_up(TRIP)
+    folded: list[object] = []
+
+    def counted(*given: Any) -> list[Sentence]:
+        folded.append(given)
+        return fold(*given)
+
+    monkeypatch.setattr("recollect.layers.summary.fold", counted)
+    assert Summary(store, estimate).offer(TRIP, 100, as_of=position) == shown
+    assert len(folded) == 1
 
 
 def test_the_text_covers_everything_said_so_far(store: Store) -> None:

@@ -4,7 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.server.browser import browser, sample, tab
 from tests.server.running import Running, running
+
+__all__ = ["browser", "sample", "service", "tab"]
 
 
 @pytest.fixture

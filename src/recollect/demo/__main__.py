@@ -85,5 +85,7 @@ def main(given: Sequence[str]) -> None:
 if __name__ == "__main__":
     try:
         main(sys.argv[1:])
+    except KeyboardInterrupt:
+        sys.exit(130)
     except RecollectError as error:
         sys.exit(f"{type(error).__name__}: {error}")

@@ -8,7 +8,7 @@ those messages alone: what the background has not folded yet is folded on the wa
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
@@ -65,7 +65,7 @@ class Summary:
         """
         if first_seq <= 1:
             return []
-        at, record = self._standing(scope, first_seq - 1, as_of)
+        at, record = self._known(scope, first_seq - 1, as_of)
         key = (scope, first_seq, record and record.position, before)
         if before is not None and (known := self._kept.get(key)) is not None:
             return list(known)
@@ -133,6 +133,18 @@ class Summary:
         for said in blocks.values():
             before = fold(before, said, self.max_tokens, count, telling)
         return before if count(render(before)) <= self.max_tokens else pick(before, self.max_tokens, count, telling)
+
+    def _known(self, scope: Scope, until: int, as_of: int | None) -> tuple[int, Record | None]:
+        """The summary to go on from, and where it ends.
+
+        As of an earlier moment that is a model's wording, if there was one then; else the sentences kept since will do,
+        for they depend on the messages alone.
+        """
+        at, record = self._standing(scope, until, as_of)
+        if as_of is None or (record and "text" in record.value):
+            return at, record
+        at, record = self._standing(scope, until, None)
+        return at, record and replace(record, value={"rolling": record.value["rolling"]})
 
     def _standing(self, scope: Scope, until: int, as_of: int | None) -> tuple[int, Record | None]:
         """The newest summary that ends at message `until` or before, and where it ends."""

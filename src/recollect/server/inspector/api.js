@@ -54,12 +54,12 @@ export const call = async (method, path, { query = {}, body, file, signal, heade
 export const get = async (path, query, signal) => (await call("GET", path, { query, signal })).json();
 export const post = async (path, query, body) => (await call("POST", path, { query, body })).json();
 
-// The events of an answer as they come: [name, data] pairs.
+// The events of an answer as they come: [name, data] pairs, until it ends or breaks off.
 export async function* events(answer) {
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
-    const { done, value } = await reader.read();
+    const { done, value } = await reader.read().catch(() => ({ done: true }));
     if (done) return;
     const blocks = (rest + value).split("\n\n");
     rest = blocks.pop();

@@ -1,7 +1,7 @@
 // The page: which conversation, which view, and how one gets from one to the other.
 
 import { get } from "./api.js";
-import { button, dialog, empty, failed, h, number, show, status } from "./dom.js";
+import { button, dialog, empty, failed, h, loading, number, show, status } from "./dom.js";
 import * as chat from "./chat.js";
 import * as documents from "./documents.js";
 import * as facts from "./facts.js";
@@ -19,6 +19,7 @@ const picker = document.getElementById("session");
 const tabs = document.getElementById("tabs");
 const here = { view: "chat", user: "me", session: "first", at: null };
 let leaving = null;
+let whole = true; // whether the list of conversations has them all
 
 const address = (to) => `#/${[to.view, to.user, to.session, to.at ?? ""].map(encodeURIComponent).join("/")}`;
 
@@ -37,9 +38,10 @@ const read = () => {
   return true;
 };
 
-// Go to a view; what is not named stays as it is.
+// Go to a view; what is not named stays as it is. How far down one was is kept for the way back.
 export const go = (to) => {
   const target = address({ ...here, at: null, ...to });
+  history.replaceState([place.scrollTop, scrollY], "");
   if (target === location.hash) draw();
   else location.hash = target;
 };
@@ -52,18 +54,29 @@ const draw = async () => {
     const chosen = tab.dataset.view === here.view;
     tab.setAttribute("aria-selected", String(chosen));
     tab.tabIndex = chosen ? 0 : -1;
+    if (chosen) tabs.scrollLeft = tab.offsetLeft - (tabs.clientWidth - tab.offsetWidth) / 2;
   }
   place.setAttribute("aria-labelledby", `tab-${here.view}`);
   place.className = `view-${here.view}`;
-  document.title = `${VIEWS[here.view].title} · Recollect`;
+  document.title = `${VIEWS[here.view].title} · ${here.session} · Recollect`;
   pick();
-  show(place, h("p", { class: "loading" }, "Loading…"));
+  const focused = place.contains(document.activeElement);
+  const [top, down] = history.state ?? [0, 0];
+  show(place, loading());
+  if (focused) place.focus();
   const where = { user: here.user, session: here.session };
+  const stay = (at) => { // name in the address what is shown now: a reload or the way back shows it again
+    if (signal.aborted) return;
+    here.at = at;
+    history.replaceState(null, "", address(here));
+  };
   try {
-    const built = await VIEWS[here.view].view({ where, at: here.at, go, signal, sessions: refresh });
+    const built = await VIEWS[here.view].view({ where, at: here.at, go, stay, signal, sessions: () => refresh().then(pick) });
     if (!signal.aborted) {
       show(place, built);
       place.dataset.ready = here.view;
+      place.scrollTop = top;
+      scrollTo(0, down);
       built.dispatchEvent(new Event("shown"));
     }
   } catch (error) {
@@ -76,18 +89,18 @@ const key = (user, session) => JSON.stringify([user, session]);
 const pick = () => {
   const wanted = key(here.user, here.session);
   if (![...picker.options].some((option) => option.value === wanted)) {
-    picker.prepend(h("option", { value: wanted }, `${here.session} · ${here.user} · new`));
+    picker.prepend(h("option", { value: wanted }, `${here.session} · ${here.user}${whole ? " · new" : ""}`));
   }
   picker.value = wanted;
 };
 
 // Read the list of conversations anew.
 const refresh = async () => {
-  const { items } = await get("/sessions", { limit: 200 });
+  const { items, next } = await get("/sessions", { limit: 1_000 });
+  whole = next === null;
   show(picker, items.map((found) =>
     h("option", { value: key(found.user, found.session) },
       `${found.session} · ${found.user} · ${number(found.messages)}`)));
-  pick();
   return items;
 };
 
@@ -111,13 +124,13 @@ const drawTabs = () => {
 const newSession = () =>
   dialog("New conversation", (close) => {
     const user = h("input", { id: "new-user", value: here.user, required: true, maxlength: 255 });
-    const session = h("input", { id: "new-name", required: true, maxlength: 255 });
+    const session = h("input", { id: "new-name", required: true, maxlength: 255, autofocus: true });
     const open = (event) => {
       event.preventDefault();
       close();
       go({ view: "chat", user: user.value, session: session.value });
     };
-    return h("form", { onsubmit: open },
+    return h("form", { onsubmit: open }, h("p", { class: "hint" }, "A name that exists opens that conversation."),
       h("label", { for: "new-user" }, "User"), user, h("label", { for: "new-name" }, "Name of the conversation"), session,
       h("div", { class: "actions" }, button("Cancel", () => close(), { class: "quiet" }), h("button", {}, "Start")));
   });

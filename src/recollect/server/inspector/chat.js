@@ -1,7 +1,7 @@
 // A chat with memory, and beside it the context each answer was made from.
 
-import { call, events, get } from "./api.js";
-import { button, empty, failed, h, show, status, words } from "./dom.js";
+import { call, events, get, Problem } from "./api.js";
+import { button, empty, failed, h, loading, show, status, words } from "./dom.js";
 import { note, panel, panelAt, questionAt } from "./context.js";
 
 export const title = "Chat";
@@ -16,8 +16,9 @@ const shown = (entries) => entries
   .map(({ message }) => bubble(message.role, words(message.content)));
 
 export const view = async ({ where, go, signal, sessions }) => {
-  const { items } = await get("/messages", { ...where, limit: 50 }, signal);
-  const log = h("div", { class: "log", role: "log", "aria-label": "Conversation", tabindex: 0 }, shown(items));
+  const { items, earlier } = await get("/messages", { ...where, limit: 50 }, signal);
+  const before = earlier && button("Earlier messages", () => go({ view: "timeline", at: items[0].seq }), { class: "link" });
+  const log = h("div", { class: "log", role: "log", "aria-label": "Conversation", tabindex: 0 }, before, shown(items));
   const side = h("div", { class: "side" });
   const field = h("textarea", { id: "say", rows: 2, required: true, placeholder: "Ask about anything said before" });
   const budget = h("input", { id: "budget", type: "number", min: 1, step: 1, placeholder: "auto", title: "Tokens" });
@@ -34,21 +35,29 @@ export const view = async ({ where, go, signal, sessions }) => {
     const asked = { message: text, context: true };
     if (budget.value) asked.budget = Number(budget.value);
     let context;
+    let whole = false;
     try {
       const stream = await call("POST", "/chat", { query: where, body: asked, signal });
       for await (const [name, data] of events(stream)) {
         if (name === "context") show(side, panel((context = data), null, where, go));
         if (name === "token") answer.querySelector("p").append(data.text);
+        whole ||= name === "done";
         if (name === "error") throw Object.assign(new Error(data.detail), { next: data.next });
         log.scrollTop = log.scrollHeight;
       }
+      if (!whole) throw new Problem(0, { detail: "The answer broke off.", next: "check that the service runs, then ask again" });
       const entry = await questionAt(where, Number.MAX_SAFE_INTEGER - 2, signal);
       note(where, entry.seq, context);
       await showContext(entry);
       status("Answered.");
-      sessions();
+      await sessions();
     } catch (error) {
-      if (!signal.aborted) log.append(failed(error));
+      if (signal.aborted) return;
+      log.append(failed(error));
+      log.scrollTop = log.scrollHeight;
+      if (answer.querySelector("p").textContent) return;
+      answer.remove();
+      field.value ||= text;
     } finally {
       answer.ariaBusy = null;
     }
@@ -65,10 +74,12 @@ export const view = async ({ where, go, signal, sessions }) => {
     field.focus();
   };
   field.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) submit(event);
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    field.form.requestSubmit();
   });
 
-  const ask = (question) => button(question, () => ((field.value = question), whole.querySelector("form").requestSubmit()),
+  const ask = (question) => button(question, () => ((field.value = question), field.form.requestSubmit()),
     { class: "quiet" });
   if (!items.length) {
     show(log, empty("Nothing said here yet", QUESTIONS.length ? "Ask about what was said in other conversations:"
@@ -76,16 +87,17 @@ export const view = async ({ where, go, signal, sessions }) => {
     QUESTIONS.length > 0 && h("div", { class: "suggested" }, QUESTIONS.map(ask))));
   }
   const last = items.findLast((entry) => entry.message.role === "user");
+  if (last) show(side, loading());
   if (last) showContext(last).catch((error) => signal.aborted || show(side, failed(error)));
   else show(side, empty("The context appears here", "After each turn you see what the model was sent, and why."));
 
-  const whole = h("div", { class: "split" },
+  const both = h("div", { class: "split" },
     h("section", { class: "talk", "aria-label": "Chat" }, log,
       h("form", { class: "say", onsubmit: submit },
         h("label", { for: "say", class: "hidden" }, "Message"), field,
         h("div", { class: "say-foot" },
           h("label", { for: "budget" }, "Budget"), budget, h("span", { class: "hint" }, "Enter sends"), send))),
     side);
-  whole.addEventListener("shown", () => (log.scrollTop = log.scrollHeight));
-  return whole;
+  both.addEventListener("shown", () => (log.scrollTop = log.scrollHeight));
+  return both;
 };

@@ -1,7 +1,7 @@
 // A context beside its conversation: where the tokens go, why each thing is in or out, what changed, what is cached.
 
 import { get } from "./api.js";
-import { button, h, number, percent, plural, when, words } from "./dom.js";
+import { button, h, number, passage, percent, plural, when, words } from "./dom.js";
 import { jump } from "./message.js";
 
 const NAMES = {
@@ -91,9 +91,10 @@ const line = (found, where, go) =>
       h("span", { class: "verdict" }, `${found.kept ? "in" : "out"}: ${found.rule}`),
       h("span", { class: "num" }, found.kept && found.shown < found.tokens
         ? `${number(found.shown)} of ${number(found.tokens)}` : number(found.tokens))),
-    h("p", { class: "line-text", dir: "auto" }, found.text),
-    h("div", { class: "line-foot" }, found.origin, found.at && [" · ", when(found.at)],
-      !SAID.includes(found.section) && ` · score ${found.score.toFixed(2)}`,
+    passage(found.text, { class: "line-text" }),
+    h("div", { class: "line-foot" },
+      h("span", {}, found.origin, found.at && [" · ", when(found.at)],
+        !SAID.includes(found.section) && ` · score ${found.score.toFixed(2)}`),
       found.sources.length > 0 && found.section !== "documents" &&
         button("Show message", () => jump(where, found.sources[0], found.sessions[0] ?? where.session, go), { class: "link" })));
 
@@ -103,7 +104,7 @@ const diff = (found) => {
   return h("ul", { class: "diff" }, rows.map(([sign, item]) =>
     h("li", { class: sign === "+" ? "added" : "removed" },
       h("span", { class: "sign", "aria-label": sign === "+" ? "added" : "removed" }, sign),
-      h("span", {}, h("b", {}, name(item.section)), " ", item.text.slice(0, 280)))));
+      h("div", {}, h("b", {}, name(item.section)), passage(item.text)))));
 };
 
 const prompt = (context, same) =>
@@ -134,10 +135,14 @@ export const panel = (context, before, where, go) => {
       prompt(context, change?.same ?? 0)));
 };
 
+const NOTES = 20;
 const built = new Map();
 const keyOf = (where, seq) => JSON.stringify([where.user, where.session, seq]);
 
-export const note = (where, seq, context) => built.set(keyOf(where, seq), context);
+export const note = (where, seq, context) => {
+  built.set(keyOf(where, seq), context);
+  if (built.size > NOTES) built.delete(built.keys().next().value);
+};
 export const dropNotes = () => built.clear();
 
 // The context of the question with that number: as it came with the answer, else built again by the service.

@@ -1,7 +1,7 @@
 // The user's documents: listed, searched, added, removed.
 
 import { call, get, post } from "./api.js";
-import { button, dialog, empty, failed, form, h, percent, plural, show, status, when } from "./dom.js";
+import { button, dialog, empty, failed, form, h, passage, percent, plural, show, status, when } from "./dom.js";
 
 export const title = "Documents";
 
@@ -16,26 +16,36 @@ const remove = async (name, where, again) => {
   again();
 };
 
-const passage = (found) => h("li", { class: "card" },
-  h("h3", { dir: "auto" }, [found.document, ...found.headings].join(" › ")), h("p", { class: "card-text", dir: "auto" }, found.text),
+const hit = (found) => h("li", { class: "card" },
+  h("h3", { dir: "auto" }, [found.document, ...found.headings].join(" › ")), passage(found.text, { class: "card-text" }),
   h("div", { class: "line-foot" }, `${percent(found.score)} near`));
 
 export const view = async ({ where, signal }) => {
   const list = h("div");
-  const found = h("div", { "aria-live": "polite" });
+  const found = h("div");
   const field = h("input", { id: "in-documents", type: "search", required: true, placeholder: "Find a passage" });
   const file = h("input", { id: "file", type: "file", accept: ".md,.txt,.html,.htm,.pdf", required: true });
 
   const draw = async () => {
     const { items } = await get("/documents", where, signal);
     show(list, items.length
-      ? h("ul", { class: "cards" }, items.map((item) => h("li", { class: "card" }, h("h3", { dir: "auto" }, item.name),
-        h("div", { class: "line-foot" }, plural(item.chunks, "passage"), ` · ${plural(item.tokens, "token")} · `, when(item.at),
-          button("Remove…", () => remove(item.name, where, draw), { class: "link danger" })))))
+      ? [h("h2", {}, plural(items.length, "document")),
+        h("ul", { class: "cards" }, items.map((item) => h("li", { class: "card" }, h("h3", { dir: "auto" }, item.name),
+          h("div", { class: "line-foot" },
+            h("span", {}, plural(item.chunks, "passage"), ` · ${plural(item.tokens, "token")} · `, when(item.at)),
+            button("Remove…", () => remove(item.name, where, again), { class: "link danger", "aria-label": `Remove… ${item.name}` })))))]
       : empty("No documents yet", "Add Markdown, text, HTML or PDF: passages near a question are quoted with their origin."));
   };
+  const again = async () => {
+    await draw().catch((error) => signal.aborted || status(error.message));
+    field.focus();
+  };
   const search = () => post("/documents/search", where, { question: field.value })
-    .then(({ items }) => show(found, items.length ? h("ul", { class: "cards" }, items.map(passage)) : empty("No passage is near enough")))
+    .then(({ items }) => {
+      status(`${plural(items.length, "passage")} found`);
+      show(found, items.length ? [h("h2", {}, plural(items.length, "passage")), h("ul", { class: "cards" }, items.map(hit))]
+        : empty("No passage is near enough"));
+    })
     .catch((error) => show(found, failed(error)));
   const add = async () => {
     const [chosen] = file.files;
@@ -43,11 +53,11 @@ export const view = async ({ where, signal }) => {
     await call("PUT", "/documents", { query: { ...where, name: chosen.name }, file: chosen })
       .then(() => status(`${chosen.name} is kept.`)).catch((error) => status(error.message));
     file.value = "";
-    draw();
+    await again();
   };
   await draw();
   return h("section", { "aria-label": "Documents" },
     form(search, h("label", { for: "in-documents", class: "hidden" }, "Find a passage"), field, h("button", { class: "quiet" }, "Find")),
-    found, list,
-    form(add, h("label", { for: "file" }, "Add a file"), file, h("button", {}, "Add")));
+    form(add, h("label", { for: "file" }, "Add a file"), file, h("button", {}, "Add")),
+    found, list);
 };

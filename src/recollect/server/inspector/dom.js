@@ -25,11 +25,12 @@ export const percent = (share) => `${Math.round(100 * share)} %`;
 
 export const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
 
+const CLOCK = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+
 export const when = (iso) => {
   if (!iso) return "";
   const date = new Date(iso);
-  const at = date.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
-  return h("time", { datetime: iso, title: date.toISOString() }, at);
+  return h("time", { datetime: iso, title: date.toISOString() }, CLOCK.format(date));
 };
 
 export const button = (label, onclick, given = {}) => h("button", { type: "button", onclick, ...given }, label);
@@ -37,11 +38,14 @@ export const button = (label, onclick, given = {}) => h("button", { type: "butto
 export const empty = (title, hint = "", ...more) =>
   h("div", { class: "empty" }, h("p", { class: "empty-title" }, title), hint && h("p", {}, hint), more);
 
+export const loading = () => h("p", { class: "loading" }, "Loading…");
+
 export const failed = (error) =>
   h("div", { class: "problem", role: "alert" }, h("p", {}, error.message), error.next && h("p", {}, `Next: ${error.next}`));
 
 export const status = (text) => {
-  document.getElementById("status").textContent = text;
+  const place = document.getElementById("status");
+  if (place.textContent !== text) place.textContent = text;
 };
 
 // The words of a message, its other parts named in brackets.
@@ -55,6 +59,22 @@ const part = (found) => {
   if (found.type === "tool_call") return `[calls ${found.name} ${found.arguments}]`;
   if (found.type === "tool_result") return `[tool result] ${words(found.content)}`;
   return `[${found.type}]`;
+};
+
+const LINES = 6;
+const CHARS = 480;
+
+// A passage; of a long one the beginning, and a button to read on.
+export const passage = (text, given = {}) => {
+  const start = [...text.split("\n", LINES).join("\n").slice(0, CHARS)].slice(0, CHARS - 1).join("").trimEnd();
+  const cut = start.length < text.length - 40;
+  const words = h("p", { ...given, dir: "auto" }, cut ? `${start}…` : text);
+  const more = button("Read on", () => {
+    const open = more.textContent === "Read on";
+    words.textContent = open ? text : `${start}…`;
+    more.textContent = open ? "Show less" : "Read on";
+  }, { class: "link more" });
+  return cut ? [words, more] : words;
 };
 
 // A dialog that Escape closes; resolves to what `close` was given, or undefined.

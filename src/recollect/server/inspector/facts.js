@@ -1,7 +1,7 @@
 // What is known of the user, what was known before, and the messages that say it.
 
 import { get } from "./api.js";
-import { button, dialog, empty, h, percent, plural, status, when } from "./dom.js";
+import { button, dialog, empty, h, passage, percent, plural, status, when } from "./dom.js";
 import { jump } from "./message.js";
 
 export const title = "Facts";
@@ -21,18 +21,18 @@ const span = (fact) => [
 const history = async (fact, where, go) => {
   const { items } = await get("/facts/history", { user: where.user, key: fact.key });
   await dialog(fact.label, (close) => [
-    h("p", { class: "hint" }, plural(items.length, "value"), ", the newest last"),
+    h("p", { class: "hint" }, plural(items.length, "value"), items.length > 1 && ", the newest last"),
     h("ol", { class: "history" }, items.map((found) =>
       h("li", {}, h("p", { class: "value", dir: "auto" }, found.value),
-        h("div", { class: "line-foot" }, when(found.at), " ", span(found), " ", sources(found, where, go, close))))),
+        h("div", { class: "line-foot" }, h("span", {}, when(found.at), " ", span(found)), sources(found, where, go, close))))),
     h("div", { class: "actions" }, button("Close", () => close())),
   ]);
 };
 
 const card = (fact, where, go) =>
   h("li", { class: "card" },
-    h("h3", { dir: "auto" }, fact.label), h("p", { class: "value", dir: "auto" }, fact.value),
-    h("div", { class: "line-foot" }, percent(fact.confidence), " sure · ", when(fact.updated_at), " ", span(fact)),
+    h("h3", { dir: "auto" }, fact.label), passage(fact.value, { class: "value" }),
+    h("div", { class: "line-foot" }, h("span", {}, percent(fact.confidence), " sure · ", when(fact.updated_at), " ", span(fact))),
     h("div", { class: "line-foot" },
       button("History", () => history(fact, where, go).catch((error) => status(error.message)), { class: "link" }),
       sources(fact, where, go)));

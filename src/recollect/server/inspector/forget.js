@@ -30,7 +30,9 @@ export const view = async ({ where, at, signal, sessions }) => {
     try {
       const erased = await post("/forget", query, body);
       dropNotes();
-      show(place, h("h2", {}, "Forgotten"), figures(erased));
+      const done = h("h2", { tabindex: -1 }, "Forgotten");
+      show(place, done, figures(erased));
+      done.focus();
       status(`${plural(erased.messages, "message")} forgotten.`);
       await sessions();
     } catch (error) {
@@ -51,5 +53,5 @@ export const view = async ({ where, at, signal, sessions }) => {
   const radios = choices.map(([name, label], n) => h("label", { class: "choice" },
     h("input", { type: "radio", name: "what", value: name, checked: n === 0 }), h("span", { dir: "auto" }, label)));
   return h("section", { class: "forget", "aria-label": "Forget" },
-    form(preview, h("fieldset", {}, h("legend", {}, "What to forget"), radios), h("button", {}, "Preview")), place);
+    form(preview, h("fieldset", { onchange: () => show(place) }, h("legend", {}, "What to forget"), radios), h("button", {}, "Preview")), place);
 };

@@ -1,14 +1,14 @@
 // Background work: what waits, runs, or was given up.
 
 import { get, post } from "./api.js";
-import { button, empty, h, show, status } from "./dom.js";
+import { button, empty, h, plural, show, status } from "./dom.js";
 
 export const title = "Jobs";
 
 export const view = async ({ signal }) => {
   const state = h("select", { id: "state" }, h("option", { value: "" }, "All"),
     ["waiting", "running", "dead"].map((name) => h("option", { value: name }, name)));
-  const place = h("div", { "aria-live": "polite" });
+  const place = h("div");
 
   const draw = async () => {
     const { items } = await get("/jobs", { state: state.value, limit: 200 }, signal);
@@ -20,8 +20,9 @@ export const view = async ({ signal }) => {
           h("td", {}, [job.scope?.session, job.scope?.user].filter(Boolean).join(" · ")), h("td", {}, job.error ?? ""))))))
       : empty("All is done", "Facts, summaries and habits are learned in the background; nothing waits now."));
   };
-  const again = () => draw().catch((error) => signal.aborted || status(error.message));
-  const revive = () => post("/jobs/revive", {}).then(({ revived }) => (status(`${revived} wait again.`), again()))
+  const again = () => draw().then(() => status(plural(place.querySelectorAll("tbody tr").length, "job")))
+    .catch((error) => signal.aborted || status(error.message));
+  const revive = () => post("/jobs/revive", {}).then(({ revived }) => again().then(() => status(`${plural(revived, "job")} revived.`)))
     .catch((error) => status(error.message));
   state.addEventListener("change", again);
   await draw();

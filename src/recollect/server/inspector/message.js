@@ -14,7 +14,7 @@ export const row = (entry) => {
   return [
     h("span", { class: `role ${message.role}` }, message.role),
     h("span", { class: "row-text", dir: "auto" }, words(message.content).slice(0, 400) || "—"),
-    h("span", { class: "num" }, number(entry.tokens)),
+    h("span", { class: "num" }, plural(entry.tokens, "token")),
   ];
 };
 
@@ -22,7 +22,7 @@ export const row = (entry) => {
 export const open = (entry, where, go) =>
   dialog(`Message ${number(entry.seq)}`, (close) => [
     h("p", { class: "hint" }, h("span", { class: `role ${entry.message.role}` }, entry.message.role), " ",
-      when(entry.message.at), ` · ${plural(entry.tokens, "token")} · ${entry.message.id}`),
+      when(entry.message.at), ` · ${plural(entry.tokens, "token")} · `, h("code", {}, entry.message.id)),
     h("pre", { class: "whole", dir: "auto", tabindex: 0 }, words(entry.message.content)),
     h("div", { class: "actions" },
       button("Forget this message…", () => (close(), go({ view: "forget", at: entry.message.id })), { class: "quiet danger" }),

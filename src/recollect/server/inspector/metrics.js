@@ -1,7 +1,7 @@
 // How the service does, as it goes: small plots of what it counts, looked at every two seconds.
 
 import { call, get } from "./api.js";
-import { failed, h, number, percent, show } from "./dom.js";
+import { h, number, percent, show, status } from "./dom.js";
 import { lineOf } from "./plot.js";
 
 export const title = "Metrics";
@@ -39,7 +39,11 @@ const look = async (signal) => {
 const plots = () => PLOTS.map(([name, value, written]) => {
   const values = looks.map((now, n) => value(now, looks[n - 1]));
   const told = written(values.at(-1));
-  return h("figure", { class: "metric" }, h("figcaption", {}, name), h("b", {}, told), lineOf(values, `${name}: ${told}`));
+  const [low, high] = [Math.min(...values), Math.max(...values)].map((value) => written(value));
+  const ago = Math.round((looks.at(-1).time - looks[0].time) / 1_000);
+  return h("figure", { class: "metric" }, h("figcaption", {}, name), h("b", {}, told), lineOf(values, `${name}: ${told}`),
+    h("div", { class: "axis" }, h("span", {}, `${number(ago)} s ago`), h("span", {}, low === high ? low : `${low} – ${high}`),
+      h("span", {}, "now")));
 });
 
 export const view = async ({ signal }) => {
@@ -47,7 +51,10 @@ export const view = async ({ signal }) => {
   const place = h("div", { class: "metrics" }, plots());
   const timer = setInterval(() => {
     if (document.hidden) return;
-    look(signal).then(() => show(place, plots())).catch((error) => signal.aborted || show(place, failed(error)));
+    look(signal).then(() => (status(""), show(place, plots()))).catch((error) => {
+      if (error.status === 401) clearInterval(timer);
+      if (!signal.aborted) status(error.message);
+    });
   }, EVERY);
   signal.addEventListener("abort", () => clearInterval(timer));
   return h("section", { "aria-label": "Metrics" }, place);

@@ -1,7 +1,7 @@
 // How the user talks with the assistant, counted over everything said.
 
 import { get } from "./api.js";
-import { button, empty, h, number, plural } from "./dom.js";
+import { button, empty, h, number, passage, plural } from "./dom.js";
 import { jump } from "./message.js";
 import { barsOf } from "./plot.js";
 
@@ -13,7 +13,7 @@ const mentions = (name, found, where, go) => [
   h("h2", {}, name),
   found.length
     ? h("ul", { class: "cards" }, found.map((item) => h("li", { class: "card" },
-      h("p", { dir: "auto" }, item.text),
+      passage(item.text),
       h("div", { class: "line-foot" }, h("span", {}, plural(item.conversations, "conversation")),
         button("First said", () => jump(where, item.source, item.session, go), { class: "link" })))))
     : h("p", { class: "hint" }, "Not enough evidence yet."),
@@ -30,6 +30,7 @@ export const view = async ({ where, go, signal }) => {
       found.length && figure("answers liked", found.length), found.depth && figure("depth", found.depth),
       found.rhythm && figure("rhythm", found.rhythm)),
     h("h2", {}, "Hours of the day"),
+    h("p", { class: "hint" }, "On how many days something was said at that hour, by the clock of the messages' own time zone."),
     barsOf(found.hours, `Active hours of the day; most at ${hour(found.hours.indexOf(Math.max(...found.hours)))}`, hour),
     mentions("Asked again and again", found.questions, where, go), mentions("Topics", found.topics, where, go),
     found.worked.length > 0 && [h("h2", {}, "What scored well"), h("ul", { class: "cards" }, found.worked.map((item) =>

@@ -1,37 +1,46 @@
 // The contexts of the past, one for each question, under a slider.
 
 import { get } from "./api.js";
-import { button, empty, failed, h, number, show, when, words } from "./dom.js";
+import { button, empty, failed, h, loading, number, passage, show, when, words } from "./dom.js";
 import { panelAt, questionAt } from "./context.js";
 
 export const title = "Replay";
 
-export const view = async ({ where, at, go, signal }) => {
+export const view = async ({ where, at, go, stay, signal }) => {
   const { items } = await get("/messages", { ...where, limit: 1 }, signal);
   const last = items.at(-1)?.seq ?? 0;
   const newest = last && (await questionAt(where, last, signal));
   if (!newest) return empty("No context to replay yet", "Each question you ask has one.");
-  const place = h("div", { class: "replayed" });
-  const told = h("p", { class: "asked", dir: "auto" });
+  const place = h("div", { class: "replayed" }, loading());
+  const told = h("div", { class: "asked" });
   const slider = h("input", { id: "replay", type: "range", min: 1, max: newest.seq, step: 1, value: newest.seq });
-  let turn = 0;
+  let latest = 0;
   let current = newest;
 
-  const to = async (entry) => {
-    turn += 1;
-    const mine = turn;
-    if (!entry) return;
-    current = entry;
-    slider.value = entry.seq;
-    slider.setAttribute("aria-valuetext", `question at message ${entry.seq} of ${last}`);
-    show(told, h("span", { class: "hint" }, `Message ${number(entry.seq)} of ${number(last)} · `, when(entry.message.at)), " ",
-      words(entry.message.content).slice(0, 500));
+  const tell = (seq, ...more) => show(told, h("span", { class: "hint" }, `Message ${number(seq)} of ${number(last)}`, more));
+
+  // Show the context of the question that `find` finds; where there is none, of the one it was.
+  const to = async (find) => {
+    latest += 1;
+    const mine = latest;
+    place.ariaBusy = "true";
     try {
+      const entry = (await find()) ?? current;
+      if (mine !== latest) return;
+      current = entry;
+      slider.value = entry.seq;
+      slider.setAttribute("aria-valuetext", `question at message ${entry.seq} of ${last}`);
+      stay(entry.seq);
+      tell(entry.seq, " · ", when(entry.message.at));
+      told.append(...[passage(words(entry.message.content))].flat());
       const built = await panelAt(where, entry.seq, go, signal);
-      if (mine === turn) show(place, built);
+      if (mine !== latest) return;
+      show(place, built);
       place.dataset.seq = entry.seq;
     } catch (error) {
-      if (mine === turn && !signal.aborted) show(place, failed(error));
+      if (mine === latest && !signal.aborted) show(place, failed(error));
+    } finally {
+      if (mine === latest) place.ariaBusy = null;
     }
   };
 
@@ -40,9 +49,10 @@ export const view = async ({ where, at, go, signal }) => {
     const entry = found.items.find(({ message }) => message.role === "user");
     return entry ?? (found.later && found.items.length ? next(found.items.at(-1).seq) : null);
   };
-  const step = async (forward) => to(forward ? await next(current.seq) : await questionAt(where, current.seq - 1, signal));
-  const slid = async () => to((await questionAt(where, Number(slider.value), signal)) ?? (await next(0)));
-  slider.addEventListener("change", slid);
+  const near = async (seq) => (await questionAt(where, seq, signal)) ?? next(0);
+  const step = (forward) => to(() => (forward ? next(current.seq) : questionAt(where, current.seq - 1, signal)));
+  slider.addEventListener("input", () => tell(slider.value));
+  slider.addEventListener("change", () => to(() => near(Number(slider.value))));
   slider.addEventListener("keydown", (event) => {
     const forward = ["ArrowRight", "ArrowUp"].includes(event.key);
     if (!forward && !["ArrowLeft", "ArrowDown"].includes(event.key)) return;
@@ -55,7 +65,6 @@ export const view = async ({ where, at, go, signal }) => {
       button("‹", () => step(false), { class: "quiet", "aria-label": "Earlier question" }), slider,
       button("›", () => step(true), { class: "quiet", "aria-label": "Later question" })),
     told, place);
-  const wanted = at && (await questionAt(where, Number(at), signal));
-  await to(wanted || newest);
+  to(() => (Number(at) ? near(Number(at)) : newest));
   return whole;
 };

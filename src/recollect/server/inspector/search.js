@@ -1,34 +1,45 @@
 // The turns that match a question, best first.
 
 import { post } from "./api.js";
-import { button, empty, failed, form, h, percent, show, when } from "./dom.js";
+import { button, empty, failed, form, h, passage, percent, show, status, when } from "./dom.js";
 import { jump } from "./message.js";
 
 export const title = "Search";
 
-export const view = async ({ where, go }) => {
-  const field = h("input", { id: "question", type: "search", required: true, placeholder: "What was said about…" });
-  const scope = h("select", { id: "scope" },
-    h("option", { value: "user" }, "All conversations"), h("option", { value: "session" }, "This conversation"));
-  const place = h("div", { "aria-live": "polite" },
-    empty("Search what was said", "By meaning and by words, over everything this user ever said."));
+let scope = "user";
 
-  const hit = (found) => h("li", { class: "card" },
-    h("p", { class: "card-text", dir: "auto" }, found.text),
-    h("div", { class: "line-foot" }, found.session, " · ", when(found.at), ` · score ${found.score.toFixed(2)}`,
+export const view = async ({ where, at, go, stay, signal }) => {
+  const field = h("input", { id: "question", type: "search", required: true, value: at ?? "", placeholder: "What was said about…" });
+  const among = h("select", { id: "scope", onchange: () => (scope = among.value) },
+    h("option", { value: "user" }, "All conversations"), h("option", { value: "session" }, "This conversation"));
+  among.value = scope;
+  let latest = 0;
+  const place = h("div", {}, empty("Search what was said", "By meaning and by words, over everything this user ever said."));
+
+  const hit = (found) => h("li", { class: "card" }, passage(found.text, { class: "card-text" }),
+    h("div", { class: "line-foot" }, h("span", {}, found.session, " · ", when(found.at), ` · score ${found.score.toFixed(2)}`),
       button("Show message", () => jump(where, found.message_ids[0], found.session, go), { class: "link" })));
 
   const search = async () => {
+    latest += 1;
+    const mine = latest;
+    stay(field.value);
+    status("Searching…");
     try {
-      const { items, relevance } = await post("/search", where, { question: field.value, scope: scope.value, k: 20 });
+      const { items, relevance } = await post("/search", where, { question: field.value, scope, k: 20 });
+      if (signal.aborted || mine !== latest) return;
+      status(`${items.length} found`);
       if (!items.length) return show(place, empty("Nothing found", "Try other words, or all conversations."));
-      return show(place, h("p", { class: "hint" }, `${items.length} found, the best is ${percent(relevance)} relevant`),
+      show(place, h("p", { class: "hint" }, `${items.length} found, the best is ${percent(relevance)} relevant`),
         h("ul", { class: "cards" }, items.map(hit)));
     } catch (error) {
-      return show(place, failed(error));
+      if (signal.aborted) return;
+      status("");
+      show(place, failed(error));
     }
   };
+  if (at) await search();
   return h("section", { "aria-label": "Search" },
     form(search, h("label", { for: "question", class: "hidden" }, "Question"), field,
-      h("label", { for: "scope", class: "hidden" }, "Where"), scope, h("button", {}, "Search")), place);
+      h("label", { for: "scope", class: "hidden" }, "Where"), among, h("button", {}, "Search")), place);
 };

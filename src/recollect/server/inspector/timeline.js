@@ -1,7 +1,7 @@
 // A conversation from its first message to its last. Only the rows in sight exist, however many there are.
 
 import { get } from "./api.js";
-import { empty, form, h, number, plural, show, status } from "./dom.js";
+import { empty, form, h, number, plural, show, status, when } from "./dom.js";
 import { open, row } from "./message.js";
 
 export const title = "Time line";
@@ -11,14 +11,14 @@ const PAGE = 100;
 const PAGES = 30;
 const TALLEST = 8_000_000; // what every browser can lay out; beyond it the scroll bar is a scale of the whole
 
-export const view = async ({ where, at, go, signal }) => {
+export const view = async ({ where, at, go, stay, signal }) => {
   const { items } = await get("/messages", { ...where, limit: 1 }, signal);
   const last = items.at(-1)?.seq ?? 0;
   if (!last) return empty("Nothing said here yet", "Messages appear here as they are kept.");
   const rows = new Rows(where, last, signal, go);
   const goTo = h("input", { id: "goto", type: "number", min: 1, max: last, placeholder: `1 – ${number(last)}` });
   const whole = h("section", { class: "timeline", "aria-label": "Time line" },
-    form(() => rows.to(Number(goTo.value)), h("label", { for: "goto" }, "Go to message"), goTo,
+    form(() => stay(rows.to(Number(goTo.value))), h("label", { for: "goto" }, "Go to message"), goTo,
       h("button", { class: "quiet" }, "Go"), h("span", { class: "hint" }, plural(last, "message"))),
     rows.box);
   whole.addEventListener("shown", () => rows.to(at ? Number(at) : last, Boolean(at)));
@@ -27,7 +27,7 @@ export const view = async ({ where, at, go, signal }) => {
 
 class Rows {
   constructor(where, last, signal, go) {
-    Object.assign(this, { where, last, signal, go, pages: new Map(), first: 0, top: 0, marked: 0 });
+    Object.assign(this, { where, last, signal, go, pages: new Map(), first: 0, top: 0, marked: 0, waiting: null });
     this.layer = h("div", { class: "rows", role: "list", "aria-label": "Messages" });
     const space = h("div", { class: "space" }, this.layer);
     this.height = Math.min(last * ROW, TALLEST);
@@ -71,6 +71,7 @@ class Rows {
     this.marked = mark ? wanted : 0;
     this.place(wanted - 1 - this.seen / 2);
     if (mark) status(`Message ${number(wanted)} of ${number(this.last)}`);
+    return wanted;
   }
 
   draw() {
@@ -83,8 +84,7 @@ class Rows {
     const focused = this.layer.contains(document.activeElement) && document.activeElement.closest(".row").dataset.seq;
     show(this.layer, found);
     if (focused) (this.layer.querySelector(`[data-seq="${focused}"] button`) ?? this.box).focus({ preventScroll: true });
-    clearTimeout(this.waiting);
-    this.waiting = setTimeout(() => this.load(from, until), 60);
+    this.waiting ??= setTimeout(() => this.load(), 60);
   }
 
   row(seq, offset) {
@@ -94,15 +94,16 @@ class Rows {
       ? h("button", { type: "button", class: "row-open", onclick: () => open(entry, this.where, this.go) }, row(entry))
       : h("span", { class: "row-open gone" }, page ? "erased" : "…");
     const item = h("div", { class: seq === this.marked ? "row marked" : "row", role: "listitem",
-      "aria-setsize": this.last, "aria-posinset": seq, "data-seq": seq }, h("span", { class: "seq" }, number(seq)), inside);
+      "aria-setsize": this.last, "aria-posinset": seq, "data-seq": seq }, 
+      h("span", { class: "seq" }, number(seq), entry && when(entry.message.at)), inside);
     item.style.transform = `translateY(${offset}px)`;
     return item;
   }
 
-  async load(from, until) {
-    const wanted = new Set([from, Math.max(from, until - 1)].map((n) => Math.floor(n / PAGE)));
+  // Read what is in sight by now and not known; while rows go by, again and again.
+  async load() {
+    const wanted = new Set([this.first, Math.min(this.last - 1, this.first + this.seen)].map((n) => Math.floor(n / PAGE)));
     const missing = [...wanted].filter((page) => !this.pages.has(page));
-    if (!missing.length || this.signal.aborted) return;
     await Promise.all(missing.map(async (page) => {
       const after = page * PAGE;
       const { items } = await get("/messages", { ...this.where, after, limit: PAGE }, this.signal);
@@ -112,6 +113,7 @@ class Rows {
       if (this.pages.size <= PAGES) break;
       if (!wanted.has(page)) this.pages.delete(page);
     }
+    this.waiting = null;
     if (missing.some((page) => this.pages.has(page))) this.draw();
   }
 }

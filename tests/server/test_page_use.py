@@ -1,0 +1,291 @@
+"""The page in use: long texts, the way back, services that fail, keys, screens of every width, paper."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from recollect.memory import Memory
+from recollect.server.auth import add_key
+from recollect.types import Message
+from tests.server.browser import fill, needs_chromium
+from tests.server.running import Running, running
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+expect = playwright.expect
+
+OVERLAPS = """(names) => {
+    const [one, other] = names.map((name) => document.querySelector(name).getBoundingClientRect());
+    return one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
+}"""
+LINES = """(element) => {
+    const words = document.createRange();
+    words.selectNodeContents(element);
+    return new Set([...words.getClientRects()].map((line) => Math.round(line.bottom))).size;
+}"""
+CONTRAST = """(name) => {
+    const light = (colour) => {
+        const part = (n) => (n / 255 <= 0.04045 ? n / 255 / 12.92 : ((n / 255 + 0.055) / 1.055) ** 2.4);
+        const [r, g, b] = colour.match(/[\\d.]+/g).map(Number).map(part);
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
+    };
+    const style = getComputedStyle(document.querySelector(name));
+    const both = [light(style.borderTopColor), light(getComputedStyle(document.body).backgroundColor)];
+    return Math.max(...both) / Math.min(...both);
+}"""
+
+
+@needs_chromium
+def test_a_long_passage_is_read_on(tab: Any) -> None:
+    long = "\n".join(f"Line {n} about the luggage." for n in range(40)) + "\nThe very end of it."
+    with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
+        chat = memory.session("trip", user="ada")
+        chat.add_many([Message("user", long), Message("assistant", "Noted."), Message("user", "And the luggage?")])
+        chat.remember("luggage", "a bag, " * 200 + "and a tent")
+        memory.session("other", user="ada").add("user", "What about the luggage?")
+        memory.drain()
+        page = found.open("search")
+        page.get_by_label("Question").fill("luggage")
+        page.keyboard.press("Enter")
+        for view, place, end in (
+            ("search", ".card", "The very end of it."),
+            ("facts", ".card", "and a tent"),
+            ("replay", ".asked", "The very end of it."),
+        ):
+            if view != "search":
+                page = found.open(view, at="1")
+            whole = page.locator(place).filter(has_text=end)
+            expect(page.locator(place).get_by_role("button", name="Read on")).to_be_visible()
+            expect(whole).to_have_count(0)
+            page.locator(place).get_by_role("button", name="Read on").press("Enter")
+            expect(whole).to_be_visible()
+            page.keyboard.press("Enter")
+            expect(whole).to_have_count(0)
+
+
+@needs_chromium
+def test_the_way_back_leads_to_what_was_shown(sample: Running, tab: Any) -> None:
+    with tab(sample.url, viewport={"width": 1200, "height": 400}) as found:
+        page = found.open("search")
+        page.get_by_label("Question").fill("peanuts")
+        page.keyboard.press("Enter")
+        page.get_by_role("button", name="Show message").first.click()
+        expect(page.locator(".row.marked")).to_be_visible()
+        page.go_back()
+        expect(page.locator(".card").filter(has_text="peanuts").first).to_be_visible()
+        expect(page.get_by_label("Question")).to_have_value("peanuts")
+        page = found.open("replay")
+        page.get_by_role("slider").press("ArrowLeft")
+        expect(page.locator(".replayed[data-seq='52']")).to_be_visible()
+        page.reload()
+        expect(page.locator(".replayed[data-seq='52']")).to_be_visible()
+        page = found.open("timeline")
+        page.get_by_label("Go to message").fill("7")
+        page.keyboard.press("Enter")
+        page.reload()
+        expect(page.locator(".row.marked[data-seq='7']")).to_be_visible()
+        page = found.open("facts")
+        page.locator(".card").last.scroll_into_view_if_needed()
+        down = page.evaluate("document.getElementById('view').scrollTop")
+        page.locator(".card").last.get_by_role("button", name="Source").click()
+        expect(page.locator(".row.marked")).to_be_visible()
+        assert page.evaluate("document.activeElement.id") == "view"
+        page.go_back()
+        expect(page.locator("#view[data-ready=facts] .card").last).to_be_visible()
+        assert page.evaluate("document.getElementById('view').scrollTop") == down > 100
+        assert "trip" in page.title()
+
+
+@needs_chromium
+def test_a_later_question_than_the_last_leaves_the_context_in_sight(sample: Running, tab: Any) -> None:
+    with tab(sample.url) as found:
+        page = found.open("replay")
+        page.get_by_role("slider").press("ArrowLeft")
+        expect(page.locator(".replayed[data-seq='52'] .budget")).to_be_visible()
+        page.route("**/contexts/58?*", lambda _: None)
+        later = page.get_by_role("button", name="Later question")
+        for _ in range(2):
+            with page.expect_response("**/messages?*"):
+                later.click()
+        page.wait_for_timeout(200)
+        page.unroute_all()
+        expect(page.locator(".replayed[data-seq='58']")).to_contain_text("What should I still pack")
+        expect(page.locator(".replayed[aria-busy]")).to_have_count(0)
+
+
+@needs_chromium
+def test_the_earlier_messages_of_a_chat_are_on_the_time_line(sample: Running, tab: Any) -> None:
+    with tab(sample.url) as found:
+        page = found.open("chat")
+        page.get_by_role("button", name="Earlier messages").click()
+        expect(page.locator(".row.marked[data-seq='9']")).to_be_visible()
+        expect(page.locator(".row.marked time")).to_be_visible()
+        assert found.open("chat", "mon").get_by_role("button", name="Earlier messages").count() == 0
+
+
+@needs_chromium
+def test_a_service_that_is_gone_is_told_and_no_question_is_lost(tab: Any) -> None:
+    with Memory.open(":memory:", embedder=None) as memory, running(memory) as service:
+        fill(memory)
+        with tab(service.url, expected="ERR_FAILED") as found:
+            page = found.open("chat")
+            expect(page.locator(".budget")).to_be_visible()
+            page.route(
+                re.compile(r"/(chat|messages|contexts|documents|stats|metrics|search)\b"), lambda route: route.abort()
+            )
+            page.get_by_label("Message").fill("Where does my sister live?")
+            page.keyboard.press("Enter")
+            expect(page.get_by_role("alert")).to_contain_text("can't be reached")
+            expect(page.get_by_label("Message")).to_have_value("Where does my sister live?")
+            expect(page.locator(".bubble.assistant").last).not_to_have_text("Assistant")
+            page.unroute_all()
+            for view, button in (("replay", "Earlier question"), ("documents", "Find")):
+                page = found.open(view)
+                if view == "documents":
+                    page.get_by_label("Find a passage").fill("bag")
+                page.wait_for_load_state("networkidle")
+                page.route(re.compile("/(messages|documents)"), lambda route: route.abort())
+                page.get_by_role("button", name=button).click()
+                expect(page.get_by_role("alert")).to_contain_text("can't be reached")
+                page.unroute_all()
+
+
+@needs_chromium
+def test_an_answer_that_breaks_off_is_told(sample: Running, tab: Any) -> None:
+    with tab(sample.url) as found:
+        page = found.open("chat", "mon")
+        part = 'event: token\ndata: {"text": "In Os"}\n\n'
+        page.route("**/chat?*", lambda route: route.fulfill(content_type="text/event-stream", body=part))
+        page.get_by_label("Message").fill("Where does my sister live?")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("alert")).to_contain_text("broke off")
+        expect(page.locator(".bubble.assistant").last).to_contain_text("In Os")
+        expect(page.locator("#status")).not_to_have_text("Answered.")
+
+
+@needs_chromium
+def test_metrics_go_on_after_a_failure_and_ask_for_a_key_once(tab: Any) -> None:
+    with Memory.open(":memory:", embedder=None) as memory:
+        _, secret = add_key(memory.store, may=["admin"])
+        with running(memory) as service, tab(service.url, expected="401|ERR_FAILED") as found:
+            page = found.page
+            page.goto(f"{service.url}/#/metrics/ada/trip/")
+            page.get_by_label("Key", exact=True).fill(secret)
+            page.keyboard.press("Enter")
+            expect(page.locator(".plot").first).to_be_visible()
+            page.route("**/stats", lambda route: route.abort())
+            expect(page.locator("#status")).to_contain_text("can't be reached")
+            expect(page.locator(".plot").first).to_be_visible()
+            assert page.get_by_role("alert").count() == 0
+            page.unroute_all()
+            expect(page.locator("#status")).to_have_text("")
+            expect(page.locator(".axis").first).to_have_text(re.compile(r"\d+ s ago.*now"))
+            page.route("**/stats", lambda route: route.fulfill(status=401, json={"detail": "That key is not known."}))
+            page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+            page.wait_for_timeout(4_500)
+            assert page.get_by_role("dialog").count() == 0
+
+
+@needs_chromium
+def test_a_preview_of_something_else_is_not_there_to_be_forgotten(sample: Running, tab: Any) -> None:
+    with tab(sample.url) as found:
+        page = found.open("forget")
+        page.get_by_role("button", name="Preview").click()
+        expect(page.get_by_role("button", name="Forget for good…")).to_be_visible()
+        page.get_by_label("Everything of ada").check()
+        expect(page.get_by_role("button", name="Forget for good…")).to_have_count(0)
+
+
+@needs_chromium
+def test_a_conversation_beyond_the_list_is_not_called_new(sample: Running, tab: Any) -> None:
+    with tab(sample.url) as found:
+        page = found.page
+        page.route("**/sessions?*", lambda route: route.fulfill(json={"items": [], "next": 7}))
+        page = found.open("chat")
+        expect(page.locator("#session option")).to_have_text("trip · ada")
+        page.unroute_all()
+        page = found.open("chat", "tomorrow")
+        expect(page.locator("#session option").first).to_have_text("tomorrow · ada · new")
+
+
+@needs_chromium
+@pytest.mark.parametrize("width", [320, 375, 768, 1024])
+def test_nothing_lies_over_anything(width: int, sample: Running, tab: Any) -> None:
+    with tab(sample.url, viewport={"width": width, "height": 700}) as found:
+        page = found.open("replay")
+        expect(page.locator(".cached-note")).to_be_visible()
+        assert not page.evaluate(OVERLAPS, [".cached-note", ".budget"])
+        assert page.locator(".budget").bounding_box()["width"] > 0.6 * width
+        for view in ("chat", "patterns", "forget"):
+            page = found.open(view)
+            chosen = page.get_by_role("tab", selected=True).bounding_box()
+            assert chosen["x"] >= 0 and chosen["x"] + chosen["width"] <= width, view
+
+
+@needs_chromium
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_edge_of_a_field_can_be_seen(scheme: str, sample: Running, tab: Any) -> None:
+    with tab(sample.url, color_scheme=scheme) as found:
+        page = found.open("search")
+        for name in ("#question", "#session", "#new-session"):
+            assert page.evaluate(CONTRAST, name) >= 3
+
+
+@needs_chromium
+def test_paper_has_all_of_a_view(sample: Running, tab: Any) -> None:
+    with tab(sample.url) as found:
+        page = found.open("chat")
+        expect(page.locator(".budget")).to_be_visible()
+        page.emulate_media(media="print")
+        cut = "e => e.scrollHeight - e.clientHeight > 1 && getComputedStyle(e).overflowY !== 'visible'"
+        for place in ("#view", ".log", ".side"):
+            assert not page.locator(place).evaluate(cut), place
+        assert page.evaluate("document.documentElement.scrollHeight") > 2_000
+        expect(page.get_by_label("Message")).not_to_be_visible()
+
+
+@needs_chromium
+def test_messages_come_while_the_time_line_is_scrolled(tab: Any) -> None:
+    with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
+        memory.session("trip", user="ada").add_many([Message("user", f"message {n}") for n in range(1, 2_001)])
+        page = found.open("timeline", at="1")
+        expect(page.locator(".row.marked")).to_contain_text("message 1")
+        page.evaluate(
+            "() => { window.going = setInterval(() => { document.querySelector('.scroll').scrollTop += 20 }, 20) }"
+        )
+        page.wait_for_function(
+            "() => Number(document.querySelector('.row-text')?.parentElement.parentElement.dataset.seq) > 300"
+        )
+        page.evaluate("clearInterval(window.going)")
+
+
+@needs_chromium
+@pytest.mark.parametrize("width", [375, 1200])
+def test_the_words_of_a_job_are_not_broken(width: int, sample: Running, tab: Any) -> None:
+    job = {"id": "1", "kind": "summary", "state": "waiting", "attempts": 3, "error": "x" * 300}
+    shown = {**job, "scope": {"user": "ada", "session": "a long name " * 12}}
+    with tab(sample.url, viewport={"width": width, "height": 700}) as found:
+        page = found.page
+        page.route("**/jobs?*", lambda route: route.fulfill(json={"items": [shown]}))
+        page = found.open("jobs")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        for text in ("summary", "waiting"):
+            words = page.get_by_role("cell", name=text, exact=True).get_by_text(text).last
+            assert words.evaluate(LINES) == 1, text
+
+
+@needs_chromium
+def test_keys_go_through_the_page_from_its_top(sample: Running, tab: Any) -> None:
+    with tab(sample.url) as found:
+        page = found.open("facts")
+        order = []
+        for _ in range(4):
+            page.keyboard.press("Tab")
+            order.append(page.evaluate("document.activeElement.id"))
+        assert order == ["session", "new-session", "tab-facts", "view"]
+        page.get_by_role("button", name="New…").press("Enter")
+        assert page.evaluate("document.activeElement.id") == "new-name"
+        page.keyboard.press("Escape")
+        assert page.evaluate("document.activeElement.id") == "new-session"
