@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from recollect.errors import ConfigError, Conflict
-from recollect.imports import Imported, Note, Read, Skipped
+from recollect.errors import ConfigError, Conflict, InvalidTranscript, NotFound
+from recollect.imports import Imported, Note, Put, Read, Skipped
 from recollect.imports.values import stable
+from recollect.layers import archive
 from recollect.memory import Memory
 from recollect.session import Session
 from recollect.store import Record
@@ -16,17 +17,24 @@ from recollect.types import Message, Scope
 
 BATCH: Final = 500
 """Messages that are kept in one go."""
+COUNTED: Final = {"document": "documents", "fact": "facts", "excerpt": "excerpts"}
 
 
 @dataclass(frozen=True, slots=True)
 class Backfilled:
-    """How much was added: sessions with something new, messages, facts; `known` was there before; what was skipped."""
+    """How much was added: sessions with something new, messages, facts; `known` was there before; what was skipped.
+
+    Of what `recollect export` wrote also documents, excerpts, and others: records and items that adapters keep.
+    """
 
     sessions: int = 0
     messages: int = 0
     facts: int = 0
     known: int = 0
     skipped: tuple[Skipped, ...] = ()
+    documents: int = 0
+    excerpts: int = 0
+    others: int = 0
 
 
 def backfill(
@@ -49,6 +57,8 @@ def backfill(
             skipped.append(item)
         elif isinstance(item, Imported):
             done = _kept(memory, item, _scope(item, user, tenant), done, touched, skipped)
+        elif isinstance(item, Put):
+            done = _put(memory, item, _scope(item, user, tenant), done, skipped)
         else:
             raise ConfigError(f"a transcript is what recollect.imports.read(path) gives, not a {type(item).__name__}")
         if progress:
@@ -56,7 +66,7 @@ def backfill(
     return replace(done, skipped=tuple(skipped))
 
 
-def _scope(item: Imported, user: str | None, tenant: str) -> Scope:
+def _scope(item: Imported | Put, user: str | None, tenant: str) -> Scope:
     if (owner := user or item.user) is None:
         raise ConfigError(f"whose conversation is {item.session!r}? The export names no user: give user=…")
     return Scope(tenant, owner, item.session)
@@ -70,12 +80,24 @@ def _kept(
     new = messages > 0 and scope not in touched
     if new:
         touched.add(scope)
-    return Backfilled(
-        done.sessions + new,
-        done.messages + messages,
-        done.facts + facts,
-        done.known + len(item.messages) + len(item.notes) - messages - facts,
+    return replace(
+        done,
+        sessions=done.sessions + new,
+        messages=done.messages + messages,
+        facts=done.facts + facts,
+        known=done.known + len(item.messages) + len(item.notes) - messages - facts,
     )
+
+
+def _put(memory: Memory, item: Put, scope: Scope, done: Backfilled, skipped: list[Skipped]) -> Backfilled:
+    try:
+        new = archive.keep(memory.layers, scope, item.kind, item.body)
+    except (InvalidTranscript, Conflict, NotFound) as error:
+        skipped.append(Skipped(item.where, str(error)))
+        return done
+    memory.wake()
+    name = COUNTED.get(item.kind, "others") if new else "known"
+    return replace(done, **{name: getattr(done, name) + 1})
 
 
 def _messages(memory: Memory, item: Imported, scope: Scope, skipped: list[Skipped]) -> int:

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from recollect.store import Item, Record
 from recollect.types import Scope
 from tests.server.running import Running
 
 ADA = {"user": "ada", "session": "trip"}
+KINDS = ("messages", "documents", "facts", "excerpts", "records", "items")
 HELLO = {"role": "user", "content": "My sister Nadia moved to Oslo in May."}
 NOTED = {"role": "assistant", "content": "Noted!"}
 CALL = {"type": "tool_call", "id": "1", "name": "x"}
@@ -316,9 +318,40 @@ def test_what_was_exported_is_imported_with_ids_and_times(service: Running) -> N
     service.http.post("/forget", params={"user": "ada"}, json={})
     for _ in range(2):
         taken = service.http.post("/import", content=lines.content, headers={"content-type": "Application/JSONL"})
-        assert taken.json() == {"messages": 1_204}
+        assert taken.json() == {**dict.fromkeys(KINDS, 0), "messages": 1_204}
         assert listed(service, limit=1_000, after=0) == before
     assert service.http.get("/session", params=ADA).json()["messages"] == 1_203
+
+
+def test_all_that_was_put_in_is_exported_and_imported(service: Running) -> None:
+    add(service, HELLO)
+    service.http.post("/facts", params={"user": "ada"}, json={"key": "city", "value": "Oslo"})
+    service.http.post("/facts", params={"user": "ada"}, json={"key": "city", "value": None})
+    service.http.post(
+        "/documents", params={"user": "ada"}, json={"name": "guide", "text": "Water it.", "metadata": {"a": 1}}
+    )
+    service.http.post("/tools", params=ADA, json={"text": "It rains.", "source": "weather"})
+    service.memory.store.records.put(Scope("default", "ada"), [Record("plan", "route", "by ferry")])
+    service.memory.store.index.put(Scope("default", "ada"), [Item("plan", "1", "by ferry")])
+    lines = service.http.get("/export", params={"user": "ada"})
+    told = ("/facts", "/facts/history?key=city", "/documents", "/messages")
+    before = [service.http.get(path, params=ADA).json() for path in told]
+    service.http.post("/forget", params={"user": "ada"}, json={})
+    assert service.http.get("/export", params={"user": "ada"}).text == ""
+    for _ in range(2):
+        taken = service.http.post("/import", content=lines.content, headers={"content-type": "application/jsonl"})
+        assert taken.json() == {**dict.fromkeys(KINDS, 1), "facts": 2}
+        assert service.http.get("/export", params={"user": "ada"}).text == lines.text
+        assert [service.http.get(path, params=ADA).json() for path in told] == before
+
+
+def test_a_document_that_is_here_with_another_text_stays(service: Running) -> None:
+    service.http.post("/documents", params={"user": "ada"}, json={"name": "guide", "text": "Mine."})
+    line = {"user": "ada", "document": {"name": "guide", "text": "Not mine."}}
+    refused = service.http.post("/import", content=json.dumps(line), headers={"content-type": "application/jsonl"})
+    assert refused.status_code == 409
+    assert "line 1: document 'guide' is here with another text" in refused.text
+    assert "Mine." in service.http.get("/export", params={"user": "ada"}).text
 
 
 @pytest.mark.parametrize(
@@ -331,6 +364,11 @@ def test_what_was_exported_is_imported_with_ids_and_times(service: Running) -> N
         '{"user": "a", "session": "b", "message": {"role": "user", "content": [{"type": "image", "url": 5}]}}',
         '{"user": "a", "session": "b", "message": {"role": "user", "at": "yesterday"}}',
         '{"user": "a", "session": "b", "message": {"role": "user", "sender": "x"}}',
+        '{"user": "a", "message": {"role": "user"}}', '{"user": "a", "hologram": {}}',
+        '{"user": "a", "document": {"name": "b"}}', '{"user": "a", "document": {"name": "b", "text": "c", "d": 1}}',
+        '{"user": "a", "document": {"name": "b", "text": "c"}, "message": {"role": "user"}}',
+        '{"user": "a", "fact": {"key": "b", "id": "c", "value": {"value": "d"}}}',
+        '{"user": "a", "record": {"kind": "mark", "key": "b", "id": "c", "value": 1}}',
     ],
 )  # fmt: skip
 def test_a_line_that_can_not_be_used_is_named(service: Running, line: str) -> None:

@@ -63,13 +63,20 @@ class Tools:
 
     def add(self, scope: Scope, excerpt: str, source: str, at: datetime, *, sources: Sequence[str] = ()) -> Excerpt:
         """The excerpt as kept until it expires, once a day; `sources` are messages whose erasure erases it too."""
-        kept = Excerpt(excerpt, check_id(source, "the source of an excerpt"), at)
-        if not kept.text.strip():
+        kept = Excerpt(excerpt, source, at)
+        self.restore(scope, kept, at, sources=sources)
+        return kept
+
+    def restore(
+        self, scope: Scope, excerpt: Excerpt, at: datetime, question: str = "", sources: Sequence[str] = ()
+    ) -> bool:
+        """Whether an excerpt that was kept at a time is new; `question` is what was searched for, where it was."""
+        source = check_id(excerpt.source, "the source of an excerpt")
+        if not excerpt.text.strip():
             raise ConfigError(f"the excerpt of {source} is empty: give the words that are worth keeping")
         if len(self.store.log.get(scope, sources)) < len(set(sources)):
             raise NotFound(f"the excerpt of {source} cites messages that this session does not have: {list(sources)}")
-        self._put(scope, [kept], with_zone(at), sources=tuple(sources))
-        return kept
+        return self._put(scope, [excerpt], with_zone(at), question, tuple(sources))
 
     def offer(self, scope: Scope, question: str, at: datetime, *, as_of: int | None = None) -> list[Candidate]:
         """Excerpts to the point of a question asked at that time, best first; searched for on the web if it is news.
@@ -162,10 +169,11 @@ class Tools:
 
     def _put(
         self, scope: Scope, found: Sequence[Excerpt], at: datetime, asked: str = "", sources: tuple[str, ...] = ()
-    ) -> None:
+    ) -> bool:
+        """Whether one of them is new."""
         records = {record.id: record for record in (self._record(one, at, asked, sources) for one in found)}
         if not records:
-            return
+            return False
         with self.store.transaction(scope):
             for known in self.store.records.get(scope, list(records)):
                 del records[known.id]
@@ -175,6 +183,7 @@ class Tools:
             ]
             self.store.index.put(scope, items)
             self.store.records.put(scope, list(records.values()))
+        return bool(records)
 
     def _record(self, one: Excerpt, at: datetime, asked: str, sources: tuple[str, ...]) -> Record:
         day = date.fromordinal(day_of(at))

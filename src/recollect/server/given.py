@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
+from recollect.layers.archive import OWN
 from recollect.server.wire import MESSAGE
 from recollect.types import MAX_ID
 
@@ -163,14 +164,6 @@ class Batch(Given):
     messages: list[GivenMessage] = Field(min_length=1, max_length=10_000)
 
 
-class Line(Given):
-    """A message in one session of a user, as `export` gives it."""
-
-    user: Id
-    session: Id
-    message: GivenMessage
-
-
 class Where(Given):
     """What must hold of a turn to be found."""
 
@@ -287,6 +280,146 @@ class GivenExcerpt(Given):
     text: Words
     source: Id
     at: Moment | None = None
+
+
+class MovedDocument(GivenDocument):
+    """A document as another store has it: `added` is when it was added there."""
+
+    added: Moment | None = None
+
+
+class MovedExcerpt(GivenExcerpt):
+    """An excerpt as another store has it: what was searched for, when it was found there, the messages it cites."""
+
+    at: Moment
+    found: Moment | None = None
+    question: str = ""
+    sources: list[Id] = []
+
+
+class Statement(Given):
+    """When a fact was stated, and which of its key comes last; `imported` is what another memory noted beside it."""
+
+    type: Literal["user_profile", "interest", "preference", "action_item", "sentiment"]
+    at: Moment
+    order: Moment
+    session: str
+    imported: Json = {}
+
+
+class Stated(Statement):
+    """What a fact says."""
+
+    value: Words
+    ended: Literal[False]
+
+
+class Ended(Statement):
+    """The end of what is known under a key."""
+
+    value: str
+    ended: Literal[True]
+
+
+class Moved(Given):
+    """What a record of another store has, whatever it is about."""
+
+    key: Id
+    id: Id
+    value: Any
+    confidence: float | None = Field(default=None, ge=0, le=1)
+    origin: str = ""
+    trust: str = ""
+    sources: list[Id] = []
+    valid_from: Moment | None = None
+    valid_to: Moment | None = None
+
+
+class MovedFact(Moved):
+    """A fact that was stated in another store."""
+
+    value: Stated | Ended
+
+
+NotOurs: TypeAlias = Annotated[Id, Field(json_schema_extra={"not": {"enum": list(OWN)}})]
+
+
+class MovedRecord(Moved):
+    """A record that an adapter keeps."""
+
+    kind: NotOurs
+
+
+class MovedItem(Given):
+    """What a record of an adapter is found by."""
+
+    kind: NotOurs
+    id: Id
+    text: str
+    at: Moment | None = None
+    role: Literal["system", "user", "assistant", "tool"] | None = None
+    metadata: Json = {}
+    sources: list[Id] = []
+
+
+class SessionLine(Given):
+    """One thing in a session of a user, as `export` gives it."""
+
+    user: Id
+    session: Id
+
+
+class MessageLine(SessionLine):
+    """A message."""
+
+    message: GivenMessage
+
+
+class ExcerptLine(SessionLine):
+    """An excerpt."""
+
+    excerpt: MovedExcerpt
+
+
+class Line(Given):
+    """One thing of a user, or of one of the user's sessions."""
+
+    user: Id
+    session: Id | None = None
+
+
+class DocumentLine(Line):
+    """A document."""
+
+    document: MovedDocument
+
+
+class FactLine(Line):
+    """A fact."""
+
+    fact: MovedFact
+
+
+class RecordLine(Line):
+    """A record."""
+
+    record: MovedRecord
+
+
+class ItemLine(Line):
+    """An item."""
+
+    item: MovedItem
+
+
+LINES: Final[dict[str, type[Given]]] = {
+    "message": MessageLine,
+    "document": DocumentLine,
+    "fact": FactLine,
+    "excerpt": ExcerptLine,
+    "record": RecordLine,
+    "item": ItemLine,
+}
 
 
 class Said(Given):
