@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby, islice
 from typing import Final
 
 from recollect.errors import ConfigError, Conflict, InvalidTranscript, NotFound
@@ -52,18 +54,31 @@ def backfill(
     with what was done so far. Vectors, facts and summaries follow in the background.
     """
     done, touched, skipped = Backfilled(), set[Scope](), list[Skipped]()
-    for item in transcripts:
-        if isinstance(item, Skipped):
+    for item in _together(transcripts):
+        if isinstance(item, list):
+            done = _put(memory, item, user, tenant, done, skipped)
+        elif isinstance(item, Skipped):
             skipped.append(item)
         elif isinstance(item, Imported):
             done = _kept(memory, item, _scope(item, user, tenant), done, touched, skipped)
-        elif isinstance(item, Put):
-            done = _put(memory, item, _scope(item, user, tenant), done, skipped)
         else:
             raise ConfigError(f"a transcript is what recollect.imports.read(path) gives, not a {type(item).__name__}")
         if progress:
             progress(replace(done, skipped=tuple(skipped)))
     return replace(done, skipped=tuple(skipped))
+
+
+def _together(found: Iterable[Read]) -> Iterator[Imported | Skipped | list[Put]]:
+    """The same, with small things of one user that follow each other in one list; a document takes its time."""
+    for place, run in groupby(
+        found, key=lambda item: (item.user, item.kind == "document") if isinstance(item, Put) else None
+    ):
+        if place is None:
+            yield from (item for item in run if not isinstance(item, Put))
+        else:
+            things = (item for item in run if isinstance(item, Put))
+            while batch := list(islice(things, 1 if place[1] else BATCH)):
+                yield batch
 
 
 def _scope(item: Imported | Put, user: str | None, tenant: str) -> Scope:
@@ -89,15 +104,20 @@ def _kept(
     )
 
 
-def _put(memory: Memory, item: Put, scope: Scope, done: Backfilled, skipped: list[Skipped]) -> Backfilled:
-    try:
-        new = archive.keep(memory.layers, scope, item.kind, item.body)
-    except (InvalidTranscript, Conflict, NotFound) as error:
-        skipped.append(Skipped(item.where, str(error)))
-        return done
+def _put(
+    memory: Memory, things: Sequence[Put], user: str | None, tenant: str, done: Backfilled, skipped: list[Skipped]
+) -> Backfilled:
+    """What was done, with these things of one user; those that can't be kept are skipped."""
+    number = Counter[str]()
+    with memory.store.transaction(_scope(things[0], user, tenant).owner):
+        for thing in things:
+            try:
+                new = archive.keep(memory.layers, _scope(thing, user, tenant), thing.kind, thing.body)
+                number[COUNTED.get(thing.kind, "others") if new else "known"] += 1
+            except (InvalidTranscript, Conflict, NotFound) as error:
+                skipped.append(Skipped(thing.where, str(error)))
     memory.wake()
-    name = COUNTED.get(item.kind, "others") if new else "known"
-    return replace(done, **{name: getattr(done, name) + 1})
+    return replace(done, **{name: getattr(done, name) + more for name, more in number.items()})
 
 
 def _messages(memory: Memory, item: Imported, scope: Scope, skipped: list[Skipped]) -> int:

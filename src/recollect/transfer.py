@@ -9,6 +9,7 @@ import heapq
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from itertools import groupby, islice
 from operator import attrgetter
 from typing import Any, Final, TypeVar
@@ -53,24 +54,29 @@ def import_lines(memory: Memory, lines: Iterable[str | bytes], tenant: str = "de
     """How much was taken in, by kind, ids and times kept; taking a line in twice changes nothing.
 
     A line that can't be used raises an error with its number, counted from `first`; those of the pages of 500 before it
-    are kept.
+    are kept, and maybe some of its own.
     """
     taken, numbered = Counter[str](), enumerate(lines, first)
     while page := list(islice(numbered, PAGE)):
         heard = [(number, _told(line, number)) for number, line in page if line.strip()]
-        for place, group in groupby(heard, key=lambda one: None if isinstance(one[1], Put) else one[1][:2]):
+        for (user, session, alone), group in groupby(heard, key=lambda one: _place(one[1])):
             things = list(group)
-            if place:
-                user, session = place
-                batch = [thing[2] for _, thing in things if not isinstance(thing, Put)]
+            if batch := [thing[2] for _, thing in things if not isinstance(thing, Put)]:
                 memory.session(session, user=user, tenant=tenant).add_many(batch)
                 taken["message"] += len(batch)
-            for number, thing in things:
-                if isinstance(thing, Put):
-                    _keep(memory, thing, tenant, number)
-                    taken[thing.kind] += 1
+                continue
+            with nullcontext() if alone else memory.store.transaction(Scope(tenant, user)):
+                for number, thing in things:
+                    if isinstance(thing, Put):
+                        _keep(memory, thing, tenant, number)
+                        taken[thing.kind] += 1
         memory.wake()
     return taken
+
+
+def _place(thing: tuple[str, str, Message] | Put) -> tuple[str, str, bool]:
+    """What is kept together: messages of one session, other things of one user; documents are kept alone."""
+    return (thing.user, "", thing.kind == "document") if isinstance(thing, Put) else (*thing[:2], False)
 
 
 def _paged(read: Callable[[int], list[Placed]]) -> Iterator[Placed]:

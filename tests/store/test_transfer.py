@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 
 from recollect import Memory, Message, Scope
 from recollect.answers import Excerpt
+from recollect.backfill import backfill
 from recollect.embed.hashing import HashingEmbedder
 from recollect.errors import Conflict, InvalidTranscript, NotFound
 from recollect.frozen import freeze_dict
+from recollect.imports import Put
 from recollect.retention import Policy, apply, preview
 from recollect.store import Filter, Item, Record, Store
 from recollect.store import open as open_store
@@ -235,6 +237,7 @@ def test_what_another_keeps_in_the_store_moves_and_is_found(memory: Memory, othe
     memory.store.records.put(scope, [kept])
     memory.store.index.put(scope, [Item("plan", "i", "By ferry to Oslo", NOW, metadata=freeze_dict({"a": 1}, ""))])
     import_lines(other, export_lines(memory, ADA), tenant="acme")
+    other.drain()
     (there,) = other.store.records.find(Scope("acme", "ada"), kind="plan")
     assert same_record(there, kept)
     assert there.scope == Scope("acme", "ada", "trip")
@@ -330,6 +333,21 @@ def test_what_is_here_stays_where_a_line_says_otherwise(error: type[Exception], 
     with pytest.raises(error, match=r"^line 1: "):
         import_lines(memory, [broken])
     assert list(export_lines(memory, ADA)) == before
+
+
+@pytest.mark.parametrize("kind", ["reference", "sqlite", "postgres"])
+def test_a_backfill_keeps_what_stands_around_a_line_that_can_not_be_kept(
+    kind: str, tmp_path: Path, postgres_url: str
+) -> None:
+    with memory_of(kind, str(tmp_path), postgres_url) as memory:
+        memory.store.records.put(ADA, [Record("plan", "k", 1, id="2")])
+        plans = [{"kind": "plan", "key": "k", "id": str(n), "value": 0} for n in range(5)]
+        things = [Put("record", plan, "ada", where=f"line {n}") for n, plan in enumerate(plans)]
+        done = backfill(memory, [*things, Put("document", {"name": "a", "text": "b"}, "ada"), Put("fact", {}, "ada")])
+        assert (done.others, done.documents, done.known) == (4, 1, 0)
+        assert [one.where for one in done.skipped] == ["line 2", ""]
+        assert [record.id for record in memory.store.records.find(ADA, kind="plan")] == ["2", "0", "1", "3", "4"]
+        assert backfill(memory, things).known == 4
 
 
 @given(st.data())

@@ -14,7 +14,7 @@ from recollect.answers import Excerpt
 from recollect.errors import InvalidTranscript, ModelError, NotFound, StoreError
 from recollect.layers import documents, ledger, marks, procedural, semantic, summary, tools
 from recollect.layers.all import Layers
-from recollect.layers.embedding import CHUNK
+from recollect.layers.embedding import CHUNK, job_for
 from recollect.layers.windows import ALWAYS
 from recollect.store import MESSAGE, Item, Record
 from recollect.store.codec import item_fields, plain_item, plain_record, record_fields, same_record
@@ -33,7 +33,10 @@ ALL: Final = 2**31 - 1
 
 
 def told(layers: Layers, record: Record) -> tuple[str, Plain] | None:
-    """What kind of thing a record is, and what was put in as plain data; None where it was made of messages."""
+    """What kind of thing a record is, and what was put in as plain data; None where it is made of messages, or no
+    user's."""
+    if record.scope is None or record.scope.user is None:
+        return None
     if record.kind == documents.KIND:
         return "document", _document(layers, record)
     if record.kind == tools.KIND:
@@ -48,7 +51,8 @@ def items(layers: Layers, scope: Scope, kinds: Iterable[str]) -> Iterator[tuple[
     wanted = tuple(kinds)
     found = layers.documents.store.index.missing(scope, NO_MODEL, kinds=wanted, limit=ALL) if wanted else []
     for item in found:
-        yield item.scope or scope, {"kind": item.kind, "id": item.id, **plain_item(item)}
+        if item.scope and item.scope.user:
+            yield item.scope, {"kind": item.kind, "id": item.id, **plain_item(item)}
 
 
 def keep(layers: Layers, scope: Scope, kind: str, body: Any) -> bool:
@@ -148,13 +152,13 @@ def _keep_item(layers: Layers, scope: Scope, body: Plain) -> bool:
     item = Item(**item_fields({"at": None, **body, "sources": _ids(body)}))
     _check_kind(item.kind)
     _check_cited(layers, scope, item.sources)
-    store, embedder = layers.documents.store, layers.documents.embedder
+    store = layers.documents.store
     with store.transaction(scope):
         if any(one.scope == scope for one in store.index.get(scope, item.kind, [item.id])):
             return False
         store.index.put(scope, [item])
-        if embedder:
-            store.index.embed(scope, item.kind, embedder.name, {item.id: embedder.embed([item.text])[0]})
+        if layers.documents.embedder:
+            store.jobs.enqueue(scope.owner, [job_for(item.kind)])
     return True
 
 

@@ -17,6 +17,7 @@ from recollect.errors import InvalidTranscript
 from recollect.imports.recollect import kind_of
 from recollect.memory import Memory
 from recollect.server import given, shown
+from recollect.server.auth import Key
 from recollect.server.problems import Refused
 from recollect.server.replies import answer
 from recollect.server.service import Administers, ErasedScope, Reads, ReadScope, Served, Writes
@@ -24,6 +25,8 @@ from recollect.transfer import PAGE, export_lines, import_lines
 from recollect.types import Scope
 
 LINES: Final = "application/jsonl"
+OTHERS: Final = ("record", "item")
+"""What an adapter reads back as its own, whoever wrote it: code, where it is so unwise."""
 BODY: Final[dict[str, Any]] = {
     "requestBody": {
         "description": "One item a line.",
@@ -49,23 +52,26 @@ async def take(request: Request, service: Served, key: Writes) -> Response:
         raise Refused(415, f"the body must be lines of JSON ({LINES})", f"send Content-Type: {LINES}")
     taken, first = Counter[str](), 1
     async for page in _pages(request, service.options.max_body):
-        taken += await service.run(_take, service.memory, page, key.tenant, first)
+        taken += await service.run(_take, service.memory, page, key, first)
         first += len(page)
     return answer({f"{kind}s": taken[kind] for kind in given.LINES})
 
 
-def _take(memory: Memory, page: list[bytes], tenant: str, first: int) -> Counter[str]:
+def _take(memory: Memory, page: list[bytes], key: Key, first: int) -> Counter[str]:
     for number, line in enumerate(page, first):
-        if line.strip():
-            _check(line, f"line {number}")
-    return import_lines(memory, page, tenant, first)
+        if line.strip() and _kind(line, f"line {number}") in OTHERS and not key.allows("admin"):
+            detail = f"line {number} holds what an adapter keeps, and this key may not administer"
+            raise Refused(403, detail, "leave it out, or use a key that may admin")
+    return import_lines(memory, page, key.tenant, first)
 
 
-def _check(line: bytes, where: str) -> None:
-    """A line is as the OpenAPI document says."""
+def _kind(line: bytes, where: str) -> str:
+    """What a line holds that is as the OpenAPI document says."""
     try:
         data = json.loads(line)
-        given.LINES[kind_of(data)].model_validate(data)
+        kind = kind_of(data)
+        given.LINES[kind].model_validate(data)
+        return kind
     except (ValueError, RecursionError) as error:
         why = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
         raise InvalidTranscript(f"{why}; correct it and import all again: what is in stays once", where) from error
