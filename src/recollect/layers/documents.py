@@ -186,8 +186,8 @@ class Documents:
         """What is kept of a document, and its chunks by their ids."""
         if not text.strip():
             raise ConfigError(f"{name} is empty: nothing to keep")
-        found = chunks(text, self.count, self.size, self.overlap)
-        ids = [_chunk_id(name, part) for part in found]
+        named, found = check_id(name, "name"), chunks(text, self.count, self.size, self.overlap)
+        ids = [_chunk_id(named, part) for part in found]
         value = {
             "hash": _digest(text),
             "metadata": freeze_dict(metadata, "metadata"),
@@ -195,13 +195,14 @@ class Documents:
             "chunks": ids,
             "starts": [part.start for part in found],
         }
-        new = Record(KIND, check_id(name, "name"), value, origin=str(name), trust=KIND, valid_from=at)
+        new = Record(KIND, named, value, origin=named, trust=KIND, valid_from=at)
         return new, dict(zip(ids, found, strict=True))
 
     def _put(self, scope: Scope, old: Record | None, new: Record, parts: Mapping[str, Chunk]) -> Record:
         """The document as kept in the place of an old one, all inside a transaction."""
         had = set(old.value["chunks"]) if old else set[str]()
-        items = [_item(new, id, part) for id, part in parts.items() if id not in had]
+        stays = had if old and old.valid_from == new.valid_from else ()
+        items = [_item(new, id, part) for id, part in parts.items() if id not in stays]
         if old:
             kept = self.store.records.supersede(scope, old.id, new)
         else:
