@@ -249,6 +249,20 @@ def test_what_another_keeps_in_the_store_moves_and_is_found(memory: Memory, othe
     assert other.store.records.find(Scope("acme"), kind="plan") == []
 
 
+def test_records_of_others_that_are_named_like_ours_move_and_odd_ones_do_not_stop_an_export(
+    memory: Memory, other: Memory
+) -> None:
+    trip = Scope("default", "ada", "trip")
+    memory.store.records.put(trip, [Record("fact", "sister.home", "Bergen"), Record("document", "a", {})])
+    memory.store.records.put(ADA, [Record("artifact", "a", 5)])
+    lines = list(export_lines(memory, ADA))
+    assert import_lines(other, lines) == {"record": 3}
+    assert list(export_lines(other, ADA)) == lines
+    memory.store.records.put(ADA, [Record("fact", "home", "Oslo"), Record("document", "b", None)])
+    memory.store.records.put(trip, [Record("artifact", "a", {"text": "x"})])
+    assert list(export_lines(memory, ADA)) == lines
+
+
 def line(kind: str, /, **body: Any) -> str:
     return json.dumps({"user": "ada", kind: body})
 

@@ -6,6 +6,7 @@ adapters keep. What the layers make of messages is not among it: it is made anew
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final, TypeAlias
@@ -20,11 +21,15 @@ from recollect.store import MESSAGE, Item, Record
 from recollect.store.codec import item_fields, plain_item, plain_record, record_fields, same_record
 from recollect.types import Scope, with_zone
 
+log = logging.getLogger("recollect")
+
 Plain: TypeAlias = dict[str, Any]
 
 KINDS: Final = ("document", "fact", "excerpt", "record", "item")
 DERIVED: Final = (marks.KIND, summary.KIND, procedural.KIND, ALWAYS, ledger.KIND)
-OWN: Final = (*DERIVED, documents.KIND, semantic.KIND, tools.KIND, CHUNK, MESSAGE)
+IN_SESSIONS: Final = {documents.KIND: False, semantic.KIND: False, tools.KIND: True}
+"""Whether a layer keeps its records of a kind in sessions; elsewhere they are someone else's."""
+OWN: Final = (*DERIVED, *IN_SESSIONS, CHUNK, MESSAGE)
 """The kinds of records and items that the layers keep themselves."""
 FIELDS: Final = ("key", "id", "value", "confidence", "origin", "trust", "sources", "valid_from", "valid_to")
 NO_MODEL: Final = "none"
@@ -33,22 +38,30 @@ ALL: Final = 2**31 - 1
 
 
 def told(layers: Layers, record: Record) -> tuple[str, Plain] | None:
-    """What kind of thing a record is, and what was put in as plain data; None where it is made of messages, or no
-    user's."""
+    """What kind of thing a record is, and what was put in as plain data.
+
+    None where it is made of messages, no user's, or not as its layer keeps it.
+    """
     if record.scope is None or record.scope.user is None:
         return None
-    if record.kind == documents.KIND:
-        return "document", _document(layers, record)
-    if record.kind == tools.KIND:
-        return "excerpt", _excerpt(layers, record)
-    if record.kind == semantic.KIND and not record.sources:
-        return "fact", {**_record(record), "value": semantic.told(record)}
-    return None if record.kind in OWN else ("record", {"kind": record.kind, **_record(record)})
+    if not _is_ours(record.kind, record.scope):
+        return "record", {"kind": record.kind, **_record(record)}
+    try:
+        match record.kind:
+            case documents.KIND:
+                return "document", _document(layers, record)
+            case tools.KIND:
+                return "excerpt", _excerpt(layers, record)
+            case semantic.KIND if not record.sources:
+                return "fact", {**_record(record), "value": semantic.told(record)}
+    except (LookupError, TypeError, AttributeError) as error:
+        log.warning("%s %r is left out of the export, it can't be read: %r", record.kind, record.key, error)
+    return None
 
 
 def items(layers: Layers, scope: Scope, kinds: Iterable[str]) -> Iterator[tuple[Scope, Plain]]:
     """What others than the layers are found by, of these kinds."""
-    wanted = tuple(kinds)
+    wanted = tuple(kind for kind in kinds if kind not in OWN)
     found = layers.documents.store.index.missing(scope, NO_MODEL, kinds=wanted, limit=ALL) if wanted else []
     for item in found:
         if item.scope and item.scope.user:
@@ -128,7 +141,7 @@ def _keep_fact(layers: Layers, scope: Scope, body: Plain) -> bool:
 def _keep_record(layers: Layers, scope: Scope, body: Plain) -> bool:
     _check_names(body, "kind", *FIELDS)
     record = _read_record(layers, scope, body)
-    _check_kind(record.kind)
+    _check_kind(record.kind, _is_ours(record.kind, scope))
     store = layers.semantic.store
     with store.transaction(scope):
         known = [one for one in store.records.get(scope, [record.id]) if one.scope == scope]
@@ -150,7 +163,7 @@ def _keep_item(layers: Layers, scope: Scope, body: Plain) -> bool:
     if not isinstance(body["text"], str):
         raise InvalidTranscript(f"its text is a {type(body['text']).__name__}")
     item = Item(**item_fields({"at": None, **body, "sources": _ids(body)}))
-    _check_kind(item.kind)
+    _check_kind(item.kind, item.kind in OWN)
     _check_cited(layers, scope, item.sources)
     store = layers.documents.store
     with store.transaction(scope):
@@ -172,8 +185,13 @@ def _check_names(body: Plain, *names: str) -> None:
         raise InvalidTranscript(f"{', '.join(unknown)} is not known here; there are {', '.join(names)}")
 
 
-def _check_kind(kind: str) -> None:
-    if kind in OWN:
+def _is_ours(kind: str, scope: Scope) -> bool:
+    """Whether a layer keeps records of that kind there itself."""
+    return kind in OWN and IN_SESSIONS.get(kind, scope.session is not None) is (scope.session is not None)
+
+
+def _check_kind(kind: str, ours: bool) -> None:
+    if ours:
         raise InvalidTranscript(f"{kind!r} is a kind that the layers keep themselves")
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from recollect.layers.archive import OWN
+from recollect.layers.archive import IN_SESSIONS, OWN
 from recollect.server.wire import MESSAGE
 from recollect.types import MAX_ID
 
@@ -341,19 +341,16 @@ class MovedFact(Moved):
     value: Stated | Ended
 
 
-NotOurs: TypeAlias = Annotated[Id, Field(json_schema_extra={"not": {"enum": list(OWN)}})]
-
-
 class MovedRecord(Moved):
-    """A record that an adapter keeps."""
+    """A record that an adapter keeps; where a layer keeps records of that kind, it is refused."""
 
-    kind: NotOurs
+    kind: Annotated[Id, Field(json_schema_extra={"not": {"enum": [kind for kind in OWN if kind not in IN_SESSIONS]}})]
 
 
 class MovedItem(Given):
     """What a record of an adapter is found by."""
 
-    kind: NotOurs
+    kind: Annotated[Id, Field(json_schema_extra={"not": {"enum": list(OWN)}})]
     id: Id
     text: str
     at: Moment | None = None
