@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby, islice
 from typing import Final
 
-from recollect.errors import ConfigError, Conflict
-from recollect.imports import Imported, Note, Read, Skipped
+from recollect.errors import ConfigError, Conflict, InvalidTranscript, NotFound
+from recollect.imports import Imported, Note, Put, Read, Skipped
 from recollect.imports.values import stable
+from recollect.layers import archive
 from recollect.memory import Memory
 from recollect.session import Session
 from recollect.store import Record
@@ -16,17 +19,24 @@ from recollect.types import Message, Scope
 
 BATCH: Final = 500
 """Messages that are kept in one go."""
+COUNTED: Final = {"document": "documents", "fact": "facts", "excerpt": "excerpts"}
 
 
 @dataclass(frozen=True, slots=True)
 class Backfilled:
-    """How much was added: sessions with something new, messages, facts; `known` was there before; what was skipped."""
+    """How much was added: sessions with something new, messages, facts; `known` was there before; what was skipped.
+
+    Of what `recollect export` wrote also documents, excerpts, and others: records and items that adapters keep.
+    """
 
     sessions: int = 0
     messages: int = 0
     facts: int = 0
     known: int = 0
     skipped: tuple[Skipped, ...] = ()
+    documents: int = 0
+    excerpts: int = 0
+    others: int = 0
 
 
 def backfill(
@@ -44,8 +54,10 @@ def backfill(
     with what was done so far. Vectors, facts and summaries follow in the background.
     """
     done, touched, skipped = Backfilled(), set[Scope](), list[Skipped]()
-    for item in transcripts:
-        if isinstance(item, Skipped):
+    for item in _together(transcripts):
+        if isinstance(item, list):
+            done = _put(memory, item, user, tenant, done, skipped)
+        elif isinstance(item, Skipped):
             skipped.append(item)
         elif isinstance(item, Imported):
             done = _kept(memory, item, _scope(item, user, tenant), done, touched, skipped)
@@ -56,7 +68,20 @@ def backfill(
     return replace(done, skipped=tuple(skipped))
 
 
-def _scope(item: Imported, user: str | None, tenant: str) -> Scope:
+def _together(found: Iterable[Read]) -> Iterator[Imported | Skipped | list[Put]]:
+    """The same, with small things of one user that follow each other in one list; a document takes its time."""
+    for place, run in groupby(
+        found, key=lambda item: (item.user, item.kind == "document") if isinstance(item, Put) else None
+    ):
+        if place is None:
+            yield from (item for item in run if not isinstance(item, Put))
+        else:
+            things = (item for item in run if isinstance(item, Put))
+            while batch := list(islice(things, 1 if place[1] else BATCH)):
+                yield batch
+
+
+def _scope(item: Imported | Put, user: str | None, tenant: str) -> Scope:
     if (owner := user or item.user) is None:
         raise ConfigError(f"whose conversation is {item.session!r}? The export names no user: give user=…")
     return Scope(tenant, owner, item.session)
@@ -70,12 +95,29 @@ def _kept(
     new = messages > 0 and scope not in touched
     if new:
         touched.add(scope)
-    return Backfilled(
-        done.sessions + new,
-        done.messages + messages,
-        done.facts + facts,
-        done.known + len(item.messages) + len(item.notes) - messages - facts,
+    return replace(
+        done,
+        sessions=done.sessions + new,
+        messages=done.messages + messages,
+        facts=done.facts + facts,
+        known=done.known + len(item.messages) + len(item.notes) - messages - facts,
     )
+
+
+def _put(
+    memory: Memory, things: Sequence[Put], user: str | None, tenant: str, done: Backfilled, skipped: list[Skipped]
+) -> Backfilled:
+    """What was done, with these things of one user; those that can't be kept are skipped."""
+    number = Counter[str]()
+    with memory.store.transaction(_scope(things[0], user, tenant).owner):
+        for thing in things:
+            try:
+                new = archive.keep(memory.layers, _scope(thing, user, tenant), thing.kind, thing.body)
+                number[COUNTED.get(thing.kind, "others") if new else "known"] += 1
+            except (InvalidTranscript, Conflict, NotFound) as error:
+                skipped.append(Skipped(thing.where, str(error)))
+    memory.wake()
+    return replace(done, **{name: getattr(done, name) + more for name, more in number.items()})
 
 
 def _messages(memory: Memory, item: Imported, scope: Scope, skipped: list[Skipped]) -> int:

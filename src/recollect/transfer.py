@@ -1,50 +1,107 @@
-"""Conversations as lines of JSON, out of one store and into another: `{"user": …, "session": …, "message": {…}}`."""
+"""What was put into a memory as lines of JSON, out of one store and into another: messages and all else.
+
+`{"user": …, "session": …, "message": {…}}`, and `document`, `fact`, `excerpt`, `record` or `item` in its place.
+"""
 
 from __future__ import annotations
 
+import heapq
 import json
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from itertools import groupby, islice
-from typing import Final
+from operator import attrgetter
+from typing import Any, Final, TypeVar
 
-from recollect.errors import InvalidTranscript
+from recollect.errors import Conflict, InvalidTranscript, NotFound
 from recollect.imports.recollect import told
+from recollect.imports.values import Put
+from recollect.layers import archive
 from recollect.memory import Memory
+from recollect.store import Entry, Record
 from recollect.types import Message, Scope
 
 PAGE: Final = 500
+AGAIN: Final = "correct it and import again: what is in already stays once"
+Placed = TypeVar("Placed", Entry, Record)
+
+
+def exported(memory: Memory, scope: Scope) -> Iterator[tuple[str, str]]:
+    """Everything that was put in at the scope, each as its kind and a line of JSON, in the order it came."""
+    store, kinds = memory.store, dict[str, None]()
+    placed: list[Iterator[Entry | Record]] = [
+        _paged(lambda after: store.log.scan(scope, after=after, limit=PAGE)),
+        _paged(lambda after: store.records.find(scope, after=after, limit=PAGE)),
+    ]
+    for one in heapq.merge(*placed, key=attrgetter("position")):
+        if isinstance(one, Entry):
+            yield "message", _line(one.scope, "message", one.message.to_dict())
+        elif found := archive.told(memory.layers, one):
+            yield found[0], _line(one.scope or scope, *found)
+            if found[0] == "record":
+                kinds[one.kind] = None
+    for where, item in archive.items(memory.layers, scope, kinds):
+        yield "item", _line(where, "item", item)
 
 
 def export_lines(memory: Memory, scope: Scope) -> Iterator[str]:
-    """Every message in the scope as a line of JSON, in the order they came."""
-    after = 0
-    while page := memory.store.log.scan(scope, after=after, limit=PAGE):
-        for entry in page:
-            line = {"user": entry.scope.user, "session": entry.scope.session, "message": entry.message.to_dict()}
-            yield json.dumps(line) + "\n"
-        after = page[-1].position
+    """Everything that was put in at the scope as lines of JSON."""
+    return (line for _, line in exported(memory, scope))
 
 
-def import_lines(memory: Memory, lines: Iterable[str | bytes], tenant: str = "default", first: int = 1) -> int:
-    """How many messages were taken in, ids and times kept; taking a line in twice changes nothing.
+def import_lines(memory: Memory, lines: Iterable[str | bytes], tenant: str = "default", first: int = 1) -> Counter[str]:
+    """How much was taken in, by kind, ids and times kept; taking a line in twice changes nothing.
 
-    A line that can't be used raises InvalidTranscript with its number, counted from `first`; those of the pages of 500
-    before it are kept.
+    A line that can't be used raises an error with its number, counted from `first`; those of the pages of 500 before it
+    are kept, and maybe some of its own.
     """
-    taken, numbered = 0, enumerate(lines, first)
+    taken, numbered = Counter[str](), enumerate(lines, first)
     while page := list(islice(numbered, PAGE)):
-        heard = [_told(line, number) for number, line in page if line.strip()]
-        for (user, session), group in groupby(heard, key=lambda item: item[:2]):
-            batch = [message for *_, message in group]
-            memory.session(session, user=user, tenant=tenant).add_many(batch)
-            taken += len(batch)
+        heard = [(number, _told(line, number)) for number, line in page if line.strip()]
+        for (user, session, alone), group in groupby(heard, key=lambda one: _place(one[1])):
+            things = list(group)
+            if batch := [thing[2] for _, thing in things if not isinstance(thing, Put)]:
+                memory.session(session, user=user, tenant=tenant).add_many(batch)
+                taken["message"] += len(batch)
+                continue
+            with nullcontext() if alone else memory.store.transaction(Scope(tenant, user)):
+                for number, thing in things:
+                    if isinstance(thing, Put):
+                        _keep(memory, thing, tenant, number)
+                        taken[thing.kind] += 1
+        memory.wake()
     return taken
 
 
-def _told(line: str | bytes, number: int) -> tuple[str, str, Message]:
+def _place(thing: tuple[str, str, Message] | Put) -> tuple[str, str, bool]:
+    """What is kept together: messages of one session, other things of one user; documents are kept alone."""
+    return (thing.user, "", thing.kind == "document") if isinstance(thing, Put) else (*thing[:2], False)
+
+
+def _paged(read: Callable[[int], list[Placed]]) -> Iterator[Placed]:
+    after = 0
+    while page := read(after):
+        yield from page
+        after = page[-1].position
+
+
+def _line(scope: Scope, kind: str, body: Mapping[str, Any]) -> str:
+    where = {"user": scope.user} | ({"session": scope.session} if scope.session else {})
+    return json.dumps({**where, kind: body}) + "\n"
+
+
+def _told(line: str | bytes, number: int) -> tuple[str, str, Message] | Put:
     try:
         return told(json.loads(line))
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise InvalidTranscript(
-            f"{error}; correct it and import again: what is in already stays once", f"line {number}"
-        ) from error
+        raise InvalidTranscript(f"{error}; {AGAIN}", f"line {number}") from error
+
+
+def _keep(memory: Memory, thing: Put, tenant: str, number: int) -> None:
+    try:
+        archive.keep(memory.layers, Scope(tenant, thing.user, thing.session), thing.kind, thing.body)
+    except InvalidTranscript as error:
+        raise InvalidTranscript(f"{error}; {AGAIN}", f"line {number}") from error
+    except (Conflict, NotFound) as error:
+        raise type(error)(f"line {number}: {error}") from error

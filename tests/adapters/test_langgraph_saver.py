@@ -17,6 +17,7 @@ from recollect import Memory
 from recollect.adapters.langgraph import RecollectSaver
 from recollect.adapters.langgraph.threads import KINDS
 from recollect.errors import ConfigError
+from recollect.transfer import export_lines, import_lines
 from recollect.types import Scope
 
 PASSED = 81
@@ -123,6 +124,19 @@ def test_two_users_with_the_same_thread_are_apart(memory: Memory) -> None:
     assert bob.get_state(thread()).values == {}
     RecollectSaver(memory, user="bob").delete_thread("trip")
     assert ada.get_state(thread()).values["lines"][0] == "mine"
+
+
+def test_a_thread_moves_to_another_store_with_all_its_steps(memory: Memory) -> None:
+    graph = conversation(RecollectSaver(memory, user="ada"))
+    for n in range(12):
+        graph.invoke({"lines": [f"line {n}"]}, thread())
+    with Memory.open(":memory:", embedder=None) as other:
+        for _ in range(2):
+            import_lines(other, export_lines(memory, Scope("default", "ada")))
+        moved = conversation(RecollectSaver(other, user="ada"))
+        states, theirs = ([s.values for s in one.get_state_history(thread())] for one in (graph, moved))
+        assert states == theirs
+        assert len(moved.invoke({"lines": ["more"]}, thread())["lines"]) == 26
 
 
 def test_forgetting_the_session_erases_its_checkpoints(memory: Memory) -> None:

@@ -18,8 +18,9 @@ from langgraph.store.memory import InMemoryStore
 from recollect import Memory, RecollectError, Scope
 from recollect.adapters.langgraph import RecollectStore
 from recollect.embed.hashing import HashingEmbedder
-from recollect.errors import ConfigError
+from recollect.errors import ConfigError, Conflict
 from recollect.store.reference import ReferenceStore
+from recollect.transfer import export_lines, import_lines
 
 LABELS = st.sampled_from(["a", "b", "c"])
 PATHS = st.lists(LABELS, min_size=1, max_size=3).map(tuple)
@@ -170,3 +171,18 @@ def test_what_can_not_be_used_is_refused_and_nothing_is_lost(memory: Memory) -> 
     found = store.get(("s",), "k")
     assert found and found.value == {"n": 1}
     assert store.search(("s",), filter={"n": {"$gt": "text"}}) == []
+
+
+def test_a_users_items_move_to_another_store_and_are_found_there(memory: Memory) -> None:
+    ours = RecollectStore(memory, user="ada")
+    ours.put(("notes", "trip"), "ferry", {"text": "The ferry sails at nine."})
+    with Memory.open(":memory:", embedder=HashingEmbedder(64)) as other:
+        for _ in range(2):
+            import_lines(other, export_lines(memory, Scope("default", "ada")))
+        theirs = RecollectStore(other, user="ada")
+        assert theirs.get(("notes", "trip"), "ferry") == ours.get(("notes", "trip"), "ferry")
+        assert [item.key for item in theirs.search(("notes",), query="ferry")] == ["ferry"]
+        theirs.put(("notes", "trip"), "ferry", {"text": "It sails at ten."})
+        with pytest.raises(Conflict, match="line 1"):
+            import_lines(other, export_lines(memory, Scope("default", "ada")))
+        assert [item.value["text"] for item in theirs.search(("notes",))] == ["It sails at ten."]

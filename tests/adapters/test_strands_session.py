@@ -13,7 +13,7 @@ from strands.agent.conversation_manager.compression.pin_message import pin_messa
 from strands.session import FileSessionManager
 from strands.types.exceptions import SessionException
 
-from recollect import Memory, estimate, parse, validate
+from recollect import Memory, Scope, estimate, parse, validate
 from recollect.adapters.strands import (
     LogRepository,
     SessionLog,
@@ -22,6 +22,7 @@ from recollect.adapters.strands import (
     with_memory,
 )
 from recollect.testing import Script
+from recollect.transfer import export_lines, import_lines
 from tests.adapters.strands_agents import WORDS, ScriptedModel, agent_of, assistant, tokens, tool_turn, user
 
 
@@ -56,6 +57,20 @@ class TestRestore:
         again("And now?")
         assert "Remember the number 42." in script.last
         assert tokens(script.requests[-1]) <= 1_500
+
+    def test_an_agent_goes_on_in_another_store(self, memory: Memory) -> None:
+        def open_agent(memory: Memory) -> Any:
+            return agent_of(ScriptedModel(Script()), session_manager=SessionLog(memory.session("trip", user="ada")))
+
+        agent = open_agent(memory)
+        agent.state.set("mood", "good")
+        agent("Remember the number 42.")
+        with Memory.open(":memory:", embedder=None) as other:
+            for _ in range(2):
+                import_lines(other, export_lines(memory, Scope("default", "ada")))
+            again = open_agent(other)
+            assert again.state.get("mood") == "good"
+            assert again.messages == agent.messages
 
     def test_a_conversation_that_began_elsewhere_goes_on(self, memory: Memory) -> None:
         session, script = memory.session("trip", user="ada"), Script()

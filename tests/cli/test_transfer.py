@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from recollect import Memory, Scope
+from recollect.store import Record
+
 from .conftest import Run, parsed
 
 
@@ -31,6 +34,60 @@ def test_an_export_can_be_piped_into_an_import(trip: Run, home: Path) -> None:
     packed = (home / "export.zip").read_bytes()
     assert parsed(trip, "import", "-", "--store", "unpacked.db", said=packed)["messages"] == 3
     assert "ConfigError: stdin has no format" in trip("import", "-", said="{broken", code=1).stderr
+
+
+def test_all_that_was_put_in_is_exported_and_imported(trip: Run, home: Path) -> None:
+    (home / "guide.md").write_text("# Tomatoes\n\nWater tomatoes in the morning.")
+    trip("documents", "add", "guide.md")
+    with Memory.open(home / "memory.db", embedder=None) as memory:
+        memory.session("trip", user="ada").remember("city", "Bergen")
+        memory.session("trip", user="ada").tools.add("The ferry sails at nine.", "timetable")
+        memory.store.records.put(Scope("default", "ada"), [Record("plan", "route", "by ferry")])
+    written = trip("export", "out.jsonl").stderr
+    assert "out.jsonl has 3 messages, 1 document, 1 fact, 1 excerpt, 1 record. " in written
+    brought = trip("import", "out.jsonl", "--store", "other.db").stdout
+    assert brought == (
+        "New: 3 messages of 1 conversation, 1 document, 1 excerpt, 1 other thing and 1 fact; here already: 0.\n"
+    )
+    assert trip("export", "--store", "other.db").stdout == (home / "out.jsonl").read_text()
+    again = parsed(trip, "import", "out.jsonl", "--store", "other.db")
+    assert (again["known"], again["documents"], again["skipped"]) == (7, 0, [])
+    for told in (("facts",), ("documents", "list"), ("documents", "search", "When do I water tomatoes?")):
+        assert trip(*told, "--store", "other.db").stdout == trip(*told).stdout
+    mine = trip("import", "out.jsonl", "--store", "other.db", "--user", "bo").stdout
+    assert mine.startswith("New: 3 messages of 1 conversation, 1 document")
+    assert "guide.md" in trip("documents", "list", "--store", "other.db", "--user", "bo").stdout
+
+
+def test_a_user_with_documents_alone_is_exported(run: Run, home: Path) -> None:
+    run("documents", "add", "-", "--name", "note", said="Tea.")
+    lines = run("export").stdout
+    assert run("import", "-", "--store", "other.db", said=lines).stdout.startswith(
+        "New: 0 messages of 0 conversations, 1 document and 0 facts"
+    )
+    assert run("export", "--store", "other.db").stdout == lines
+
+
+def test_a_line_that_can_not_be_kept_is_told_with_its_number_and_the_rest_is_kept(trip: Run, home: Path) -> None:
+    trip("documents", "add", "-", "--name", "note", said="Tea.")
+    odd = [
+        {"user": "ada", "document": {"name": "note", "text": "Coffee."}},
+        {"user": "ada", "hologram": {}},
+        {"user": "ada", "fact": {"key": "city"}},
+        {"user": "ada", "record": {"kind": "plan", "key": "k", "id": "r", "value": 1, "sources": ["z"]}},
+        {"user": "ada", "document": {"name": "new", "text": "Milk."}},
+    ]
+    (home / "odd.jsonl").write_text("".join(json.dumps(line) + "\n" for line in odd))
+    done = parsed(trip, "import", "odd.jsonl")
+    assert done["documents"] == 1
+    assert [(one["where"], one["why"].split(":")[0]) for one in done["skipped"]] == [
+        ("odd.jsonl line 1", "document 'note' is here with another text, which stays; remove it to have the other"),
+        ("odd.jsonl line 2", "not as recollect writes it"),
+        ("odd.jsonl line 3", "no fact as an export tells it"),
+        ("odd.jsonl line 4", "it cites messages that are not here"),
+    ]
+    assert "but hologram" in done["skipped"][1]["why"]
+    assert "Tea." in trip("documents", "search", "tea").stdout
 
 
 def test_an_export_does_not_write_over_a_file(trip: Run, home: Path) -> None:
@@ -70,7 +127,7 @@ def test_import_says_what_it_can_read(run: Run, home: Path) -> None:
 def test_import_that_can_take_nothing_fails_and_says_why_in_words(run: Run, home: Path) -> None:
     (home / "odd.jsonl").write_text('{"x": 1}\n' + '{"user": "a", "session": "b", "message": 3}\n')
     failed = run("import", "odd.jsonl", "--format", "recollect", code=1)
-    assert "odd.jsonl line 1: not as recollect writes it: a line has a user, a session and a message" in failed.stderr
+    assert "odd.jsonl line 1: not as recollect writes it: no message, " in failed.stderr
     assert "Error(" not in failed.stderr
     assert len(parsed(run, "import", "odd.jsonl", "--format", "recollect", code=1)["skipped"]) == 2
 

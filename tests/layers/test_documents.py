@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -128,6 +129,19 @@ def test_the_same_name_again_updates_in_place_and_embeds_only_what_changed(store
     found = documents.search(ADA, "How many months is the warranty?")
     assert "36 months" in found[0].text
     assert all("24 months" not in passage.text for passage in found)
+
+
+def test_a_new_date_alone_is_the_date_of_its_passages_too(store: Store) -> None:
+    documents = Documents(store, estimate)
+    for year in (2024, 2025):
+        documents.add(ADA, "The door code is 4417.", name="a", at=datetime(year, 1, 1, tzinfo=UTC))
+        assert [passage.at for passage in documents.search(ADA, "door code")] == [datetime(year, 1, 1, tzinfo=UTC)]
+
+
+@pytest.mark.parametrize("name", [5, "\x00", "x" * 1_001])
+def test_a_name_that_can_not_be_kept_is_refused(store: Store, name: Any) -> None:
+    with pytest.raises(ConfigError, match="name"):
+        Documents(store, estimate).add(ADA, GUIDE, name=name)
 
 
 def test_an_update_may_not_take_the_content_of_another(store: Store) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from recollect.errors import ConfigError, NotFound
@@ -128,6 +130,26 @@ def test_tenants_do_not_see_each_other(memory: Memory) -> None:
         asked = {"question": "Hello?"}
         assert service.http.post("/recall", params=ADA, json=asked, headers=signed(two)).json()["items"] == []
         assert service.http.get("/export", params={"user": "ada"}, headers=signed(two)).text == ""
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"record": {"kind": "checkpoint", "key": "/", "id": "1", "value": {}}},
+        {"item": {"kind": "langgraph item", "id": "1", "text": "x"}},
+    ],
+)
+def test_what_adapters_read_back_is_imported_by_an_admin_alone(memory: Memory, other: dict[str, object]) -> None:
+    writer, admin = (add_key(memory.store, may=[may])[1] for may in ("write", "admin"))
+    document = {"user": "ada", "document": {"name": "a", "text": "b"}}
+    with memory, running(memory) as service:
+        lines = {"content": f"{json.dumps(document)}\n{json.dumps({'user': 'ada', **other})}\n"}
+        jsonl = {"Content-Type": "application/jsonl"}
+        refused = service.http.post("/import", **lines, headers=signed(writer) | jsonl)
+        assert (refused.status_code, "line 2" in refused.text) == (403, True)
+        assert service.http.get("/export", params={"user": "ada"}, headers=signed(admin)).text == ""
+        assert service.http.post("/import", **lines, headers=signed(admin) | jsonl).status_code == 200
+        assert '"a"' in service.http.get("/export", params={"user": "ada"}, headers=signed(admin)).text
 
 
 def test_a_key_added_or_revoked_while_the_service_runs_counts(memory: Memory) -> None:

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from recollect.store import Item, Record
 from recollect.types import Scope
 from tests.server.running import Running
 
 ADA = {"user": "ada", "session": "trip"}
+KINDS = ("messages", "documents", "facts", "excerpts", "records", "items")
 HELLO = {"role": "user", "content": "My sister Nadia moved to Oslo in May."}
 NOTED = {"role": "assistant", "content": "Noted!"}
 CALL = {"type": "tool_call", "id": "1", "name": "x"}
@@ -316,23 +318,60 @@ def test_what_was_exported_is_imported_with_ids_and_times(service: Running) -> N
     service.http.post("/forget", params={"user": "ada"}, json={})
     for _ in range(2):
         taken = service.http.post("/import", content=lines.content, headers={"content-type": "Application/JSONL"})
-        assert taken.json() == {"messages": 1_204}
+        assert taken.json() == {**dict.fromkeys(KINDS, 0), "messages": 1_204}
         assert listed(service, limit=1_000, after=0) == before
     assert service.http.get("/session", params=ADA).json()["messages"] == 1_203
+
+
+def test_all_that_was_put_in_is_exported_and_imported(service: Running) -> None:
+    add(service, HELLO)
+    service.http.post("/facts", params={"user": "ada"}, json={"key": "city", "value": "Oslo"})
+    service.http.post("/facts", params={"user": "ada"}, json={"key": "city", "value": None})
+    service.http.post(
+        "/documents", params={"user": "ada"}, json={"name": "guide", "text": "Water it.", "metadata": {"a": 1}}
+    )
+    service.http.post("/tools", params=ADA, json={"text": "It rains.", "source": "weather"})
+    service.memory.store.records.put(Scope("default", "ada"), [Record("plan", "route", "by ferry")])
+    service.memory.store.index.put(Scope("default", "ada"), [Item("plan", "1", "by ferry")])
+    lines = service.http.get("/export", params={"user": "ada"})
+    told = ("/facts", "/facts/history?key=city", "/documents", "/messages")
+    before = [service.http.get(path, params=ADA).json() for path in told]
+    service.http.post("/forget", params={"user": "ada"}, json={})
+    assert service.http.get("/export", params={"user": "ada"}).text == ""
+    for _ in range(2):
+        taken = service.http.post("/import", content=lines.content, headers={"content-type": "application/jsonl"})
+        assert taken.json() == {**dict.fromkeys(KINDS, 1), "facts": 2}
+        assert service.http.get("/export", params={"user": "ada"}).text == lines.text
+        assert [service.http.get(path, params=ADA).json() for path in told] == before
+
+
+def test_a_document_that_is_here_with_another_text_stays(service: Running) -> None:
+    service.http.post("/documents", params={"user": "ada"}, json={"name": "guide", "text": "Mine."})
+    line = {"user": "ada", "document": {"name": "guide", "text": "Not mine."}}
+    refused = service.http.post("/import", content=json.dumps(line), headers={"content-type": "application/jsonl"})
+    assert refused.status_code == 409
+    assert "line 1: document 'guide' is here with another text" in refused.text
+    assert "Mine." in service.http.get("/export", params={"user": "ada"}).text
 
 
 @pytest.mark.parametrize(
     ("line", "names"),
     [
-        ("{", "line 2: Expecting"), ("[]", "line 2: it is no JSON object"), ("5", "object"),
-        ("{}", "user: it is missing; session: it is"),
-        ('{"user": "a", "session": "b"}', "message: it is missing"),
+        ("{", "line 2: Expecting"), ("[]", "line 2: no JSON object"), ("5", "object"),
+        ("{}", "no message, document, fact, excerpt, record or item;"),
+        ('{"user": "a", "session": "b"}', "no message"), ('{"message": {}}', "no user and no session"),
         ('{"user": "", "session": "b", "message": {"role": "user"}}', "user: it is empty"),
         ('{"user": "a", "session": "b", "message": {"role": "nobody"}}', "message: its 'role' is 'nobody'"),
         ('{"user": "a", "session": "b", "message": {"role": "user", "content": 5}}', "content: "),
         ('{"user": "a", "session": "b", "message": {"role": "user", "content": [{"type": "image", "url": 5}]}}', "url"),
         ('{"user": "a", "session": "b", "message": {"role": "user", "at": "yesterday"}}', "at: 'yesterday' is no time"),
         ('{"user": "a", "session": "b", "message": {"role": "user", "sender": "x"}}', "sender: there is no such field"),
+        ('{"user": "a", "message": {"role": "user"}}', "no session"), ('{"user": "a", "hologram": {}}', "but hologram"),
+        ('{"user": "a", "document": {"name": "b"}}', "document.text: it is missing"),
+        ('{"user": "a", "document": {"name": "b", "text": "c", "d": 1}}', "document.d: there is no such field"),
+        ('{"user": "a", "document": {"name": "b", "text": "c"}, "message": {"role": "user"}}', "document and message"),
+        ('{"user": "a", "fact": {"key": "b", "id": "c", "value": {"value": "d"}}}', "fact"),
+        ('{"user": "a", "record": {"kind": "mark", "key": "b", "id": "c", "value": 1}}', "mark"),
     ],
 )  # fmt: skip
 def test_a_line_that_can_not_be_used_is_named(service: Running, line: str, names: str) -> None:

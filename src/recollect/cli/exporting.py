@@ -1,17 +1,23 @@
-"""`recollect export`: every message as a line of JSON that `recollect import` reads back."""
+"""`recollect export`: all that was put in as lines of JSON that `recollect import` reads back."""
 
 from __future__ import annotations
 
 import sys
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import nullcontext
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from recollect.cli.shell import User, Where, check_new, counted, err, remembering
+from recollect.cli.shell import User, Where, bar, check_new, counted, err, remembering
 from recollect.errors import NotFound
 from recollect.types import Scope
+
+if TYPE_CHECKING:
+    from recollect.store import Store
 
 
 def export(
@@ -22,27 +28,47 @@ def export(
     store: Where = None,
     user: User = None,
 ) -> None:
-    """Write the user's messages as JSON lines, with their ids and times.
+    """Write all that a user put in as JSON lines: messages, documents, facts stated outright, excerpts of tools.
 
-    Facts and summaries are made of them again on import; documents are not among them: `recollect backup` has it all.
+    Import it into any store, such as from SQLite into PostgreSQL; what is learned from messages is learned again there.
 
     Example: recollect export ada.jsonl --user ada
 
     Example: recollect export - --session trip
     """
-    from recollect.transfer import export_lines
+    from recollect.transfer import exported
 
     with remembering(store, user, finds=False) as chat:
         scope = Scope(chat.scope.tenant, chat.scope.user, session)
-        lines = export_lines(chat.memory, scope)
+        lines = exported(chat.memory, scope)
         if (first := next(lines, None)) is None:
             where = f" in the session {session}" if session else ""
             raise NotFound(f"nothing was said by {scope.user}{where}: is another meant by --user, or another --store?")
-        if str(file) == "-":
-            sys.stdout.writelines(chain([first], lines))
-            return
-        check_new(file)
-        with file.open("w", encoding="utf-8") as target:
-            number = sum(1 for line in chain([first], lines) if target.write(line))
-    told = f"{file} has {counted(number, 'message')}. Bring them in elsewhere with: recollect import {file}"
-    err.print(told, soft_wrap=True)
+        to_stdout = str(file) == "-"
+        if not to_stdout:
+            check_new(file)
+        with nullcontext(sys.stdout) if to_stdout else file.open("w", encoding="utf-8") as target:
+            number = _written(chain([first], lines), target, _messages(chat.memory.store, scope))
+    if not to_stdout:
+        told = ", ".join(counted(number[kind], kind) for kind in number)
+        err.print(f"{file} has {told}. Bring it in elsewhere with: recollect import {file}", soft_wrap=True)
+
+
+def _written(lines: Iterable[tuple[str, str]], target: TextIO, total: int) -> Counter[str]:
+    """How many lines there are of each kind, now written; the bar counts messages, nearly all of them."""
+    number = Counter[str]()
+    with bar("Exporting") as progress:
+        for kind, line in lines:
+            target.write(line)
+            number[kind] += 1
+            progress(number["message"], total)
+    return number
+
+
+def _messages(store: Store, scope: Scope) -> int:
+    """How many messages there are to write."""
+    total, before = 0, None
+    while page := store.log.sessions(scope, before=before):
+        total += sum(session.messages for session in page)
+        before = page[-1].position
+    return total

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 SHOWN: Final = 10
 """Skipped things that are told one by one."""
+TAKEN: Final = ("messages", "facts", "known", "documents", "excerpts", "others")
 
 
 def bring(
@@ -50,7 +51,7 @@ def bring(
         machine(dataclasses.asdict(done))
     else:
         _tell(done)
-    if done.skipped and not (done.messages or done.facts or done.known):
+    if done.skipped and not any(getattr(done, name) for name in TAKEN):
         raise typer.Exit(1)
 
 
@@ -71,8 +72,10 @@ def _file(file: Path) -> Iterator[Path]:
 
 
 def _tell(done: Backfilled) -> None:
+    more = {"document": done.documents, "excerpt": done.excerpts, "other thing": done.others}
+    also = "".join(f", {counted(number, name)}" for name, number in more.items() if number)
     say(
-        f"New: {counted(done.messages, 'message')} of {counted(done.sessions, 'conversation')} and "
+        f"New: {counted(done.messages, 'message')} of {counted(done.sessions, 'conversation')}{also} and "
         f"{counted(done.facts, 'fact')}; here already: {done.known:,}."
     )
     for skipped in done.skipped[:SHOWN]:

@@ -11,14 +11,14 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Final
 
 from recollect.errors import ConfigError, InvalidTranscript
 from recollect.imports import chatgpt, claude, langchain, mem0, openai, recollect
 from recollect.imports.source import values
-from recollect.imports.values import Imported, Note, Origin, Read, Skipped, id_of
+from recollect.imports.values import Imported, Note, Origin, Put, Read, Skipped, id_of
 
-__all__ = ["FORMATS", "Imported", "Note", "Read", "Skipped", "detect", "read"]
+__all__ = ["FORMATS", "Imported", "Note", "Put", "Read", "Skipped", "detect", "read"]
 
 FORMATS: Final[dict[str, ModuleType]] = {
     module.NAME: module for module in (recollect, chatgpt, claude, mem0, langchain, openai)
@@ -70,10 +70,10 @@ def _read(path: Path, module: ModuleType) -> Iterator[Read]:
             yield Skipped(value.where, f"not as {module.NAME} writes it: {error}")
 
 
-def _checked(found: Any, where: str) -> Read:
+def _checked(found: Read, where: str) -> Read:
     if isinstance(found, Imported) and not found.messages and not found.notes:
         return Skipped(where, "nothing was said in it")
-    return found if isinstance(found, Imported) else Skipped(where, found.why)
+    return found if isinstance(found, Imported) else replace(found, where=where)
 
 
 def _joined(found: Iterator[Read]) -> Iterator[Read]:
@@ -87,7 +87,7 @@ def _joined(found: Iterator[Read]) -> Iterator[Read]:
         if last:
             yield last
         last = item if isinstance(item, Imported) else None
-        if isinstance(item, Skipped):
+        if not isinstance(item, Imported):
             yield item
     if last:
         yield last

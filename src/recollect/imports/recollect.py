@@ -1,31 +1,54 @@
-"""What `recollect export` writes: a message a line, as `{"user": …, "session": …, "message": {…}}`."""
+"""What `recollect export` writes: a message a line, as `{"user": …, "session": …, "message": {…}}`, or others."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, Final
 
-from recollect.imports.values import Imported, Origin, Read
-from recollect.types import Message, Scope
+from recollect.imports.values import Imported, Origin, Put, Read
+from recollect.types import Message, check_id
 
 NAME: Final = "recollect"
+KINDS: Final = ("message", "document", "fact", "excerpt", "record", "item")
+_WHERE: Final = frozenset({"user", "session"})
 
 
 def misfit(data: Any) -> str:
     """Why a value is none of these; empty where it is one."""
-    fits = isinstance(data, dict) and set(data) == {"user", "session", "message"}
-    return "" if fits else "no message with its user and session"
+    if not isinstance(data, dict):
+        return "no JSON object"
+    things = sorted(data.keys() - _WHERE)
+    if len(things) != 1 or things[0] not in KINDS:
+        found = f", but {' and '.join(things)}" if things else ""
+        return f"no {', '.join(KINDS[:-1])} or {KINDS[-1]}{found}"
+    missing = [name for name in ("user", *(["session"] if "message" in data else ())) if name not in data]
+    return f"no {' and no '.join(missing)}" if missing else ""
+
+
+def kind_of(data: Any) -> str:
+    """What a line holds: one of `KINDS`. ValueError where it is no line."""
+    if why := misfit(data):
+        raise ValueError(why)
+    return str((data.keys() - _WHERE).pop())
 
 
 def read(data: Any, origin: Origin) -> Iterator[Read]:
-    """The message in a value, as it was."""
-    user, session, message = told(data)
+    """The message in a value, or another thing, as it was."""
+    found = told(data)
+    if isinstance(found, Put):
+        yield found
+        return
+    user, session, message = found
     yield Imported(session, origin.named(session, [message], whole=False), user=user)
 
 
-def told(data: Any) -> tuple[str, str, Message]:
-    """The user, the session and the message of a line; ValueError, TypeError or AttributeError where it is none."""
-    if misfit(data):
-        raise ValueError("a line has a user, a session and a message")
-    Scope("default", data["user"], data["session"])
-    return data["user"], data["session"], Message.from_dict(data["message"])
+def told(data: Any) -> tuple[str, str, Message] | Put:
+    """The user, the session and the message of a line, or what else it puts in.
+
+    ValueError, TypeError or AttributeError where it is no line.
+    """
+    kind = kind_of(data)
+    user, session = check_id(data["user"], "user"), data.get("session")
+    if kind == "message":
+        return user, check_id(session, "session"), Message.from_dict(data["message"])
+    return Put(kind, data[kind], user, None if session is None else check_id(session, "session"))

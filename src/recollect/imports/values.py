@@ -48,7 +48,18 @@ class Skipped:
     why: str
 
 
-Read: TypeAlias = Imported | Skipped
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Something besides messages that was put into another store: a document, a fact, an excerpt, as plain data."""
+
+    kind: str
+    body: Any
+    user: str
+    session: str | None = None
+    where: str = ""
+
+
+Read: TypeAlias = Imported | Put | Skipped
 
 
 @dataclass(slots=True)

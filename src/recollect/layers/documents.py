@@ -15,7 +15,7 @@ from recollect.arguments import MAX_QUESTION, check_question
 from recollect.embed import Embedder, Reranker
 from recollect.embed.nearness import Nearness
 from recollect.embed.scripts import reads
-from recollect.errors import ConfigError, ModelError, NotFound
+from recollect.errors import ConfigError, Conflict, ModelError, NotFound
 from recollect.flow.chunk import Chunk, chunks
 from recollect.flow.share import shares
 from recollect.frozen import freeze_dict
@@ -25,7 +25,7 @@ from recollect.recent import Recent
 from recollect.store import Filter, Item, Record, Store
 from recollect.store.codec import check_count
 from recollect.store.words import query_words, words
-from recollect.types import Scope, check_id
+from recollect.types import Scope, check_id, with_zone
 
 log = logging.getLogger("recollect")
 
@@ -85,16 +85,49 @@ class Documents:
         """
         scope = _owner(scope)
         text = files.read(source) if isinstance(source, Path) else _text(source, name)
-        if not text.strip():
-            raise ConfigError(
-                f"{name or (source if isinstance(source, Path) else 'the text')} is empty: nothing to keep"
-            )
-        digest = _digest(text)
-        named = check_id(name or (source.as_posix() if isinstance(source, Path) else f"text {digest[:8]}"), "name")
-        value = {"hash": digest, "metadata": freeze_dict(metadata, "metadata"), "tokens": self.count(text)}
-        parts = {_chunk_id(named, part): part for part in chunks(text, self.count, self.size, self.overlap)}
-        new = Record(KIND, named, value | {"chunks": list(parts)}, origin=str(named), trust=KIND, valid_from=at)
-        return self._put(scope, new, parts)
+        named = name or (source.as_posix() if isinstance(source, Path) else f"text {_digest(text)[:8]}")
+        new, parts = self._cut(text, named, metadata, at)
+        with self.store.transaction(scope):
+            old = self._current(scope, new.key)
+            if old is None and (same := self._same(scope, new)):
+                return _document(same)
+            if old is not None and (_said(old), old.valid_from) == (_said(new), new.valid_from):
+                return _document(old)
+            return _document(self._put(scope, old, new, parts))
+
+    def restore(
+        self,
+        scope: Scope,
+        text: str,
+        name: str,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        at: datetime | None = None,
+        added: datetime | None = None,
+    ) -> bool:
+        """Whether a document of another store, which was added there at a time, is new here; Conflict where its name
+        is taken by another text."""
+        scope = _owner(scope)
+        new, parts = self._cut(_text(text, name), name, metadata, at)
+        if added:
+            new = replace(new, value={**new.value, "at": with_zone(added).isoformat()})
+        with self.store.transaction(scope):
+            if (old := self._current(scope, new.key)) is None:
+                self._put(scope, None, new, parts)
+            elif old.value["hash"] != new.value["hash"]:
+                raise Conflict(f"document {name!r} is here with another text, which stays; remove it to have the other")
+        return old is None
+
+    def text(self, document: Record) -> str:
+        """The words of a document as they were given; of one whose chunks have no places yet, as they fit together."""
+        ids = list(document.value["chunks"])
+        items = self.store.index.get(document.scope or Scope(), CHUNK, ids)
+        said = {item.id: item.text.removeprefix(_lead(item.metadata["headings"])) for item in items}
+        places, whole = document.value.get("starts"), ""
+        for n, id in enumerate(ids):
+            part = said.get(id, "")
+            whole += part[max(0, len(whole) - places[n]) if places else _overlap(whole, part) :]
+        return whole
 
     def list(self, scope: Scope) -> Listed:
         """The user's documents by name."""
@@ -144,27 +177,41 @@ class Documents:
         ]
 
     def _is_there(self, scope: Scope, old: Record, as_of: int) -> bool:
-        items = self.store.index.get(scope, CHUNK, list(old.value["chunks"]))
-        return sum(item.position <= as_of for item in items) == len(old.value["chunks"])
+        ids = set(old.value["chunks"])
+        return sum(item.position <= as_of for item in self.store.index.get(scope, CHUNK, list(ids))) == len(ids)
 
-    def _put(self, scope: Scope, new: Record, parts: Mapping[str, Chunk]) -> Document:
-        with self.store.transaction(scope):
-            old = self._current(scope, new.key)
-            if old is None and (same := self._same(scope, new)):
-                return _document(same)
-            if old is not None and (old.value, old.valid_from) == (new.value, new.valid_from):
-                return _document(old)
-            had = set(old.value["chunks"]) if old else set[str]()
-            items = [_item(new, id, part) for id, part in parts.items() if id not in had]
-            if old:
-                kept = self.store.records.supersede(scope, old.id, new)
-            else:
-                kept = self.store.records.put(scope, [replace(new, id=f"{KIND} {_digest(new.key)}")])[0]
-            self.store.index.put(scope, items)
-            self.store.index.delete(scope, CHUNK, sorted(had.difference(parts)))
-            if items and self.embedder:
-                self.store.jobs.enqueue(scope, [JOB])
-        return _document(kept or new)
+    def _cut(
+        self, text: str, name: str, metadata: Mapping[str, Any] | None, at: datetime | None
+    ) -> tuple[Record, dict[str, Chunk]]:
+        """What is kept of a document, and its chunks by their ids."""
+        if not text.strip():
+            raise ConfigError(f"{name} is empty: nothing to keep")
+        named, found = check_id(name, "name"), chunks(text, self.count, self.size, self.overlap)
+        ids = [_chunk_id(named, part) for part in found]
+        value = {
+            "hash": _digest(text),
+            "metadata": freeze_dict(metadata, "metadata"),
+            "tokens": self.count(text),
+            "chunks": ids,
+            "starts": [part.start for part in found],
+        }
+        new = Record(KIND, named, value, origin=named, trust=KIND, valid_from=at)
+        return new, dict(zip(ids, found, strict=True))
+
+    def _put(self, scope: Scope, old: Record | None, new: Record, parts: Mapping[str, Chunk]) -> Record:
+        """The document as kept in the place of an old one, all inside a transaction."""
+        had = set(old.value["chunks"]) if old else set[str]()
+        stays = had if old and old.valid_from == new.valid_from else ()
+        items = [_item(new, id, part) for id, part in parts.items() if id not in stays]
+        if old:
+            kept = self.store.records.supersede(scope, old.id, new)
+        else:
+            kept = self.store.records.put(scope, [replace(new, id=f"{KIND} {_digest(new.key)}")])[0]
+        self.store.index.put(scope, items)
+        self.store.index.delete(scope, CHUNK, sorted(had.difference(parts)))
+        if items and self.embedder:
+            self.store.jobs.enqueue(scope, [JOB])
+        return kept or new
 
     def _current(self, scope: Scope, name: str) -> Record | None:
         found = self.store.records.find(scope, kind=KIND, key=name, exact=True)
@@ -276,9 +323,24 @@ def _passage(item: Item, near: float) -> Passage:
     return Passage(item.metadata["document"], headings, text, near, item.id, item.at)
 
 
+def added_at(document: Record) -> datetime | None:
+    """When a document was added: here, or in the store that it was brought from."""
+    told = document.value.get("at")
+    return datetime.fromisoformat(told) if told else document.recorded_at
+
+
+def _said(document: Record) -> dict[str, Any]:
+    return {name: part for name, part in document.value.items() if name != "at"}
+
+
+def _overlap(whole: str, part: str) -> int:
+    """How much of the beginning of a part is the end of what comes before it."""
+    return next(n for n in range(min(len(whole), len(part)), -1, -1) if whole.endswith(part[:n]))
+
+
 def _document(record: Record) -> Document:
     value = record.value
-    at = record.valid_from or record.recorded_at
+    at = record.valid_from or added_at(record)
     return Document(record.key, len(value["chunks"]), value["tokens"], at, value["hash"], value["metadata"])
 
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from recollect.embed import Embedder
+from recollect.frozen import FrozenDict
 from recollect.layers.columns import speaker_of
 from recollect.store import MESSAGE, Item, Job, Store
+from recollect.store.codec import id_of
 from recollect.types import Scope
 
 JOB: Final = Job("embed", key="embed")
@@ -16,6 +18,11 @@ CHUNK: Final = "chunk"
 """The kind of the index items that documents are cut into."""
 KINDS: Final = (MESSAGE, CHUNK)
 BATCH: Final = 64
+
+
+def job_for(kind: str) -> Job:
+    """The work of giving the items of another kind their vectors, too."""
+    return Job(JOB.kind, FrozenDict({"kinds": [kind]}), id_of(JOB.kind, kind))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,7 +35,8 @@ class Embedding:
     def learn(self, job: Job) -> int:
         """How many vectors were made for the job's scope, and the job done; more work is left as a new job."""
         scope = job.scope or Scope()
-        items = self.store.index.missing(scope, self.embedder.name, kinds=KINDS, limit=BATCH)
+        kinds = job.payload.get("kinds", KINDS)
+        items = self.store.index.missing(scope, self.embedder.name, kinds=kinds, limit=BATCH)
         vectors = self.embedder.embed(self._texts(items), kind="passage")
         with self.store.transaction():
             made = sum(
@@ -36,7 +44,7 @@ class Embedding:
                 for (at, kind), places in _together(items).items()
             )
             if len(items) == BATCH:
-                self.store.jobs.enqueue(scope, [JOB])
+                self.store.jobs.enqueue(scope, [Job(job.kind, job.payload, job.key)])
             self.store.jobs.finish(job)
         return made
 

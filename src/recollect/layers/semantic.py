@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
-from typing import Final
+from typing import Any, Final
 
 from recollect.answers import FACT_TYPES, Candidate, Fact, FactType
-from recollect.errors import ConfigError
+from recollect.errors import ConfigError, InvalidTranscript
 from recollect.flow.facts import Found, Known, Statement, extract, known
 from recollect.flow.facts.known import opposite
 from recollect.flow.facts.phrases import slug
@@ -36,6 +36,8 @@ NEAR_MISSES: Final = 10
 BIRTHDAY: Final = "birthday"
 MANY: Final = frozenset({"likes", "dislikes", "allergy", "speaks", "uses", "prefers", "todo"})
 """Keys that hold several values at a time: the value is part of the key."""
+SAID: Final = frozenset({"type", "value", "at", "order", "session", "ended", "imported"})
+"""What of a fact was stated; the rest is where in a message it was found."""
 
 
 @dataclass(slots=True)
@@ -144,6 +146,14 @@ class Semantic:
         }
         self.store.records.put(user.owner, [Record(KIND, key, body, 1.0, "user", "user") for key in keys])
         return next((fact for fact in self.facts(user) if fact.key == keys[0]), None)
+
+    def restore(self, user: Scope, fact: Record) -> bool:
+        """Whether a fact that was stated in another store is new here; InvalidTranscript where it can't have been."""
+        _check(fact)
+        with self.store.transaction(user.owner):
+            if new := not self.store.records.get(user.owner, [fact.id]):
+                self.store.records.put(user.owner, [fact])
+        return new
 
     def _stated(self, user: Scope, keys: Sequence[str]) -> list[datetime]:
         """When something was said about one of these keys, or against it."""
@@ -264,6 +274,20 @@ def record_of(entry: Entry, found: Found, n: int, origin: str = "rules", beside:
     sources = (message.id, *beside)
     fields = (KIND, found.key, body, found.confidence, origin, "user", sources, found.valid_from, found.valid_to)
     return Record(*fields, id=sha256(repr(fields).encode("utf-8", "backslashreplace")).hexdigest()[:32])
+
+
+def told(fact: Record) -> dict[str, Any]:
+    """What a fact says, without its place in a message or a store."""
+    return {name: part for name, part in fact.value.items() if name in SAID}
+
+
+def _check(fact: Record) -> None:
+    body = fact.value
+    texts = isinstance(body["value"], str) and isinstance(body["session"], str)
+    times = all(datetime.fromisoformat(body[name]).tzinfo for name in ("at", "order"))
+    known = body["type"] in FACT_TYPES and isinstance(body["ended"], bool) and body.keys() <= SAID
+    if not (texts and times and known and (body["ended"] or body["value"].strip())):
+        raise InvalidTranscript(f"{fact.key} is no fact that a user can have stated")
 
 
 def _statement(record: Record) -> Statement:

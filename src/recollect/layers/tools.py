@@ -63,11 +63,16 @@ class Tools:
 
     def add(self, scope: Scope, excerpt: str, source: str, at: datetime) -> Excerpt:
         """The excerpt as kept until it expires; the same one of the same day is kept once."""
-        kept = Excerpt(excerpt, check_id(source, "the source of an excerpt"), at)
-        if not kept.text.strip():
-            raise ConfigError(f"the excerpt of {source} is empty: give the words that are worth keeping")
-        self._put(scope, [kept], with_zone(at))
+        kept = Excerpt(excerpt, source, at)
+        self.restore(scope, kept, at)
         return kept
+
+    def restore(self, scope: Scope, excerpt: Excerpt, at: datetime, question: str = "") -> bool:
+        """Whether an excerpt that was kept at a time is new; `question` is what was searched for, where it was."""
+        source = check_id(excerpt.source, "the source of an excerpt")
+        if not excerpt.text.strip():
+            raise ConfigError(f"the excerpt of {source} is empty: give the words that are worth keeping")
+        return self._put(scope, [excerpt], with_zone(at), question)
 
     def offer(self, scope: Scope, question: str, at: datetime, *, as_of: int | None = None) -> list[Candidate]:
         """Excerpts to the point of a question asked at that time, best first; searched for on the web if it is news.
@@ -155,16 +160,18 @@ class Tools:
         except Exception as error:  # whatever a user's own search raises
             log.warning("the web search gave nothing this time: %s", error)
 
-    def _put(self, scope: Scope, found: Sequence[Excerpt], at: datetime, asked: str = "") -> None:
+    def _put(self, scope: Scope, found: Sequence[Excerpt], at: datetime, asked: str = "") -> bool:
+        """Whether one of them is new."""
         records = {record.id: record for record in (self._record(one, at, asked) for one in found)}
         if not records:
-            return
+            return False
         with self.store.transaction(scope):
             for known in self.store.records.get(scope, list(records)):
                 del records[known.id]
             items = [Item(KIND, id, f"{record.value['text']}\n{asked}", at=at) for id, record in records.items()]
             self.store.index.put(scope, items)
             self.store.records.put(scope, list(records.values()))
+        return bool(records)
 
     def _record(self, one: Excerpt, at: datetime, asked: str) -> Record:
         day = date.fromordinal(day_of(at))

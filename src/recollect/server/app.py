@@ -87,8 +87,12 @@ def _routed(**more: Any) -> FastAPI:
 def document() -> dict[str, Any]:
     """The OpenAPI document of the service; errors are problem+json in it, as they are."""
     found = _routed().openapi()
-    line = given.Line.model_json_schema(ref_template="#/components/schemas/{model}")
-    found["components"]["schemas"]["Line"] = {name: part for name, part in line.items() if name != "$defs"}
+    schemas, lines = found["components"]["schemas"], []
+    for line in given.LINES.values():
+        schema = line.model_json_schema(ref_template="#/components/schemas/{model}")
+        schemas |= schema.pop("$defs") | {line.__name__: schema}
+        lines.append({"$ref": f"#/components/schemas/{line.__name__}"})
+    schemas["Line"] = {"oneOf": lines}
     for operations in (of for path, of in found["paths"].items() if not path.startswith(openai.routes.prefix)):
         for operation in operations.values():
             for status in ERRORS:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 
 from recollect.answers import FactType
 from recollect.flow.retain import Layer
+from recollect.layers.archive import IN_SESSIONS, OWN
 from recollect.server.wire import MESSAGE
 from recollect.types import MAX_ID, Role
 
@@ -165,14 +166,6 @@ class Batch(Given):
     messages: list[GivenMessage] = Field(min_length=1, max_length=10_000)
 
 
-class Line(Given):
-    """A message in one session of a user, as `export` gives it."""
-
-    user: Id
-    session: Id
-    message: GivenMessage
-
-
 class Where(Given):
     """What must hold of a turn to be found."""
 
@@ -289,6 +282,142 @@ class GivenExcerpt(Given):
     text: Words
     source: Id
     at: Moment | None = None
+
+
+class MovedDocument(GivenDocument):
+    """A document as another store has it: `added` is when it was added there."""
+
+    added: Moment | None = None
+
+
+class MovedExcerpt(GivenExcerpt):
+    """An excerpt as another store has it: what was searched for, and when it was found there."""
+
+    at: Moment
+    found: Moment | None = None
+    question: str = ""
+
+
+class Statement(Given):
+    """When a fact was stated, and which of its key comes last; `imported` is what another memory noted beside it."""
+
+    type: FactType
+    at: Moment
+    order: Moment
+    session: str
+    imported: Json = {}
+
+
+class Stated(Statement):
+    """What a fact says."""
+
+    value: Words
+    ended: Literal[False]
+
+
+class Ended(Statement):
+    """The end of what is known under a key."""
+
+    value: str
+    ended: Literal[True]
+
+
+class Moved(Given):
+    """What a record of another store has, whatever it is about."""
+
+    key: Id
+    id: Id
+    value: Any
+    confidence: float | None = Field(default=None, ge=0, le=1)
+    origin: str = ""
+    trust: str = ""
+    sources: list[Id] = []
+    valid_from: Moment | None = None
+    valid_to: Moment | None = None
+
+
+class MovedFact(Moved):
+    """A fact that was stated in another store."""
+
+    value: Stated | Ended
+
+
+class MovedRecord(Moved):
+    """A record that an adapter keeps; where a layer keeps records of that kind, it is refused."""
+
+    kind: Annotated[Id, Field(json_schema_extra={"not": {"enum": [kind for kind in OWN if kind not in IN_SESSIONS]}})]
+
+
+class MovedItem(Given):
+    """What a record of an adapter is found by."""
+
+    kind: Annotated[Id, Field(json_schema_extra={"not": {"enum": list(OWN)}})]
+    id: Id
+    text: str
+    at: Moment | None = None
+    role: Literal["system", "user", "assistant", "tool"] | None = None
+    metadata: Json = {}
+    sources: list[Id] = []
+
+
+class SessionLine(Given):
+    """One thing in a session of a user, as `export` gives it."""
+
+    user: Id
+    session: Id
+
+
+class MessageLine(SessionLine):
+    """A message."""
+
+    message: GivenMessage
+
+
+class ExcerptLine(SessionLine):
+    """An excerpt."""
+
+    excerpt: MovedExcerpt
+
+
+class Line(Given):
+    """One thing of a user, or of one of the user's sessions."""
+
+    user: Id
+    session: Id | None = None
+
+
+class DocumentLine(Line):
+    """A document."""
+
+    document: MovedDocument
+
+
+class FactLine(Line):
+    """A fact."""
+
+    fact: MovedFact
+
+
+class RecordLine(Line):
+    """A record."""
+
+    record: MovedRecord
+
+
+class ItemLine(Line):
+    """An item."""
+
+    item: MovedItem
+
+
+LINES: Final[dict[str, type[Given]]] = {
+    "message": MessageLine,
+    "document": DocumentLine,
+    "fact": FactLine,
+    "excerpt": ExcerptLine,
+    "record": RecordLine,
+    "item": ItemLine,
+}
 
 
 class Said(Given):

@@ -235,9 +235,14 @@ class Jobs(Shown):
 
 
 class Taken(Shown):
-    """How many messages were taken in."""
+    """How many things were taken in."""
 
     messages: int
+    documents: int
+    facts: int
+    excerpts: int
+    records: int
+    items: int
 
 
 class Revived(Shown):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Annotated, Any, Final, Literal
 
@@ -13,8 +14,10 @@ from pydantic.json_schema import SkipJsonSchema
 
 from recollect import retention
 from recollect.errors import InvalidTranscript
+from recollect.imports.recollect import kind_of
 from recollect.memory import Memory
 from recollect.server import given, shown
+from recollect.server.auth import Key
 from recollect.server.problems import Refused, unfit
 from recollect.server.replies import answer
 from recollect.server.service import Administers, ErasedScope, Reads, ReadScope, Served, Writes
@@ -22,6 +25,8 @@ from recollect.transfer import PAGE, export_lines, import_lines
 from recollect.types import Scope
 
 LINES: Final = "application/jsonl"
+OTHERS: Final = ("record", "item")
+"""What an adapter reads back as its own, whoever wrote it: code, where it is so unwise."""
 BODY: Final[dict[str, Any]] = {
     "requestBody": {
         "description": "One item a line.",
@@ -36,7 +41,7 @@ routes = APIRouter()
     "/export", operation_id="export", response_class=StreamingResponse, responses={200: {"content": {LINES: {}}}}
 )
 async def export(service: Served, scope: ReadScope) -> Response:
-    """Every message of a user, or of one session, as lines of JSON that `import` takes."""
+    """All that was put in by a user, or in one session, as lines of JSON that `import` takes."""
     return StreamingResponse(export_lines(service.memory, scope), media_type=LINES)
 
 
@@ -45,24 +50,28 @@ async def take(request: Request, service: Served, key: Writes) -> Response:
     """Take in what `export` gave, ids and times kept. Taking it in again changes nothing."""
     if request.headers.get("content-type", LINES).lower().partition(";")[0].strip() != LINES:
         raise Refused(415, f"the body must be lines of JSON ({LINES})", f"send Content-Type: {LINES}")
-    taken, first = 0, 1
+    taken, first = Counter[str](), 1
     async for page in _pages(request, service.options.max_body):
-        taken += await service.run(_take, service.memory, page, key.tenant, first)
+        taken += await service.run(_take, service.memory, page, key, first)
         first += len(page)
-    return answer({"messages": taken})
+    return answer({f"{kind}s": taken[kind] for kind in given.LINES})
 
 
-def _take(memory: Memory, page: list[bytes], tenant: str, first: int) -> int:
+def _take(memory: Memory, page: list[bytes], key: Key, first: int) -> Counter[str]:
     for number, line in enumerate(page, first):
-        if line.strip():
-            _check(line, f"line {number}")
-    return import_lines(memory, page, tenant, first)
+        if line.strip() and _kind(line, f"line {number}") in OTHERS and not key.allows("admin"):
+            detail = f"line {number} holds what an adapter keeps, and this key may not administer"
+            raise Refused(403, detail, "leave it out, or use a key that may admin")
+    return import_lines(memory, page, key.tenant, first)
 
 
-def _check(line: bytes, where: str) -> None:
-    """A line is as the OpenAPI document says."""
+def _kind(line: bytes, where: str) -> str:
+    """What a line holds that is as the OpenAPI document says."""
     try:
-        given.Line.model_validate(json.loads(line))
+        data = json.loads(line)
+        kind = kind_of(data)
+        given.LINES[kind].model_validate(data)
+        return kind
     except (ValueError, RecursionError) as error:
         why = unfit(error) if isinstance(error, ValidationError) else str(error)
         raise InvalidTranscript(f"{why}; correct it and import all again: what is in stays once", where) from error
@@ -74,7 +83,11 @@ async def _pages(request: Request, longest: int) -> AsyncIterator[list[bytes]]:
     async for chunk in request.stream():
         *lines, rest = (rest + chunk).split(b"\n")
         if len(rest) > longest:
-            raise Refused(413, f"a line has more than {longest:,} bytes", "split its message")
+            raise Refused(
+                413,
+                f"a line has more than {longest:,} bytes",
+                "raise RECOLLECT_MAX_BODY, or bring it in with `recollect import`",
+            )
         page += lines
         while len(page) >= PAGE:
             yield page[:PAGE]

@@ -7,7 +7,7 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import sha256
@@ -36,6 +36,11 @@ def utc_now() -> datetime:
 def new_id() -> str:
     """An id no one else has; those made later mostly sort later, which keeps indexes of them compact."""
     return f"{time.time_ns() // 1_000_000:012x}{os.urandom(8).hex()}"
+
+
+def id_of(kind: str, key: str) -> str:
+    """The id of the one record that there is of a kind and key, the same in every store."""
+    return sha256(f"{kind} {key}".encode()).hexdigest()[:32]
 
 
 def new_salt() -> bytes:
@@ -321,36 +326,52 @@ _TIMES: Final = ("valid_from", "valid_to", "recorded_at")
 _OPTIONAL: Final = ("confidence", "origin", "trust", "sources", *_TIMES)
 
 
-def encode_record(record: Record) -> bytes:
-    """What a record says as bytes, without what a store keeps in columns of its own."""
+def plain_record(record: Record) -> dict[str, Any]:
+    """What a record says as JSON data, without what a store keeps in columns of its own."""
     data = {"value": record.value}
     for name in _OPTIONAL:
         if (item := getattr(record, name)) not in (None, "", ()):
             data[name] = item.isoformat() if name in _TIMES else item
-    return to_bytes(data)
+    return data
+
+
+def record_fields(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that `plain_record` told."""
+    times = {name: datetime.fromisoformat(data[name]) for name in _TIMES if name in data}
+    return {**data, **times, "sources": tuple(data.get("sources", ()))}
+
+
+def encode_record(record: Record) -> bytes:
+    """What `plain_record` tells, as bytes."""
+    return to_bytes(plain_record(record))
 
 
 def decode_record(body: bytes) -> dict[str, Any]:
     """The fields that `encode_record` wrote; StoreError if they were damaged."""
     data: dict[str, Any] = from_bytes(body)
     try:
-        for name in _TIMES:
-            if name in data:
-                data[name] = datetime.fromisoformat(data[name])
-        return {**data, "sources": tuple(data.get("sources", ()))}
+        return record_fields(data)
     except DAMAGE as error:
         raise damaged("a record", error) from error
 
 
-def encode_item(item: Item) -> bytes:
-    """What of an item is not in columns of its own, as bytes."""
+def plain_item(item: Item) -> dict[str, Any]:
+    """What of an item is not in columns of its own, as JSON data."""
     at = None if item.at is None else item.at.isoformat()
-    kept = {"text": item.text, "at": at, "role": item.role, "metadata": item.metadata, "sources": list(item.sources)}
-    return to_bytes(kept)
+    return {"text": item.text, "at": at, "role": item.role, "metadata": item.metadata, "sources": list(item.sources)}
+
+
+def item_fields(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that `plain_item` told."""
+    at = None if data["at"] is None else datetime.fromisoformat(data["at"])
+    return {**data, "at": at, "sources": tuple(data["sources"])}
+
+
+def encode_item(item: Item) -> bytes:
+    """What `plain_item` tells, as bytes."""
+    return to_bytes(plain_item(item))
 
 
 def decode_item(body: bytes) -> dict[str, Any]:
     """The fields that `encode_item` wrote."""
-    data: dict[str, Any] = from_bytes(body)
-    at = None if data["at"] is None else datetime.fromisoformat(data["at"])
-    return {**data, "at": at, "sources": tuple(data["sources"])}
+    return item_fields(from_bytes(body))

@@ -33,6 +33,7 @@ from recollect.frozen import FrozenDict, freeze, thaw
 from recollect.memory import Memory
 from recollect.store import Filter, Match, Record
 from recollect.store import Item as Indexed
+from recollect.store.codec import id_of
 from recollect.types import Scope
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ class RecollectStore(BaseStore):
         created = old[0].value["created"] if old else now.isoformat()
         value = {"value": op.value, "created": created, "updated": now.isoformat(), "ttl": op.ttl, "texts": len(texts)}
         store, items = self.memory.store, _indexed(key, op.namespace, texts, now)
-        store.records.put(self.scope, [Record(KIND, key, value, valid_to=_end(now, op.ttl))])
+        store.records.put(self.scope, [Record(KIND, key, value, valid_to=_end(now, op.ttl), id=id_of(KIND, key))])
         store.index.put(self.scope, items)
         if self._meaning and items:
             store.index.embed(self.scope, KIND, self._meaning.name, {item.id: vectors[item.text] for item in items})
@@ -182,7 +183,9 @@ class RecollectStore(BaseStore):
             if end and record.valid_to and end - record.valid_to >= (end - now) * REFRESH_AFTER:
                 with store.transaction():
                     if store.records.delete(self.scope, [record.id]):
-                        store.records.put(self.scope, [Record(KIND, record.key, record.value, valid_to=end)])
+                        store.records.put(
+                            self.scope, [Record(KIND, record.key, record.value, valid_to=end, id=record.id)]
+                        )
 
     def _records(self, key: str | None = None, expired: bool = False) -> list[Record]:
         now = None if expired else self.memory.clock()

@@ -23,6 +23,7 @@ from recollect.frozen import thaw
 from recollect.memory import Memory
 from recollect.session import Session
 from recollect.store import Entry, Record
+from recollect.store.codec import id_of
 from recollect.types import Message
 
 KIND: Final = "strands"
@@ -141,7 +142,7 @@ class LogRepository(SessionRepository):
         store, scope = self.memory.store, self._session(session_id).scope
         with store.transaction(scope):
             store.records.delete(scope, [record.id for record in self._records(session_id, key)])
-            store.records.put(scope, [Record(KIND, key, value)])
+            store.records.put(scope, [Record(KIND, key, value, id=id_of(KIND, key))])
 
 
 def _read(session_message: SessionMessage) -> Message:
