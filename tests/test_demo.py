@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import runpy
@@ -79,6 +80,7 @@ def test_stopped_before_it_serves_it_ends_without_a_traceback(tmp_path: Path, mo
         raise KeyboardInterrupt
 
     monkeypatch.setattr("recollect.demo.keep", stopped)
+    monkeypatch.setattr(logging.getLogger("recollect"), "setLevel", lambda level: None)
     monkeypatch.setattr(sys, "argv", ["demo", str(tmp_path / "memory.db")])
     monkeypatch.setenv("RECOLLECT_EMBEDDER", "none")
     monkeypatch.delitem(sys.modules, "recollect.demo.__main__", raising=False)
