@@ -22,9 +22,10 @@ from recollect.errors import ConfigError, RecollectError
 from recollect.http import loopback
 from recollect.llm import ChatModel
 from recollect.memory import Memory
-from recollect.server import chat, given, learned, logs, metrics, openai, page, problems, rest, shown, upkeep
+from recollect.server import chat, learned, logs, metrics, openai, page, problems, rest, shown, upkeep
 from recollect.server.auth import Ring, list_keys
 from recollect.server.limits import Bodies, Rate, Streams
+from recollect.server.lines import BY_KIND
 from recollect.server.logs import Watched
 from recollect.server.metrics import SHARED, Metrics
 from recollect.server.options import Options
@@ -88,7 +89,7 @@ def document() -> dict[str, Any]:
     """The OpenAPI document of the service; errors are problem+json in it, as they are."""
     found = _routed().openapi()
     schemas, lines = found["components"]["schemas"], []
-    for line in given.LINES.values():
+    for line in BY_KIND.values():
         schema = line.model_json_schema(ref_template="#/components/schemas/{model}")
         schemas |= schema.pop("$defs") | {line.__name__: schema}
         lines.append({"$ref": f"#/components/schemas/{line.__name__}"})

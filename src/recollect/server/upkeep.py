@@ -18,6 +18,7 @@ from recollect.imports.recollect import kind_of
 from recollect.memory import Memory
 from recollect.server import given, shown
 from recollect.server.auth import Key
+from recollect.server.lines import BY_KIND
 from recollect.server.problems import Refused, unfit
 from recollect.server.replies import answer
 from recollect.server.service import Administers, ErasedScope, Reads, ReadScope, Served, Writes
@@ -54,7 +55,7 @@ async def take(request: Request, service: Served, key: Writes) -> Response:
     async for page in _pages(request, service.options.max_body):
         taken += await service.run(_take, service.memory, page, key, first)
         first += len(page)
-    return answer({f"{kind}s": taken[kind] for kind in given.LINES})
+    return answer({f"{kind}s": taken[kind] for kind in BY_KIND})
 
 
 def _take(memory: Memory, page: list[bytes], key: Key, first: int) -> Counter[str]:
@@ -70,7 +71,7 @@ def _kind(line: bytes, where: str) -> str:
     try:
         data = json.loads(line)
         kind = kind_of(data)
-        given.LINES[kind].model_validate(data)
+        BY_KIND[kind].model_validate(data)
         return kind
     except (ValueError, RecursionError) as error:
         why = unfit(error) if isinstance(error, ValidationError) else str(error)
