@@ -35,5 +35,18 @@ def test_what_is_put_in_front_of_what_is_known_is_kept_once() -> None:
         assert len(chat.history()) == len(given)
 
 
+def test_a_system_message_is_no_answer_to_a_question_that_failed() -> None:
+    with Memory.open(":memory:", embedder=None) as memory:
+        chat = memory.session("trip", user="ada")
+        chat.add_turn("To Oslo?", "Yes.")
+        given = [Message("user", "To Oslo?"), Message("assistant", "Yes."), Message("user", "When?")]
+        history = History(chat, 2_000)
+        history.prompt(given)
+        chat.add("system", "Be brief.")
+        history.prompt(given)
+        history.keep(Message("assistant", "At nine."))
+        assert said(chat)[-1] == ("assistant", "At nine.")
+
+
 def said(chat: Session) -> list[tuple[str, str]]:
     return [(message.role, message.text) for message in chat.history()]

@@ -90,7 +90,8 @@ class History:
         places = align([fingerprint(message) for message in known], [fingerprint(message) for _, message in said])
         new = iter(self.session.add_many([m for (_, m), at in zip(said, places, strict=True) if at is None]))
         ids = [next(new).id if at is None else known[at].id for at in places]
-        self._again = answered(places, len(known))
+        last = max((n for n, message in enumerate(known) if message.role != "system"), default=-1)
+        self._again = answered(places, last + 1)
         self._refresh(len(said))
         past = [Sent(message, None) for message in self._past(known, places)]
         return [*past, *(Sent(m.replace(id=id), place) for (place, m), id in zip(said, ids, strict=True))]
