@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import psycopg
@@ -12,6 +13,7 @@ from psycopg.conninfo import make_conninfo
 
 from recollect.store import Item
 from recollect.store.postgres import PostgresStore, reindex, vectors
+from recollect.store.postgres.driver import Connection
 from recollect.types import Scope
 from tests.postgres import Databases
 
@@ -85,3 +87,18 @@ def test_no_other_tenant_is_read_to_know_how_long_vectors_are(url: str) -> None:
         plan = str(connection.execute(f"EXPLAIN {vectors._LENGTH}", ("acme", "m")).fetchall())
     assert "Index" in plan
     assert "Seq Scan" not in plan
+
+
+def test_a_large_tenant_is_counted_once(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    rows = vectors.rows
+
+    def heard(db: Connection, query: str, *values: Any) -> list[Any]:
+        asked.append(query)
+        return rows(db, query, *values)
+
+    monkeypatch.setattr(vectors, "rows", heard)
+    with PostgresStore(url) as store:
+        for _ in range(3):
+            assert store.index.nearest(ACME, ROWS[5], "m", 10)[0].id == "5"
+    assert asked.count(vectors._COUNT) == 1
