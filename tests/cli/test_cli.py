@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -82,3 +84,12 @@ def test_models_that_are_pulled_are_one_list(tmp_path: Path, monkeypatch: pytest
 
 def test_models_are_listed() -> None:
     assert {row["name"] for row in json.loads(run("models", "list", "--json").stdout)} >= {"e5-small-v2"}
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("command", [("stats",), ("history", "--json")])
+def test_output_that_can_not_be_written_is_told_in_a_line(file: str, command: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w") as full:
+        arguments = [sys.executable, "-m", "recollect", *command, "--store", file, "--user", "ada"]
+        told = subprocess.run(arguments, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (told.returncode, told.stderr) == (1, "OSError: [Errno 28] No space left on device\n")

@@ -18,4 +18,7 @@ def main() -> None:
         sys.exit(str(MissingExtra(error.name, "cli", "the command line")))
     if isinstance(sys.stdin, TextIOWrapper):
         sys.stdin.reconfigure(errors="strict")  # in the locale C, bytes that are no text would be taken for some
-    app()
+    try:
+        app()
+    except OSError as error:
+        sys.exit(f"{type(error).__name__}: {error}")

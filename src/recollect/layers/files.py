@@ -18,7 +18,9 @@ def read(path: Path) -> str:
     try:
         kept = path.read_bytes()
     except OSError as error:
-        raise ConfigError(f"{path} can't be read: {error.strerror or error}") from error
+        raise ConfigError(
+            f"{path} can't be read ({error.strerror or error}): name a file that can, one at a time"
+        ) from error
     if path.suffix.lower() == ".pdf" or kept.startswith(b"%PDF-"):
         return _pdf(path)
     text = _decoded(path, kept)
