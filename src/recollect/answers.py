@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import repeat
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, get_args
 
-from recollect.frozen import EMPTY, FrozenDict
+from recollect.frozen import EMPTY
 from recollect.types import check_fields, with_zone
 
 
@@ -66,7 +66,7 @@ class Document:
     tokens: int
     at: datetime | None = None
     hash: str = ""
-    metadata: FrozenDict = EMPTY
+    metadata: Mapping[str, Any] = EMPTY
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ class Text:
     """Words."""
 
     text: str
-    extra: FrozenDict = EMPTY
+    extra: Mapping[str, Any] = EMPTY
 
     def __post_init__(self) -> None:
         check_fields(self, "a text", str, "text")
@@ -59,7 +59,7 @@ class Image:
     detail: str | None = None
     width: int | None = None
     height: int | None = None
-    extra: FrozenDict = EMPTY
+    extra: Mapping[str, Any] = EMPTY
 
     def __post_init__(self) -> None:
         check_fields(self, "an image", str, "url", "data", "media_type", "detail", absent=True)
@@ -74,7 +74,7 @@ class ToolCall:
     id: str
     name: str
     arguments: str = "{}"
-    extra: FrozenDict = EMPTY
+    extra: Mapping[str, Any] = EMPTY
 
     def __post_init__(self) -> None:
         if isinstance(self.arguments, Mapping):
@@ -96,7 +96,7 @@ class ToolResult:
     content: str | tuple[Text | Image | Opaque, ...] = ""
     is_error: bool = False
     name: str | None = None
-    extra: FrozenDict = EMPTY
+    extra: Mapping[str, Any] = EMPTY
 
     def __post_init__(self) -> None:
         check_fields(self, "a tool result", str, "call_id")
@@ -126,7 +126,7 @@ class Thinking:
     text: str = ""
     signature: str | None = None
     redacted: str | None = None
-    extra: FrozenDict = EMPTY
+    extra: Mapping[str, Any] = EMPTY
 
     def __post_init__(self) -> None:
         check_fields(self, "thinking", str, "text")
@@ -139,7 +139,7 @@ class Opaque:
     """A part only its own provider understands; carried back to that shape untouched."""
 
     shape: str
-    data: FrozenDict
+    data: Mapping[str, Any]
 
     def __post_init__(self) -> None:
         check_fields(self, "an opaque part", str, "shape")
@@ -173,9 +173,9 @@ class Message:
     at: datetime | None = None
     received: datetime | None = None
     name: str | None = None
-    metadata: FrozenDict = EMPTY
+    metadata: Mapping[str, Any] = EMPTY
     shape: str | None = None
-    extra: FrozenDict = EMPTY
+    extra: Mapping[str, Any] = EMPTY
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from recollect.flow.shapes import Shape
 from recollect.flow.shapes.wire import NOTHING, Word, json_object, pictures_beside, plain
-from recollect.frozen import EMPTY, FrozenDict
+from recollect.frozen import EMPTY
 from recollect.types import Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 
 # Fields without a place whose loss matters.
@@ -77,7 +77,7 @@ class Carrier:
     def _lose(self, index: int, what: str) -> None:
         self.lost.append(f"message {index}: {what}")
 
-    def _lose_fields(self, index: int, extra: FrozenDict) -> None:
+    def _lose_fields(self, index: int, extra: Mapping[str, Any]) -> None:
         for key in _TOLD:
             if extra.get(key):
                 self._lose(index, key)

@@ -15,7 +15,6 @@ from typing import Any, Final, TypeVar
 
 from recollect.arguments import check_whole, messages_only
 from recollect.errors import ConfigError, Conflict, InvalidTranscript, NotFound, StoreError
-from recollect.frozen import FrozenDict
 from recollect.store.values import MESSAGE, Item, Record
 from recollect.types import Message, Scope, check_id
 
@@ -176,7 +175,7 @@ def encode(message: Message) -> bytes:
     return to_bytes(data)
 
 
-def _end(name: str | None, metadata: FrozenDict) -> str:
+def _end(name: str | None, metadata: Mapping[str, Any]) -> str:
     more: dict[str, Any] = {} if name is None else {"name": name}
     if metadata:
         more["metadata"] = metadata

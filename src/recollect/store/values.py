@@ -115,7 +115,7 @@ class Item:
     text: str = ""
     at: datetime | None = None
     role: str | None = None
-    metadata: FrozenDict = EMPTY
+    metadata: Mapping[str, Any] = EMPTY
     sources: tuple[str, ...] = ()
     scope: Scope | None = None
     position: int = 0
@@ -145,7 +145,7 @@ class Filter:
     since: datetime | None = None
     before: datetime | None = None
     roles: tuple[str, ...] = ()
-    metadata: FrozenDict = EMPTY
+    metadata: Mapping[str, Any] = EMPTY
     as_of: int | None = None
     exact: bool = False
 
@@ -207,7 +207,7 @@ class Job:
     """
 
     kind: str
-    payload: FrozenDict = EMPTY
+    payload: Mapping[str, Any] = EMPTY
     key: str | None = None
     delay: float = 0.0
     every: int = 1

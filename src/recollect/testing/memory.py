@@ -141,9 +141,10 @@ class MemorySuite(Suite):
     def test_what_is_handed_out_can_not_change_what_is_kept(self, memory: Conversation) -> None:
         tags: dict[str, Any] = {"list": [1], "dict": {"deep": "yes"}}
         message = memory.add("user", "x", metadata=tags)
+        handed_out: Any = message.metadata
         tags["list"].append(2)
         with pytest.raises(TypeError):
-            message.metadata["list"] = 3
+            handed_out["list"] = 3
         with pytest.raises(TypeError):
             memory.messages[0].metadata["dict"]["deep"] = "no"
         assert memory.messages[0].metadata == {"list": [1], "dict": {"deep": "yes"}}

@@ -33,7 +33,6 @@ from recollect.flow.shapes.wire import (
     to_json,
     unanswered,
 )
-from recollect.frozen import FrozenDict
 from recollect.types import Image, Message, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult
 
 NAME: Final = "bedrock"
@@ -219,7 +218,7 @@ def _write_result(result: ToolResult) -> Wire:
     return lay_out({"toolResult": lay_out(fields, inside)}, result.extra)
 
 
-def _write_thinking(part: Thinking, inside: FrozenDict) -> Wire:
+def _write_thinking(part: Thinking, inside: Mapping[str, Any]) -> Wire:
     if part.redacted is not None:
         raw = note(inside, "redactedContent") == _BYTES
         return lay_out({"redactedContent": base64.b64decode(part.redacted) if raw else part.redacted}, inside)

@@ -48,7 +48,7 @@ def _spelling(fields: Mapping[str, Any], key: str) -> str:
     return _SNAKE[key] if _SNAKE[key] in fields else key
 
 
-def _inside(wire: Mapping[str, Any], key: str, inside: FrozenDict, where: str) -> FrozenDict:
+def _inside(wire: Mapping[str, Any], key: str, inside: Mapping[str, Any], where: str) -> FrozenDict:
     return leftover(wire, {key: True}, where, {key: inside or (key in _SNAKE.values() and _AS_SNAKE)})
 
 
@@ -167,7 +167,7 @@ def _write_part(part: Part) -> Wire:
             return dict(thaw(part.data))
 
 
-def _write_answer(result: ToolResult, inside: FrozenDict) -> Wire:
+def _write_answer(result: ToolResult, inside: Mapping[str, Any]) -> Wire:
     how = note(inside, "response")
     response = json_object(result.text) if how == JSON else None
     if response is None:

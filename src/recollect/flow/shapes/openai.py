@@ -206,7 +206,7 @@ def _write_call(call: ToolCall) -> Wire:
     return lay_out({"id": call.id, "type": note(call.extra, "type") or "function", "function": inside}, call.extra)
 
 
-def _write_function(call: ToolCall, key: str, extra: FrozenDict, before: Wire | None = None) -> Wire:
+def _write_function(call: ToolCall, key: str, extra: Mapping[str, Any], before: Wire | None = None) -> Wire:
     arguments = read_json(call.arguments) if note(extra, key) == JSON else call.arguments
     return lay_out({**(before or {}), "name": call.name, key: arguments}, extra)
 
@@ -221,7 +221,7 @@ def _write_results(message: Message) -> list[Wire]:
     return [*out, {"role": "user", "content": [_write_part(part) for part in words]}] if words else out
 
 
-def _write_result(result: ToolResult, extra: FrozenDict) -> Wire:
+def _write_result(result: ToolResult, extra: Mapping[str, Any]) -> Wire:
     content = result.content if isinstance(result.content, str) else [_write_part(part) for part in result.content]
     fields = {"tool_call_id": result.call_id, "content": content, "name": result.name}
     return lay_out({"role": note(extra, "role") or "tool", **fields}, extra, ["name"])

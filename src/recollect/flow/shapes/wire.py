@@ -121,7 +121,7 @@ def leftover(
     return freeze_dict({**layout, **noted}, where)
 
 
-def lay_out(fields: Wire, extra: FrozenDict, optional: Sequence[str] = ()) -> Wire:
+def lay_out(fields: Wire, extra: Mapping[str, Any], optional: Sequence[str] = ()) -> Wire:
     """The fields as a wire object: as it was read, or in the usual way, with what had no place put back."""
     if not any(key in extra for key in fields):
         usual: Wire = {k: v for k, v in fields.items() if v or k not in optional}
@@ -135,13 +135,13 @@ def lay_out(fields: Wire, extra: FrozenDict, optional: Sequence[str] = ()) -> Wi
     return out | {key: value for key, value in fields.items() if value and key not in extra}
 
 
-def nested(extra: FrozenDict, key: str) -> FrozenDict:
+def nested(extra: Mapping[str, Any], key: str) -> FrozenDict:
     """The note about a field that is itself an object."""
     note = extra.get(key)
     return note if isinstance(note, FrozenDict) else EMPTY
 
 
-def note(extra: FrozenDict, key: str) -> str | None:
+def note(extra: Mapping[str, Any], key: str) -> str | None:
     """The note about how a field was written."""
     found = extra.get(key)
     return found if isinstance(found, str) else None
@@ -235,7 +235,7 @@ def data_url(image: Image) -> str:
     return f"data:{media_type(image)};base64,{image.data or ''}" if image.url is None else image.url
 
 
-def image_of_url(url: str, detail: str | None = None, extra: FrozenDict = EMPTY) -> Image:
+def image_of_url(url: str, detail: str | None = None, extra: Mapping[str, Any] = EMPTY) -> Image:
     """A picture from an address; a base64 data address is taken apart."""
     head, comma, data = url.partition(";base64,")
     if comma and head.startswith("data:image/") and head.count(";") == 0:
