@@ -30,6 +30,12 @@ def test_every_verb_is_there_with_the_same_arguments(plain: type[Any], awaited: 
         assert inspect.iscoroutinefunction(getattr(awaited, name)), name
 
 
+@pytest.mark.parametrize("name", ["open", "session"])
+def test_what_opens_one_takes_the_same_arguments(name: str) -> None:
+    plain, awaited = (inspect.signature(getattr(of, name)).parameters for of in (Memory, AsyncMemory))
+    assert plain == awaited
+
+
 def test_a_conversation(tmp_path: Path) -> None:
     async def talk() -> None:
         async with AsyncMemory.open(tmp_path / "m.db", embedder=None) as memory:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from functools import update_wrapper, wraps
+from functools import update_wrapper
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from recollect.memory import Memory
@@ -39,6 +39,16 @@ def awaited(
 
     update_wrapper(call, verb)
     return call
+
+
+def taking(other: Callable[P, Any]) -> Callable[[Callable[Concatenate[S, ...], R]], Callable[Concatenate[S, P], R]]:
+    """Gives a class method what another one takes, for people and for type checkers."""
+
+    def method(verb: Callable[Concatenate[S, ...], R]) -> Callable[Concatenate[S, P], R]:
+        update_wrapper(verb, getattr(other, "__func__", other))
+        return verb
+
+    return method
 
 
 async def done(write: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
@@ -109,15 +119,14 @@ class AsyncMemory(_Awaited[Memory]):
     close = awaited(Memory.close)
 
     @classmethod
-    @wraps(Memory.open)
-    def open(cls, *args: Any, **kwargs: Any) -> Self:
+    @taking(Memory.open)
+    def open(cls, *args: Any, **kwargs: Any) -> AsyncMemory:
         """The memory in a file or at an address: see `Memory.open`."""
         return cls(Memory.open(*args, **kwargs))
 
-    @wraps(Memory.session)
-    def session(self, *args: Any, **kwargs: Any) -> AsyncSession:
+    def session(self, id: str, *, user: str, tenant: str = "default") -> AsyncSession:
         """One conversation of a user."""
-        return AsyncSession(self.sync.session(*args, **kwargs))
+        return AsyncSession(self.sync.session(id, user=user, tenant=tenant))
 
     async def __aenter__(self) -> Self:
         return self
