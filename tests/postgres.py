@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -199,7 +200,7 @@ class Databases:
             time.sleep(0.01)
         raise RuntimeError("the server did not come back after a crash")
 
-    def _admin(self, *statements: str, **changes: str) -> None:
+    def _admin(self, *statements: str, **changes: Any) -> None:
         import psycopg
 
         with psycopg.connect(self.address, autocommit=True, **changes) as connection:

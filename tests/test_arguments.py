@@ -12,7 +12,8 @@ import pytest
 
 from recollect import ConfigError, Memory, Message, RecollectError, Session
 from recollect.backfill import backfill
-from recollect.types import Image, Text, Thinking, ToolResult
+from recollect.types import Image, Text, Thinking, ToolCall, ToolResult
+from tests.wrong import wrong
 
 
 @pytest.fixture
@@ -29,10 +30,16 @@ def chat(tmp_path: Path) -> Iterator[Any]:
         (lambda chat: chat.add("user", "x", name=5), "the name of a message must be text, got int"),
         (lambda chat: chat.add("user", "x", id=5), "a message's id must be text that is not empty, got 5"),
         (lambda chat: chat.add("user", "x", shape=5), "the shape of a message must be text, got int"),
-        (lambda chat: chat.add("user", [Image(data=b"GIF")]), "the data of an image must be text, got bytes"),
+        (lambda chat: chat.add("user", [Image(data=wrong(b"GIF"))]), "the data of an image must be text, got bytes"),
         (lambda chat: chat.add("user", [Image("x.gif", width=True)]), "the width of an image must be a whole number"),
-        (lambda chat: chat.add("assistant", [Thinking(None)]), "the text of thinking must be text, got NoneType"),
-        (lambda chat: chat.add("tool", [ToolResult("1", is_error="no")]), "the is_error of a tool result must be true"),
+        (
+            lambda chat: chat.add("assistant", [Thinking(wrong(None))]),
+            "the text of thinking must be text, got NoneType",
+        ),
+        (
+            lambda chat: chat.add("tool", [ToolResult("1", is_error=wrong("no"))]),
+            "the is_error of a tool result must be true",
+        ),
         (lambda chat: chat.add("user", [Text("x", extra={"a": {1}})]), "extra.a: a set is not JSON"),
         (lambda chat: chat.add("robot", "x"), "role 'robot' is not one of"),
         (lambda chat: chat.add_many(Message("user", "x")), "expected a list of messages, got Message"),
@@ -68,9 +75,9 @@ def chat(tmp_path: Path) -> Iterator[Any]:
         (lambda chat: chat.forget([Message("user", "x")]), "the id of a message must be text"),
         (lambda chat: chat.memory.session(None, user="ada"), "session must be text that is not empty, got None"),
         (
-            lambda chat: backfill(chat.memory, "chats.jsonl", user="ada"),
+            lambda chat: backfill(chat.memory, wrong("chats.jsonl"), user="ada"),
             r"is what recollect.imports.read\(path\) gives",
-        ),  # type: ignore[arg-type]
+        ),
     ],
 )
 def test_a_mistake_is_told_and_keeps_nothing(chat: Session, mistake: Callable[[Any], object], said: str) -> None:
@@ -93,8 +100,12 @@ def test_what_a_part_was_given_can_not_change_it_later() -> None:
     assert hash(part) == hash(Text("x", extra=part.extra))
 
 
-@pytest.mark.parametrize("wrong", [{"model": "nobody:x"}, {"counter": "nothing"}, {"embedder": "nobody:x"}])
-def test_a_memory_that_can_not_be_opened_opens_no_file(tmp_path: Path, wrong: dict[str, Any]) -> None:
+def test_the_arguments_of_a_call_may_be_given_as_a_mapping() -> None:
+    assert ToolCall("1", "weather", wrong({"city": "Ålesund"})) == ToolCall("1", "weather", '{"city": "Ålesund"}')
+
+
+@pytest.mark.parametrize("mistaken", [{"model": "nobody:x"}, {"counter": "nothing"}, {"embedder": "nobody:x"}])
+def test_a_memory_that_can_not_be_opened_opens_no_file(tmp_path: Path, mistaken: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
-        Memory.open(tmp_path / "memory.db", **{"embedder": None, **wrong})
+        Memory.open(tmp_path / "memory.db", **{"embedder": None, **mistaken})
     assert list(tmp_path.iterdir()) == []

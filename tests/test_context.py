@@ -316,7 +316,7 @@ def test_inside_an_agents_loop_what_was_erased_elsewhere_is_gone(tmp_path: Path,
 def test_pinned_and_system_messages_stay_however_long_it_gets(memory: Memory) -> None:
     chat = memory.session("s", user="ada")
     chat.add("system", "Be brief.")
-    chat.add(Message("user", "Never mention the war.", metadata={"pinned": True}))  # type: ignore[arg-type]
+    chat.add(Message("user", "Never mention the war.", metadata={"pinned": True}))
     chat.add_many([Message("user" if n % 2 else "assistant", f"number {n}") for n in range(2_500)])
     shown = [message.text for message in chat.context("Go on.", 600).prompt]
     assert shown[:2] == ["Be brief.", "Never mention the war."]

@@ -360,7 +360,7 @@ def test_a_prompt_is_valid_whichever_message_of_a_tool_call_was_forgotten(gone: 
     with Memory.open(":memory:", embedder=None) as memory:
         chat = memory.session("trip", user="ada")
         chat.add("user", "What is the weather?")
-        chat.add(Message("assistant", (ToolCall("c1", "weather", {}), ToolCall("c2", "weather", {}))))
+        chat.add(Message("assistant", (ToolCall("c1", "weather"), ToolCall("c2", "weather"))))
         chat.add_many(Message("tool", (ToolResult(id, "rain"),)) for id in ("c1", "c2"))
         chat.add("assistant", "Rain.")
         chat.forget([chat.history()[gone].id])

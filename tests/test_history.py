@@ -26,7 +26,8 @@ def test_what_is_put_in_front_of_what_is_known_is_kept_once() -> None:
     with Memory.open(":memory:", embedder=None) as memory:
         chat = memory.session("trip", user="ada")
         chat.add_turn("To Oslo?", "Yes.")
-        given = [Message(role, text) for role, text in (("user", "Hello."), ("assistant", "Hi!"), *said(chat))]
+        known = [Message(message.role, message.text) for message in chat.history()]
+        given = [Message("user", "Hello."), Message("assistant", "Hi!"), *known]
         for question in ("When?", "Where?", "Why?"):
             given.append(Message("user", question))
             sent = History(chat, 2_000).prompt(given)

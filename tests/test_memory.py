@@ -21,6 +21,7 @@ from recollect.embed.hashing import HashingEmbedder
 from recollect.embed.names import _say_once
 from recollect.errors import ModelUnavailable
 from recollect.store import open as open_store
+from tests.wrong import wrong
 
 START = datetime(2023, 5, 8, 12, tzinfo=UTC)
 TALK = [
@@ -49,8 +50,7 @@ def test_without_a_name_it_is_in_the_data_folder_also_as_the_first_thing_a_progr
 
 def fill(chat: Session, start: datetime = START) -> None:
     for n, (who, text) in enumerate(TALK):
-        role = "assistant" if who == "assistant" else "user"
-        chat.add(Message(role, text, at=start + timedelta(minutes=n)))
+        chat.add(Message("assistant" if who == "assistant" else "user", text, at=start + timedelta(minutes=n)))
     chat.memory.drain()
 
 
@@ -290,15 +290,15 @@ def test_recency_lifts_the_newer_of_two_alike(memory: Memory) -> None:
     assert "blue" in chat.search("favourite colour", k=1, at=asked, recency=2.0)[0].text
 
 
-@pytest.mark.parametrize(("field", "value"), [("budget", -1), ("k", -5)])
-def test_a_negative_number_is_refused(memory: Memory, field: str, value: int) -> None:
-    with pytest.raises(ConfigError, match=field):
-        memory.session("trip", user="ada").recall("x", **{field: value})
+@pytest.mark.parametrize("wanted", [{"budget": -1}, {"k": -5}])
+def test_a_negative_number_is_refused(memory: Memory, wanted: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=next(iter(wanted))):
+        memory.session("trip", user="ada").recall("x", **wanted)
 
 
 def test_a_wrong_scope_is_refused(memory: Memory) -> None:
     with pytest.raises(ConfigError, match="everyone"):
-        memory.session("trip", user="ada").recall("x", scope="everyone")  # type: ignore[arg-type]
+        memory.session("trip", user="ada").recall("x", scope=wrong("everyone"))
 
 
 texts = st.text(st.sampled_from("abc déß 猫🙂?.\n"), min_size=1, max_size=40)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Literal, TypeVar
 
 import anthropic
 import httpx2
@@ -27,17 +27,23 @@ FUNCTION = {"name": "lookup", "description": "Looks up a page.", "parameters": S
 OPENAI_TOOLS: Any = [{"type": "function", "function": FUNCTION}]
 ANTHROPIC_TOOLS: Any = [{"name": "lookup", "description": "Looks up a page.", "input_schema": SCHEMA}]
 
+C = TypeVar("C")
 
-def connect(provider: Provider, kind: Any) -> Any:
+
+def connect(provider: Provider, kind: Callable[..., C]) -> C:
     return kind(base_url=provider.url, api_key="none", max_retries=0)
 
 
 class OpenAITalk(Talk):
     """A caller who sends the whole history each time, and waits for the whole answer."""
 
+    style: ClassVar[Literal["openai"]] = "openai"
+
     def __init__(self, provider: Provider, *remembered: Any, **options: Any) -> None:
         self.client = remember(connect(provider, openai.OpenAI), *remembered, **options)
-        self.awaited = lambda: remember(connect(provider, openai.AsyncOpenAI), *remembered, **options)
+        self.awaited: Callable[[], openai.AsyncOpenAI] = lambda: remember(
+            connect(provider, openai.AsyncOpenAI), *remembered, **options
+        )
         self.history: list[Any] = [{"role": "system", "content": SYSTEM}]
         self.sent: list[Any] = []
 
@@ -72,9 +78,13 @@ class OpenAITalk(Talk):
 class AnthropicTalk(Talk):
     """A caller who sends only what is new of each turn, and streams the answer."""
 
+    style: ClassVar[Literal["anthropic"]] = "anthropic"
+
     def __init__(self, provider: Provider, *remembered: Any, **options: Any) -> None:
         self.client = remember(connect(provider, anthropic.Anthropic), *remembered, **options)
-        self.awaited = lambda: remember(connect(provider, anthropic.AsyncAnthropic), *remembered, **options)
+        self.awaited: Callable[[], anthropic.AsyncAnthropic] = lambda: remember(
+            connect(provider, anthropic.AsyncAnthropic), *remembered, **options
+        )
         self.turn: list[Any] = []
         self.sent: list[Any] = []
 
@@ -116,7 +126,7 @@ class AnthropicTalk(Talk):
 
 
 class ClientSuite(AdapterSuite):
-    kind: type[Any]
+    kind: type[OpenAITalk | AnthropicTalk]
 
     @pytest.fixture(autouse=True)
     def providers(self) -> Iterator[None]:
@@ -124,7 +134,7 @@ class ClientSuite(AdapterSuite):
             yield
 
     def open(self, memory: Memory, user: str, session: str, budget: int, script: Script) -> Talk:
-        provider = self.stack.enter_context(Provider(self.shape, lambda asked: script.answer(asked.messages)))
+        provider = self.stack.enter_context(Provider(self.kind.style, lambda asked: script.answer(asked.messages)))
         talk = self.kind(provider, memory, user=user, session=session, budget=budget)
         self.stack.callback(talk.client.close)
         return talk
@@ -171,7 +181,8 @@ def raw_openai(client: openai.OpenAI) -> str:
 
 
 def create_anthropic(client: anthropic.Anthropic) -> str:
-    return client.messages.create(model="claude", max_tokens=100, messages=HI).content[0].text
+    content = client.messages.create(model="claude", max_tokens=100, messages=HI).content
+    return "".join(block.text for block in content if block.type == "text")
 
 
 def stream_anthropic(client: anthropic.Anthropic) -> str:
@@ -223,8 +234,8 @@ def test_an_answer_is_kept_beside_the_event_loop_also_where_the_caller_is_cancel
     async def ask(provider: Provider) -> None:
         async with connect(provider, openai.AsyncOpenAI) as plain:
             client = remember(plain, memory, user="ada", session="trip")
-            events = await client.chat.completions.create(model="gpt", messages=HI, stream=stream)
-            async for _ in events:
+            request: dict[str, Any] = {"model": "gpt", "messages": HI, "stream": stream}
+            async for _ in await client.chat.completions.create(**request):
                 pass
 
     async def run(provider: Provider) -> None:

@@ -85,7 +85,7 @@ def test_a_query_finds_by_words_and_by_meaning(memory: Memory, index: Any) -> No
     store.put(("work",), "3", {"text": "The cat picture goes to print."})
     found = store.search(("notes",), query="where is the cat", limit=1)
     assert [item.key for item in found] == ["1"]
-    assert 0 < found[0].score <= 1
+    assert 0 < (found[0].score or 0) <= 1
     store.put(("notes", "home"), "1", {"text": "Nothing sleeps here."})
     assert "1" not in [item.key for item in store.search(("notes",), query="cat") if (item.score or 0) > 0.4]
     store.delete(("work",), "3")

@@ -17,13 +17,22 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import TextResourceContents
 
 from recollect import Memory, Message
 from recollect.adapters.mcp import serve, server
 from recollect.errors import ConfigError
+from tests.wrong import wrong
 
 PROGRAM = str(Path(__file__).parent / "mcp_server.py")
 TOOLS = ["search_memory", "get_context", "list_facts", "add_memory"]
+
+
+async def said(client: Client, uri: str) -> Any:
+    """The messages of a resource."""
+    (contents,) = (await client.read_resource(uri)).contents
+    assert isinstance(contents, TextResourceContents)
+    return json.loads(contents.text)
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +80,7 @@ async def everything(client: Client) -> None:
     assert list(tools) == TOOLS
     assert not {"user", "tenant"} & {name for tool in tools.values() for name in tool.input_schema["properties"]}
     assert all(tool.output_schema and tool.description for tool in tools.values())
-    assert tools["search_memory"].annotations.read_only_hint
+    assert (hints := tools["search_memory"].annotations) and hints.read_only_hint
     found = (await client.call_tool("search_memory", {"query": "Where does my sister live?"})).structured_content
     assert "Oslo" in found["result"][0]["text"]
     assert "avocado" not in json.dumps(found)
@@ -85,8 +94,7 @@ async def everything(client: Client) -> None:
     listed = (await client.list_resources()).resources
     assert {resource.name for resource in listed} == {"a trip/to Oslo?", "mcp"}
     for resource in listed:
-        contents = (await client.read_resource(resource.uri)).contents[0]
-        assert json.loads(contents.text)[0]["role"] == "user"
+        assert (await said(client, resource.uri))[0]["role"] == "user"
 
 
 def with_client(how: Any, use: Callable[[Client], Awaitable[None]], mode: str = "auto") -> None:
@@ -122,8 +130,7 @@ def test_many_clients_at_once_and_a_restart_lose_nothing_and_what_comes_twice_is
 
     async def look(client: Client) -> None:
         (resource,) = (await client.list_resources()).resources
-        told = json.loads((await client.read_resource(resource.uri)).contents[0].text)
-        assert sorted(message["content"] for message in told) == sorted(texts)
+        assert sorted(message["content"] for message in await said(client, resource.uri)) == sorted(texts)
         asked = {"question": "What is in box number 7?", "budget": 300}
         prompt = (await client.call_tool("get_context", asked)).structured_content
         assert prompt["tokens"] <= 300
@@ -264,7 +271,7 @@ def test_it_is_not_served_to_others_without_a_token(memory: Memory) -> None:
     with pytest.raises(ConfigError, match="token"):
         serve(memory, user="ada", transport="http", host="0.0.0.0")
     with pytest.raises(ConfigError, match="'stdio' or 'http'"):
-        serve(memory, user="ada", transport="pigeon")
+        serve(memory, user="ada", transport=wrong("pigeon"))
     with pytest.raises(ConfigError, match="user"):
         server(memory, user="")
 

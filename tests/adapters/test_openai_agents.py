@@ -71,7 +71,8 @@ def run(awaitable: Any) -> Any:
 
 
 def items(session: RecollectSession, limit: int | None = None) -> list[Any]:
-    return run(session.get_items(limit))
+    found: list[Any] = run(session.get_items(limit))
+    return found
 
 
 def add(session: RecollectSession, *new: Any) -> None:

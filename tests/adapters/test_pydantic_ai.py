@@ -14,6 +14,7 @@ from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
     ModelResponse,
+    SystemPromptPart,
     TextPart,
     ThinkingPart,
     ToolCallPart,
@@ -49,6 +50,13 @@ def scripted(script: Script) -> FunctionModel:
 def run(agent: Agent[Any, Any], *prompt: Any, **options: Any) -> Any:
     """A run in an event loop of its own, which is closed afterwards; `run_sync` leaves one open in each thread."""
     return asyncio.run(agent.run(*prompt, **options))
+
+
+def content(message: ModelMessage) -> Any:
+    """What the one who asks says first in a message."""
+    part = message.parts[0]
+    assert isinstance(part, UserPromptPart | SystemPromptPart)
+    return part.content
 
 
 class AgentTalk(Talk):
@@ -171,9 +179,9 @@ def test_pictures_and_thoughts_go_through_as_they_are(memory: Memory) -> None:
     first = run(agent, ["What is this cat?", *pictures])
     memory.session("spring", user="ada").add("user", "This cat is called Tom.")
     run(agent, ["And this cat?", *pictures], message_history=first.all_messages())
-    assert seen[0][0].parts[0].content == ["What is this cat?", *pictures]
+    assert content(seen[0][0]) == ["What is this cat?", *pictures]
     assert seen[1][:2] == first.all_messages()
-    recalled, *question = seen[1][-1].parts[0].content
+    recalled, *question = content(seen[1][-1])
     assert "Tom" in recalled
     assert question == ["And this cat?", *pictures]
 
@@ -185,7 +193,7 @@ def test_a_budget_that_can_not_be_met_is_an_error(memory: Memory) -> None:
 
 
 def test_a_kept_message_comes_back_as_it_was() -> None:
-    content = ["Look.", ImageUrl("https://example.org/a.png"), BinaryContent(b"x", media_type="image/png")]
-    (piece,) = _pieces(0, ModelRequest([UserPromptPart(content)]))
-    assert to_pydantic(piece.message).parts[0].content == content
-    assert to_pydantic(Message("system", "Be brief.")).parts[0].content == "Be brief."
+    pictures = ImageUrl("https://example.org/a.png"), BinaryContent(b"x", media_type="image/png")
+    (piece,) = _pieces(0, ModelRequest([UserPromptPart(["Look.", *pictures])]))
+    assert content(to_pydantic(piece.message)) == ["Look.", *pictures]
+    assert content(to_pydantic(Message("system", "Be brief."))) == "Be brief."

@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 from typer.main import get_command
@@ -15,9 +15,6 @@ from typer.main import get_command
 from recollect.cli.app import app
 
 from .conftest import Run
-
-if TYPE_CHECKING:
-    import click
 
 NOT_RUN = {
     "models pull": "it fetches weights",
@@ -34,7 +31,7 @@ FIRST = {
 SAID = {"restore": "y\n", "chat": "Where does my sister live?\n"}
 
 
-def commands(group: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
+def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
     for name, command in getattr(group, "commands", {}).items():
         if hasattr(command, "commands"):
             yield from commands(command, (*path, name))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -59,13 +60,17 @@ candidates = st.builds(
 )
 
 
+def when_asked(found: list[Candidate]) -> Offer:
+    return lambda room, shown: found
+
+
 @st.composite
 def offered(draw: st.DrawFn) -> dict[str, Offer]:
     out: dict[str, Offer] = {}
     for name in draw(st.lists(st.sampled_from(PRIORITY), unique=True)):
         found = draw(st.lists(candidates, max_size=5))
         whole = [Candidate(name, c.text, c.score, c.origin, c.sources, c.at, c.out) for c in found]
-        out[name] = (lambda room, shown, whole=whole: whole) if draw(st.booleans()) else whole
+        out[name] = when_asked(whole) if draw(st.booleans()) else whole
     return out
 
 
@@ -257,7 +262,8 @@ def test_tightening_a_knob_shrinks_the_prompt(knob: str, loose: int, tight: int)
     offers = {name: offer(name, 4, 25) for name in PRIORITY}
 
     def tokens(value: int) -> int:
-        numbers = {"memory_tokens": 800, **({} if knob == "memory_tokens" else none_to_spare), knob: value}
+        spare = {} if knob == "memory_tokens" else none_to_spare
+        numbers: dict[str, Any] = {"memory_tokens": 800, **spare, knob: value}
         if knob.endswith("top_k"):
             numbers[knob.replace("top_k", "tokens")] = 500
         return assemble(shown([]), Message("user", "q"), offers, 8_000, Settings(**numbers), COUNTS).tokens

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
@@ -33,7 +34,9 @@ counters = st.sampled_from([estimate, len, lambda text: len(text.encode("utf-8",
 
 
 @given(documents, counters, st.integers(20, 120), st.integers(0, 19))
-def test_every_character_is_in_a_chunk_and_no_chunk_is_too_large(text: str, count, size: int, overlap: int) -> None:
+def test_every_character_is_in_a_chunk_and_no_chunk_is_too_large(
+    text: str, count: Callable[[str], int], size: int, overlap: int
+) -> None:
     found = chunks(text, count, size, overlap)
     assert all(text[chunk.start : chunk.end] == chunk.text and chunk.text for chunk in found)
     assert all(count(chunk.text) <= size for chunk in found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ def turns_of(sessions: list[int], words: float | list[float] = 10) -> Turns:
     return Turns(
         session=np.array(sessions, np.int32), before=before.astype(np.int32), after=after.astype(np.int32),
         lenders=lenders.astype(np.int32), length=lengths + rank.LENT * borrowed, worth=np.zeros(n),
-        day=(np.arange(n) + 1_000).astype(np.int32), own=(np.arange(n) + 1.0) % 2,
+        day=(np.arange(n) + 1_000).astype(np.int32), own=((np.arange(n) + 1) % 2).astype(np.float64),
         speaker=(np.arange(n) % 2).astype(np.int32),
         runs=np.array([at for at in range(n) if not at or sessions[at] != sessions[at - 1]], np.int32),
     )  # fmt: skip
@@ -48,9 +49,9 @@ def near_by(known: dict[int, float]) -> Nearness:
     return np.array(list(known), np.int64), np.array(list(known.values()), np.float64)
 
 
-def asking(**signals: object) -> Question:
-    base: dict[str, object] = {"meaning": None, "postings": [], "periods": [], "today": 10_000}
-    return Question(**{**base, **signals})  # type: ignore[arg-type]
+def asking(**signals: Any) -> Question:
+    base: dict[str, Any] = {"meaning": None, "postings": [], "periods": [], "today": 10_000}
+    return Question(**{**base, **signals})
 
 
 columns = st.lists(st.integers(0, 3), min_size=1, max_size=30)

@@ -369,7 +369,7 @@ def test_what_cannot_be_read_is_named_by_its_place(shape: str, raw: Any, where: 
     assert caught.value.where == where
 
 
-junk = st.sampled_from((None, "", "text", 0, 1.5, True, False, [], {}, ["x"], [{}], {"type": "text"}, {"text": ""}))
+JUNK: tuple[Any, ...] = (None, "", "text", 0, 1.5, True, False, [], {}, ["x"], [{}], {"type": "text"}, {"text": ""})
 
 
 @given(requests, st.data())
@@ -380,7 +380,7 @@ def test_damaged_json_is_refused_or_comes_back_as_it_was(case: tuple[str, dict[s
     holder = data.draw(st.sampled_from(holders))
     key = data.draw(st.sampled_from(list(holder) if isinstance(holder, dict) else range(len(holder))))
     if data.draw(st.booleans()):
-        holder[key] = data.draw(junk)
+        holder[key] = data.draw(st.sampled_from(JUNK))
     elif isinstance(holder, dict):
         del holder[key]
     try:

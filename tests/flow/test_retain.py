@@ -15,11 +15,11 @@ from recollect.flow.retain import LAYERS, Aged, Policy, cutoff, expired, idle_se
 NOW = datetime(2025, 6, 1, tzinfo=UTC)
 
 
-def thing(n: int, days: float, owner: str = "ada", session: str = "s", size: int = 1) -> Aged:
+def thing(n: int, days: float, owner: str = "ada", session: str = "s", size: int = 1) -> Aged[int]:
     return Aged(n, owner, session, NOW - timedelta(days=days), (n,), size)
 
 
-def keys(things: list[Aged]) -> list[Any]:
+def keys(things: list[Aged[int]]) -> list[int]:
     return [thing.key for thing in things]
 
 
@@ -93,7 +93,7 @@ policies = st.lists(
 
 
 @given(things, policies)
-def test_only_what_a_limit_names_goes_and_all_of_it(things: list[Aged], policies: list[Policy]) -> None:
+def test_only_what_a_limit_names_goes_and_all_of_it(things: list[Aged[int]], policies: list[Policy]) -> None:
     gone = set(keys(expired(things, policies, NOW)))
     for one in things:
         newer = sum(other.size for other in things if other.owner == one.owner and other.order > one.order)
@@ -105,7 +105,7 @@ def test_only_what_a_limit_names_goes_and_all_of_it(things: list[Aged], policies
 
 
 @given(things, policies, st.integers(0, 30))
-def test_what_has_gone_stays_gone_as_time_passes(things: list[Aged], policies: list[Policy], days: int) -> None:
+def test_what_has_gone_stays_gone_as_time_passes(things: list[Aged[int]], policies: list[Policy], days: int) -> None:
     later = NOW + timedelta(days=days)
     assert set(keys(expired(things, policies, NOW))) <= set(keys(expired(things, policies, later)))
     assert idle_sessions(things, policies, NOW) <= idle_sessions(things, policies, later)

@@ -14,7 +14,8 @@ ASKED = date(2023, 10, 22)
 
 
 def days(question: str, asked: date = ASKED) -> list[tuple[str, str]]:
-    return [tuple(date.fromordinal(day).isoformat() for day in period) for period in periods(question, asked)]
+    found = periods(question, asked)
+    return [(date.fromordinal(first).isoformat(), date.fromordinal(last).isoformat()) for first, last in found]
 
 
 @pytest.mark.parametrize(

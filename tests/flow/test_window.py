@@ -16,6 +16,7 @@ from recollect.tokens import count_messages, estimate
 from recollect.types import Thinking
 from tests.shared import shared_path
 from tests.strategies import SHAPES, wire_transcripts
+from tests.wrong import wrong
 
 budgets = st.integers(min_value=1, max_value=3_000)
 
@@ -41,7 +42,7 @@ def thoughts(messages: tuple[Message, ...] | list[Message]) -> list[Thinking]:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@settings(max_examples=4 * settings.default.max_examples)
+@settings(max_examples=4 * settings().max_examples)
 @given(data=st.data(), budget=budgets)
 def test_a_fitted_transcript_keeps_every_promise(shape: str, data: st.DataObject, budget: int) -> None:
     messages = data.draw(pinned(shape))
@@ -82,7 +83,7 @@ def test_fitting_is_deterministic_and_idempotent(shape: str, data: st.DataObject
 def test_between_two_cuts_the_prompt_only_grows_at_its_end(
     shape: str, data: st.DataObject, budget: int, low_water: float
 ) -> None:
-    window, before = fit([], budget, low_water=low_water), ()
+    window, before = fit([], budget, low_water=low_water), tuple[Message, ...]()
     for message in data.draw(pinned(shape)):
         room = window._tokens + window.count(message) <= budget
         window.append(message)
@@ -213,10 +214,10 @@ def test_the_oldest_results_are_shortened_first_and_the_marker_tells_how_much() 
     assert verdicts == sorted(verdicts, key=["shortened", "kept"].index)
     assert {"shortened", "kept"} == set(verdicts)
     short = fit(messages, 3_500).messages[2].tool_results[0].text
-    cut = int(re.search(r"\[… ([\d,]+) characters cut …\]", short)[1].replace(",", ""))
+    (cut,) = (int(cut.replace(",", "")) for cut in re.findall(r"\[… ([\d,]+) characters cut …\]", short))
     assert len(short.replace(f"\n[… {cut:,} characters cut …]\n", "")) + cut == len(messages[2].tool_results[0].text)
 
 
 def test_a_window_is_not_a_sequence_of_what_was_cut() -> None:
     with pytest.raises(TypeError):
-        list(fit(talk(), 100))
+        list(wrong(fit(talk(), 100)))

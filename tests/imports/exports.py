@@ -45,7 +45,7 @@ def said(
 
 def chatgpt(id: str = "conv-1") -> dict[str, Any]:
     """A conversation with a hidden start, an edited question, a tool, reasoning, a picture and a page."""
-    hidden = {"is_visually_hidden_from_conversation": True}
+    hidden: dict[str, Any] = {"is_visually_hidden_from_conversation": True}
     image = {
         "content_type": "image_asset_pointer",
         "asset_pointer": "sediment://file_1",

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from recollect import ConfigError, Memory, Message, Scope
 from recollect.backfill import Backfilled, backfill
 from recollect.imports import Imported, Skipped, read
+from recollect.imports.values import Read
 from tests.imports.exports import chatgpt, claude, mem0
 
 AT = datetime(2023, 5, 8, 12, tzinfo=UTC)
@@ -51,7 +52,9 @@ def test_conversations_keep_their_ids_and_times_and_are_recalled(memory: Memory,
     assert chat.history() == tuple(
         message.replace(received=kept.received)
         for message, kept in zip(
-            next(f for f in read(export) if f.session == "c3").messages, chat.history(), strict=True
+            next(f for f in read(export) if isinstance(f, Imported) and f.session == "c3").messages,
+            chat.history(),
+            strict=True,
         )
     )
     assert chat.search("fjord", k=1)[0].text.startswith("14 Nov")
@@ -74,7 +77,7 @@ def test_a_conversation_that_went_on_gets_only_what_is_new(memory: Memory) -> No
 
 def test_what_was_skipped_is_in_the_result_and_the_rest_is_kept(memory: Memory) -> None:
     memory.session("b", user="ada").add(Message("user", "other words", id="m"))
-    items = [
+    items: list[Read] = [
         Skipped("line 1", "not JSON"),
         Imported("a", (Message("user", "x", id="m"),)),
         Imported("b", (Message("user", "y", id="m"), Message("assistant", "new", id="n"))),

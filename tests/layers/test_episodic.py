@@ -37,9 +37,8 @@ class Unrelated(HashingEmbedder):
 def told(store: Store, embedder: Embedder | None, speakers: Sequence[str] = ("user", "assistant")) -> Episodic:
     """Thirty turns about walks in Lisbon."""
     for n in range(30):
-        role = "user" if n % 2 else "assistant"
-        text = f"On walk {n} we saw the harbour of Lisbon, pier {n}x."
-        message = Message(role, text, id=f"m{n}", name=speakers[n % 2], at=START + timedelta(days=n))
+        text, at = f"On walk {n} we saw the harbour of Lisbon, pier {n}x.", START + timedelta(days=n)
+        message = Message("user" if n % 2 else "assistant", text, id=f"m{n}", name=speakers[n % 2], at=at)
         store.log.append(Scope("acme", "ada", "walks"), [message], jobs=[JOB])
     while embedder and (jobs := store.jobs.claim((JOB.kind,), worker="w")):
         Embedding(store, embedder).learn(jobs[0])

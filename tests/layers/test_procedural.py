@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -258,7 +259,7 @@ def test_two_who_analyse_at_once_count_once(store: Store, monkeypatch: pytest.Mo
     one, other = Procedural(store, estimate), Procedural(store, estimate)
     unread = other._unread
 
-    def and_meanwhile(*given: object) -> object:
+    def and_meanwhile(*given: Any) -> object:
         found = unread(*given)
         one.patterns(ADA)
         return found

@@ -24,9 +24,8 @@ CITIES = ["Oslo", "Bergen", "Rome", "Lisbon", "Prague", "Vienna", "Porto", "Krak
 
 
 def line(n: int) -> Message:
-    role = "user" if n % 2 else "assistant"
     text = f"Then we drove to {CITIES[n % 10]} and paid {n * 7} euros for stop {n}. It was great fun!"
-    return Message(role, text, id=f"m{n}", at=START + timedelta(minutes=n))
+    return Message("user" if n % 2 else "assistant", text, id=f"m{n}", at=START + timedelta(minutes=n))
 
 
 def talk(store: Store, last: int, first: int = 1, scope: Scope = TRIP) -> None:
@@ -247,7 +246,7 @@ def test_system_prompts_are_not_summarised_and_peers_count_alike(store: Store) -
 
 
 @pytest.mark.parametrize("numbers", [{"every": 0}, {"max_tokens": -1}])
-def test_numbers_that_make_no_sense_are_refused(store: Store, numbers: dict[str, int]) -> None:
+def test_numbers_that_make_no_sense_are_refused(store: Store, numbers: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="summary"):
         Summary(store, estimate, **numbers)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from recollect.layers.tools import EXCERPT_TOKENS, Tools
 from recollect.store import Filter, Store
 from recollect.tokens import estimate
 from recollect.types import Message, Scope
+from tests.wrong import wrong
 
 TRIP = Scope("acme", "ada", "trip")
 NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)
@@ -146,7 +148,7 @@ def test_looking_back_asks_no_one_and_sees_what_was_there(store: Store) -> None:
     ],
 )
 def test_a_search_that_fails_is_a_warning_and_never_in_the_way(
-    store: Store, caplog: pytest.LogCaptureFixture, search
+    store: Store, caplog: pytest.LogCaptureFixture, search: Callable[[str], Any]
 ) -> None:
     tools = Tools(store, estimate, search)
     tools.add(TRIP, "Python 3.14 is the latest.", "release notes", NOW)
@@ -162,10 +164,11 @@ def test_what_cannot_be_kept_is_refused(store: Store) -> None:
     with pytest.raises(ConfigError, match="source"):
         tools.add(TRIP, "Rain.", "", NOW)
     with pytest.raises(InvalidTranscript, match="text"):
-        tools.add(TRIP, 6, "weather", NOW)  # type: ignore[arg-type]
-    for numbers in ({"days": 0}, {"days": float("nan")}, {"most": -1}):
+        tools.add(TRIP, wrong(6), "weather", NOW)
+    senseless: list[dict[str, Any]] = [{"days": 0}, {"days": float("nan")}, {"most": -1}]
+    for numbers in senseless:
         with pytest.raises(ConfigError, match="excerpts"):
-            Tools(store, estimate, **numbers)  # type: ignore[arg-type]
+            Tools(store, estimate, **numbers)
 
 
 def test_odd_text_and_the_ends_of_time_are_taken(store: Store) -> None:

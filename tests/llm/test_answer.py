@@ -212,8 +212,8 @@ def test_three_hundred_turns_never_see_a_refusal(serve: Serve, style: str, count
     def answer(asked: Asked) -> Message | str:
         results = sum(len(message.tool_results) for message in asked.messages[-4:])
         if random.random() < 0.4 and results < 3:
-            calls = [ToolCall(f"call_{random.random()}", "search", {"q": "Oslo"}) for _ in range(random.randint(1, 3))]
-            return Message("assistant", tuple(calls))
+            ids = [f"call_{random.random()}" for _ in range(random.randint(1, 3))]
+            return Message("assistant", tuple(ToolCall(id, "search", '{"q": "Oslo"}') for id in ids))
         return "So it is. " * random.randint(1, 60)
 
     provider, model = serve(style, answer, limit=8_000, counter=counter(counted))

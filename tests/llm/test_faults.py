@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -29,8 +29,11 @@ SAID = "Nadia is in Tromsø — «далеко» 🏔 — since May."
 TIMEOUT = 0.25
 ALWAYS = 99
 
-# What comes of a fault that lasts: the answer, or the error; and how many requests were made for it.
-COMPLETE: dict[str, tuple[type[ModelError] | None, int]] = {
+Outcome: TypeAlias = tuple[type[ModelError] | None, int]
+"""What comes of a fault that lasts: the answer, or the error; and how many requests were made for it."""
+Outcomes: TypeAlias = dict[str, Outcome]
+
+COMPLETE: Outcomes = {
     "rate_limit": (RateLimited, 4),
     "rate_limit_silent": (RateLimited, 4),
     "rate_limit_long": (RateLimited, 1),
@@ -74,7 +77,7 @@ COMPLETE: dict[str, tuple[type[ModelError] | None, int]] = {
     "keep_alive": (None, 1),
 }
 # Where a stream differs: once a word came, nothing is tried again.
-STREAM = {
+STREAM: Outcomes = {
     **COMPLETE,
     "drip": (None, 1),
     "stall": (Interrupted, 1),
@@ -83,7 +86,7 @@ STREAM = {
     "error_in_stream": (Interrupted, 1),
     "no_end": (Interrupted, 1),
 }
-EMBED = {
+EMBED: Outcomes = {
     **COMPLETE,
     "overflow": (ModelUnavailable, 1),
     "says_nothing": (None, 1),
@@ -91,7 +94,7 @@ EMBED = {
 }
 
 
-def expected(table: dict[str, Any], style: str, fault: str) -> tuple[type[ModelError] | None, int]:
+def expected(table: Outcomes, style: str, fault: str) -> Outcome:
     if style == "ollama" and fault == "content_filter":  # it has no word for it
         return BadReply, 4
     if style == "ollama" and fault == "empty_body" and table is STREAM:  # lines need no header, so none is missing

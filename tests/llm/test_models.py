@@ -30,11 +30,12 @@ from recollect.testing import Provider
 from recollect.testing.provider import Asked
 from recollect.tokens import estimate
 from tests.llm.conftest import QUICK, Serve
+from tests.wrong import wrong
 
 STYLES = ("openai", "anthropic", "ollama")
 KEY = "sk-very-secret-0123456789"
 ASKED = [Message("system", "Be brief."), Message("user", "What is the weather in Oslo?")]
-WEATHER = {
+WEATHER: dict[str, Any] = {
     "type": "function",
     "function": {
         "name": "weather",
@@ -42,7 +43,7 @@ WEATHER = {
         "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
     },
 }
-CALLS = Message("assistant", (Text("Let me see."), ToolCall("call_a", "weather", {"city": "Oslo"})))
+CALLS = Message("assistant", (Text("Let me see."), ToolCall("call_a", "weather", '{"city": "Oslo"}')))
 CITY = {
     "type": "object",
     "properties": {"city": {"type": "string"}, "degrees": {"type": "integer"}},
@@ -285,7 +286,7 @@ def test_what_can_not_be_sent_is_refused_before_it_is(serve: Serve, style: str) 
     with pytest.raises(ConfigError, match="allOf"):
         model.complete(ASKED, schema={"allOf": []})
     with pytest.raises(InvalidTranscript, match="parse"):
-        model.complete([{"role": "user", "content": "hi"}])
+        model.complete([wrong({"role": "user", "content": "hi"})])
     assert provider.requests == ()
 
 
@@ -318,7 +319,8 @@ def test_a_wait_that_is_asked_for_is_obeyed_up_to_a_point() -> None:
 @pytest.mark.parametrize("style", STYLES)
 def test_a_stream_that_is_closed_ends_the_request(serve: Serve, style: str) -> None:
     provider, model = serve(style, ["one two three " * 9], faults=["stall"])
-    with closing(model.stream(ASKED, timeout=30)) as deltas:
+    deltas: Any = model.stream(ASKED, timeout=30)
+    with closing(deltas):
         assert next(deltas).text
     assert model.complete(ASKED).text == "one two three " * 9
     assert len(provider.requests) == 2
@@ -394,7 +396,8 @@ def test_usage_teaches_the_counter(serve: Serve) -> None:
 def test_a_stream_that_is_left_is_counted_and_its_request_ended(serve: Serve) -> None:
     provider, model = serve("openai", ["one two three " * 9], faults=["stall"])
     watched = Metered(model)
-    with closing(watched.stream(ASKED, timeout=30)) as deltas:
+    deltas: Any = watched.stream(ASKED, timeout=30)
+    with closing(deltas):
         assert next(deltas).text
     assert (watched.spent.calls, watched.spent.failed) == (1, 1)
     assert watched.complete(ASKED).text

@@ -22,7 +22,7 @@ from recollect.testing.provider.values import Answer, Sending
 from recollect.types import ToolCall
 
 ASKED = [Message("user", "Hello")]
-CALL = ToolCall("call_1", "search", {"q": "Oslo"})
+CALL = ToolCall("call_1", "search", '{"q": "Oslo"}')
 
 leaves = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5)
 odd = st.recursive(
@@ -79,7 +79,7 @@ def events(style: Style, answer: Answer) -> list[Any]:
 
 
 @pytest.mark.parametrize("style", STYLES)
-@settings(max_examples=settings.default.max_examples // 2)
+@settings(max_examples=settings().max_examples // 2)
 @given(data=st.data())
 def test_a_whole_reply_may_be_anything(parrot: Parrot, style: str, data: st.DataObject) -> None:
     body = json.dumps(data.draw(spoiled(data.draw(st.sampled_from(WHOLE[style]))))).encode()
@@ -94,7 +94,7 @@ def test_a_whole_reply_may_be_anything(parrot: Parrot, style: str, data: st.Data
 
 
 @pytest.mark.parametrize("style", STYLES)
-@settings(max_examples=settings.default.max_examples // 2)
+@settings(max_examples=settings().max_examples // 2)
 @given(data=st.data())
 def test_the_pieces_of_a_stream_may_be_anything(parrot: Parrot, style: str, data: st.DataObject) -> None:
     whole = events(STYLES[style], data.draw(st.sampled_from(ANSWERS)))

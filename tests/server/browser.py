@@ -72,10 +72,14 @@ def tab(browser: Any) -> Iterator[Callable[..., Any]]:
             if not request.url.startswith((f"{url}/", "about:", "data:image/")):
                 found.wrong.append(f"request {request.url}")
 
+        def told(said: Any) -> None:
+            if said.type == "error":
+                found.wrong.append(said.text)
+
         page.on("dialog", dismissed)
         page.on("request", asked)
         page.on("pageerror", lambda error: found.wrong.append(f"error {error}"))
-        page.on("console", lambda said: said.type == "error" and found.wrong.append(said.text))
+        page.on("console", told)
         yield found
         context.close()
         assert [wrong for wrong in found.wrong if not re.search(expected, wrong)] == []

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from typing import Any
 
+import httpx2
 import pytest
 
 from recollect.errors import ConfigError, NotFound
@@ -11,7 +14,7 @@ from recollect.http import loopback
 from recollect.memory import Memory
 from recollect.server.auth import HOME, Ring, add_key, from_here, list_keys, revoke_key
 from recollect.store import open as open_store
-from tests.server.running import running
+from tests.server.running import Running, running
 
 ADA = {"user": "ada", "session": "trip"}
 HELLO = {"messages": [{"role": "user", "content": "Hello"}]}
@@ -38,7 +41,7 @@ def test_a_key_is_kept_as_a_hash_and_its_secret_nowhere() -> None:
 
 
 @pytest.mark.parametrize("bad", [{"may": []}, {"may": ["fly"]}, {"tenant": "recollect:keys"}, {"tenant": ""}])
-def test_a_key_that_makes_no_sense_is_refused(bad: dict[str, object]) -> None:
+def test_a_key_that_makes_no_sense_is_refused(bad: dict[str, Any]) -> None:
     with open_store(":memory:") as store, pytest.raises(ConfigError):
         add_key(store, **bad)
 
@@ -47,8 +50,7 @@ def test_keys_are_read_anew_every_few_seconds_only() -> None:
     now = 0.0
     with open_store(":memory:") as store:
         ring = Ring(store, lambda: now)
-        assert ring.stale
-        assert not ring.stale
+        assert (ring.stale, ring.stale) == (True, False)
         now = 4.9
         assert not ring.stale
         now = 5.1
@@ -94,7 +96,7 @@ def memory() -> Memory:
 
 def test_a_key_may_do_what_it_says_and_nothing_else(memory: Memory) -> None:
     secrets = {may: add_key(memory.store, may=[may])[1] for may in ("read", "write", "erase", "admin")}
-    calls = {
+    calls: dict[str, Callable[[Running, dict[str, str]], httpx2.Response]] = {
         "read": lambda service, headers: service.http.get("/messages", params=ADA, headers=headers),
         "write": lambda service, headers: service.http.post("/messages", params=ADA, json=HELLO, headers=headers),
         "erase": lambda service, headers: service.http.post("/forget", params=ADA, json={}, headers=headers),
@@ -143,12 +145,12 @@ def test_what_adapters_read_back_is_imported_by_an_admin_alone(memory: Memory, o
     writer, admin = (add_key(memory.store, may=[may])[1] for may in ("write", "admin"))
     document = {"user": "ada", "document": {"name": "a", "text": "b"}}
     with memory, running(memory) as service:
-        lines = {"content": f"{json.dumps(document)}\n{json.dumps({'user': 'ada', **other})}\n"}
+        lines = f"{json.dumps(document)}\n{json.dumps({'user': 'ada', **other})}\n"
         jsonl = {"Content-Type": "application/jsonl"}
-        refused = service.http.post("/import", **lines, headers=signed(writer) | jsonl)
+        refused = service.http.post("/import", content=lines, headers=signed(writer) | jsonl)
         assert (refused.status_code, "line 2" in refused.text) == (403, True)
         assert service.http.get("/export", params={"user": "ada"}, headers=signed(admin)).text == ""
-        assert service.http.post("/import", **lines, headers=signed(admin) | jsonl).status_code == 200
+        assert service.http.post("/import", content=lines, headers=signed(admin) | jsonl).status_code == 200
         assert '"a"' in service.http.get("/export", params={"user": "ada"}, headers=signed(admin)).text
 
 

@@ -29,7 +29,7 @@ TOOLS: Any = [
     }
 ]
 CALL = Message("assistant", (ToolCall("call_1", "weather", '{"city": "Oslo"}'),))
-HELLO = {"role": "user", "content": "My sister Nadia moved to Oslo in May."}
+HELLO: Any = {"role": "user", "content": "My sister Nadia moved to Oslo in May."}
 
 
 @pytest.fixture
@@ -303,8 +303,8 @@ def test_a_limit_that_was_told_once_is_remembered_for_that_model(monkeypatch: py
             ask(client(proxy), {"role": "user", "content": question})
         assert [asked.status for asked in provider.requests][-2:] == [200, 200]
         before = len(provider.requests)
-        said = [{"role": "user", "content": "And at last?"}]
-        client(proxy).chat.completions.create(model="another", messages=said)
+        said: Any = {"role": "user", "content": "And at last?"}
+        client(proxy).chat.completions.create(model="another", messages=[said])
         assert provider.requests[before].status == 400
 
 
@@ -533,8 +533,8 @@ def test_a_name_that_is_not_ascii_is_the_same_encoded_or_not(proxy: Running, hea
 
 
 def test_a_name_in_another_encoding_is_refused(proxy: Running) -> None:
-    body, header = {"model": "recollect", "messages": [HELLO]}, "jürgen".encode("latin-1")
-    answer = proxy.http.post(f"{proxy.url}/v1/chat/completions", json=body, headers={"X-Recollect-User": header})
+    body, headers = {"model": "recollect", "messages": [HELLO]}, {b"X-Recollect-User": "jürgen".encode("latin-1")}
+    answer = proxy.http.post(f"{proxy.url}/v1/chat/completions", json=body, headers=headers)
     assert answer.status_code == 400
     assert "percent-encode" in answer.text
 

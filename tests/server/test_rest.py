@@ -27,7 +27,8 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-def add(service: Running, *messages: dict[str, Any], where: dict[str, str] = ADA, **headers: str) -> Any:
+def add(service: Running, *messages: dict[str, Any], where: dict[str, str] = ADA, once: str = "") -> Any:
+    headers = {"Idempotency-Key": once} if once else {}
     return service.http.post("/messages", params=where, json={"messages": list(messages)}, headers=headers)
 
 
@@ -52,7 +53,7 @@ def test_parts_of_every_kind_come_back_as_they_were_sent(service: Running) -> No
     call = {"type": "tool_call", "id": "c1", "name": "weather", "arguments": '{"city": "Oslo"}'}
     result = {"type": "tool_result", "call_id": "c1", "content": [{"type": "text", "text": "rain"}]}
     picture = {"type": "image", "url": "https://example.org/a.png", "width": 3, "height": 4}
-    sent = [
+    sent: list[dict[str, Any]] = [
         {"role": "user", "content": [picture, {"type": "text", "text": "where?"}], "metadata": {"important": True}},
         {"role": "assistant", "content": [{"type": "thinking", "text": "hm"}, call]},
         {"role": "tool", "content": [result]},
@@ -111,11 +112,11 @@ def test_a_message_is_found_in_whichever_session_has_it(service: Running) -> Non
 
 
 def test_the_same_idempotency_key_keeps_messages_once(service: Running) -> None:
-    first = add(service, HELLO, NOTED, **{"Idempotency-Key": "one"})
-    again = add(service, HELLO, NOTED, **{"Idempotency-Key": "one"})
+    first = add(service, HELLO, NOTED, once="one")
+    again = add(service, HELLO, NOTED, once="one")
     assert again.json() == first.json()
     assert len(listed(service)["items"]) == 2
-    other = add(service, {"role": "user", "content": "Something else"}, **{"Idempotency-Key": "one"})
+    other = add(service, {"role": "user", "content": "Something else"}, once="one")
     assert (other.status_code, other.json()["class"]) == (409, "Conflict")
     assert "next" in other.json()
 

@@ -11,6 +11,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -93,9 +94,20 @@ class TestChromaServer(StoreSuite):
         return opened
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where a store lies, and its vectors."""
+
+    url: str
+    index: str
+
+    def open(self) -> Store:
+        return open(self.url, index=self.index)
+
+
 @pytest.fixture
-def place(tmp_path: Path) -> dict[str, str]:
-    return {"url": str(tmp_path / "memory.db"), "index": f"chroma:///{tmp_path}/chroma"}
+def place(tmp_path: Path) -> Place:
+    return Place(str(tmp_path / "memory.db"), f"chroma:///{tmp_path}/chroma")
 
 
 def fill(store: Store) -> None:
@@ -107,19 +119,19 @@ def near(store: Store) -> list[str]:
     return [match.id for match in store.index.nearest(ADA, v(1, 0.1), "m")]
 
 
-def test_a_lost_copy_is_made_again(place: dict[str, str], tmp_path: Path) -> None:
-    with open(**place) as store:
+def test_a_lost_copy_is_made_again(place: Place, tmp_path: Path) -> None:
+    with place.open() as store:
         fill(store)
-    with connected(place["index"]) as client:
+    with connected(place.index) as client:
         for collection in client.list_collections():
             client.delete_collection(collection.name)
-    with open(**place) as store:
+    with place.open() as store:
         assert near(store) == ["east", "north"]
         assert store.check() == []
 
 
-def test_a_copy_that_differs_is_reported_and_made_equal(place: dict[str, str]) -> None:
-    with open(**place) as store, connected(place["index"]) as client:
+def test_a_copy_that_differs_is_reported_and_made_equal(place: Place) -> None:
+    with place.open() as store, connected(place.index) as client:
         fill(store)
         assert near(store) == ["east", "north"]
         (collection,) = client.list_collections()
@@ -139,8 +151,8 @@ def test_a_corrupt_folder_is_made_again(tmp_path: Path) -> None:
         assert near(store) == ["east", "north"]
 
 
-def test_no_text_goes_in(place: dict[str, str], tmp_path: Path) -> None:
-    with open(**place) as store:
+def test_no_text_goes_in(place: Place, tmp_path: Path) -> None:
+    with place.open() as store:
         store.index.put(ADA, [Item("chunk", "c", "a secret word", NOON)])
         store.index.embed(ADA, "chunk", "m", {"c": v(1, 0)})
         assert [match.id for match in store.index.nearest(ADA, v(1, 0), "m")] == ["c"]
@@ -149,8 +161,8 @@ def test_no_text_goes_in(place: dict[str, str], tmp_path: Path) -> None:
     assert not any(b"secret" in path.read_bytes() for path in files)
 
 
-def test_what_is_erased_leaves_chroma(place: dict[str, str]) -> None:
-    with open(**place) as store, connected(place["index"]) as client:
+def test_what_is_erased_leaves_chroma(place: Place) -> None:
+    with place.open() as store, connected(place.index) as client:
         fill(store)
         (collection,) = client.list_collections()
         assert collection.count() == 2
@@ -160,25 +172,25 @@ def test_what_is_erased_leaves_chroma(place: dict[str, str]) -> None:
         assert collection.count() == 0
 
 
-def test_what_the_graph_can_not_reach_is_found(place: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_graph_can_not_reach_is_found(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     from chromadb import Collection
 
     query = Collection.query
 
     def all_but_the_first(collection: Collection, **asked: Any) -> Any:
-        found = query(collection, **asked)
+        found: Any = query(collection, **asked)
         return found | {name: [found[name][0][1:]] for name in ("ids", "metadatas", "distances")}
 
-    with open(**place) as store:
+    with place.open() as store:
         fill(store)
         monkeypatch.setattr(Collection, "query", all_but_the_first)
         assert near(store) == ["east", "north"]
 
 
 def test_a_vector_that_comes_before_the_old_one_is_taken_out_stays(
-    place: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with open(**place) as store:
+    with place.open() as store:
         store.index.put(ADA, [Item("chunk", "c", "old", NOON)])
         store.index.embed(ADA, "chunk", "m", {"c": v(1, 0)})
         put = SqliteIndex.put

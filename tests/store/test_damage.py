@@ -11,6 +11,7 @@ from typing import Any
 import apsw
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from recollect.errors import StoreError
 from recollect.store import Filter, Item, Job, Record
@@ -27,18 +28,22 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with something of everything."""
     path = tmp_path_factory.mktemp("whole") / "memory.db"
     dice = np.random.default_rng(1)
+
+    def vectors(letter: str, count: int) -> dict[str, NDArray[np.float32]]:
+        return {f"{letter}{n}": dice.normal(size=16).astype(np.float32) for n in range(count)}
+
     with SqliteStore(path, clock=lambda: NOON) as store:
         for scope in (TRIP, WORK):
             said = [Message("user", f"{scope.session} word{n} Oslo", f"m{n}", metadata={"n": n}) for n in range(30)]
             store.log.append(scope, said, tokens=[7] * 30, jobs=[Job("embed", {"of": scope.session}, "all")])
-            store.index.embed(scope, "message", "e5", {f"m{n}": dice.normal(size=16) for n in range(30)})
+            store.index.embed(scope, "message", "e5", vectors("m", 30))
         store.log.tag(TRIP, "m3", {"topic": "fjord"})
         store.log.erase(TRIP, ["m5", "m6"])
         facts = [Record("fact", f"city{n}", f"Oslo {n}", sources=("m1",), id=f"r{n}") for n in range(10)]
         store.records.put(ADA, facts)
         store.records.supersede(ADA, "r1", Record("fact", "city1", "Bergen", id="new"))
         store.index.put(ADA, [Item("note", f"n{n}", f"note{n} fjord", NOON, "user", {"n": n}) for n in range(10)])
-        store.index.embed(ADA, "note", "e5", {f"n{n}": dice.normal(size=16) for n in range(10)})
+        store.index.embed(ADA, "note", "e5", vectors("n", 10))
         (job,) = store.jobs.claim(worker="w", limit=1)
         store.jobs.fail(job, "no answer")
     return path

@@ -51,7 +51,7 @@ class Shooter:
         assert self._victims.stdin is not None
         self._victims.stdin.write(f"{work} {folder} {dice.random()}\n".encode())
         self._victims.stdin.flush()
-        pid, done, wanted = 0, [], dice.choice((0, 0, 1, 1, 2, 5))
+        pid, done, wanted = 0, list[int](), dice.choice((0, 0, 1, 1, 2, 5))
         while not pid or len(done) < wanted:
             line = self._line()
             if line[0] == "gone":

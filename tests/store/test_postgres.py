@@ -41,7 +41,7 @@ def test_whatever_is_done_it_answers_like_the_reference(postgres_url: str) -> No
     quiet = settings(
         max_examples=examples, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
     )
-    run_state_machine_as_test(Machine, settings=quiet)  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(Machine, settings=quiet)
 
 
 def test_a_job_that_a_turn_relies_on_is_not_claimed_before_the_turn_is_there(postgres_url: str) -> None:

@@ -25,8 +25,8 @@ QUESTIONS = (
 def recalled(memory: Memory) -> list[tuple[tuple[str, ...], str, float]]:
     for n in range(120):
         words = " ".join(WORDS[(n * step + n // 7) % len(WORDS)] for step in (1, 2, 3, 5, 7))
-        role = "user" if n % 2 else "assistant"
-        message = Message(role, f"{words} {n}", id=f"m{n}", at=START + timedelta(hours=9 * n))
+        said, at = f"{words} {n}", START + timedelta(hours=9 * n)
+        message = Message("user" if n % 2 else "assistant", said, id=f"m{n}", at=at)
         memory.session(f"s{n // 20}", user="ada").add(message)
     memory.drain()
     chat = memory.session("question", user="ada")

@@ -16,8 +16,11 @@ from recollect.errors import ConfigError, Conflict, DiskFull, MigrationError, St
 from recollect.store import Item, Job, open, words
 from recollect.store.reference import ReferenceStore
 from recollect.store.sqlite import SqliteStore, connections, database, errors, migrate, turns
+from recollect.store.sqlite.change import Change
+from recollect.store.steps import Migration
 from recollect.testing.stores.base import ADA, BOB, USER, fact, fill, found, said, say, texts, v
 from recollect.types import Scope
+from tests.wrong import wrong
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 
@@ -46,7 +49,7 @@ def test_erased_text_is_in_no_file(path: Path, whole: bool) -> None:
     with SqliteStore(path) as store:
         for number in range(300):
             say(store, BOB, f"bystander {number} talks about this and that")
-        store.log.append(ADA, [said(" ".join(secret), "m", metadata={"who": secret[0]}, name=secret[1])])  # type: ignore[arg-type]
+        store.log.append(ADA, [said(" ".join(secret), "m", metadata={"who": secret[0]}, name=secret[1])])
         store.log.tag(ADA, "m", {"tagged": secret[3]})
         store.records.put(ADA, [fact(secret[0], secret[1], sources=("m",))])
         store.index.put(ADA, [Item("turn", secret[0], " ".join(secret), sources=("m",))])
@@ -179,11 +182,11 @@ def test_an_old_engine_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_a_migration_that_fails_leaves_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     SqliteStore(path).close()
     first = migrate.migrations()
-    broken = migrate.Migration(len(first) + 1, "broken", "CREATE TABLE half (x); INSERT INTO nowhere VALUES (1);")
+    broken = Migration(len(first) + 1, "broken", "CREATE TABLE half (x); INSERT INTO nowhere VALUES (1);")
     monkeypatch.setattr(migrate, "migrations", lambda: (*first, broken))
     with pytest.raises(Exception, match="nowhere"):
         SqliteStore(path)
-    good = migrate.Migration(len(first) + 1, "good", "CREATE TABLE half (x);")
+    good = Migration(len(first) + 1, "good", "CREATE TABLE half (x);")
     monkeypatch.setattr(migrate, "migrations", lambda: (*first, good))
     with SqliteStore(path) as store:
         say(store, ADA, "a")
@@ -283,8 +286,13 @@ def test_more_writers_than_fit_in_a_batch_are_all_served(path: Path, monkeypatch
 
 def test_writers_that_wait_are_committed_together(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commits: list[int] = []
-    commit = database.Change.commit
-    monkeypatch.setattr(database.Change, "commit", lambda change: (commits.append(1), commit(change))[1])
+    commit = Change.commit
+
+    def counted(change: Change) -> None:
+        commits.append(1)
+        commit(change)
+
+    monkeypatch.setattr(Change, "commit", counted)
     with SqliteStore(path) as store:
         say(store, ADA, "taken")
         commits.clear()
@@ -372,7 +380,7 @@ def test_open_refuses_what_it_does_not_know(tmp_path: Path) -> None:
         with pytest.raises(error):
             open(url)
     with pytest.raises(ConfigError, match="durability"):
-        open(str(tmp_path / "x.db"), durability="maybe")  # type: ignore[arg-type]
+        open(str(tmp_path / "x.db"), durability=wrong("maybe"))
 
 
 def test_a_backup_of_another_kind_of_store_is_not_called_damaged(tmp_path: Path) -> None:

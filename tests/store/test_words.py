@@ -22,8 +22,7 @@ def test_stems_are_those_of_sqlites_porter(start: str, end: str) -> None:
     word = start + end
     assume("yy" not in word)  # no English word has it, and there the two differ
     tokenize = apsw.Connection(":memory:").fts5_tokenizer("porter", ["ascii"])
-    ((theirs,),) = tokenize(word.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False)
-    assert stem(word) == theirs
+    assert tokenize(word.encode(), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False) == [(stem(word),)]
 
 
 @given(st.text())

@@ -16,11 +16,12 @@ from random import Random
 from recollect import Memory
 from recollect.embed.hashing import HashingEmbedder
 from recollect.store.sqlite import SqliteStore, migrate
+from recollect.store.steps import Migration
 from recollect.types import Message, Scope
 
 TRIP = Scope("acme", "ada", "trip")
 BATCH = 3
-STEP = migrate.Migration(
+STEP = Migration(
     999,
     "later",
     "CREATE TABLE later (position INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT;"
@@ -46,7 +47,7 @@ def append(folder: Path, dice: Random) -> Iterator[int]:
 
 def migrated(folder: Path, dice: Random) -> Iterator[int]:
     steps = (*migrate.migrations(), STEP)
-    migrate.migrations = lambda: steps
+    vars(migrate)["migrations"] = lambda: steps
     with SqliteStore(folder / "memory.db"):
         yield 0
     for call in itertools.count(1):

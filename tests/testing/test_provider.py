@@ -17,6 +17,7 @@ from recollect.errors import ConfigError
 from recollect.llm.overflow import detect
 from recollect.testing import FAULTS, Provider
 from recollect.testing.provider import Asked
+from tests.wrong import wrong
 
 LONG = "word " * 1_500
 HELLO = [{"role": "user", "content": "Hello"}]
@@ -137,7 +138,7 @@ def test_an_answer_stops_at_its_length() -> None:
     assert 0 < len(choice["message"]["content"].split()) <= 20
 
 
-CALLS = Message("assistant", (Thinking("hm", "sig"), ToolCall("call_1", "weather", {"city": "Oslo, Norge"})))
+CALLS = Message("assistant", (Thinking("hm", "sig"), ToolCall("call_1", "weather", '{"city": "Oslo, Norge"}')))
 
 
 def test_openai_streams_words_thinking_tool_calls_and_usage() -> None:
@@ -261,7 +262,7 @@ def test_many_may_ask_at_once() -> None:
 
 def test_names_that_are_none_are_refused() -> None:
     with pytest.raises(ConfigError, match="style"):
-        Provider(**{"style": "gpt"})
+        Provider(wrong("gpt"))
     with pytest.raises(ConfigError, match="no fault 'nothing'; there are rate_limit,"):
         Provider(faults=["nothing"])
     with pytest.raises(ConfigError, match="with Provider"):

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from recollect.frozen import freeze_dict
 from recollect.tokens import REPLY_TOKENS, count_message, count_messages, count_tools, counter, estimate, image_tokens
 from recollect.tokens.images import LOW_DETAIL_TOKENS, MAX_IMAGE_TOKENS, size_of
-from recollect.types import Image, Message, Opaque, Text, Thinking, ToolCall, ToolResult
+from recollect.types import Image, Message, Opaque, Role, Text, Thinking, ToolCall, ToolResult
 
-EXAMPLE = [
+EXAMPLE: list[tuple[Role, str | None, str]] = [
     ("system", None, "You are a helpful, pattern-following assistant that translates corporate jargon into plain "
                      "English."),
     ("system", "example_user", "New synergies will help drive top-line growth."),
@@ -31,7 +31,7 @@ EXAMPLE = [
 
 @pytest.mark.parametrize("encoding, published", [("cl100k_base", 129), ("o200k_base", 124)])
 def test_openais_published_example_comes_out(encoding: str, published: int) -> None:
-    messages = [Message(role, text, name=name) for role, name, text in EXAMPLE]  # type: ignore[arg-type]
+    messages = [Message(role, text, name=name) for role, name, text in EXAMPLE]
     assert count_messages(messages, counter(f"tiktoken:{encoding}")) == published
 
 
@@ -49,7 +49,12 @@ def test_a_name_costs_its_text_and_one() -> None:
 
 def test_plain_text_asks_the_counter_once() -> None:
     asked: list[str] = []
-    count_message(Message("user", "one two"), lambda text: asked.append(text) or 1)  # type: ignore[func-returns-value]
+
+    def heard(text: str) -> int:
+        asked.append(text)
+        return 1
+
+    count_message(Message("user", "one two"), heard)
     assert asked == ["one two"]
 
 

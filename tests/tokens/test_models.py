@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,9 +58,9 @@ def test_an_unknown_model_gets_a_careful_guess_that_says_so(model: str) -> None:
 
 
 @pytest.mark.parametrize("model", ["", "  ", None, 5])
-def test_what_is_no_name_is_refused(model: object) -> None:
+def test_what_is_no_name_is_refused(model: Any) -> None:
     with pytest.raises(ConfigError, match="named by a text"):
-        recommended_budget(model)  # type: ignore[arg-type]
+        recommended_budget(model)
 
 
 @given(st.text(min_size=1).filter(str.strip))

@@ -8,6 +8,7 @@ import pytest
 
 from recollect.errors import ConfigError
 from recollect.tokens import counter, estimate
+from tests.wrong import wrong
 
 
 def test_the_default_is_the_estimator() -> None:
@@ -33,4 +34,4 @@ def test_a_counter_that_does_not_count_is_refused(answer: Any) -> None:
 
 def test_something_that_is_no_function_is_refused() -> None:
     with pytest.raises(ConfigError, match="not 5"):
-        counter(5)  # type: ignore[arg-type]
+        counter(wrong(5))

@@ -10,10 +10,11 @@ from types import ModuleType
 from typing import Any
 
 import agents
-from counted import Counted
 
 from recollect import Memory, render
 from recollect.adapters.openai_agents import SHAPE, RecollectSession
+
+from .counted import Counted
 
 _open: dict[str, Memory] = {}
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-from counted import Counted
-
 from recollect import Memory
 from recollect.adapters import strands
+
+from .counted import Counted
 
 
 class SlidingWindowConversationManager(Counted, strands.SlidingWindowConversationManager):
