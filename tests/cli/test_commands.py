@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sqlite3
@@ -12,14 +11,10 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from recollect.answers import FACT_TYPES
-from recollect.cli.context import COLOURS, places_of
 from recollect.cli.facts import TYPES
-from recollect.cli.shell import out, printable
-from recollect.testing import Provider
+from recollect.cli.shell import out
 from recollect.types import ROLES
 
 from .conftest import Run, parsed
@@ -76,12 +71,6 @@ def test_an_empty_name_is_not_taken_for_none(trip: Run, command: tuple[str, ...]
     assert len(parsed(trip, "history", "--session", "trip")) == 3
 
 
-def test_an_empty_variable_of_the_environment_is_none(trip: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("RECOLLECT_USER", "RECOLLECT_STORE", "RECOLLECT_SESSION"):
-        monkeypatch.setenv(name, "")
-    assert len(parsed(trip, "history", "--session", "trip")) == 3
-
-
 @pytest.mark.parametrize("command", [("facts", "--as-of", "yesterday"), ("add", "Hello.", "--at", "gestern")])
 def test_a_time_that_is_none_is_told_with_the_form_expected(run: Run, command: tuple[str, ...]) -> None:
     told = run(*command, code=2).stderr
@@ -95,28 +84,6 @@ def test_a_context_has_its_prompt_and_receipt(trip: Run) -> None:
     assert set(made["receipt"]) == {"tokens", "overhead", "budget", "sections", "lines"}
     assert made["receipt"]["tokens"] <= made["receipt"]["budget"] == 2000
     assert "Oslo" in made["messages"][-1]["content"]
-
-
-def test_a_receipt_is_a_table_with_a_bar_of_the_budget(trip: Run) -> None:
-    shown = trip("context", "Where does my sister live?", "--budget", "300").stdout
-    table, _, rest = shown.partition("└")
-    assert "question" in table and "Where does my sister live?" in table
-    bar = rest.splitlines()[1]
-    assert len(bar) == out.width and set(bar) <= set("█▓▒·")
-    assert re.search(r"free \d+ \(\d+%\)", rest)
-
-
-def test_a_receipt_tells_date_speaker_and_words_in_80_columns_and_cuts_what_is_long(
-    trip: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    trip("add", "Nadia likes stamps. " + "She has many of them. " * 50 + "The end.", "--session", "trip")
-    monkeypatch.setattr(out, "_width", 80)
-    shown = trip("context", "Where does my sister live?", "--at", "2026-06-01", "--session", "later").stdout
-    table, _, _ = shown.partition("└")
-    assert max(map(len, table.splitlines())) == 80
-    what = " ".join(line.split("│")[5].strip() for line in table.splitlines()[3:] if "│" in line)
-    assert "20 May 2026 (1 week ago) user: My sister Nadia moved to Oslo in May." in what
-    assert "…" in what and "The end." not in what
 
 
 @pytest.mark.parametrize("more", [(), ("--json",), ("--system", "Be brief.")])
@@ -138,15 +105,6 @@ def test_the_prompt_itself_is_shown_when_asked_for(trip: Run) -> None:
 
 def test_a_budget_that_is_too_small_says_by_how_much(trip: Run) -> None:
     assert re.match(r"BudgetTooSmall: \d+ tokens must stay", trip("context", "Hello?", "--budget", "5", code=1).stderr)
-
-
-@given(st.dictionaries(st.sampled_from(sorted(COLOURS)), st.integers(0, 10**6)), st.integers(0, 300))
-def test_a_bar_has_its_width_and_a_place_for_whatever_has_a_token(sections: dict[str, int], width: int) -> None:
-    places = places_of(sections, width)
-    there = {name for name, tokens in sections.items() if tokens}
-    assert set(places) == there
-    assert all(places.values())
-    assert sum(places.values()) == (max(width, len(there)) if there else 0)
 
 
 def test_search_gives_turns_with_their_session(trip: Run) -> None:
@@ -205,65 +163,6 @@ def test_documents_are_kept_found_and_removed(run: Run, home: Path) -> None:
     assert "guide.md" in run("documents", "remove", "guide.md", code=1).stderr
 
 
-def test_chat_answers_from_memory_and_keeps_both(trip: Run) -> None:
-    answer = parsed(trip, "chat", "Where does my sister live?")
-    assert set(answer) == {"answer", "model", "tokens", "budget", "usage"}
-    assert "Oslo" in answer["answer"]
-    assert [line["role"] for line in parsed(trip, "history")] == ["user", "assistant"]
-
-
-def test_chat_takes_a_line_at_a_time(trip: Run) -> None:
-    said = trip("chat", "--session", "now", said="Where does my sister live?\n\nAnd my brother?\n").stdout
-    assert "Oslo" in said
-    assert [line["role"] for line in parsed(trip, "history", "--session", "now")] == ["user", "assistant"] * 2
-
-
-def test_a_model_by_name_is_asked_with_what_memory_recalls(trip: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Provider("openai", ["In Oslo."]) as provider:
-        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
-        said = trip("chat", "Where does my sister live?", "--model", "openai:gpt-4o-mini").stdout
-        assert "Nadia" in json.dumps(provider.requests[0].body)
-    assert said == "In Oslo.\n"
-
-
-def test_what_was_said_is_kept_though_the_model_fails(trip: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Provider("openai", ["In Oslo."], faults=["unauthorized"]) as provider:
-        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
-        failed = trip("chat", "Where does my sister live?", "--model", "openai:gpt-4o-mini", code=1)
-    assert len(failed.stderr.splitlines()) == 1
-    assert [line["content"] for line in parsed(trip, "history")] == ["Where does my sister live?"]
-
-
-def test_a_conversation_goes_on_after_a_failure(trip: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Provider("openai", ["In Oslo."], faults=["unauthorized"]) as provider:
-        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
-        said = trip("chat", "--model", "openai:gpt-4o-mini", said="Hello?\nWhere does my sister live?\n")
-    assert said.stdout == "In Oslo.\n"
-    assert [line["role"] for line in parsed(trip, "history")] == ["user", "user", "assistant"]
-
-
-def test_a_second_try_at_a_model_is_no_news(home: Path) -> None:
-    with Provider("openai", ["In Oslo."], faults=["unavailable"]) as provider:
-        reached = {"OPENAI_BASE_URL": provider.url, "OPENAI_API_KEY": "x"}
-        command = [sys.executable, "-m", "recollect", "chat", "Hello", "--model", "openai:gpt-4o"]
-        told = subprocess.run(command, env={**os.environ, **reached}, capture_output=True, text=True, check=False)
-    assert (told.returncode, told.stdout, told.stderr) == (0, "In Oslo.\n", "")
-
-
-def test_a_model_nobody_knows_is_refused_before_anything_is_kept(run: Run) -> None:
-    assert "openai:gpt-4o-mini" in run("chat", "Hello", "--model", "nobody", code=1).stderr
-    assert parsed(run, "history") == []
-
-
-def test_what_would_be_copied_from_a_table_is_not_cut(run: Run) -> None:
-    session = "3f2504e0-4f89-11d3-9a0c-0305e82c3301"
-    run("add", "My favourite programming language is Python.", "--session", session)
-    assert session in run("stats").stdout
-    assert "\u2026" not in run("facts").stdout
-    shown = run("config").stdout
-    assert all(row["name"] in shown for row in parsed(run, "config"))
-
-
 def test_a_question_nobody_can_answer_says_how_to_go_on(trip: Run) -> None:
     trip("backup", "monday.backup")
     for command in (["forget", "--session", "trip"], ["restore", "monday.backup"]):
@@ -282,83 +181,13 @@ def test_stats_count_sessions_days_sections_and_cached_prefixes(trip: Run) -> No
     assert re.search(r"2026-05-20 █+ 2\n2026-05-21 █+ 1\n", shown)
 
 
-def test_one_thing_is_told_as_one(run: Run, home: Path) -> None:
-    run("add", "I like tea.")
-    stats = run("stats").stdout
-    assert re.match(r"1 message of ada, \d+ tokens, 1 session\n", stats)
-    assert "the mean of the last 1 context of default" in stats
-    assert "out.jsonl has 1 message. " in run("export", "out.jsonl").stderr
-    brought = run("import", "out.jsonl", "--store", "other.db")
-    assert brought.stdout == "New: 1 message of 1 conversation and 0 facts; here already: 0.\n"
-    assert run("documents", "add", "-", "--name", "a", said="Tea.").stdout.startswith("a: 1 chunk, ")
-    assert run("forget", code=1).stderr.startswith("1 message of session default of ada:\n")
-    assert run("forget", "--session", "default", "--yes").stdout.startswith("Gone for good: 1 message, and ")
-
-
 def test_stats_of_nobody_say_how_to_begin(trip: Run) -> None:
     said = trip("stats", "--user", "bo").stdout
     assert said == "Nothing was said by bo yet. Tell something with: recollect add TEXT\n"
 
 
-def test_no_trace_of_a_progress_bar_where_there_is_no_terminal(trip: Run) -> None:
-    trip("export", "out.jsonl")
-    assert trip("import", "out.jsonl", "--store", "other.db").stderr == ""
-
-
-def test_hits_stand_apart(trip: Run) -> None:
-    assert "\n\n" in trip("search", "sister peanuts").stdout.rstrip()
-
-
-def test_config_tells_an_option_from_its_variable(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECOLLECT_STORE", "mine.db")
-    rows = {row["name"]: (row["value"], row["from"]) for row in parsed(run, "config", "--user", "bo")}
-    assert rows["store"] == ("mine.db", "the environment")
-    assert rows["user"] == ("bo", "given")
-
-
-@pytest.mark.parametrize(
-    ("address", "shown"),
-    [
-        ("postgresql://ada:geheim@db:5432/memory", "postgresql://ada:***@db:5432/memory"),
-        ("postgresql://db/memory?user=ada&password=geheim", "postgresql://db/memory?user=ada&password=***"),
-        ("postgresql://ada:a:b/c@db/memory", "postgresql://ada:***@db/memory"),
-        ("postgresql://ada@db/memory", "postgresql://ada@db/memory"),
-    ],
-)
-def test_the_password_of_a_store_is_not_shown(run: Run, address: str, shown: str) -> None:
-    rows = {row["name"]: row["value"] for row in parsed(run, "config", "--store", address)}
-    assert rows["store"] == shown
-
-
-def test_config_says_where_every_value_came_from(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (home / "providers.yaml").write_text("agent:\n  context_budget: 9000\n  low_water: 0.5\n")
-    (home / ".env").write_text("RECOLLECT_LOW_WATER=0.6\nRAG_CHUNK_SIZE=200\n")
-    monkeypatch.setenv("RECOLLECT_MIN_TURNS", "2")
-    rows = {row["name"]: (row["value"], row["from"]) for row in parsed(run, "config")}
-    assert rows["context_budget"] == (9000, "providers.yaml, section agent")
-    assert rows["low_water"] == (0.6, ".env")
-    assert rows["chunk_tokens"] == (200, ".env")
-    assert rows["min_turns"] == (2, "the environment")
-    assert rows["min_messages"] == (2, "default")
-    assert rows["user"] == ("ada", "default")
-    assert "min_turns" in run("config").stdout
-
-
-def test_a_setting_that_is_wrong_is_told_in_one_line(trip: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECOLLECT_LOW_WATER", "7")
-    for command in (["config"], ["facts"]):
-        assert trip(*command, code=1).stderr.startswith("ConfigError: the environment: low_water")
-
-
 def test_the_version_is_that_of_the_package(run: Run) -> None:
     assert run("--version").stdout == f"recollect {metadata.version('recollect')}\n"
-
-
-def test_the_default_store_is_in_the_data_folder(run: Run, home: Path) -> None:
-    missing = run("facts", code=1).stderr
-    assert str(home / "memory.db") in missing and "recollect add" in missing
-    run("add", "Hello.")
-    assert (home / "memory.db").exists()
 
 
 def test_doctor_takes_a_file_by_itself(trip: Run) -> None:
@@ -390,39 +219,6 @@ def test_benchmarks_without_a_checkout_say_where_they_are(run: Run, monkeypatch:
     assert "./scripts/bench" in run("bench", code=1).stderr
 
 
-@given(st.text(st.characters(codec=None)))
-def test_what_is_printed_steers_no_terminal(text: str) -> None:
-    shown = printable(text)
-    assert all(char.isprintable() or char in "\n\t" for char in shown)
-    shown.encode()
-
-
-def test_names_of_emoji_in_words_stay_words(run: Run) -> None:
-    run("add", "Press :x: to close, or :smile:.")
-    assert "Press :x: to close, or :smile:." in run("history").stdout
-    assert ":x:" in run("search", "press close").stdout
-
-
-def test_hostile_words_reach_the_terminal_as_words(run: Run) -> None:
-    here = ("--session", "[/x]\x1b[2J")
-    run("add", "[red]bold[/red] \x1b]0;title\x07 \x1b[2J wiped", *here)
-    for command in (["history"], ["search", "bold"], ["context", "bold?"], ["stats"], ["facts"]):
-        shown = run(*command, *here).stdout
-        assert "\x1b" not in shown
-    assert "[red]bold[/red]" in run("history", *here).stdout
-    assert "model '[/x]' is not known" in run("models", "pull", "[/x]", code=1).stderr
-
-
-@pytest.mark.parametrize("no_color", [True, False])
-def test_colours_are_left_out_when_asked(trip: Run, home: Path, no_color: bool) -> None:
-    env = {**os.environ, "FORCE_COLOR": "1", "TERM": "xterm-256color", **({"NO_COLOR": "1"} if no_color else {})}
-    env = {key: value for key, value in env.items() if no_color or key != "NO_COLOR"}
-    command = [sys.executable, "-c", "from recollect.cli import main; main()", "context", "Where does my sister live?"]
-    shown = subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
-    coloured = bool(re.search(r"\x1b\[[0-9;]*3[0-7]m", shown))
-    assert coloured is not no_color
-
-
 def test_help_is_there_before_anything_heavy_is_loaded(home: Path) -> None:
     code = (
         "import sys; from recollect.cli.app import app\n"
@@ -431,11 +227,3 @@ def test_help_is_there_before_anything_heavy_is_loaded(home: Path) -> None:
     )
     told = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=True)
     assert told.stdout.endswith("[]\n")
-
-
-def test_a_variable_with_a_misspelt_name_is_told_once_on_stderr(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECOLLECT_CONTEXT_BUGDET", "100")
-    said = run("config", "--json")
-    told = "nothing reads RECOLLECT_CONTEXT_BUGDET: is RECOLLECT_CONTEXT_BUDGET or RECOLLECT_ALERT_BUDGET meant?\n"
-    assert said.stderr == told
-    assert json.loads(said.stdout)

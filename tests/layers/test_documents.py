@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-import threading
-import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,48 +12,13 @@ import pytest
 
 from recollect import Memory
 from recollect.embed import Kind
-from recollect.embed.hashing import HashingEmbedder
-from recollect.errors import BadReply, ConfigError, MissingExtra, ModelUnavailable, NotFound
+from recollect.errors import BadReply, ConfigError, ModelUnavailable
 from recollect.layers.documents import Documents
-from recollect.layers.embedding import CHUNK, JOB, Embedding
-from recollect.store import Filter, Record, Store
+from recollect.store import Store
 from recollect.store import open as open_store
 from recollect.tokens import estimate
 from recollect.types import Message, Scope
-
-ADA, EVE = Scope("acme", "ada"), Scope("acme", "eve")
-FILL = "This part explains in plain words how it is done, step by step, for everyone who is new to it. "
-GUIDE = f"""# Guide
-
-Everything about the kettle. {FILL * 4}
-
-## Descaling
-
-Fill the kettle with vinegar and boil it twice. {FILL * 5}
-
-## Warranty
-
-The warranty ends after 24 months; write to support with the invoice. {FILL * 5}
-"""
-
-
-class Counted(HashingEmbedder):
-    """The hashing embedder, which also says what passages it was given."""
-
-    def __init__(self) -> None:
-        super().__init__(256)
-        self.passages: list[str] = []
-
-    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> npt.NDArray[np.float32]:
-        self.passages += texts if kind == "passage" else []
-        return super().embed(texts, kind)
-
-
-def work(store: Store, embedder: Counted) -> int:
-    made = 0
-    while jobs := store.jobs.claim((JOB.kind,), worker="w"):
-        made += Embedding(store, embedder).learn(jobs[0])
-    return made
+from tests.layers.guide import ADA, EVE, GUIDE, Counted, work
 
 
 def test_a_passage_is_found_with_its_document_and_headings(store: Store) -> None:
@@ -107,64 +67,10 @@ def test_what_was_said_is_not_found_as_a_document(store: Store) -> None:
     assert documents.search(ADA, "warranty of the kettle") == []
 
 
-def test_the_same_content_is_kept_once(store: Store) -> None:
-    documents = Documents(store, estimate)
-    first = documents.add(ADA, GUIDE, name="guide.md")
-    assert documents.add(ADA, GUIDE, name="guide.md") == first
-    assert documents.add(ADA, GUIDE, name="copy.md") == first
-    assert documents.list(ADA) == [first]
-    assert len(store.index.search(ADA, "everyone", 99, where=Filter(kinds=(CHUNK,)))) == 3
-
-
-def test_the_same_name_again_updates_in_place_and_embeds_only_what_changed(store: Store) -> None:
-    embedder = Counted()
-    documents = Documents(store, estimate, embedder)
-    documents.add(ADA, GUIDE, name="guide.md")
-    assert work(store, embedder) == 3
-    embedder.passages.clear()
-    changed = documents.add(ADA, GUIDE.replace("24 months", "36 months"), name="guide.md")
-    assert work(store, embedder) == 1
-    assert "36 months" in embedder.passages[0]
-    assert documents.list(ADA) == [changed]
-    found = documents.search(ADA, "How many months is the warranty?")
-    assert "36 months" in found[0].text
-    assert all("24 months" not in passage.text for passage in found)
-
-
-def test_a_new_date_alone_is_the_date_of_its_passages_too(store: Store) -> None:
-    documents = Documents(store, estimate)
-    for year in (2024, 2025):
-        documents.add(ADA, "The door code is 4417.", name="a", at=datetime(year, 1, 1, tzinfo=UTC))
-        assert [passage.at for passage in documents.search(ADA, "door code")] == [datetime(year, 1, 1, tzinfo=UTC)]
-
-
 @pytest.mark.parametrize("name", [5, "\x00", "x" * 1_001])
 def test_a_name_that_can_not_be_kept_is_refused(store: Store, name: Any) -> None:
     with pytest.raises(ConfigError, match="name"):
         Documents(store, estimate).add(ADA, GUIDE, name=name)
-
-
-def test_an_update_may_not_take_the_content_of_another(store: Store) -> None:
-    documents = Documents(store, estimate)
-    documents.add(ADA, "The door code is 4417.", name="a")
-    documents.add(ADA, "The gate code is 9000.", name="b")
-    documents.add(ADA, "The door code is 4417.", name="b")
-    assert [document.name for document in documents.list(ADA)] == ["a", "b"]
-    assert documents.search(ADA, "gate 9000") == []
-    assert [passage.text for passage in documents.search(ADA, "door code")] == ["The door code is 4417."]
-
-
-def test_a_removed_document_is_gone_with_all_its_versions(store: Store) -> None:
-    documents = Documents(store, estimate)
-    documents.add(ADA, "The door code is 4417.", name="codes")
-    documents.add(ADA, "The door code is 9000.", name="codes")
-    assert documents.remove(ADA, "codes").name == "codes"
-    assert documents.list(ADA) == []
-    assert documents.search(ADA, "door code") == []
-    assert store.records.history(ADA, "document", "codes") == []
-    with pytest.raises(NotFound, match="'codes'; there are none"):
-        documents.remove(ADA, "codes")
-    assert documents.add(ADA, "The door code is 4417.", name="codes").chunks == 1
 
 
 def test_by_meaning_too_and_by_words_until_the_vectors_are_made(store: Store) -> None:
@@ -262,92 +168,6 @@ def test_it_is_as_it_was_at_an_earlier_position(store: Store) -> None:
     assert len(documents.offer(ADA, "door code")) == 2
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("a.md", b"# Codes\n\nThe door code is 4417."),
-        ("a.txt", "\ufeffThe door code is 4417.".encode()),
-        ("a.txt", "The door code is 4417.".encode("utf-16")),
-        ("a.html", b"<h1>Codes</h1><p>The door code is <b>4417</b>.<script>no()</script>"),
-    ],
-)
-def test_files_are_read_by_what_they_are(store: Store, tmp_path: Path, name: str, content: bytes) -> None:
-    path = tmp_path / name
-    path.write_bytes(content)
-    documents = Documents(store, estimate)
-    added = documents.add(ADA, path, at=datetime(2024, 5, 1, tzinfo=UTC))
-    assert added.name == path.as_posix()
-    assert added.at == datetime(2024, 5, 1, tzinfo=UTC)
-    (found,) = documents.search(ADA, "door code")
-    assert "The door code is 4417." in found.text
-    assert found.at == datetime(2024, 5, 1, tzinfo=UTC)
-
-
-def pdf(*pages: str) -> bytes:
-    """A small PDF with a line of text a page."""
-    kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(len(pages)))
-    objects = [
-        "<< /Type /Catalog /Pages 2 0 R >>",
-        f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
-        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-    ]
-    for n, text in enumerate(pages):
-        stream = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET" if text else ""
-        objects.append(
-            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >>"
-            f" /Contents {5 + 2 * n} 0 R >>"
-        )
-        objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
-    out, places = b"%PDF-1.4\n", []
-    for n, body in enumerate(objects, 1):
-        places.append(len(out))
-        out += f"{n} 0 obj\n{body}\nendobj\n".encode()
-    table = "".join(f"{place:010d} 00000 n \n" for place in places)
-    trailer = f"trailer\n<< /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{len(out)}\n%%EOF\n"
-    return out + f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}{trailer}".encode()
-
-
-def test_a_pdf_is_quoted_by_its_page(store: Store, tmp_path: Path) -> None:
-    pytest.importorskip("pypdf")
-    path = tmp_path / "manual.pdf"
-    path.write_bytes(pdf(FILL.replace("(", "") * 5, "The door code is 4417. " + FILL * 5))
-    documents = Documents(store, estimate)
-    documents.add(ADA, path, name="manual.pdf")
-    found = documents.search(ADA, "What is the door code?")[0]
-    assert found.origin == "document manual.pdf \u203a page 2"
-    assert "The door code is 4417." in found.text
-
-
-def test_a_pdf_that_cannot_be_read_says_why_and_what_to_do(store: Store, tmp_path: Path) -> None:
-    pypdf = pytest.importorskip("pypdf")
-    documents, path = Documents(store, estimate), tmp_path / "a.pdf"
-    path.write_bytes(b"%PDF-1.4\nnothing")
-    with pytest.raises(ConfigError, match=r"a\.pdf can't be read as a PDF"):
-        documents.add(ADA, path)
-    path.write_bytes(pdf(""))
-    with pytest.raises(ConfigError, match="only pictures"):
-        documents.add(ADA, path)
-    path.write_bytes(pdf("The door code is 4417."))
-    locked = pypdf.PdfWriter(clone_from=path)
-    locked.encrypt("secret", algorithm="RC4-128")
-    locked.write(path)
-    with pytest.raises(ConfigError, match="password"):
-        documents.add(ADA, path)
-    assert documents.list(ADA) == []
-
-
-@pytest.mark.parametrize(
-    ("content", "problem"),
-    [(b"", "empty"), (b" \n", "empty"), (b"ab\x00cd", "no text"), (b"caf\xe9", "UTF-8"), (None, "can't be read")],
-)
-def test_a_file_that_is_no_text_is_refused(store: Store, tmp_path: Path, content: bytes | None, problem: str) -> None:
-    path = tmp_path / "a.txt"
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(ConfigError, match=problem):
-        Documents(store, estimate).add(ADA, path)
-
-
 def test_odd_text_is_kept_as_it_is(store: Store) -> None:
     documents = Documents(store, estimate)
     odd = "the d\u0301oor \ud800 code \u202eabc\u202c is 4417\x00 today"
@@ -373,16 +193,6 @@ def test_documents_outlive_the_process(tmp_path: Path) -> None:
             documents.add(ADA, GUIDE, name="guide.md")
 
 
-def test_without_the_package_for_pdfs_the_error_has_the_command(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "pypdf", None)
-    path = tmp_path / "a.pdf"
-    path.write_bytes(pdf("The door code is 4417."))
-    with pytest.raises(MissingExtra, match=r"pip install 'recollect\[pdf\]'"):
-        Documents(store, estimate).add(ADA, path)
-
-
 def test_a_job_of_a_user_embeds_what_waits_in_the_sessions_too(store: Store) -> None:
     embedder = Counted()
     store.log.append(Scope("acme", "ada", "trip"), [Message("user", "I live in Oslo.", name="Ada", id="m1")])
@@ -390,57 +200,6 @@ def test_a_job_of_a_user_embeds_what_waits_in_the_sessions_too(store: Store) -> 
     assert work(store, embedder) == 2
     assert sorted(embedder.passages) == ["Ada: I live in Oslo.", "The door code is 4417."]
     assert store.index.missing(ADA, embedder.name) == []
-
-
-class Slow(Documents):
-    """Documents of a process that is held up once it has read what there is."""
-
-    def _current(self, scope: Scope, name: str) -> Record | None:
-        found = super()._current(scope, name)
-        held_up.set()
-        time.sleep(0.2)
-        return found
-
-
-held_up = threading.Event()
-
-
-def _meanwhile(slow: Callable[[], object], work: Callable[[], object]) -> None:
-    """Do the work of another process as soon as the slow one has read what there is."""
-    held_up.clear()
-    with ThreadPoolExecutor(1) as pool:
-        held = pool.submit(slow)
-        assert held_up.wait(10)
-        work()
-        held.result()
-
-
-@pytest.mark.parametrize("before", [[], ["The kettle costs 10 euro."]])
-def test_two_processes_that_change_a_document_at_once_both_succeed(tmp_path: Path, before: list[str]) -> None:
-    path = str(tmp_path / "memory.db")
-    with open_store(path) as mine, open_store(path) as theirs:
-        slow, other = Slow(mine, estimate), Documents(theirs, estimate)
-        for text in before:
-            other.add(ADA, text, name="prices.md")
-        _meanwhile(
-            lambda: slow.add(ADA, "The kettle costs 20 euro.", name="prices.md"),
-            lambda: other.add(ADA, "The kettle costs 30 euro.", name="prices.md"),
-        )
-        assert [passage.text for passage in other.search(ADA, "kettle")] == ["The kettle costs 30 euro."]
-        assert [document.chunks for document in other.list(ADA)] == [1]
-
-
-def test_a_document_that_is_changed_while_it_is_removed_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
-    path = str(tmp_path / "memory.db")
-    with open_store(path) as mine, open_store(path) as theirs:
-        slow, other = Slow(mine, estimate), Documents(theirs, estimate)
-        other.add(ADA, "The kettle costs 10 euro.", name="prices.md")
-        _meanwhile(
-            lambda: slow.remove(ADA, "prices.md"),
-            lambda: other.add(ADA, "The kettle costs 30 euro.", name="prices.md"),
-        )
-        assert [passage.text for passage in other.search(ADA, "kettle")] == ["The kettle costs 30 euro."]
-        assert len(theirs.records.history(ADA, "document", "prices.md")) == len(other.list(ADA)) == 1
 
 
 def test_a_search_reads_no_document_as_a_whole(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

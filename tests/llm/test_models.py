@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,34 +28,11 @@ from recollect.llm.openai import Chunks, OpenAI
 from recollect.testing import Provider
 from recollect.testing.provider import Asked
 from recollect.tokens import estimate
+from tests.llm.asked import ASKED, LONG, STYLES, WEATHER, last
 from tests.llm.conftest import QUICK, Serve
 from tests.wrong import wrong
 
-STYLES = ("openai", "anthropic", "ollama")
-KEY = "sk-very-secret-0123456789"
-ASKED = [Message("system", "Be brief."), Message("user", "What is the weather in Oslo?")]
-WEATHER: dict[str, Any] = {
-    "type": "function",
-    "function": {
-        "name": "weather",
-        "description": "The weather of a city",
-        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
-    },
-}
 CALLS = Message("assistant", (Text("Let me see."), ToolCall("call_a", "weather", '{"city": "Oslo"}')))
-CITY = {
-    "type": "object",
-    "properties": {"city": {"type": "string"}, "degrees": {"type": "integer"}},
-    "required": ["city"],
-    "additionalProperties": False,
-}
-LONG = "word " * 1_500
-
-
-def last(deltas: Iterator[Delta]) -> Reply:
-    reply = list(deltas)[-1].reply
-    assert reply
-    return reply
 
 
 @pytest.mark.parametrize("style", STYLES)
@@ -120,42 +96,6 @@ def test_thinking_is_shown_apart_from_the_answer(serve: Serve, style: str) -> No
     assert reply and [part.text for part in reply.message.parts if isinstance(part, Thinking)] == ["Let me think."]
 
 
-@pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize("said", [{"city": "Oslo", "degrees": 6}, '```json\n{"city": "Oslo", "degrees": 6,}\n```'])
-def test_a_schema_gives_a_value_that_fits_it(serve: Serve, style: str, said: Any) -> None:
-    _, model = serve(style, [said])
-    whole, streamed = model.complete(ASKED, schema=CITY), last(model.stream(ASKED, schema=CITY))
-    assert whole.value == streamed.value == {"city": "Oslo", "degrees": 6}
-    assert whole.finish == streamed.finish == "stop"
-    assert whole.message.tool_calls == ()
-
-
-@pytest.mark.parametrize("style", STYLES)
-def test_an_answer_that_does_not_fit_the_schema_is_a_bad_reply(serve: Serve, style: str) -> None:
-    provider, model = serve(style, [{"town": "Oslo"}])
-    with pytest.raises(BadReply, match=r"city is missing.*town") as caught:
-        model.complete(ASKED, schema=CITY)
-    assert not caught.value.passing
-    assert len(provider.requests) == 1
-    with pytest.raises(BadReply, match="city is missing"):
-        list(model.stream(ASKED, schema=CITY))
-
-
-def test_a_server_that_takes_no_schema_gets_it_in_the_prompt(serve: Serve) -> None:
-    provider, model = serve("openai", [{"city": "Oslo"}], faults=["no_json_schema"])
-    assert model.complete(ASKED, schema=CITY).value == {"city": "Oslo"}
-    assert last(model.stream(ASKED, schema=CITY)).value == {"city": "Oslo"}
-    formats = [asked.body["response_format"]["type"] for asked in provider.requests]
-    assert formats == ["json_schema", "json_object", "json_object"]
-    assert '"city"' in provider.requests[1].body["messages"][0]["content"]
-
-
-def test_a_refusal_of_the_model_is_no_answer_to_a_schema(serve: Serve) -> None:
-    _, model = serve("openai", [Message("assistant", extra={"refusal": "I can't say."}, shape="openai")])
-    reply = model.complete(ASKED)
-    assert (reply.text, reply.finish) == ("I can't say.", "content_filter")
-
-
 def test_of_several_choices_that_come_mixed_the_first_is_the_answer() -> None:
     chunks = Chunks()
     for index, words in ((1, "Snow."), (0, "Rain"), (1, " Ice."), (0, ".")):
@@ -166,69 +106,6 @@ def test_of_several_choices_that_come_mixed_the_first_is_the_answer() -> None:
     chunks.add({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
     reply = OpenAI().read(chunks.whole() or {}, Ask("m", ASKED))
     assert (reply.text, reply.finish) == ("Rain.", "stop")
-
-
-def test_deepseek_reports_its_cache_in_its_own_words() -> None:
-    usage = {"prompt_tokens": 100, "completion_tokens": 5, "prompt_cache_hit_tokens": 64}
-    data = {"choices": [{"message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}], "usage": usage}
-    assert OpenAI().read(data, Ask("m", ASKED)).usage == Usage(100, 5, 64)
-
-
-@pytest.mark.parametrize(
-    ("style", "variable"), [("openai", "OPENAI"), ("anthropic", "ANTHROPIC"), ("ollama", "OLLAMA")]
-)
-def test_the_address_and_the_key_come_from_the_environment(
-    style: Any, variable: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with Provider(style) as provider:
-        monkeypatch.setenv("OLLAMA_HOST" if style == "ollama" else f"{variable}_BASE_URL", provider.url)
-        monkeypatch.setenv(f"{variable}_API_KEY", KEY)
-        llm.open(f"{style}:test-model").complete(ASKED)
-        headers = provider.requests[0].headers
-    key = {"openai": f"Bearer {KEY}", "anthropic": KEY, "ollama": None}[style]
-    assert headers.get("x-api-key" if style == "anthropic" else "authorization") == key
-    assert ("anthropic-version" in headers) == (style == "anthropic")
-
-
-def test_ollama_is_found_by_host_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    with Provider("ollama") as provider:
-        monkeypatch.setenv("OLLAMA_HOST", provider.url.removeprefix("http://"))
-        assert llm.open("ollama:test-model").complete(ASKED).text
-
-
-@pytest.mark.parametrize("fault", ["unauthorized", "bad_request", "rate_limit", "server_error"])
-def test_the_key_is_in_no_error_and_no_log(
-    serve: Serve, fault: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.DEBUG)
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    _, model = serve("openai", faults=[fault] * 9)
-    with pytest.raises((ModelUnavailable, RateLimited)) as caught:
-        model.complete(ASKED)
-    assert KEY not in str(caught.value) + repr(caught.value) + caplog.text
-    assert ("Set OPENAI_API_KEY" in str(caught.value)) == (fault == "unauthorized")
-
-
-def test_a_key_with_a_line_break_is_refused_without_showing_it(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY + "\n")
-    _, model = serve("openai")
-    with pytest.raises(ConfigError, match="OPENAI_API_KEY") as caught:
-        model.complete(ASKED)
-    assert KEY not in str(caught.value)
-
-
-@pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_a_key_that_is_missing_is_named_and_nobody_asked(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    variable, address = f"{provider.upper()}_API_KEY", f"{provider.upper()}_BASE_URL"
-    monkeypatch.delenv(variable, raising=False)
-    monkeypatch.delenv(address, raising=False)
-    with pytest.raises(ModelUnavailable, match=f"set {variable} to one, or {address}") as caught:
-        llm.open(f"{provider}:test-model").complete(ASKED)
-    assert not caught.value.passing and caught.value.tries <= 1
-    with pytest.raises(ModelUnavailable, match=variable):
-        llm.check(f"{provider}:test-model")
-    monkeypatch.setenv(address, "http://127.0.0.1:1")
-    llm.check(f"{provider}:test-model")
 
 
 @pytest.mark.parametrize("style", STYLES)
@@ -290,17 +167,6 @@ def test_what_can_not_be_sent_is_refused_before_it_is(serve: Serve, style: str) 
     assert provider.requests == ()
 
 
-@pytest.mark.parametrize("name", ["", "gpt-4o", "openai:", "nobody:gpt", "anthropic", "local:"])
-def test_a_name_that_is_none_is_answered_with_examples(name: str) -> None:
-    with pytest.raises(ConfigError, match="openai:gpt-4o-mini"):
-        llm.open(name)
-
-
-def test_an_address_that_is_none_is_refused() -> None:
-    with pytest.raises(ConfigError, match="OPENAI_BASE_URL"):
-        llm.open("openai:m", url="ftp://example.com")
-
-
 def test_a_request_is_tried_again_three_times_at_most() -> None:
     with pytest.raises(ConfigError, match="0 to 3 times"):
         Retries(times=4)
@@ -336,108 +202,11 @@ def test_many_threads_may_ask_one_model(serve: Serve) -> None:
     assert said == [f"{n}" for n in range(64)]
 
 
-def turns(number: int) -> Iterator[list[Message]]:
-    """A conversation as it grows: each time one turn longer, memory in front of the newest question."""
-    talk = [Message("system", "You plan trips. " + LONG)]
-    for n in range(number):
-        question = f"Question {n}: " + "where to? " * 60
-        yield [*talk, Message("user", f"<memory>\nabout {n}\n</memory>\n\n{question}")]
-        talk += [Message("user", question), Message("assistant", "There. " * 60)]
-
-
-@pytest.mark.parametrize("style", ["openai", "anthropic"])
-def test_what_a_provider_has_in_its_cache_is_added_up(serve: Serve, style: str) -> None:
-    provider, model = serve(style)
-    watched = Metered(model)
-    for messages in turns(12):
-        watched.complete(messages)
-    used = watched.spent.usage
-    assert used.prompt == sum(asked.tokens for asked in provider.requests)
-    assert used.cached == sum(asked.cached for asked in provider.requests)
-    assert used.cache_written == sum(asked.written for asked in provider.requests)
-    assert used.cached_share > 0.75
-
-
-def breakpoints(body: dict[str, Any]) -> list[str]:
-    blocks = [*(body["system"] if isinstance(body.get("system"), list) else []), *body.get("tools", [])]
-    blocks += [
-        block for message in body["messages"] if isinstance(message["content"], list) for block in message["content"]
-    ]
-    return [
-        str(block.get("text") or block.get("content") or block["name"])[:9]
-        for block in blocks
-        if "cache_control" in block
-    ]
-
-
-def test_anthropic_gets_breakpoints_where_the_prompt_stays_the_same(serve: Serve) -> None:
-    provider, model = serve("anthropic")
-    *_, messages = turns(3)
-    model.complete(messages)
-    assert breakpoints(dict(provider.requests[0].body)) == ["You plan ", "There. Th", "There. Th"]
-
-    call, result = ToolCall("t1", "weather", "{}"), ToolResult("t1", "sunny all day")
-    model.complete([*messages, Message("assistant", (call,)), Message("tool", (result,))], tools=[WEATHER])
-    assert breakpoints(dict(provider.requests[1].body)) == ["You plan ", "There. Th", "There. Th", "sunny all"]
-
-    model.complete([Message("user", "Hello")], tools=[WEATHER])
-    assert breakpoints(dict(provider.requests[2].body)) == ["weather", "Hello"]
-    assert [asked.status for asked in provider.requests] == [200, 200, 200]
-
-
-def test_usage_teaches_the_counter(serve: Serve) -> None:
-    _, model = serve("openai", counter=lambda text: 2 * estimate(text))
-    watched = Metered(model)
-    for _ in range(12):
-        last(watched.stream([Message("user", LONG)]))
-    assert 1.9 < watched.calibration.ratio(model.name) < 2.1
-
-
-def test_a_stream_that_is_left_is_counted_and_its_request_ended(serve: Serve) -> None:
-    provider, model = serve("openai", ["one two three " * 9], faults=["stall"])
-    watched = Metered(model)
-    deltas: Any = watched.stream(ASKED, timeout=30)
-    with closing(deltas):
-        assert next(deltas).text
-    assert (watched.spent.calls, watched.spent.failed) == (1, 1)
-    assert watched.complete(ASKED).text
-    assert len(provider.requests) == 2
-
-
-@pytest.mark.parametrize("style", STYLES)
-def test_how_many_requests_an_answer_took_is_told(serve: Serve, style: str) -> None:
-    provider, model = serve(style, [{"city": "Oslo"}], faults=["nonsense", "server_error"])
-    assert model.complete(ASKED, schema=CITY).tries == 3
-    provider.fail("reset")
-    assert last(model.stream(ASKED)).tries == 2
-    provider.fail("nonsense", 4)
-    with pytest.raises(BadReply) as caught:
-        model.complete(ASKED)
-    assert caught.value.tries == 4
-    provider.fail("nonsense", 1)
-    with pytest.raises(BadReply) as caught:
-        model.complete(ASKED, schema={**CITY, "required": ["mayor"]})
-    assert caught.value.tries == 2
-
-
 def test_a_line_without_end_is_given_up(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("recollect.llm.remote.MOST_BYTES", 1_000)
     _, model = serve("ollama", ["word" * 1_000], faults=["split_utf8"] * 4)
     with pytest.raises(BadReply, match="a line of over 1000 bytes"):
         list(model.stream(ASKED))
-
-
-def test_failures_are_counted_too(serve: Serve) -> None:
-    _, model = serve("openai", faults=["bad_request"] * 2)
-    watched = Metered(model)
-    with pytest.raises(ModelUnavailable):
-        watched.complete(ASKED)
-    with pytest.raises(ModelUnavailable):
-        list(watched.stream(ASKED))
-    watched.complete(ASKED)
-    assert (watched.spent.calls, watched.spent.failed) == (3, 2)
-    assert watched.name == model.name
-    assert isinstance(watched, ChatModel)
 
 
 class Parrot:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from recollect.testing.provider import Provider
 from tests.server.browser import browser, sample, tab
 from tests.server.running import Running, running
 
@@ -14,3 +15,17 @@ __all__ = ["browser", "sample", "service", "tab"]
 def service() -> Iterator[Running]:
     with running() as found:
         yield found
+
+
+@pytest.fixture
+def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[Provider]:
+    with Provider("openai", lambda asked: f"answer {len(asked.messages)}") as found:
+        monkeypatch.setenv("OPENAI_BASE_URL", found.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-upstream")
+        yield found
+
+
+@pytest.fixture
+def proxy(provider: Provider) -> Iterator[Running]:
+    with running(model="openai:test-model") as service:
+        yield service

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
 from datetime import timedelta
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -26,19 +24,13 @@ from recollect import (
     validate,
 )
 from recollect.answers import Candidate, Excerpt
-from recollect.errors import ModelUnavailable, NotFound
+from recollect.errors import ModelUnavailable
 from recollect.flow.context import Context
 from recollect.flow.fence import CLOSE, OPEN
 from recollect.layers.all import Layers
 from recollect.layers.summary import Summary
 from recollect.testing.clock import ManualClock
-from recollect.types import Part, Text, Thinking
 from tests.contexts import START, opened, told
-
-
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock(START)
 
 
 class Silent:
@@ -50,12 +42,6 @@ class Silent:
         raise ModelUnavailable("it says nothing")
 
     stream = complete
-
-
-@pytest.fixture
-def memory(tmp_path: Path, clock: ManualClock) -> Iterator[Memory]:
-    with opened(tmp_path, clock) as memory:
-        yield memory
 
 
 def test_what_is_known_stands_before_the_question_with_its_date(memory: Memory, clock: ManualClock) -> None:
@@ -118,70 +104,6 @@ def test_a_context_is_a_valid_request_for_every_provider(memory: Memory, clock: 
     assert context.to(shape)
 
 
-@pytest.mark.parametrize("answered", [(), ("c1",), ("c2",)])
-@pytest.mark.parametrize("said", [(), (Text("Let me see."),), (Thinking("Hm.", "signed"),)])
-@pytest.mark.parametrize("shape", ["openai", "openai-responses", "anthropic", "bedrock", "gemini"])
-def test_calls_that_a_killed_process_left_unanswered_do_not_spoil_what_comes_after(
-    memory: Memory, shape: str, said: tuple[Part, ...], answered: tuple[str, ...]
-) -> None:
-    chat = memory.session("april", user="ada")
-    chat.add("user", "What is the weather in Oslo and Rome?")
-    calls = [ToolCall("c1", "weather", '{"city": "Oslo"}'), ToolCall("c2", "weather", '{"city": "Rome"}')]
-    chat.add(Message("assistant", (*said, *calls)))
-    chat.add_many([Message("tool", (ToolResult(id, "Rain"),)) for id in answered])
-    going_on = chat.context(None, 1_000)
-    assert [call.id for message in going_on.prompt for call in message.tool_calls] == ["c1", "c2"]
-    chat.add("user", "Are you there?")
-    for context in (chat.context("And in Bonn?", 1_000), chat.context(None, 1_000)):
-        assert validate(context.prompt, shape) == []
-        assert [call.id for message in context.prompt for call in message.tool_calls] == list(answered)
-        assert ("Let me see." in context.prompt[1].text) == (said == (Text("Let me see."),))
-        assert context.tokens == count_messages(context.prompt, estimate)
-        assert sum(line.shown for line in context.receipt.lines) + context.receipt.overhead == context.tokens
-
-
-def test_inside_an_agents_loop_memory_stays_as_it_was(memory: Memory, clock: ManualClock) -> None:
-    chat = told(memory, clock)
-    first = chat.context("Where does my sister live?", 2_000)
-    chat.add("user", "Where does my sister live?")
-    prompts = [first.prompt]
-    for n in range(5):
-        chat.add(Message("assistant", (ToolCall(f"c{n}", "look", "{}"),)))
-        chat.add(Message("tool", (ToolResult(f"c{n}", f"nothing at {n} in Oslo"),)))
-        memory.drain()
-        prompts.append(chat.context(None, 2_000).prompt)
-    for before, after in pairwise(prompts):
-        assert [m.content for m in after[: len(before)]] == [m.content for m in before]
-
-
-@pytest.mark.parametrize("question", ["Which volcano erupted near Reykjavik?", "Where does my sister live?"])
-def test_a_question_that_was_added_recalls_what_it_recalls_before_it_is_added(
-    memory: Memory, clock: ManualClock, question: str
-) -> None:
-    told(memory, clock)
-    before = memory.session("before", user="ada").context(question, 1_000)
-    added = memory.session("added", user="ada")
-    added.add("user", question)
-    memory.drain()
-    recalled = [line for line in added.context(None, 1_000).offered if line.section == "episodic"]
-    assert recalled == [line for line in before.offered if line.section == "episodic"]
-    assert bool(recalled) == ("sister" in question)
-
-
-def test_inside_an_agents_loop_a_fact_is_told_once_its_message_is_no_longer_shown(memory: Memory) -> None:
-    chat = memory.session("s", user="ada")
-    chat.add_turn("My name is Ada.", "Nice to meet you!")
-    chat.add("user", "Look around, please.")
-    memory.drain()
-    for n in range(12):
-        context = chat.context(None, 400)
-        shown = "My name is Ada." in [message.text for message in context.conversation]
-        assert shown != ("name: Ada" in context.memory)
-        chat.add(Message("assistant", (ToolCall(f"c{n}", "look", "{}"),)))
-        chat.add(Message("tool", (ToolResult(f"c{n}", f"nothing at {n}, nothing at all, " * 6),)))
-    assert not shown
-
-
 def test_memory_that_comes_back_is_not_kept_as_new(memory: Memory, clock: ManualClock) -> None:
     chat = told(memory, clock)
     context = chat.context("Where does my sister live?", 1_000)
@@ -208,109 +130,6 @@ def test_what_a_document_says_never_becomes_a_fact(memory: Memory, clock: Manual
     context = chat.context("At how many degrees does the kettle boil?", 2_000)
     assert "[document kettle.md" in context.memory
     assert context.receipt.sections["documents"] > 0
-
-
-def test_replay_gives_the_same_bytes_again(memory: Memory, clock: ManualClock) -> None:
-    chat = told(memory, clock)
-    questions = [
-        "Where does my sister live?",
-        "And what is my name?",
-        "Who lives in Oslo?",
-        "My boss is Kim. Where am I?",
-    ]
-    made = {}
-    for n, question in enumerate(questions):
-        made[2 * n + 1] = chat.context(question, 900, system="Be brief.").to_dict()
-        chat.add_turn(question, f"Answer number {n}: Oslo, I think.")
-        memory.drain()
-        clock.now += timedelta(days=3)
-    for seq, context in made.items():
-        assert chat.replay(seq, 900, system="Be brief.").to_dict() == context
-    with pytest.raises(NotFound, match="message 2 of this session is no question"):
-        chat.replay(2)
-    with pytest.raises(NotFound):
-        chat.replay(99)
-
-
-def test_replay_knows_an_excerpt_that_came_again(memory: Memory, clock: ManualClock) -> None:
-    chat, question = memory.session("a", user="ada"), "What does the kettle cost?"
-    chat.tools.add("The kettle costs 20 euro.", "shop")
-    context = chat.context(question, 900)
-    chat.add_turn(question, "20 euro.")
-    clock.now += timedelta(minutes=5)
-    chat.tools.add("The kettle costs 20 euro.", "shop")
-    assert "20 euro" in context.memory
-    assert chat.replay(1, 900).memory == context.memory
-
-
-def test_replay_says_which_documents_had_other_words_then(memory: Memory) -> None:
-    chat, question = memory.session("a", user="ada"), "What does the kettle cost?"
-    documents = chat.documents
-    documents.add("The kettle costs 20 euro.", name="prices.md")
-    documents.add("The pan costs 10 euro.", name="pans.md")
-    memory.drain()
-    context = chat.context(question, 900)
-    chat.add_turn(question, "20 euro.")
-    documents.add("The pan costs 10 euro.", name="pans.md", metadata={"language": "en"})
-    assert chat.replay(1, 900).to_dict() == context.to_dict()
-    documents.add("The kettle costs 30 euro.", name="prices.md")
-    replayed = chat.replay(1, 900)
-    assert "kettle" not in replayed.memory
-    changed = [line.text for line in replayed.offered if line.rule == "changed since"]
-    assert changed == ["prices.md"]
-    assert "changed since" in str(replayed.receipt)
-
-
-def test_the_same_log_gives_the_same_context_to_another_process(tmp_path: Path, clock: ManualClock) -> None:
-    with opened(tmp_path, clock) as one:
-        chat = told(one, clock)
-        for n in range(40):
-            chat.add_turn(f"Question {n} about Oslo and Lisbon?", f"Answer {n}.")
-        one.drain()
-        context = chat.context("Where does my sister live?", 700).to_dict()
-    with opened(tmp_path, clock) as other:
-        assert other.session("april", user="ada").context("Where does my sister live?", 700).to_dict() == context
-
-
-def test_a_message_erased_elsewhere_leaves_the_summary_too(tmp_path: Path, clock: ManualClock) -> None:
-    fields: dict[str, Any] = {"settings": Settings(reply_tokens=0, summary_every_messages=100)}
-    with opened(tmp_path, clock, **fields) as one, opened(tmp_path, clock, **fields) as other:
-        here, there = (memory.session("trip", user="ada") for memory in (one, other))
-        for n in range(40):
-            here.add_turn(f"We saw the Vigeland park number {n} in Oslo.", "Lovely, what else is planned for today?")
-        shown = [line for line in there.context("Next?", 400).receipt.lines if line.section == "summary"]
-        gone = shown[0].sources[0]
-        assert gone in shown[0].sources
-        here.forget([gone])
-        again = [line for line in there.context("And then?", 400).receipt.lines if line.section == "summary"]
-        assert again
-        assert not any(gone in line.sources for line in again)
-
-
-def test_a_message_erased_elsewhere_is_not_shown_again(tmp_path: Path, clock: ManualClock) -> None:
-    with opened(tmp_path, clock) as one, opened(tmp_path, clock) as other:
-        here, there = (memory.session("s", user="ada") for memory in (one, other))
-        here.add("user", "The code is 4711.")
-        here.add("user", "And the door is green.")
-        assert "4711" in str(there.context("door?", 500).messages)
-        here.forget([here.history()[0].id])
-        assert "4711" not in str(there.context("door?", 500).messages)
-        assert "green" in str(there.context("door?", 500).messages)
-
-
-def test_inside_an_agents_loop_what_was_erased_elsewhere_is_gone(tmp_path: Path, clock: ManualClock) -> None:
-    plan = Settings(documents_threshold=0.0)
-    with opened(tmp_path, clock, settings=plan) as here, opened(tmp_path, clock) as there:
-        chat = told(here, clock)
-        chat.documents.add("The sister of Ada has the door code 4417.", name="codes")
-        chat.add("user", "Where does my sister live, and what is her door code?")
-        before = chat.context(budget=1_000).memory
-        assert "Nadia moved to Oslo" in before
-        assert "4417" in before
-        there.session("march", user="ada").forget()
-        assert "Nadia" not in chat.context(budget=1_000).memory
-        there.session("march", user="ada").documents.remove("codes")
-        assert "4417" not in chat.context(budget=1_000).memory
 
 
 def test_pinned_and_system_messages_stay_however_long_it_gets(memory: Memory) -> None:
@@ -484,18 +303,3 @@ def test_a_counter_that_fails_once_leaves_nothing_half_done(tmp_path: Path, cloc
         said = [message.text for message in chat.context("zero").conversation]
         assert said == ["one", "one and a half", "two", "three", "zero"]
         assert chat.search("three")[0].text.split(": ")[1] == "three"
-
-
-def test_a_session_begun_anew_shows_nothing_of_the_one_that_was_erased(tmp_path: Path, clock: ManualClock) -> None:
-    with opened(tmp_path, clock) as memory, opened(tmp_path, clock) as elsewhere:
-        for word, erasing in (("secret", memory), ("private", elsewhere), ("public", memory)):
-            chat = memory.session("trip", user="ada")
-            for n in range(8):
-                words = f"The {word} number {n} costs {n} euros, and {word} things follow. " + "More of it. " * 10
-                chat.add("user" if n % 2 == 0 else "assistant", words)
-            context = chat.context("What does it cost?", 700)
-            summary = " ".join(line.text for line in context.offered if line.section == "summary")
-            shown = " ".join(message.text for message in context.prompt)
-            assert [other for other in ("secret", "private", "public") if other in summary + shown] == [word]
-            assert word in summary
-            erasing.session("trip", user="ada").forget()

@@ -1,0 +1,65 @@
+"""Chats on the command line, with memory alone and with a model."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from recollect.testing import Provider
+
+from .conftest import Run, parsed
+
+
+def test_chat_answers_from_memory_and_keeps_both(trip: Run) -> None:
+    answer = parsed(trip, "chat", "Where does my sister live?")
+    assert set(answer) == {"answer", "model", "tokens", "budget", "usage"}
+    assert "Oslo" in answer["answer"]
+    assert [line["role"] for line in parsed(trip, "history")] == ["user", "assistant"]
+
+
+def test_chat_takes_a_line_at_a_time(trip: Run) -> None:
+    said = trip("chat", "--session", "now", said="Where does my sister live?\n\nAnd my brother?\n").stdout
+    assert "Oslo" in said
+    assert [line["role"] for line in parsed(trip, "history", "--session", "now")] == ["user", "assistant"] * 2
+
+
+def test_a_model_by_name_is_asked_with_what_memory_recalls(trip: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Provider("openai", ["In Oslo."]) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        said = trip("chat", "Where does my sister live?", "--model", "openai:gpt-4o-mini").stdout
+        assert "Nadia" in json.dumps(provider.requests[0].body)
+    assert said == "In Oslo.\n"
+
+
+def test_what_was_said_is_kept_though_the_model_fails(trip: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Provider("openai", ["In Oslo."], faults=["unauthorized"]) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        failed = trip("chat", "Where does my sister live?", "--model", "openai:gpt-4o-mini", code=1)
+    assert len(failed.stderr.splitlines()) == 1
+    assert [line["content"] for line in parsed(trip, "history")] == ["Where does my sister live?"]
+
+
+def test_a_conversation_goes_on_after_a_failure(trip: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Provider("openai", ["In Oslo."], faults=["unauthorized"]) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        said = trip("chat", "--model", "openai:gpt-4o-mini", said="Hello?\nWhere does my sister live?\n")
+    assert said.stdout == "In Oslo.\n"
+    assert [line["role"] for line in parsed(trip, "history")] == ["user", "user", "assistant"]
+
+
+def test_a_second_try_at_a_model_is_no_news(home: Path) -> None:
+    with Provider("openai", ["In Oslo."], faults=["unavailable"]) as provider:
+        reached = {"OPENAI_BASE_URL": provider.url, "OPENAI_API_KEY": "x"}
+        command = [sys.executable, "-m", "recollect", "chat", "Hello", "--model", "openai:gpt-4o"]
+        told = subprocess.run(command, env={**os.environ, **reached}, capture_output=True, text=True, check=False)
+    assert (told.returncode, told.stdout, told.stderr) == (0, "In Oslo.\n", "")
+
+
+def test_a_model_nobody_knows_is_refused_before_anything_is_kept(run: Run) -> None:
+    assert "openai:gpt-4o-mini" in run("chat", "Hello", "--model", "nobody", code=1).stderr
+    assert parsed(run, "history") == []

@@ -1,0 +1,72 @@
+"""Where the settings of the command line come from, and what is said of those that are wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from .conftest import Run, parsed
+
+
+def test_an_empty_variable_of_the_environment_is_none(trip: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("RECOLLECT_USER", "RECOLLECT_STORE", "RECOLLECT_SESSION"):
+        monkeypatch.setenv(name, "")
+    assert len(parsed(trip, "history", "--session", "trip")) == 3
+
+
+def test_config_tells_an_option_from_its_variable(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOLLECT_STORE", "mine.db")
+    rows = {row["name"]: (row["value"], row["from"]) for row in parsed(run, "config", "--user", "bo")}
+    assert rows["store"] == ("mine.db", "the environment")
+    assert rows["user"] == ("bo", "given")
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("postgresql://ada:geheim@db:5432/memory", "postgresql://ada:***@db:5432/memory"),
+        ("postgresql://db/memory?user=ada&password=geheim", "postgresql://db/memory?user=ada&password=***"),
+        ("postgresql://ada:a:b/c@db/memory", "postgresql://ada:***@db/memory"),
+        ("postgresql://ada@db/memory", "postgresql://ada@db/memory"),
+    ],
+)
+def test_the_password_of_a_store_is_not_shown(run: Run, address: str, shown: str) -> None:
+    rows = {row["name"]: row["value"] for row in parsed(run, "config", "--store", address)}
+    assert rows["store"] == shown
+
+
+def test_config_says_where_every_value_came_from(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / "providers.yaml").write_text("agent:\n  context_budget: 9000\n  low_water: 0.5\n")
+    (home / ".env").write_text("RECOLLECT_LOW_WATER=0.6\nRAG_CHUNK_SIZE=200\n")
+    monkeypatch.setenv("RECOLLECT_MIN_TURNS", "2")
+    rows = {row["name"]: (row["value"], row["from"]) for row in parsed(run, "config")}
+    assert rows["context_budget"] == (9000, "providers.yaml, section agent")
+    assert rows["low_water"] == (0.6, ".env")
+    assert rows["chunk_tokens"] == (200, ".env")
+    assert rows["min_turns"] == (2, "the environment")
+    assert rows["min_messages"] == (2, "default")
+    assert rows["user"] == ("ada", "default")
+    assert "min_turns" in run("config").stdout
+
+
+def test_a_setting_that_is_wrong_is_told_in_one_line(trip: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOLLECT_LOW_WATER", "7")
+    for command in (["config"], ["facts"]):
+        assert trip(*command, code=1).stderr.startswith("ConfigError: the environment: low_water")
+
+
+def test_the_default_store_is_in_the_data_folder(run: Run, home: Path) -> None:
+    missing = run("facts", code=1).stderr
+    assert str(home / "memory.db") in missing and "recollect add" in missing
+    run("add", "Hello.")
+    assert (home / "memory.db").exists()
+
+
+def test_a_variable_with_a_misspelt_name_is_told_once_on_stderr(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOLLECT_CONTEXT_BUGDET", "100")
+    said = run("config", "--json")
+    told = "nothing reads RECOLLECT_CONTEXT_BUGDET: is RECOLLECT_CONTEXT_BUDGET or RECOLLECT_ALERT_BUDGET meant?\n"
+    assert said.stderr == told
+    assert json.loads(said.stdout)

@@ -1,0 +1,113 @@
+"""How things stand on a terminal: tables, bars, colours and hostile words."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.cli.context import COLOURS, places_of
+from recollect.cli.shell import out, printable
+
+from .conftest import Run, parsed
+
+
+def test_a_receipt_is_a_table_with_a_bar_of_the_budget(trip: Run) -> None:
+    shown = trip("context", "Where does my sister live?", "--budget", "300").stdout
+    table, _, rest = shown.partition("└")
+    assert "question" in table and "Where does my sister live?" in table
+    bar = rest.splitlines()[1]
+    assert len(bar) == out.width and set(bar) <= set("█▓▒·")
+    assert re.search(r"free \d+ \(\d+%\)", rest)
+
+
+def test_a_receipt_tells_date_speaker_and_words_in_80_columns_and_cuts_what_is_long(
+    trip: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trip("add", "Nadia likes stamps. " + "She has many of them. " * 50 + "The end.", "--session", "trip")
+    monkeypatch.setattr(out, "_width", 80)
+    shown = trip("context", "Where does my sister live?", "--at", "2026-06-01", "--session", "later").stdout
+    table, _, _ = shown.partition("└")
+    assert max(map(len, table.splitlines())) == 80
+    what = " ".join(line.split("│")[5].strip() for line in table.splitlines()[3:] if "│" in line)
+    assert "20 May 2026 (1 week ago) user: My sister Nadia moved to Oslo in May." in what
+    assert "…" in what and "The end." not in what
+
+
+@given(st.dictionaries(st.sampled_from(sorted(COLOURS)), st.integers(0, 10**6)), st.integers(0, 300))
+def test_a_bar_has_its_width_and_a_place_for_whatever_has_a_token(sections: dict[str, int], width: int) -> None:
+    places = places_of(sections, width)
+    there = {name for name, tokens in sections.items() if tokens}
+    assert set(places) == there
+    assert all(places.values())
+    assert sum(places.values()) == (max(width, len(there)) if there else 0)
+
+
+def test_what_would_be_copied_from_a_table_is_not_cut(run: Run) -> None:
+    session = "3f2504e0-4f89-11d3-9a0c-0305e82c3301"
+    run("add", "My favourite programming language is Python.", "--session", session)
+    assert session in run("stats").stdout
+    assert "\u2026" not in run("facts").stdout
+    shown = run("config").stdout
+    assert all(row["name"] in shown for row in parsed(run, "config"))
+
+
+def test_one_thing_is_told_as_one(run: Run, home: Path) -> None:
+    run("add", "I like tea.")
+    stats = run("stats").stdout
+    assert re.match(r"1 message of ada, \d+ tokens, 1 session\n", stats)
+    assert "the mean of the last 1 context of default" in stats
+    assert "out.jsonl has 1 message. " in run("export", "out.jsonl").stderr
+    brought = run("import", "out.jsonl", "--store", "other.db")
+    assert brought.stdout == "New: 1 message of 1 conversation and 0 facts; here already: 0.\n"
+    assert run("documents", "add", "-", "--name", "a", said="Tea.").stdout.startswith("a: 1 chunk, ")
+    assert run("forget", code=1).stderr.startswith("1 message of session default of ada:\n")
+    assert run("forget", "--session", "default", "--yes").stdout.startswith("Gone for good: 1 message, and ")
+
+
+def test_no_trace_of_a_progress_bar_where_there_is_no_terminal(trip: Run) -> None:
+    trip("export", "out.jsonl")
+    assert trip("import", "out.jsonl", "--store", "other.db").stderr == ""
+
+
+def test_hits_stand_apart(trip: Run) -> None:
+    assert "\n\n" in trip("search", "sister peanuts").stdout.rstrip()
+
+
+@given(st.text(st.characters(codec=None)))
+def test_what_is_printed_steers_no_terminal(text: str) -> None:
+    shown = printable(text)
+    assert all(char.isprintable() or char in "\n\t" for char in shown)
+    shown.encode()
+
+
+def test_names_of_emoji_in_words_stay_words(run: Run) -> None:
+    run("add", "Press :x: to close, or :smile:.")
+    assert "Press :x: to close, or :smile:." in run("history").stdout
+    assert ":x:" in run("search", "press close").stdout
+
+
+def test_hostile_words_reach_the_terminal_as_words(run: Run) -> None:
+    here = ("--session", "[/x]\x1b[2J")
+    run("add", "[red]bold[/red] \x1b]0;title\x07 \x1b[2J wiped", *here)
+    for command in (["history"], ["search", "bold"], ["context", "bold?"], ["stats"], ["facts"]):
+        shown = run(*command, *here).stdout
+        assert "\x1b" not in shown
+    assert "[red]bold[/red]" in run("history", *here).stdout
+    assert "model '[/x]' is not known" in run("models", "pull", "[/x]", code=1).stderr
+
+
+@pytest.mark.parametrize("no_color", [True, False])
+def test_colours_are_left_out_when_asked(trip: Run, home: Path, no_color: bool) -> None:
+    env = {**os.environ, "FORCE_COLOR": "1", "TERM": "xterm-256color", **({"NO_COLOR": "1"} if no_color else {})}
+    env = {key: value for key, value in env.items() if no_color or key != "NO_COLOR"}
+    command = [sys.executable, "-c", "from recollect.cli import main; main()", "context", "Where does my sister live?"]
+    shown = subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
+    coloured = bool(re.search(r"\x1b\[[0-9;]*3[0-7]m", shown))
+    assert coloured is not no_color

@@ -1,0 +1,101 @@
+"""Contexts inside an agent's loop, where the last message is a tool's result."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from recollect import (
+    Memory,
+    Message,
+    Settings,
+    ToolCall,
+    ToolResult,
+    count_messages,
+    estimate,
+    validate,
+)
+from recollect.testing.clock import ManualClock
+from recollect.types import Part, Text, Thinking
+from tests.contexts import opened, told
+
+
+@pytest.mark.parametrize("answered", [(), ("c1",), ("c2",)])
+@pytest.mark.parametrize("said", [(), (Text("Let me see."),), (Thinking("Hm.", "signed"),)])
+@pytest.mark.parametrize("shape", ["openai", "openai-responses", "anthropic", "bedrock", "gemini"])
+def test_calls_that_a_killed_process_left_unanswered_do_not_spoil_what_comes_after(
+    memory: Memory, shape: str, said: tuple[Part, ...], answered: tuple[str, ...]
+) -> None:
+    chat = memory.session("april", user="ada")
+    chat.add("user", "What is the weather in Oslo and Rome?")
+    calls = [ToolCall("c1", "weather", '{"city": "Oslo"}'), ToolCall("c2", "weather", '{"city": "Rome"}')]
+    chat.add(Message("assistant", (*said, *calls)))
+    chat.add_many([Message("tool", (ToolResult(id, "Rain"),)) for id in answered])
+    going_on = chat.context(None, 1_000)
+    assert [call.id for message in going_on.prompt for call in message.tool_calls] == ["c1", "c2"]
+    chat.add("user", "Are you there?")
+    for context in (chat.context("And in Bonn?", 1_000), chat.context(None, 1_000)):
+        assert validate(context.prompt, shape) == []
+        assert [call.id for message in context.prompt for call in message.tool_calls] == list(answered)
+        assert ("Let me see." in context.prompt[1].text) == (said == (Text("Let me see."),))
+        assert context.tokens == count_messages(context.prompt, estimate)
+        assert sum(line.shown for line in context.receipt.lines) + context.receipt.overhead == context.tokens
+
+
+def test_inside_an_agents_loop_memory_stays_as_it_was(memory: Memory, clock: ManualClock) -> None:
+    chat = told(memory, clock)
+    first = chat.context("Where does my sister live?", 2_000)
+    chat.add("user", "Where does my sister live?")
+    prompts = [first.prompt]
+    for n in range(5):
+        chat.add(Message("assistant", (ToolCall(f"c{n}", "look", "{}"),)))
+        chat.add(Message("tool", (ToolResult(f"c{n}", f"nothing at {n} in Oslo"),)))
+        memory.drain()
+        prompts.append(chat.context(None, 2_000).prompt)
+    for before, after in pairwise(prompts):
+        assert [m.content for m in after[: len(before)]] == [m.content for m in before]
+
+
+@pytest.mark.parametrize("question", ["Which volcano erupted near Reykjavik?", "Where does my sister live?"])
+def test_a_question_that_was_added_recalls_what_it_recalls_before_it_is_added(
+    memory: Memory, clock: ManualClock, question: str
+) -> None:
+    told(memory, clock)
+    before = memory.session("before", user="ada").context(question, 1_000)
+    added = memory.session("added", user="ada")
+    added.add("user", question)
+    memory.drain()
+    recalled = [line for line in added.context(None, 1_000).offered if line.section == "episodic"]
+    assert recalled == [line for line in before.offered if line.section == "episodic"]
+    assert bool(recalled) == ("sister" in question)
+
+
+def test_inside_an_agents_loop_a_fact_is_told_once_its_message_is_no_longer_shown(memory: Memory) -> None:
+    chat = memory.session("s", user="ada")
+    chat.add_turn("My name is Ada.", "Nice to meet you!")
+    chat.add("user", "Look around, please.")
+    memory.drain()
+    for n in range(12):
+        context = chat.context(None, 400)
+        shown = "My name is Ada." in [message.text for message in context.conversation]
+        assert shown != ("name: Ada" in context.memory)
+        chat.add(Message("assistant", (ToolCall(f"c{n}", "look", "{}"),)))
+        chat.add(Message("tool", (ToolResult(f"c{n}", f"nothing at {n}, nothing at all, " * 6),)))
+    assert not shown
+
+
+def test_inside_an_agents_loop_what_was_erased_elsewhere_is_gone(tmp_path: Path, clock: ManualClock) -> None:
+    plan = Settings(documents_threshold=0.0)
+    with opened(tmp_path, clock, settings=plan) as here, opened(tmp_path, clock) as there:
+        chat = told(here, clock)
+        chat.documents.add("The sister of Ada has the door code 4417.", name="codes")
+        chat.add("user", "Where does my sister live, and what is her door code?")
+        before = chat.context(budget=1_000).memory
+        assert "Nadia moved to Oslo" in before
+        assert "4417" in before
+        there.session("march", user="ada").forget()
+        assert "Nadia" not in chat.context(budget=1_000).memory
+        there.session("march", user="ada").documents.remove("codes")
+        assert "4417" not in chat.context(budget=1_000).memory

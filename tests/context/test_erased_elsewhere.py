@@ -1,0 +1,53 @@
+"""What another process erased is in no context."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from recollect import (
+    Settings,
+)
+from recollect.testing.clock import ManualClock
+from tests.contexts import opened
+
+
+def test_a_message_erased_elsewhere_leaves_the_summary_too(tmp_path: Path, clock: ManualClock) -> None:
+    fields: dict[str, Any] = {"settings": Settings(reply_tokens=0, summary_every_messages=100)}
+    with opened(tmp_path, clock, **fields) as one, opened(tmp_path, clock, **fields) as other:
+        here, there = (memory.session("trip", user="ada") for memory in (one, other))
+        for n in range(40):
+            here.add_turn(f"We saw the Vigeland park number {n} in Oslo.", "Lovely, what else is planned for today?")
+        shown = [line for line in there.context("Next?", 400).receipt.lines if line.section == "summary"]
+        gone = shown[0].sources[0]
+        assert gone in shown[0].sources
+        here.forget([gone])
+        again = [line for line in there.context("And then?", 400).receipt.lines if line.section == "summary"]
+        assert again
+        assert not any(gone in line.sources for line in again)
+
+
+def test_a_message_erased_elsewhere_is_not_shown_again(tmp_path: Path, clock: ManualClock) -> None:
+    with opened(tmp_path, clock) as one, opened(tmp_path, clock) as other:
+        here, there = (memory.session("s", user="ada") for memory in (one, other))
+        here.add("user", "The code is 4711.")
+        here.add("user", "And the door is green.")
+        assert "4711" in str(there.context("door?", 500).messages)
+        here.forget([here.history()[0].id])
+        assert "4711" not in str(there.context("door?", 500).messages)
+        assert "green" in str(there.context("door?", 500).messages)
+
+
+def test_a_session_begun_anew_shows_nothing_of_the_one_that_was_erased(tmp_path: Path, clock: ManualClock) -> None:
+    with opened(tmp_path, clock) as memory, opened(tmp_path, clock) as elsewhere:
+        for word, erasing in (("secret", memory), ("private", elsewhere), ("public", memory)):
+            chat = memory.session("trip", user="ada")
+            for n in range(8):
+                words = f"The {word} number {n} costs {n} euros, and {word} things follow. " + "More of it. " * 10
+                chat.add("user" if n % 2 == 0 else "assistant", words)
+            context = chat.context("What does it cost?", 700)
+            summary = " ".join(line.text for line in context.offered if line.section == "summary")
+            shown = " ".join(message.text for message in context.prompt)
+            assert [other for other in ("secret", "private", "public") if other in summary + shown] == [word]
+            assert word in summary
+            erasing.session("trip", user="ada").forget()

@@ -1,0 +1,77 @@
+"""The same context again: of the past, and in another process."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from recollect import (
+    Memory,
+)
+from recollect.errors import NotFound
+from recollect.testing.clock import ManualClock
+from tests.contexts import opened, told
+
+
+def test_replay_gives_the_same_bytes_again(memory: Memory, clock: ManualClock) -> None:
+    chat = told(memory, clock)
+    questions = [
+        "Where does my sister live?",
+        "And what is my name?",
+        "Who lives in Oslo?",
+        "My boss is Kim. Where am I?",
+    ]
+    made = {}
+    for n, question in enumerate(questions):
+        made[2 * n + 1] = chat.context(question, 900, system="Be brief.").to_dict()
+        chat.add_turn(question, f"Answer number {n}: Oslo, I think.")
+        memory.drain()
+        clock.now += timedelta(days=3)
+    for seq, context in made.items():
+        assert chat.replay(seq, 900, system="Be brief.").to_dict() == context
+    with pytest.raises(NotFound, match="message 2 of this session is no question"):
+        chat.replay(2)
+    with pytest.raises(NotFound):
+        chat.replay(99)
+
+
+def test_replay_knows_an_excerpt_that_came_again(memory: Memory, clock: ManualClock) -> None:
+    chat, question = memory.session("a", user="ada"), "What does the kettle cost?"
+    chat.tools.add("The kettle costs 20 euro.", "shop")
+    context = chat.context(question, 900)
+    chat.add_turn(question, "20 euro.")
+    clock.now += timedelta(minutes=5)
+    chat.tools.add("The kettle costs 20 euro.", "shop")
+    assert "20 euro" in context.memory
+    assert chat.replay(1, 900).memory == context.memory
+
+
+def test_replay_says_which_documents_had_other_words_then(memory: Memory) -> None:
+    chat, question = memory.session("a", user="ada"), "What does the kettle cost?"
+    documents = chat.documents
+    documents.add("The kettle costs 20 euro.", name="prices.md")
+    documents.add("The pan costs 10 euro.", name="pans.md")
+    memory.drain()
+    context = chat.context(question, 900)
+    chat.add_turn(question, "20 euro.")
+    documents.add("The pan costs 10 euro.", name="pans.md", metadata={"language": "en"})
+    assert chat.replay(1, 900).to_dict() == context.to_dict()
+    documents.add("The kettle costs 30 euro.", name="prices.md")
+    replayed = chat.replay(1, 900)
+    assert "kettle" not in replayed.memory
+    changed = [line.text for line in replayed.offered if line.rule == "changed since"]
+    assert changed == ["prices.md"]
+    assert "changed since" in str(replayed.receipt)
+
+
+def test_the_same_log_gives_the_same_context_to_another_process(tmp_path: Path, clock: ManualClock) -> None:
+    with opened(tmp_path, clock) as one:
+        chat = told(one, clock)
+        for n in range(40):
+            chat.add_turn(f"Question {n} about Oslo and Lisbon?", f"Answer {n}.")
+        one.drain()
+        context = chat.context("Where does my sister live?", 700).to_dict()
+    with opened(tmp_path, clock) as other:
+        assert other.session("april", user="ada").context("Where does my sister live?", 700).to_dict() == context

@@ -1,0 +1,68 @@
+"""Facts that are stated outright, and taken back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from recollect.errors import ConfigError
+from recollect.layers.semantic import Semantic
+from recollect.store import Store
+from tests.facts.told import ADA, TRIP, day, say, values
+
+
+def test_a_fact_can_be_stated_outright_and_taken_back(store: Store, layer: Semantic) -> None:
+    say(store, "My name is Bob.", 0)
+    layer.catch_up(TRIP)
+    fact = layer.remember(ADA, "user_profile", "name", "Ada", day(1), "trip")
+    assert fact and (fact.value, fact.confidence, fact.session, fact.sources) == ("Ada", 1.0, "trip", ())
+    assert values(layer.facts(ADA)) == {"name": "Ada"}
+    assert layer.remember(ADA, "user_profile", "name", None, day(2)) is None
+    assert layer.facts(ADA) == []
+    assert [one.value for one in layer.history(ADA, "name")] == ["Bob", "Ada"]
+
+
+def test_what_is_stated_outright_stands_where_the_clock_went_back(store: Store, layer: Semantic) -> None:
+    say(store, "I live in Paris and I hate jazz.", 3)
+    layer.catch_up(TRIP)
+    place = layer.remember(ADA, "user_profile", "place", "Rome", day(1))
+    assert place is not None
+    assert (place.value, place.updated_at) == ("Rome", day(1))
+    layer.remember(ADA, "interest", "likes", "jazz", day(1))
+    assert values(layer.facts(ADA)) == {"place": "Rome", "likes:jazz": "jazz"}
+    assert layer.remember(ADA, "user_profile", "place", None, day(0)) is None
+    assert values(layer.facts(ADA, as_of=day(2))) == {}
+
+
+def test_likes_that_are_stated_stand_side_by_side(store: Store, layer: Semantic) -> None:
+    for what in ("tea", "The Beatles"):
+        layer.remember(ADA, "interest", "likes", what, day(0))
+    assert values(layer.facts(ADA)) == {"likes:tea": "tea", "likes:beatles": "The Beatles"}
+
+
+def test_likes_are_taken_back_one_by_one_or_all_at_once(store: Store, layer: Semantic) -> None:
+    say(store, "I love hiking.", 0)
+    layer.catch_up(TRIP)
+    for what in ("tea", "milk"):
+        layer.remember(ADA, "interest", "likes", what, day(1))
+    assert layer.remember(ADA, "interest", "likes:tea", None, day(2)) is None
+    assert set(values(layer.facts(ADA)).values()) == {"hiking", "milk"}
+    assert layer.remember(ADA, "interest", "likes", None, day(3)) is None
+    assert layer.facts(ADA) == []
+
+
+@pytest.mark.parametrize(
+    ("type", "key", "value", "wrong"),
+    [
+        ("hobby", "likes", "tea", "'hobby' is not one of user_profile"),
+        ("interest", "", "tea", "key must be text"),
+        ("interest", "likes", " ", "value is text that is not empty"),
+        ("interest", "likes", 7, "value is text that is not empty"),
+        ("interest", "a\x00", "tea", "NUL"),
+    ],
+)
+def test_what_is_no_fact_is_refused(layer: Semantic, type: Any, key: str, value: Any, wrong: str) -> None:
+    with pytest.raises(ConfigError, match=wrong):
+        layer.remember(ADA, type, key, value, day(0))
+    assert layer.facts(ADA) == []

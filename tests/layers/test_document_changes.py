@@ -1,0 +1,126 @@
+"""Documents that are added again, changed and removed, by two at once too."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from recollect.errors import NotFound
+from recollect.layers.documents import Documents
+from recollect.layers.embedding import CHUNK
+from recollect.store import Filter, Record, Store
+from recollect.store import open as open_store
+from recollect.tokens import estimate
+from recollect.types import Scope
+from tests.layers.guide import ADA, GUIDE, Counted, work
+
+
+def test_the_same_content_is_kept_once(store: Store) -> None:
+    documents = Documents(store, estimate)
+    first = documents.add(ADA, GUIDE, name="guide.md")
+    assert documents.add(ADA, GUIDE, name="guide.md") == first
+    assert documents.add(ADA, GUIDE, name="copy.md") == first
+    assert documents.list(ADA) == [first]
+    assert len(store.index.search(ADA, "everyone", 99, where=Filter(kinds=(CHUNK,)))) == 3
+
+
+def test_the_same_name_again_updates_in_place_and_embeds_only_what_changed(store: Store) -> None:
+    embedder = Counted()
+    documents = Documents(store, estimate, embedder)
+    documents.add(ADA, GUIDE, name="guide.md")
+    assert work(store, embedder) == 3
+    embedder.passages.clear()
+    changed = documents.add(ADA, GUIDE.replace("24 months", "36 months"), name="guide.md")
+    assert work(store, embedder) == 1
+    assert "36 months" in embedder.passages[0]
+    assert documents.list(ADA) == [changed]
+    found = documents.search(ADA, "How many months is the warranty?")
+    assert "36 months" in found[0].text
+    assert all("24 months" not in passage.text for passage in found)
+
+
+def test_a_new_date_alone_is_the_date_of_its_passages_too(store: Store) -> None:
+    documents = Documents(store, estimate)
+    for year in (2024, 2025):
+        documents.add(ADA, "The door code is 4417.", name="a", at=datetime(year, 1, 1, tzinfo=UTC))
+        assert [passage.at for passage in documents.search(ADA, "door code")] == [datetime(year, 1, 1, tzinfo=UTC)]
+
+
+def test_an_update_may_not_take_the_content_of_another(store: Store) -> None:
+    documents = Documents(store, estimate)
+    documents.add(ADA, "The door code is 4417.", name="a")
+    documents.add(ADA, "The gate code is 9000.", name="b")
+    documents.add(ADA, "The door code is 4417.", name="b")
+    assert [document.name for document in documents.list(ADA)] == ["a", "b"]
+    assert documents.search(ADA, "gate 9000") == []
+    assert [passage.text for passage in documents.search(ADA, "door code")] == ["The door code is 4417."]
+
+
+def test_a_removed_document_is_gone_with_all_its_versions(store: Store) -> None:
+    documents = Documents(store, estimate)
+    documents.add(ADA, "The door code is 4417.", name="codes")
+    documents.add(ADA, "The door code is 9000.", name="codes")
+    assert documents.remove(ADA, "codes").name == "codes"
+    assert documents.list(ADA) == []
+    assert documents.search(ADA, "door code") == []
+    assert store.records.history(ADA, "document", "codes") == []
+    with pytest.raises(NotFound, match="'codes'; there are none"):
+        documents.remove(ADA, "codes")
+    assert documents.add(ADA, "The door code is 4417.", name="codes").chunks == 1
+
+
+class Slow(Documents):
+    """Documents of a process that is held up once it has read what there is."""
+
+    def _current(self, scope: Scope, name: str) -> Record | None:
+        found = super()._current(scope, name)
+        held_up.set()
+        time.sleep(0.2)
+        return found
+
+
+held_up = threading.Event()
+
+
+def _meanwhile(slow: Callable[[], object], work: Callable[[], object]) -> None:
+    """Do the work of another process as soon as the slow one has read what there is."""
+    held_up.clear()
+    with ThreadPoolExecutor(1) as pool:
+        held = pool.submit(slow)
+        assert held_up.wait(10)
+        work()
+        held.result()
+
+
+@pytest.mark.parametrize("before", [[], ["The kettle costs 10 euro."]])
+def test_two_processes_that_change_a_document_at_once_both_succeed(tmp_path: Path, before: list[str]) -> None:
+    path = str(tmp_path / "memory.db")
+    with open_store(path) as mine, open_store(path) as theirs:
+        slow, other = Slow(mine, estimate), Documents(theirs, estimate)
+        for text in before:
+            other.add(ADA, text, name="prices.md")
+        _meanwhile(
+            lambda: slow.add(ADA, "The kettle costs 20 euro.", name="prices.md"),
+            lambda: other.add(ADA, "The kettle costs 30 euro.", name="prices.md"),
+        )
+        assert [passage.text for passage in other.search(ADA, "kettle")] == ["The kettle costs 30 euro."]
+        assert [document.chunks for document in other.list(ADA)] == [1]
+
+
+def test_a_document_that_is_changed_while_it_is_removed_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = str(tmp_path / "memory.db")
+    with open_store(path) as mine, open_store(path) as theirs:
+        slow, other = Slow(mine, estimate), Documents(theirs, estimate)
+        other.add(ADA, "The kettle costs 10 euro.", name="prices.md")
+        _meanwhile(
+            lambda: slow.remove(ADA, "prices.md"),
+            lambda: other.add(ADA, "The kettle costs 30 euro.", name="prices.md"),
+        )
+        assert [passage.text for passage in other.search(ADA, "kettle")] == ["The kettle costs 30 euro."]
+        assert len(theirs.records.history(ADA, "document", "prices.md")) == len(other.list(ADA)) == 1

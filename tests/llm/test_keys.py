@@ -1,0 +1,88 @@
+"""Names, addresses and keys of models: found, missing, and never shown."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from recollect import llm
+from recollect.errors import (
+    ConfigError,
+    ModelUnavailable,
+    RateLimited,
+)
+from recollect.testing import Provider
+from tests.llm.asked import ASKED
+from tests.llm.conftest import Serve
+
+KEY = "sk-very-secret-0123456789"
+
+
+@pytest.mark.parametrize(
+    ("style", "variable"), [("openai", "OPENAI"), ("anthropic", "ANTHROPIC"), ("ollama", "OLLAMA")]
+)
+def test_the_address_and_the_key_come_from_the_environment(
+    style: Any, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Provider(style) as provider:
+        monkeypatch.setenv("OLLAMA_HOST" if style == "ollama" else f"{variable}_BASE_URL", provider.url)
+        monkeypatch.setenv(f"{variable}_API_KEY", KEY)
+        llm.open(f"{style}:test-model").complete(ASKED)
+        headers = provider.requests[0].headers
+    key = {"openai": f"Bearer {KEY}", "anthropic": KEY, "ollama": None}[style]
+    assert headers.get("x-api-key" if style == "anthropic" else "authorization") == key
+    assert ("anthropic-version" in headers) == (style == "anthropic")
+
+
+def test_ollama_is_found_by_host_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Provider("ollama") as provider:
+        monkeypatch.setenv("OLLAMA_HOST", provider.url.removeprefix("http://"))
+        assert llm.open("ollama:test-model").complete(ASKED).text
+
+
+@pytest.mark.parametrize("fault", ["unauthorized", "bad_request", "rate_limit", "server_error"])
+def test_the_key_is_in_no_error_and_no_log(
+    serve: Serve, fault: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    _, model = serve("openai", faults=[fault] * 9)
+    with pytest.raises((ModelUnavailable, RateLimited)) as caught:
+        model.complete(ASKED)
+    assert KEY not in str(caught.value) + repr(caught.value) + caplog.text
+    assert ("Set OPENAI_API_KEY" in str(caught.value)) == (fault == "unauthorized")
+
+
+def test_a_key_with_a_line_break_is_refused_without_showing_it(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY + "\n")
+    _, model = serve("openai")
+    with pytest.raises(ConfigError, match="OPENAI_API_KEY") as caught:
+        model.complete(ASKED)
+    assert KEY not in str(caught.value)
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_a_key_that_is_missing_is_named_and_nobody_asked(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    variable, address = f"{provider.upper()}_API_KEY", f"{provider.upper()}_BASE_URL"
+    monkeypatch.delenv(variable, raising=False)
+    monkeypatch.delenv(address, raising=False)
+    with pytest.raises(ModelUnavailable, match=f"set {variable} to one, or {address}") as caught:
+        llm.open(f"{provider}:test-model").complete(ASKED)
+    assert not caught.value.passing and caught.value.tries <= 1
+    with pytest.raises(ModelUnavailable, match=variable):
+        llm.check(f"{provider}:test-model")
+    monkeypatch.setenv(address, "http://127.0.0.1:1")
+    llm.check(f"{provider}:test-model")
+
+
+@pytest.mark.parametrize("name", ["", "gpt-4o", "openai:", "nobody:gpt", "anthropic", "local:"])
+def test_a_name_that_is_none_is_answered_with_examples(name: str) -> None:
+    with pytest.raises(ConfigError, match="openai:gpt-4o-mini"):
+        llm.open(name)
+
+
+def test_an_address_that_is_none_is_refused() -> None:
+    with pytest.raises(ConfigError, match="OPENAI_BASE_URL"):
+        llm.open("openai:m", url="ftp://example.com")

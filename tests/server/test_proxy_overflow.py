@@ -1,0 +1,81 @@
+"""Budgets of the proxy, and prompts that are too large for the model all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Literal
+
+import openai
+import pytest
+
+from recollect.testing.provider import Provider
+from tests.server.openai_client import HELLO, ask, client, words
+from tests.server.running import Running, running
+
+
+def test_a_long_conversation_stays_within_the_budget(
+    proxy: Running, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat = proxy.memory.session("trip", user="ada")
+    for turn in range(200):
+        chat.add_turn(f"question {turn} " + "word " * 60, "answer " + "word " * 60)
+    ask(client(proxy), {"role": "user", "content": "And now?"})
+    assert provider.requests[-1].tokens <= 8_000
+
+
+@contextmanager
+def overflowing(
+    monkeypatch: pytest.MonkeyPatch, shape: Literal["openai", "anthropic"] = "openai"
+) -> Iterator[tuple[Running, Provider]]:
+    """A model that takes less than a long conversation has."""
+    with Provider(shape, ["fits"], limit=2_000) as provider:
+        monkeypatch.setenv(f"{shape.upper()}_BASE_URL", provider.url)
+        with running(model=f"{shape}:test-model") as proxy:
+            chat = proxy.memory.session("trip", user="ada")
+            for turn in range(60):
+                chat.add_turn(f"question {turn} " + "word " * 60, "answer " + "word " * 60)
+            yield proxy, provider
+
+
+@pytest.mark.parametrize("shape", ["openai", "anthropic"])
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_context_that_overflows_is_sent_again_smaller(
+    monkeypatch: pytest.MonkeyPatch, stream: bool, shape: Any
+) -> None:
+    with overflowing(monkeypatch, shape) as (proxy, provider):
+        answer = ask(client(proxy), {"role": "user", "content": "And now?"}, stream=stream, max_tokens=100)
+        assert words(answer, stream) == "fits"
+        sizes = [asked.tokens for asked in provider.requests]
+        assert sizes == sorted(sizes, reverse=True)
+        assert 2 <= len(sizes) <= 4
+
+
+def test_a_limit_that_was_told_once_is_remembered_for_that_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    with overflowing(monkeypatch) as (proxy, provider):
+        for question in ("And now?", "And then?"):
+            ask(client(proxy), {"role": "user", "content": question})
+        assert [asked.status for asked in provider.requests][-2:] == [200, 200]
+        before = len(provider.requests)
+        said: Any = {"role": "user", "content": "And at last?"}
+        client(proxy).chat.completions.create(model="another", messages=[said])
+        assert provider.requests[before].status == 400
+
+
+@pytest.mark.parametrize("shape", ["openai", "anthropic"])
+def test_a_prompt_that_never_fits_takes_nothing_from_the_others(monkeypatch: pytest.MonkeyPatch, shape: Any) -> None:
+    with overflowing(monkeypatch, shape) as (proxy, provider):
+        provider.limit = 1
+        with pytest.raises(openai.APIStatusError):
+            ask(client(proxy), HELLO)
+        provider.limit = None
+        ask(client(proxy), {"role": "user", "content": "And now?"})
+        assert provider.requests[-1].tokens > 4_000
+
+
+def test_a_request_that_is_too_large_is_told_in_the_shape_that_clients_read() -> None:
+    with running(max_body=1_000) as proxy, pytest.raises(openai.APIStatusError) as refused:
+        ask(client(proxy), {"role": "user", "content": "word " * 1_000})
+    assert refused.value.status_code == 413
+    assert "the body has more than 1,000 bytes" in str(refused.value)
+    assert refused.value.type == "Refused"

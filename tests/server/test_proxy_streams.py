@@ -1,0 +1,150 @@
+"""Streams through the proxy: passed on as they come, whole or broken off, and kept."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import openai
+import pytest
+
+from recollect.server.heard import Heard
+from recollect.server.openai import Turn
+from recollect.testing.provider import Provider
+from tests.server.openai_client import HELLO, ask, client, said, words
+from tests.server.running import Running, running
+
+
+def test_a_stream_passes_through_with_its_usage(proxy: Running) -> None:
+    chunks = list(ask(client(proxy), HELLO, stream=True, stream_options={"include_usage": True}))
+    text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
+    assert text == "answer 1"
+    assert chunks[-1].usage.total_tokens > 0
+    assert said(proxy) == [("user", HELLO["content"]), ("assistant", "answer 1")]
+
+
+class Lingering(BaseHTTPRequestHandler):
+    """An upstream that says all it has to say, and ends its answer only once it is let go."""
+
+    protocol_version = "HTTP/1.1"
+    let_go = threading.Event()
+    connections = 0
+    end = (b"data: [DONE]\n\n",)
+    breaks_off = False
+
+    def setup(self) -> None:
+        type(self).connections += 1
+        super().setup()
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        chunk = {"choices": [{"index": 0, "delta": {"content": "Oslo."}, "finish_reason": "stop"}]}
+        for data in (f"data: {json.dumps(chunk)}\n\n".encode(), *self.end):
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+        self.let_go.wait(30)
+        self.wfile.write(b"" if self.breaks_off else b"0\r\n\r\n")
+        self.close_connection = self.breaks_off
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+class Whole(Lingering):
+    """An upstream that does not stream, whatever it is asked."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        answer = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "Oslo."}}]}
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body := json.dumps(answer).encode())))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@pytest.fixture
+def lingering(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
+    monkeypatch.setattr(Lingering, "let_go", threading.Event())
+    monkeypatch.setattr(Lingering, "connections", 0)
+    with ThreadingHTTPServer(("127.0.0.1", 0), getattr(request, "param", Lingering)) as upstream:
+        threading.Thread(target=upstream.serve_forever).start()
+        monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{upstream.server_port}")
+        try:
+            with running(model="openai:test-model") as proxy:
+                yield proxy
+        finally:
+            Lingering.let_go.set()
+            upstream.shutdown()
+
+
+@pytest.mark.parametrize("lingering", [Whole], indirect=True)
+def test_an_answer_that_is_not_streamed_though_it_was_to_be_is_passed_on_and_kept(lingering: Running) -> None:
+    body = {"model": "test-model", "messages": [HELLO], "stream": True}
+    headers = {"X-Recollect-User": "ada", "X-Recollect-Session": "trip"}
+    answer = lingering.http.post("/v1/chat/completions", json=body, headers=headers)
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.json()["choices"][0]["message"]["content"] == "Oslo."
+    assert said(lingering) == [("user", HELLO["content"]), ("assistant", "Oslo.")]
+
+
+@pytest.mark.parametrize("end", [(b"data: [DONE]\n\n",), (b"data: [DO", b"NE]", b"\n\n")])
+def test_a_stream_ends_with_its_last_event(
+    lingering: Running, monkeypatch: pytest.MonkeyPatch, end: tuple[bytes, ...]
+) -> None:
+    monkeypatch.setattr(Lingering, "end", end)
+    body = {"model": "recollect", "messages": [HELLO], "stream": True, "user": "ada"}
+    headers = {"X-Recollect-Session": "trip"}
+    answer = lingering.http.post("/v1/chat/completions", json=body, headers=headers, timeout=10)
+    assert answer.text.endswith("data: [DONE]\n\n")
+    assert said(lingering) == [("user", HELLO["content"]), ("assistant", "Oslo.")]
+
+
+@pytest.mark.parametrize("end", [(), (b'data: {"choices": []}\n',)])
+def test_a_stream_that_breaks_off_says_so_to_the_caller(
+    lingering: Running, monkeypatch: pytest.MonkeyPatch, end: tuple[bytes, ...]
+) -> None:
+    monkeypatch.setattr(Lingering, "end", end)
+    monkeypatch.setattr(Lingering, "breaks_off", True)
+    Lingering.let_go.set()
+    keep = Turn._add
+
+    def slowly(turn: Turn, heard: Heard) -> None:
+        time.sleep(0.2)
+        keep(turn, heard)
+
+    monkeypatch.setattr(Turn, "_add", slowly)
+    with pytest.raises(openai.APIError, match=r"broke off .*: your message is kept"):
+        list(ask(client(lingering), HELLO, stream=True))
+    assert said(lingering) == [("user", HELLO["content"]), ("assistant", "Oslo.")]
+
+
+def test_a_connection_to_the_model_is_used_again(lingering: Running) -> None:
+    Lingering.let_go.set()
+    for question in ("Where does Nadia live?", "Since when?"):
+        assert words(ask(client(lingering), {"role": "user", "content": question}, stream=True), stream=True) == "Oslo."
+        while "recollect_http_streams 0.0" not in lingering.http.get("/metrics").text:
+            time.sleep(0.01)
+    assert Lingering.connections == 1
+
+
+def test_a_stream_that_breaks_off_amid_an_event_is_cut_and_the_words_so_far_are_kept(
+    proxy: Running, provider: Provider
+) -> None:
+    provider.fail("disconnect")
+    with pytest.raises(openai.APIConnectionError):
+        list(ask(client(proxy), HELLO, stream=True))
+    (_, question), *rest = said(proxy)
+    assert question == HELLO["content"]
+    assert all("answer 1".startswith(text) for _, text in rest)
+    assert words(ask(client(proxy), HELLO, stream=True), stream=True)
+
+
+def test_fields_that_are_not_as_openai_has_them_fail_no_stream(service: Running) -> None:
+    chunks = ask(client(service), HELLO, stream=True, extra_body={"stream_options": "usage", "max_tokens": "many"})
+    assert words(chunks, True)
