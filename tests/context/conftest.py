@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect import (
-    Memory,
-)
+from recollect import Memory
 from recollect.testing.clock import ManualClock
 from tests.contexts import START, opened
 

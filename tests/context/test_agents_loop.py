@@ -7,16 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect import (
-    Memory,
-    Message,
-    Settings,
-    ToolCall,
-    ToolResult,
-    count_messages,
-    estimate,
-    validate,
-)
+from recollect import Memory, Message, Settings, ToolCall, ToolResult, count_messages, estimate, validate
 from recollect.testing.clock import ManualClock
 from recollect.types import Part, Text, Thinking
 from tests.contexts import opened, told

@@ -1,4 +1,4 @@
-"""Contexts from the front door: every layer, one budget, one receipt, the same again."""
+"""Contexts from the front door: every layer, one budget, one receipt."""
 
 from __future__ import annotations
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from recollect import (
-    Settings,
-)
+from recollect import Settings
 from recollect.testing.clock import ManualClock
 from tests.contexts import opened
 

@@ -89,11 +89,6 @@ def test_facts_among_any_text_can_be_kept(before: str, said: Utterance, after: s
         assert "\x00" not in found.key + found.value
 
 
-@given(st.sampled_from(ALL), st.datetimes(timezones=st.just(UTC)))
-def test_the_same_words_say_the_same(said: Utterance, at: datetime) -> None:
-    assert extract(said.text, at) == extract(said.text, at)
-
-
 @pytest.mark.parametrize("said", TOLD, ids=lambda said: said.text[:40])
 def test_the_span_holds_the_words(said: Utterance) -> None:
     for found in extract(said.text, SAID):

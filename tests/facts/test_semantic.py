@@ -1,4 +1,4 @@
-"""The semantic layer: learned once, told by what is asked, right in every process, gone with its messages."""
+"""The semantic layer: what is said is learned once, in its order, the same from the same log."""
 
 from __future__ import annotations
 
@@ -186,5 +186,7 @@ def test_users_know_nothing_of_each_other(store: Store, layer: Semantic) -> None
 @pytest.mark.parametrize("text", HOSTILE_TEXTS)
 def test_any_text_is_learned_from(store: Store, layer: Semantic, text: str) -> None:
     say(store, text + " Remind me to call " + text + " I live in Oslo.")
+    say(store, "I live in Bergen.", 0.5)
     layer.catch_up(TRIP)
-    layer.offer(ADA, text, day(1))
+    assert "Bergen" in values(layer.facts(ADA)).values()
+    assert all(candidate.text for candidate in layer.offer(ADA, text, day(1)))

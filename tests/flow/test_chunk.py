@@ -48,11 +48,6 @@ def test_every_character_is_in_a_chunk_and_no_chunk_is_too_large(
         assert other.start == one.end or count(text[other.start : one.end]) <= overlap
 
 
-@given(documents)
-def test_the_same_text_gives_the_same_chunks(text: str) -> None:
-    assert chunks(text, estimate) == chunks(text, estimate)
-
-
 def test_a_chunk_knows_the_headings_it_stands_under() -> None:
     body = "Some words that say how it is done. " * 8
     text = f"# Guide\n\n{body}\n\n## Install\n\n{body}\n\n### Linux\n\n{body}\n\n## Use\n\n{body}"

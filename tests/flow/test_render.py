@@ -1,4 +1,4 @@
-"""Messages go to and from the wire without loss, and between shapes with every loss told."""
+"""Messages go to the wire and back without loss, and between shapes with every loss told."""
 
 from __future__ import annotations
 

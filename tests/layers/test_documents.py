@@ -1,4 +1,4 @@
-"""Documents: read, cut, found by words and by meaning, quoted, updated in place, and removed."""
+"""Documents: cut, found by words and by meaning, re-ranked, and quoted."""
 
 from __future__ import annotations
 

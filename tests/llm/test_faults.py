@@ -10,14 +10,7 @@ import pytest
 from recollect import Message
 from recollect.embed.hashing import HashingEmbedder
 from recollect.embed.http import HttpEmbedder
-from recollect.errors import (
-    BadReply,
-    ContextOverflow,
-    Interrupted,
-    ModelError,
-    ModelUnavailable,
-    RateLimited,
-)
+from recollect.errors import BadReply, ContextOverflow, Interrupted, ModelError, ModelUnavailable, RateLimited
 from recollect.llm.model import Delta, Reply
 from recollect.testing import FAULTS
 from recollect.testing.provider.provider import DIMENSION

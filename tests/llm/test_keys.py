@@ -8,11 +8,7 @@ from typing import Any
 import pytest
 
 from recollect import llm
-from recollect.errors import (
-    ConfigError,
-    ModelUnavailable,
-    RateLimited,
-)
+from recollect.errors import ConfigError, ModelUnavailable, RateLimited
 from recollect.testing import Provider
 from tests.llm.asked import ASKED
 from tests.llm.conftest import Serve

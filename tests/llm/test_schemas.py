@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 from recollect import Message
-from recollect.errors import (
-    BadReply,
-)
+from recollect.errors import BadReply
 from tests.llm.asked import ASKED, CITY, STYLES, last
 from tests.llm.conftest import Serve
 

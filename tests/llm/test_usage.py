@@ -9,10 +9,7 @@ from typing import Any
 import pytest
 
 from recollect import Message, ToolCall, ToolResult
-from recollect.errors import (
-    BadReply,
-    ModelUnavailable,
-)
+from recollect.errors import BadReply, ModelUnavailable
 from recollect.llm import ChatModel, Metered, Usage
 from recollect.llm.dialect import Ask
 from recollect.llm.openai import OpenAI

@@ -1,3 +1,5 @@
+"""What the tests of the service share: one that runs, a proxy with its provider, a browser."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The library's verbs over HTTP."""
+"""Messages and sessions over REST, pages of them, and what is refused."""
 
 from __future__ import annotations
 

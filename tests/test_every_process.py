@@ -1,0 +1,52 @@
+"""The same words give the same in every process, in whatever order its sets are read."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+HEAD = """
+from recollect import Memory, Message, estimate
+from recollect.flow.chunk import chunks
+from recollect.flow.facts import extract
+from tests.facts.scores import SAID, SETS, utterances
+from tests.tokens.token_samples import texts
+
+told = [one.text for path in SETS.values() for one in utterances(path)]
+"""
+RULES = """
+print([extract(text, SAID) for text in told])
+for text in texts().values():
+    print(estimate(text), chunks(text, estimate))
+"""
+MEMORY = """
+with Memory.open(":memory:", embedder="hash:64") as memory:
+    chat = memory.session("trip", user="ada")
+    for n, text in enumerate(told):
+        chat.add_many([Message("user", text, f"u{n}", SAID), Message("assistant", "I see. " * n, f"a{n}", SAID)])
+    chat.documents.add("\\n\\n".join(told), name="told", at=SAID)
+    memory.drain()
+    print(chat.facts(), chat.patterns(), chat.summary())
+    for question in told[::20]:
+        context = memory.session("later", user="ada").context(question, 2_000, at=SAID)
+        print(context.prompt, context.receipt)
+"""
+
+
+@pytest.mark.parametrize("code", [RULES, MEMORY], ids=["rules", "memory"])
+def test_the_same_words_give_the_same(code: str) -> None:
+    def said(seed: str) -> str:
+        env = {**os.environ, "PYTHONHASHSEED": seed}
+        run = subprocess.run(
+            [sys.executable, "-c", HEAD + code], cwd=ROOT, env=env, capture_output=True, text=True, check=True
+        )
+        return run.stdout
+
+    one, other = said("1"), said("2")
+    assert len(one) > 100
+    assert one == other
