@@ -1,7 +1,9 @@
-"""The semantic layer: what is said is learned once, in its order, the same from the same log."""
+"""The semantic layer: learned once, in its order, right in every process, gone with its messages."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from recollect.store import Job, Record, Store
 from recollect.store import open as open_store
 from recollect.testing.stores.base import HOSTILE_TEXTS
 from recollect.types import Message, Scope
-from tests.facts.told import ADA, START, TRIP, WORK, day, say, values, work
+from tests.facts.told import ADA, START, TRIP, WORK, day, lines, say, values, work
 
 
 def test_five_turns_are_learned_in_one_batch(store: Store, layer: Semantic) -> None:
@@ -190,3 +192,74 @@ def test_any_text_is_learned_from(store: Store, layer: Semantic, text: str) -> N
     layer.catch_up(TRIP)
     assert "Bergen" in values(layer.facts(ADA)).values()
     assert all(candidate.text for candidate in layer.offer(ADA, text, day(1)))
+
+
+def test_erasing_a_message_takes_its_facts_and_brings_back_what_they_superseded(store: Store, layer: Semantic) -> None:
+    say(store, "I live in Paris.", 0)
+    newer = say(store, "I moved to Rome and I love jazz.", 1)
+    layer.catch_up(TRIP)
+    assert lines(layer.offer(ADA, "Where do I live?", day(2)))[0] == "place: Rome (said 13 May 2025)"
+    store.log.erase(TRIP, [newer])
+    assert lines(layer.offer(ADA, "Where do I live?", day(2))) == ["place: Paris (said 12 May 2025)"]
+    assert values(layer.facts(ADA)) == {"place": "Paris"}
+
+
+def test_erasing_an_end_brings_the_fact_back(store: Store, layer: Semantic) -> None:
+    say(store, "I love jazz.", 0)
+    end = say(store, "I don't like jazz any more.", 1)
+    layer.catch_up(TRIP)
+    assert layer.offer(ADA, "music", day(2)) == []
+    store.log.erase(TRIP, [end])
+    assert lines(layer.offer(ADA, "music", day(2))) == ["likes: jazz (said 12 May 2025)"]
+
+
+def test_what_another_process_learns_and_erases_is_seen(tmp_path: Path) -> None:
+    path = str(tmp_path / "memory.db")
+    program = (
+        "import sys\n"
+        "from recollect.layers.semantic import Semantic\n"
+        "from recollect.store import open\n"
+        "from recollect.types import Message, Scope\n"
+        "trip = Scope('acme', 'ada', 'trip')\n"
+        "with open(sys.argv[1]) as store:\n"
+        "    if sys.argv[2] == 'erase':\n"
+        "        store.log.erase(trip)\n"
+        "    else:\n"
+        "        store.log.append(trip, [Message('user', sys.argv[2])])\n"
+        "        Semantic(store).catch_up(trip)\n"
+    )
+
+    def elsewhere(word: str) -> None:
+        subprocess.run([sys.executable, "-W", "error", "-c", program, path, word], check=True)
+
+    with open_store(path, durability="normal") as store:
+        layer = Semantic(store)
+        assert layer.offer(ADA, "", day(0)) == []
+        elsewhere("I live in Oslo.")
+        assert [line.partition(" (")[0] for line in lines(layer.offer(ADA, "", day(0)))] == ["place: Oslo"]
+        elsewhere("erase")
+        assert layer.offer(ADA, "", day(0)) == []
+        assert layer.facts(ADA) == []
+
+
+def test_what_is_kept_in_memory_serves_until_something_changes(store: Store, layer: Semantic) -> None:
+    say(store, "I live in Oslo.")
+    layer.catch_up(TRIP)
+    for _ in range(4):
+        layer.offer(ADA, "Where do I live?", day(1))
+    assert (layer.hits, layer.misses) == (3, 1)
+    say(store, "I live in Bonn.", 1)
+    layer.catch_up(TRIP)
+    assert lines(layer.offer(ADA, "Where do I live?", day(1))) == ["place: Bonn (said 13 May 2025)"]
+    assert (layer.hits, layer.misses) == (3, 2)
+    layer.forget(TRIP)
+    layer.offer(ADA, "", day(1))
+    assert (layer.hits, layer.misses) == (3, 3)
+
+
+def test_only_so_many_users_are_kept_in_memory(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(semantic, "KEPT_USERS", 2)
+    layer = Semantic(store)
+    for n in range(5):
+        layer.offer(Scope("acme", f"user{n}"), "", day(0))
+    assert len(layer._users) == 2

@@ -11,8 +11,7 @@ HELLO = {"role": "user", "content": "My sister Nadia moved to Oslo in May."}
 NOTED = {"role": "assistant", "content": "Noted!"}
 
 
-def add(service: Running, *messages: dict[str, Any], where: dict[str, str] = ADA, once: str = "") -> Any:
-    headers = {"Idempotency-Key": once} if once else {}
+def add(service: Running, *messages: dict[str, Any], where: Any = ADA, **headers: str) -> Any:
     return service.http.post("/messages", params=where, json={"messages": list(messages)}, headers=headers)
 
 

@@ -94,11 +94,11 @@ def test_a_message_is_found_in_whichever_session_has_it(service: Running) -> Non
 
 
 def test_the_same_idempotency_key_keeps_messages_once(service: Running) -> None:
-    first = add(service, HELLO, NOTED, once="one")
-    again = add(service, HELLO, NOTED, once="one")
+    first = add(service, HELLO, NOTED, **{"Idempotency-Key": "one"})
+    again = add(service, HELLO, NOTED, **{"Idempotency-Key": "one"})
     assert again.json() == first.json()
     assert len(listed(service)["items"]) == 2
-    other = add(service, {"role": "user", "content": "Something else"}, once="one")
+    other = add(service, {"role": "user", "content": "Something else"}, **{"Idempotency-Key": "one"})
     assert (other.status_code, other.json()["class"]) == (409, "Conflict")
     assert "next" in other.json()
 
