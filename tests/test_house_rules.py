@@ -28,6 +28,11 @@ def test_a_file_stays_within_its_limit(path: Path) -> None:
     assert len(path.read_text("utf-8").splitlines()) <= limit
 
 
+def test_a_file_of_tests_does_too() -> None:
+    lengths = {path.name: len(path.read_text("utf-8").splitlines()) for path in (ROOT / "tests").rglob("*.py")}
+    assert {name: length for name, length in lengths.items() if length > HARD_LIMIT} == {}
+
+
 def test_functions_fit_on_a_screen() -> None:
     lengths = [
         node.end_lineno - node.lineno + 1

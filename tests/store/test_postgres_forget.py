@@ -16,7 +16,7 @@ from recollect.layers.ledger import Ledger
 from recollect.retention import Policy
 from recollect.store.postgres import PostgresStore
 from recollect.types import Role
-from tests.test_forget import EAGER, LEVELS, MARKER, NOW, OTHERS, SECRETS, SESSIONS, Parrot, searched, shown, tell
+from tests.forgetting import EAGER, LEVELS, MARKER, NOW, OTHERS, SECRETS, SESSIONS, Parrot, searched, shown, tell
 
 ROLES: tuple[Role, ...] = ("user", "user", "assistant")
 
