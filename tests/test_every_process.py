@@ -27,12 +27,12 @@ for text in texts().values():
 MEMORY = """
 with Memory.open(":memory:", embedder="hash:64") as memory:
     chat = memory.session("trip", user="ada")
-    for n, text in enumerate(told):
+    for n, text in enumerate(told[::8]):
         chat.add_many([Message("user", text, f"u{n}", SAID), Message("assistant", "I see. " * n, f"a{n}", SAID)])
     chat.documents.add("\\n\\n".join(told), name="told", at=SAID)
     memory.drain()
     print(chat.facts(), chat.patterns(), chat.summary())
-    for question in told[::20]:
+    for question in told[::80]:
         context = memory.session("later", user="ada").context(question, 2_000, at=SAID)
         print(context.prompt, context.receipt)
 """
