@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
+from recollect.answers import Candidate
 from recollect.flow.sentences import sentences
 
 Count: TypeAlias = Callable[[str], int]
@@ -112,10 +113,30 @@ def render(found: Iterable[Sentence]) -> str:
     """The sentences as a context shows them: a line a message, with who said it."""
     lines: dict[str, list[str]] = {}
     for sentence in found:
-        lines.setdefault(sentence.id, [f"- {sentence.speaker}:"]).append(
-            " ".join(sentence.text.replace("**", "").split())
-        )
+        lines.setdefault(sentence.id, [f"- {sentence.speaker}:"]).append(_plain(sentence.text))
     return "\n".join(" ".join(line) for line in lines.values())
+
+
+def unquoted(summary: Candidate, quoted: Sequence[Candidate], session: str) -> str:
+    """A summary's text without the lines that are quoted as well: those of the same messages, and those that are equal.
+
+    Its last lines are those of its sources, in their order; `session` is that of candidates that name none.
+    """
+    words = {cited: _plain(candidate.text) for candidate in quoted for cited in candidate.cites(session)}
+    same = {f"- {_plain(line)}" for candidate in quoted for line in candidate.text.split("\n")}
+    lines = summary.text.split("\n")
+    cited = list(summary.cites(session))[-len(lines) :]
+    lead = len(lines) - len(cited)
+    left = [
+        line
+        for line, source in zip(lines[lead:], cited, strict=True)
+        if line not in same and not (source in words and line.partition(": ")[2] in words[source])
+    ]
+    return "\n".join([*lines[:lead], *left])
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.replace("**", "").split())
 
 
 def _best_first(found: Sequence[Sentence], words: Words) -> Iterator[int]:
