@@ -12,9 +12,8 @@ import numpy as np
 from _stores import Agents, LangGraph, RawRow
 from _timing import Cost, median, say, scratch, sentences, timed
 
-from recollect.store import Item
+from recollect.store import Item, Store
 from recollect.store.codec import _kept as decoded
-from recollect.store.sqlite import SqliteStore
 from recollect.types import Message, Scope
 
 SIZE, HIDDEN, QUERIES = 384, 32, 30
@@ -25,7 +24,7 @@ def owner(number: int) -> Scope:
     return Scope("acme", f"user{number}", "trip")
 
 
-def fill(store: SqliteStore, have: int, want: int) -> None:
+def fill(store: Store, have: int, want: int) -> None:
     """Messages up to that many, a thousand an owner."""
     texts = sentences(have + 7)
     for number in range(have // OWNED, want // OWNED):
@@ -34,7 +33,7 @@ def fill(store: SqliteStore, have: int, want: int) -> None:
         store.log.append(owner(number), [Message("user", text) for text in islice(texts, OWNED)])
 
 
-def last_fifty(store: SqliteStore, owners: int) -> Cost:
+def last_fifty(store: Store, owners: int) -> Cost:
     """With nothing remembered in the process of what was read before, which would favour a small store."""
     dice, costs = Random(5), []
     for _ in range(200):
@@ -44,7 +43,7 @@ def last_fifty(store: SqliteStore, owners: int) -> Cost:
     return median(costs)
 
 
-def keywords(store: SqliteStore, owners: int) -> Cost:
+def keywords(store: Store, owners: int) -> Cost:
     """A question of four words of one message, asked of its owner."""
     dice, costs = Random(6), []
     for _ in range(100):
@@ -92,9 +91,10 @@ class Searched(NamedTuple):
     first: float
 
 
-def vectors(store: SqliteStore, count: int, scope: Scope) -> Searched:
-    """One owner's vectors: the cost of a search, its recall, and seconds for the first search."""
+def vectors(store: Store, count: int, scope: Scope, within: Scope | None = None) -> Searched:
+    """One owner's vectors: the cost of a search there or `within` more, its recall, and seconds for the first."""
     say(f"{count:,} vectors of one owner …")
+    within = within or scope
     dice = np.random.default_rng(count)
     mixing = dice.normal(size=(HIDDEN, SIZE)).astype(np.float32)
     asked = directions(QUERIES, dice, mixing)
@@ -108,11 +108,11 @@ def vectors(store: SqliteStore, count: int, scope: Scope) -> Searched:
         for kept, scores in zip(best, asked @ rows.T, strict=True):
             top = np.argsort(-scores)[:10]
             kept[:] = sorted(kept + [(float(scores[place]), names[place]) for place in top], reverse=True)[:10]
-    first = timed(lambda: store.index.nearest(scope, asked[0], "model", 10))
+    first = timed(lambda: store.index.nearest(within, asked[0], "model", 10))
     costs, bare, hits = [], [], []
     for vector, kept in zip(asked, best, strict=True):
-        costs.append(timed(partial(store.index.nearest, scope, vector, "model", 10)))
-        bare.append(timed(partial(store.index.nearest_positions, scope, vector, "model", 10)))
-        found = store.index.nearest(scope, vector, "model", 10)
+        costs.append(timed(partial(store.index.nearest, within, vector, "model", 10)))
+        bare.append(timed(partial(store.index.nearest_positions, within, vector, "model", 10)))
+        found = store.index.nearest(within, vector, "model", 10)
         hits.append(len({match.id for match in found} & {name for _, name in kept}))
     return Searched(median(costs), median(bare), sum(hits) / (10 * len(hits)), first.wall / 1e6)

@@ -12,6 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from itertools import chain
 from pathlib import Path
 from random import Random
@@ -20,6 +21,7 @@ from typing import Any
 from _report import ROOT, Goal, arguments, publish, table
 
 from recollect.flow.summarise import Said, Sentence, fold, render, score
+from recollect.flow.when import written
 from recollect.layers.summary import telling
 from recollect.tokens import estimate
 
@@ -40,16 +42,22 @@ def talks(name: str, whole: bool) -> Iterator[tuple[Talk, set[str]]]:
         wanted.setdefault(question["conversation_id"], set()).update(question["evidence"])
     for line in (DATA / f"{name}.conversations.jsonl").read_text("utf-8").splitlines():
         conversation = json.loads(line)
-        sessions = [session["turns"] for session in conversation["sessions"]]
+        sessions = [
+            [{**turn, "day": _day(session)} for turn in session["turns"]] for session in conversation["sessions"]
+        ]
         for turns in [list(chain(*sessions))] if whole else sessions:
             yield _talk(turns, peers=name == "locomo"), wanted.get(conversation["conversation_id"], set())
 
 
 def _talk(turns: list[dict[str, str]], peers: bool) -> Talk:
     return [
-        Said(turn["turn_id"], n, "user" if peers else turn["role"], turn["speaker"], turn["text"])
+        Said(turn["turn_id"], n, "user" if peers else turn["role"], turn["speaker"], turn["text"], turn["day"])
         for n, turn in enumerate(turns, 1)
     ]
+
+
+def _day(session: dict[str, str]) -> str:
+    return written(datetime.fromisoformat(session["date"]))
 
 
 def chosen(talk: Talk) -> dict[str, list[Sentence]]:

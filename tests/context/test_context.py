@@ -84,6 +84,18 @@ def test_what_gives_way_to_documents_is_recalled_where_it_answers(memory: Memory
     assert "4711" in "".join(message.text for message in chat.context("What is the door code?", budget).prompt)
 
 
+def test_what_is_recalled_is_not_told_by_the_summary_as_well(memory: Memory) -> None:
+    chat = memory.session("cabin", user="ada")
+    chat.add_turn("We decided to rent the cabin in Norway for two weeks.", "Noted, I keep it.")
+    for n in range(30):
+        chat.add_turn(f"Tell me something about mountain {n} in the far north.", f"Mountain {n} is cold. " * 20)
+    memory.drain()
+    assert "rent the cabin" in chat.context("What is the time?", 2_000).memory
+    context = chat.context("Which cabin did we decide to rent in Norway?", 2_000)
+    assert context.memory.count("rent the cabin") == 1
+    _nothing_stands_twice(context)
+
+
 def test_nothing_relevant_is_nothing_at_all(memory: Memory) -> None:
     memory.session("a", user="ada").add("user", "The kettle is broken.")
     memory.drain()
@@ -246,6 +258,8 @@ def _nothing_stands_twice(context: Context) -> None:
     recalled = [id for line in lines if line.section == "episodic" for id in line.sources]
     assert len(recalled) == len(set(recalled))
     assert len({line.text for line in lines}) == len(lines)
+    told = [row.removeprefix("- ") for line in lines if line.section == "summary" for row in line.text.split("\n")]
+    assert not {row for line in lines if line.section == "episodic" for row in line.text.split("\n")}.intersection(told)
 
 
 words = st.lists(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -210,6 +211,42 @@ def test_what_two_sections_offer_stands_there_once() -> None:
     context = assemble(shown([]), Message("user", "q"), offers, 900, Settings(), COUNTS)
     assert [line.rule for line in context.offered] == ["fits", "said already"]
     assert context.memory.count("kettle") == 1
+
+
+def test_what_the_summary_tells_and_recall_quotes_in_the_same_words_stands_there_once() -> None:
+    text = "- ann: The kettle is broken.\n- bob: Buy another.\n- ann: Yes."
+    summary = Candidate("summary", text, 1.0, "summary", ("a", "b", "c"))
+    recalled = Candidate("episodic", "3 March\nann: Oh. The kettle is\nbroken. Yes.", 1.0, "conversation", ("a",))
+    offers: dict[str, Offer] = {"summary": [summary], "episodic": [recalled]}
+    context = assemble(shown([]), Message("user", "q"), offers, 900, Settings(), COUNTS)
+    assert context.memory.count("kettle") == 1
+    told = context.offered[0]
+    assert told.text == "- bob: Buy another.\n- ann: Yes.", "who agreed is another message"
+    assert (told.rule, told.shown < told.tokens) == ("less what is recalled", True)
+    elsewhere = replace(recalled, sessions=("another",))
+    context = assemble(shown([]), Message("user", "q"), {**offers, "episodic": [elsewhere]}, 900, Settings(), COUNTS)
+    assert context.memory.count("kettle") == 2
+    all_of_it = replace(recalled, text="bob: Buy another.\nann: The kettle is broken. Yes.", sources=("a", "b", "c"))
+    context = assemble(shown([]), Message("user", "q"), {**offers, "episodic": [all_of_it]}, 900, Settings(), COUNTS)
+    assert "Summary" not in context.memory
+    assert context.offered[0].shown == 0
+    receipt = context.receipt
+    assert receipt.overhead + sum(line.shown for line in receipt.lines) == context.tokens
+
+
+def test_a_larger_budget_does_not_give_the_room_of_the_summary_to_facts() -> None:
+    facts = [Candidate("facts", f"likes: sort {n} of tea", 1.0, "user") for n in range(60)]
+    summary = Candidate("summary", "- ann: " + "word " * 300, 1.0, "summary")
+
+    def recalled(tokens: int, shown: frozenset[str]) -> list[Candidate]:
+        return [Candidate("episodic", "talk " * max(1, tokens - 5), 1.0, "conversation")]
+
+    offers: dict[str, Offer] = {"facts": facts, "summary": [summary], "episodic": recalled}
+    for budget in (4_000, 8_000, 100_000):
+        sections = assemble(shown([]), Message("user", "q"), offers, budget, Settings(), COUNTS).receipt.sections
+        assert sections["summary"] > 300
+        assert sections["episodic"] > 200
+        assert sections["facts"] > 150
 
 
 def test_at_a_small_budget_the_facts_that_suit_best_come_first_and_the_rest_last() -> None:

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.flow.summarise import MAX_CHARS, Said, Sentence, fold, pick, render, score
+from recollect.answers import Candidate
+from recollect.flow.summarise import MAX_CHARS, Said, Sentence, fold, pick, render, score, unquoted
+from recollect.flow.when import relative
 from recollect.layers.summary import telling
 from recollect.tokens import estimate
 
@@ -21,12 +23,13 @@ PIECES = [
     "1. **Budget**: about $300\n",
     "a" * 700,
     "😀 ",
+    "I saw Paul yesterday. ",
     "It was fine, " * 40,
 ]
 texts = st.one_of(st.text(max_size=60), st.lists(st.sampled_from(PIECES), max_size=6).map("".join))
 roles = st.sampled_from(["user", "assistant", "tool", "system"])
 talks = st.lists(st.tuples(roles, texts), max_size=12).map(
-    lambda said: [Said(f"m{n}", n, role, role, text) for n, (role, text) in enumerate(said, 1)]
+    lambda said: [Said(f"m{n}", n, role, role, text, f"{n} May 2025") for n, (role, text) in enumerate(said, 1)]
 )
 
 
@@ -55,6 +58,7 @@ def test_a_summary_keeps_to_its_tokens_and_says_only_what_was_said(
         assert sentence.text in message.text
         assert message.role != "system"
         assert len(sentence.text) <= MAX_CHARS
+        assert sentence.day == (message.day if relative(sentence.text) else "")
     assert len(set(found)) == len(found)
     assert summary(messages, max_tokens, every) == found
 
@@ -138,3 +142,30 @@ def test_list_marks_are_left_out(marks: str) -> None:
 def test_a_line_shows_who_said_it_and_takes_one_message() -> None:
     talk = said("Nadia lives in Oslo. She pays 900 euros of rent.", "I work at Acme.")
     assert render(summary(talk)) == "- user: Nadia lives in Oslo. She pays 900 euros of rent.\n- user: I work at Acme."
+
+
+def test_what_depends_on_the_day_it_was_said_has_that_day() -> None:
+    talk = [Said("m1", 1, "user", "ann", "My exam is tomorrow. I study law in Oslo.", "3 March 2025")]
+    assert render(summary(talk)) == "- ann: My exam is tomorrow. I study law in Oslo. (said 3 March 2025)"
+    undated = [Said("m1", 1, "user", "ann", "My exam is tomorrow.")]
+    assert render(summary(undated)) == "- ann: My exam is tomorrow."
+
+
+@given(talks, st.sets(st.integers(1, 12)))
+def test_what_is_quoted_whole_is_left_out_and_all_else_stays(messages: list[Said], quoted: set[int]) -> None:
+    found = summary(messages)
+    told = Candidate("summary", render(found), sources=tuple(dict.fromkeys(sentence.id for sentence in found)))
+    recalled = [
+        Candidate("episodic", f"{message.speaker}: {message.text}", sources=(message.id,))
+        for message in messages
+        if message.seq in quoted
+    ]
+    left = unquoted(told, recalled, "s").split("\n")
+    same = {line.text for line in recalled}
+    for id in told.sources:
+        sentences = [sentence for sentence in found if sentence.id == id]
+        if int(id[1:]) not in quoted and render(sentences)[2:].partition(" (said ")[0] not in same:
+            assert render(sentences) in left
+        elif int(id[1:]) in quoted and len(sentences) == 1:
+            assert render(sentences) not in left
+    assert unquoted(told, [], "s") == told.text

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.flow.when import ahead, periods, with_days, written
+from recollect.flow.when import ahead, periods, relative, with_days, written
 
 ASKED = date(2023, 10, 22)
 
@@ -123,3 +123,23 @@ def test_any_words_are_read_without_fail(words: str, said: date) -> None:
 
 def test_a_day_is_written_in_english() -> None:
     assert (written(SAID), written(SAID, year=False)) == ("14 May 2025", "14 May")
+
+
+@pytest.mark.parametrize(
+    ("text", "depends"),
+    [
+        ("I saw the dentist yesterday.", True),
+        ("The exam is NEXT Friday", True),
+        ("We leave in two weeks.", True),
+        ("it was three days ago", True),
+        ("Please send it by Monday", True),
+        ("last May was warm", True),
+        ("The exam is on 4 May 2025.", False),
+        ("We met in 2019.", False),
+        ("the last chapter, this time next to you", False),
+        ("Mondays are slow.", False),
+        ("", False),
+    ],
+)
+def test_some_days_depend_on_when_they_were_named(text: str, depends: bool) -> None:
+    assert relative(text) == depends

@@ -20,6 +20,7 @@ from recollect.answers import Candidate
 from recollect.errors import BudgetTooSmall
 from recollect.flow.context import Context, Line
 from recollect.flow.fence import block, heading, quoted, with_memory
+from recollect.flow.summarise import unquoted
 from recollect.flow.turns import answerable, turns
 from recollect.flow.window import Limits, Window
 from recollect.settings import Settings
@@ -109,12 +110,14 @@ def assemble(
     except BudgetTooSmall as error:
         ledger = [*error.ledger, Line("question", question.text if question else "", asked, asked, "question")]
         raise BudgetTooSmall(error.needed + asked, budget, ledger, error.overhead) from None
-    firm = int(settings.facts_share * budget)
-    for attempt in _attempts(window, budget - asked, _Fill(offers, settings, counts, firm, session)):
+    share = int(settings.facts_share * budget)
+    firm = share if settings.facts_tokens is None else min(share, settings.facts_tokens)
+    fill = _Fill(offers, settings, counts, firm, session)
+    for attempt in _attempts(window, budget - asked, fill):
         if not attempt[0].short:
             break
     filled, shown = attempt
-    while (context := _context(shown, question, filled, budget, settings, counts)).tokens > budget:
+    while (context := _context(shown, question, fill.once(filled), budget, settings, counts)).tokens > budget:
         section = next((name for name in reversed(PRIORITY) if filled.taken.get(name)), None)
         if section is None or section in FIRM:
             raise _too_small(context)
@@ -193,6 +196,23 @@ class _Fill:
         filled.lines.sort(key=lambda line: PRIORITY.index(line.section))
         filled.used += fences if filled.taken else 0
         return filled
+
+    def once(self, filled: _Filled) -> _Filled:
+        """The same, the summary without the lines of messages that are recalled in the same words."""
+        recalled, summaries = filled.taken.get("episodic"), filled.taken.get("summary")
+        if not recalled or not summaries:
+            return filled
+        told, lines = list[Candidate](), list(filled.lines)
+        for summary in summaries:
+            left = replace(summary, text=unquoted(summary, recalled, self.session))
+            if left.text != summary.text:
+                place = next(n for n, line in enumerate(lines) if line.shown and line.text == summary.text)
+                shown = self._cost(left) if left.text else 0
+                lines[place] = replace(
+                    lines[place], text=left.text or summary.text, shown=shown, rule="less what is recalled"
+                )
+            told += [left] if left.text else []
+        return replace(filled, taken={**filled.taken, "summary": told}, lines=lines)
 
     def _told(self, shown: frozenset[str]) -> frozenset[Candidate]:
         """The profile and the facts that suit the question best: a few always, more as far as they have tokens."""

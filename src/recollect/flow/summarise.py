@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
+from recollect.answers import Candidate
 from recollect.flow.sentences import sentences
+from recollect.flow.when import relative
 
 Count: TypeAlias = Callable[[str], int]
 Words: TypeAlias = Callable[[str], list[str]]
@@ -45,6 +47,7 @@ amaz awesom best bit cool excit feel fun glad good great happi help hope keep lo
 realli soon sound special super take talk thank thing time tip way wonder
 """
 _SMALL_TALK: Final = frozenset(_CHAT.split())
+_SAID: Final = re.compile(r" \(said [^()]+\)$")
 _CODE: Final = re.compile(r"[{}<>=;\\`|_]|\w\(|https?://|::|->")
 _FILLER: Final = re.compile(
     r"(?:wow|thanks?|thank you|great|awesome|nice|cool|sure|okay|ok|yes|yeah|no problem|you'?re welcome|hi|hey|hello"
@@ -56,18 +59,22 @@ _FILLER: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A message as it is summarised."""
+    """A message as it is summarised; `day` is when it was said, as that is written."""
 
     id: str
     seq: int
     role: str
     speaker: str
     text: str
+    day: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence, word for word, of the message `id`, and how telling it is; `open` if it asks and nobody answered."""
+    """A sentence, word for word, of the message `id`, and how telling it is; `open` if it asks and nobody answered.
+
+    `day` is when it was said, where it speaks of a day that depends on that, such as "yesterday".
+    """
 
     text: str
     seq: int
@@ -75,6 +82,7 @@ class Sentence:
     speaker: str
     score: float
     open: bool = False
+    day: str = ""
 
 
 def fold(
@@ -87,7 +95,15 @@ def fold(
 def score(messages: Sequence[Said]) -> list[Sentence]:
     """Every sentence of these messages, in order, with how telling its kind is."""
     found = [
-        Sentence(text, message.seq, message.id, message.speaker, _worth(message, text), _asks(text))
+        Sentence(
+            text,
+            message.seq,
+            message.id,
+            message.speaker,
+            _worth(message, text),
+            _asks(text),
+            message.day if relative(text) else "",
+        )
         for message in messages
         for text in _texts(message)
     ]
@@ -109,13 +125,37 @@ def pick(found: Sequence[Sentence], max_tokens: int, count: Count, words: Words)
 
 
 def render(found: Iterable[Sentence]) -> str:
-    """The sentences as a context shows them: a line a message, with who said it."""
+    """The sentences as a context shows them: a line a message, with who said it and, where it matters, when."""
     lines: dict[str, list[str]] = {}
+    days: dict[str, str] = {}
     for sentence in found:
-        lines.setdefault(sentence.id, [f"- {sentence.speaker}:"]).append(
-            " ".join(sentence.text.replace("**", "").split())
-        )
-    return "\n".join(" ".join(line) for line in lines.values())
+        lines.setdefault(sentence.id, [f"- {sentence.speaker}:"]).append(_plain(sentence.text))
+        if sentence.day:
+            days[sentence.id] = f" (said {sentence.day})"
+    return "\n".join(" ".join(line) + days.get(id, "") for id, line in lines.items())
+
+
+def unquoted(summary: Candidate, quoted: Sequence[Candidate], session: str) -> str:
+    """A summary's text without the lines that are quoted as well: those of the same messages, and those that are equal.
+
+    Its last lines are those of its sources, in their order; `session` is that of candidates that name none.
+    """
+    words = {cited: _plain(candidate.text) for candidate in quoted for cited in candidate.cites(session)}
+    same = {_plain(line) for candidate in quoted for line in candidate.text.split("\n")}
+
+    def stands_there(line: str, source: tuple[str, str]) -> bool:
+        told = _SAID.sub("", line.removeprefix("- "))
+        return told in same or (source in words and told.partition(": ")[2] in words[source])
+
+    lines = summary.text.split("\n")
+    cited = list(summary.cites(session))[-len(lines) :]
+    lead = len(lines) - len(cited)
+    left = [line for line, source in zip(lines[lead:], cited, strict=True) if not stands_there(line, source)]
+    return "\n".join([*lines[:lead], *left])
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.replace("**", "").split())
 
 
 def _best_first(found: Sequence[Sentence], words: Words) -> Iterator[int]:

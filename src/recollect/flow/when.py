@@ -75,6 +75,13 @@ _AHEAD: Final[tuple[tuple[str, str], ...]] = (
     ("month", rf"\b(?:in|by|until|before|this|next|(?:by )?(?:the )?end of) {_MONTH}\b(?:,? (\d{{4}})\b)?"),
 )
 _AHEAD_PATTERNS: Final = tuple((form, re.compile(pattern)) for form, pattern in _AHEAD)
+_STRETCH: Final = r"days?|weeks?|weekends?|months?|years?"
+_RELATIVE: Final = re.compile(
+    r"\b(?:yesterday|today|tonight|tomorrow|(?:last|this|next|coming|previous) "
+    rf"(?:night|morning|afternoon|evening|spring|summer|autumn|fall|winter|{_STRETCH}|{_one_of(_WEEKDAYS)}|{_MONTH})"
+    rf"|{_NUMBER} (?:{_STRETCH}) ago|in {_NUMBER} (?:{_STRETCH})|(?:on|by|until) {_one_of(_WEEKDAYS)})\b",
+    re.IGNORECASE,
+)
 
 
 def periods(question: str, asked: date) -> list[Period]:
@@ -87,6 +94,11 @@ def periods(question: str, asked: date) -> list[Period]:
             found += [period for match in matches for period in _READ[form](match, asked)]
             text = pattern.sub(lambda match: " " * len(match[0]), text)
     return found
+
+
+def relative(text: str) -> bool:
+    """Whether a text names a day that depends on when it was said."""
+    return _RELATIVE.search(text) is not None
 
 
 def with_days(question: str, days: Mapping[str, str]) -> str:

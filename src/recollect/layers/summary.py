@@ -15,6 +15,7 @@ from typing import Any, Final
 from recollect.answers import Candidate
 from recollect.errors import ConfigError
 from recollect.flow.summarise import Said, Sentence, fold, pick, render
+from recollect.flow.when import written
 from recollect.layers.columns import ASSISTANTS, speaker_of
 from recollect.layers.marks import check_there, drop_citing, learned, read_to, set_read_to
 from recollect.recent import Recent
@@ -235,4 +236,5 @@ def _said(entry: Entry) -> Said:
     """A message as it is summarised; what a person said counts as such, whoever plays the assistant."""
     message, speaker = entry.message, speaker_of(entry.message)
     person = message.role == "assistant" and message.name is not None and speaker.lower() not in ASSISTANTS
-    return Said(message.id, entry.seq, "user" if person else message.role, speaker, message.text)
+    day = written(message.at) if message.at else ""
+    return Said(message.id, entry.seq, "user" if person else message.role, speaker, message.text, day)

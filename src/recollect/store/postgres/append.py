@@ -19,7 +19,9 @@ ENTRIES: Final = (
     "SELECT seq, position, id, body, tokens, hash, tags, names, owner, session FROM recollect.messages WHERE"
 )
 _HEAD: Final = """
-SELECT ARRAY(SELECT nextval('recollect.positions') FROM generate_series(1, %(count)s)), head.seq, head.hash
+SELECT ARRAY(SELECT nextval('recollect.positions') FROM generate_series(1, %(count)s)), head.seq, head.hash,
+    EXISTS (SELECT FROM recollect.messages AS old WHERE old.tenant = %(tenant)s AND old.owner = %(owner)s
+        AND old.session = %(session)s AND old.id = ANY(%(ids)s))
 FROM (SELECT) AS one LEFT JOIN recollect.sessions AS head
 ON head.tenant = %(tenant)s AND head.owner = %(owner)s AND head.session = %(session)s
 """
@@ -91,9 +93,9 @@ def _before(
     db: Connection, scope: Scope, batch: Sequence[Ready]
 ) -> tuple[dict[str, tuple[Message, Entry]], int, bytes, Iterator[int]]:
     condition, at = inside(scope, "messages")
-    ((positions, seq, link),) = rows(db, _HEAD, at | {"count": len(batch)})
-    ids = [key(one.message.id) for one in batch]
-    known = rows(db, " ".join((ENTRIES, condition, "AND id = ANY(%(ids)s)")), at | {"ids": ids})
+    at |= {"ids": [key(one.message.id) for one in batch], "count": len(batch)}
+    ((positions, seq, link, again),) = rows(db, _HEAD, at)
+    known = rows(db, " ".join((ENTRIES, condition, "AND id = ANY(%(ids)s)")), at) if again else []
     entries = [(_original(row), entry_from(scope, row)) for row in known]
     kept = {message.id: (message, entry) for message, entry in entries}
     return kept, seq or 0, link or codec.START, iter(positions)

@@ -24,7 +24,13 @@ SOURCE: Final = (
     " AND messages.tenant = items.tenant AND messages.owner = items.owner AND messages.session = items.session"
     " AND messages.id = items.id WHERE "
 )
-_PUT: Final = """
+_PUT_WORDS: Final = """
+INSERT INTO recollect.words (tenant, position, piece, words)
+SELECT %s, position, piece, words::tsvector
+FROM unnest(%s::bigint[], %s::integer[], %s::text[]) AS new (position, piece, words)
+"""
+_WITH_ITEMS: Final = """
+WITH items AS (
 INSERT INTO recollect.items
     (tenant, owner, session, kind, id, position, at, role, tags, sources, length, wordless, body, names)
 SELECT %s, %s, %s, kind, id, position, at, role, tags::bigint[],
@@ -32,12 +38,9 @@ SELECT %s, %s, %s, kind, id, position, at, role, tags::bigint[],
 FROM unnest(%s::text[], %s::text[], %s::bigint[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::integer[],
     %s::boolean[], %s::bytea[], %s::bytea[])
     AS new (kind, id, position, at, role, tags, sources, length, wordless, body, names)
+)
 """
-_PUT_WORDS: Final = """
-INSERT INTO recollect.words (tenant, position, piece, words)
-SELECT %s, position, piece, words::tsvector
-FROM unnest(%s::bigint[], %s::integer[], %s::text[]) AS new (position, piece, words)
-"""
+_PUT: Final = " ".join((_WITH_ITEMS, _PUT_WORDS))
 
 
 class Prepared(NamedTuple):
@@ -50,15 +53,19 @@ class Prepared(NamedTuple):
 
 def insert(db: Connection, scope: Scope, prepared: Sequence[Prepared]) -> None:
     """Puts items with their positions into the index."""
-    db.execute(_PUT, (*place(scope), *map(list, zip(*(_row(one) for one in prepared), strict=True))))
-    insert_words(db, scope.tenant, {one.item.position: pieces(place(scope), one.words) for one in prepared})
+    columns = map(list, zip(*(_row(one) for one in prepared), strict=True))
+    words = {one.item.position: pieces(place(scope), one.words) for one in prepared}
+    db.execute(_PUT, (*place(scope), *columns, *_words(scope.tenant, words)))
 
 
 def insert_words(db: Connection, tenant: str, texts: Mapping[int, Sequence[str]]) -> None:
     """Makes positions findable by the words in these tsvectors."""
+    db.execute(_PUT_WORDS, _words(tenant, texts))
+
+
+def _words(tenant: str, texts: Mapping[int, Sequence[str]]) -> tuple[Any, ...]:
     flat = [(position, piece, text) for position, found in texts.items() for piece, text in enumerate(found)]
-    if flat:
-        db.execute(_PUT_WORDS, (key(tenant), *map(list, zip(*flat, strict=True))))
+    return key(tenant), *(list(column) for column in (zip(*flat, strict=True) if flat else ((), (), ())))
 
 
 def _row(prepared: Prepared) -> tuple[Any, ...]:
