@@ -49,6 +49,21 @@ def test_inside_an_agents_loop_memory_stays_as_it_was(memory: Memory, clock: Man
         assert [m.content for m in after[: len(before)]] == [m.content for m in before]
 
 
+def test_inside_an_agents_loop_the_summary_stays_as_it_was(memory: Memory) -> None:
+    chat = memory.session("cabin", user="ada")
+    for text in ("We decided to rent the cabin in Norway for two weeks.", "The key of the cabin is under stone 7."):
+        chat.add_turn(text, "Noted, I keep it.")
+    for n in range(30):
+        chat.add_turn(f"Tell me something about mountain {n} in the far north.", f"Mountain {n} is cold. " * 20)
+    memory.drain()
+    chat.add("user", "Which cabin did we decide to rent in Norway?")
+    first = chat.context(None, 4_000)
+    assert "less what is recalled" in [line.rule for line in first.offered]
+    chat.add(Message("assistant", (ToolCall("c1", "look", "{}"),)))
+    chat.add(Message("tool", (ToolResult("c1", "nothing"),)))
+    assert chat.context(None, 4_000).memory == first.memory
+
+
 @pytest.mark.parametrize("question", ["Which volcano erupted near Reykjavik?", "Where does my sister live?"])
 def test_a_question_that_was_added_recalls_what_it_recalls_before_it_is_added(
     memory: Memory, clock: ManualClock, question: str

@@ -160,12 +160,15 @@ def test_what_is_quoted_whole_is_left_out_and_all_else_stays(messages: list[Said
         for message in messages
         if message.seq in quoted
     ]
-    left = unquoted(told, recalled, "s").split("\n")
-    same = {line.text for line in recalled}
+    rest = unquoted(told, recalled, "s")
+    left = rest.text.split("\n")
+    same = {" ".join(line.replace("**", "").split()) for one in recalled for line in one.text.split("\n")}
     for id in told.sources:
         sentences = [sentence for sentence in found if sentence.id == id]
         if int(id[1:]) not in quoted and render(sentences)[2:].partition(" (said ")[0] not in same:
             assert render(sentences) in left
         elif int(id[1:]) in quoted and len(sentences) == 1:
             assert render(sentences) not in left
-    assert unquoted(told, [], "s") == told.text
+    assert unquoted(told, [], "s") == told
+    assert unquoted(rest, recalled, "s") == rest
+    assert len(rest.sources) == len(left if rest.text else [])

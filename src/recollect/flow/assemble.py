@@ -204,13 +204,12 @@ class _Fill:
             return filled
         told, lines = list[Candidate](), list(filled.lines)
         for summary in summaries:
-            left = replace(summary, text=unquoted(summary, recalled, self.session))
+            left = unquoted(summary, recalled, self.session)
             if left.text != summary.text:
                 place = next(n for n, line in enumerate(lines) if line.shown and line.text == summary.text)
                 shown = self._cost(left) if left.text else 0
-                lines[place] = replace(
-                    lines[place], text=left.text or summary.text, shown=shown, rule="less what is recalled"
-                )
+                rule, tokens = "less what is recalled", lines[place].tokens
+                lines[place] = Line.of(left if left.text else summary, tokens, shown, rule)
             told += [left] if left.text else []
         return replace(filled, taken={**filled.taken, "summary": told}, lines=lines)
 

@@ -135,8 +135,8 @@ def render(found: Iterable[Sentence]) -> str:
     return "\n".join(" ".join(line) + days.get(id, "") for id, line in lines.items())
 
 
-def unquoted(summary: Candidate, quoted: Sequence[Candidate], session: str) -> str:
-    """A summary's text without the lines that are quoted as well: those of the same messages, and those that are equal.
+def unquoted(summary: Candidate, quoted: Sequence[Candidate], session: str) -> Candidate:
+    """A summary without the lines that are quoted as well: those of the same messages, and those that are equal.
 
     Its last lines are those of its sources, in their order; `session` is that of candidates that name none.
     """
@@ -147,11 +147,17 @@ def unquoted(summary: Candidate, quoted: Sequence[Candidate], session: str) -> s
         told = _SAID.sub("", line.removeprefix("- "))
         return told in same or (source in words and told.partition(": ")[2] in words[source])
 
-    lines = summary.text.split("\n")
-    cited = list(summary.cites(session))[-len(lines) :]
-    lead = len(lines) - len(cited)
-    left = [line for line, source in zip(lines[lead:], cited, strict=True) if not stands_there(line, source)]
-    return "\n".join([*lines[:lead], *left])
+    lines, cited = summary.text.split("\n"), list(summary.cites(session))
+    lead, before = max(0, len(lines) - len(cited)), max(0, len(cited) - len(lines))
+    pairs = zip(lines[lead:], cited[before:], strict=True)
+    left = [(line, source) for line, source in pairs if not stands_there(line, source)]
+    sources = [*cited[:before], *(source for _, source in left)]
+    return replace(
+        summary,
+        text="\n".join([*lines[:lead], *(line for line, _ in left)]),
+        sources=tuple(id for _, id in sources),
+        sessions=tuple(name for name, _ in sources) if summary.sessions else (),
+    )
 
 
 def _plain(text: str) -> str:
