@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 from urllib.parse import quote
@@ -422,6 +422,20 @@ def test_a_provider_that_is_not_there_is_an_error_of_its_own(monkeypatch: pytest
             with pytest.raises(openai.InternalServerError, match="does not answer"):
                 ask(client(proxy), HELLO, stream=stream)
         assert said(proxy)[0] == ("user", HELLO["content"])
+
+
+def test_a_caller_that_goes_while_the_model_is_silent_leaves_its_place(provider: Provider) -> None:
+    provider.fail("timeout")
+    with running(model="openai:test-model", max_streams=1) as proxy:
+        with pytest.raises(openai.APITimeoutError):
+            ask(client(proxy).with_options(timeout=0.5), HELLO, stream=True)
+        for _ in range(100):
+            with suppress(openai.RateLimitError):
+                answer = ask(client(proxy), HELLO, stream=True)
+                break
+            time.sleep(0.05)
+        assert words(answer, stream=True) == "answer 1"
+        assert said(proxy) == [("user", HELLO["content"]), ("assistant", "answer 1")]
 
 
 def test_another_file_with_the_same_words_goes_to_the_model(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,8 +16,9 @@ from typing import Annotated, Any, Final, NamedTuple, TypeVar
 from urllib.parse import quote, unquote
 
 from anyio import CancelScope, move_on_after
-from fastapi import APIRouter, Header, Path, Response
+from fastapi import APIRouter, Header, Path, Request, Response
 from pydantic.json_schema import SkipJsonSchema
+from starlette.requests import ClientDisconnect
 
 from recollect.errors import BudgetTooSmall, ConfigError, ContextOverflow, RecollectError
 from recollect.flow.align import align, answered, fingerprint
@@ -32,7 +33,7 @@ from recollect.server.heard import Heard, answer_of
 from recollect.server.problems import Refused, openais, told
 from recollect.server.replies import to_json
 from recollect.server.service import Served, Service, Writes, context_for
-from recollect.server.streams import Stream
+from recollect.server.streams import Stream, while_there
 from recollect.server.upstream import Reply
 from recollect.session import Session
 from recollect.store import Entry
@@ -75,6 +76,7 @@ async def retrieve_model(service: Served, _: Writes, model: Annotated[str, Path(
     "/chat/completions", operation_id="createChatCompletion", response_model=shown.Completion, responses=STREAMED
 )
 async def create(
+    request: Request,
     service: Served,
     key: Writes,
     asked: given.CompletionRequest,
@@ -93,7 +95,9 @@ async def create(
     if not asked.stream:
         return await turn.whole()
     with service.streams.place():
-        return await turn.streamed()
+        with while_there(request.receive):
+            return await turn.streamed()
+        raise ClientDisconnect
 
 
 def _name(header: str) -> str:
