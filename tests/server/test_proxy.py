@@ -18,7 +18,7 @@ from recollect.server.heard import Heard
 from recollect.server.openai import Kept, Turn, keep
 from recollect.server.upstream import Passthrough, Reply
 from recollect.session import Session
-from recollect.testing.provider import Provider
+from recollect.testing.provider import Asked, Provider
 from recollect.types import Message, Scope, ToolCall
 from tests.server.running import Running, running
 
@@ -173,9 +173,9 @@ def test_a_stream_that_breaks_off_says_so_to_the_caller(
     Lingering.let_go.set()
     keep = Turn._add
 
-    def slowly(turn: Turn, heard: Heard) -> None:
+    def slowly(turn: Turn, heard: Heard, asked: Kept) -> None:
         time.sleep(0.2)
-        keep(turn, heard)
+        keep(turn, heard, asked)
 
     monkeypatch.setattr(Turn, "_add", slowly)
     with pytest.raises(openai.APIError, match=r"broke off .*: your message is kept"):
@@ -436,6 +436,23 @@ def test_a_caller_that_goes_while_the_model_is_silent_leaves_its_place(provider:
             time.sleep(0.05)
         assert words(answer, stream=True) == "answer 1"
         assert said(proxy) == [("user", HELLO["content"]), ("assistant", "answer 1")]
+
+
+def test_an_answer_whose_caller_has_gone_is_not_kept_beside_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    gone, answered = threading.Event(), list[str]()
+
+    def answer(asked: Asked) -> str:
+        answered.append(f"answer {len(answered)}")
+        return answered[-1] if len(answered) > 1 or gone.wait(30) else ""
+
+    with Provider("openai", answer) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        with running(model="openai:test-model") as proxy:
+            with pytest.raises(openai.APITimeoutError):
+                ask(client(proxy).with_options(timeout=0.5), HELLO)
+            gone.set()
+            assert words(ask(client(proxy), HELLO), stream=False) == "answer 1"
+            assert said(proxy) == [("user", HELLO["content"]), ("assistant", "answer 1")]
 
 
 def test_another_file_with_the_same_words_goes_to_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
