@@ -131,6 +131,11 @@ def test_an_idempotency_key_with_another_number_of_messages_is_refused(service: 
     assert add(service, HELLO, NOTED, **key).status_code == 201
 
 
+def test_a_parameter_that_is_given_twice_is_refused(service: Running) -> None:
+    refused = service.http.get("/messages", params=[*ADA.items(), ("user", "eve")])
+    assert (refused.status_code, refused.json()["detail"]) == (422, "the parameter 'user' is given twice")
+
+
 def test_a_body_that_is_not_said_to_be_json_is_told_so(service: Running) -> None:
     form = {"Content-Type": "application/x-www-form-urlencoded"}
     told = service.http.post("/messages", params=ADA, content=b'{"messages": []}', headers=form)

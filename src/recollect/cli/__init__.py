@@ -18,6 +18,8 @@ def main() -> None:
         sys.exit(str(MissingExtra(error.name, "cli", "the command line")))
     if isinstance(sys.stdin, TextIOWrapper):
         sys.stdin.reconfigure(errors="strict")  # in the locale C, bytes that are no text would be taken for some
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # what the terminal or the file has no letter for
     try:
         app()
     except OSError as error:

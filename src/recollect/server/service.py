@@ -126,7 +126,7 @@ class Needs(SecurityBase):
 
 
 def _check_names(request: Request, service: Service) -> None:
-    """A parameter with a wrong name is an error, not a wish unheard; so is a value in another encoding."""
+    """A parameter with a wrong name is an error, not a wish unheard; so is one said twice, or in another encoding."""
     try:
         unquote_to_bytes(request.scope["query_string"]).decode()
     except UnicodeDecodeError:
@@ -135,6 +135,9 @@ def _check_names(request: Request, service: Service) -> None:
     if unknown := [name for name in request.query_params if name not in there_are]:
         detail = f"there is no parameter {unknown[0]!r}; there are {', '.join(sorted(there_are)) or 'none'}"
         raise Refused(422, detail, "correct its name and send it again")
+    named = [name for name, _ in request.query_params.multi_items()]
+    if twice := [name for name in there_are if named.count(name) > 1]:
+        raise Refused(422, f"the parameter {twice[0]!r} is given twice", "send it once")
 
 
 async def _key(request: Request, service: Service, secret: str | None) -> Key:
