@@ -27,7 +27,7 @@ from recollect.server.logs import log
 from recollect.server.problems import told
 from recollect.server.replies import to_json
 from recollect.server.rest import IdempotencyKey, derived_id
-from recollect.server.service import Served, Service, WrittenSession, answer_id, context_for, keep_answer
+from recollect.server.service import Served, Service, TalkedSession, answer_id, context_for, keep_answer
 from recollect.server.streams import Stream
 from recollect.server.upstream import from_thread
 from recollect.session import Session
@@ -48,7 +48,7 @@ routes = APIRouter()
 
 @routes.post("/chat", operation_id="chat", response_class=StreamingResponse, responses=EVENTS)
 async def chat(
-    request: Request, service: Served, chat: WrittenSession, said: given.Said, idempotency_key: IdempotencyKey = None
+    request: Request, service: Served, chat: TalkedSession, said: given.Said, idempotency_key: IdempotencyKey = None
 ) -> Response:
     """An answer as it is made, to a message that is kept before the model is asked."""
     with service.streams.place():

@@ -32,7 +32,7 @@ from recollect.server import given, shown
 from recollect.server.heard import Heard, answer_of
 from recollect.server.problems import Refused, openais, told
 from recollect.server.replies import to_json
-from recollect.server.service import Served, Service, Writes, context_for, keep_answer
+from recollect.server.service import Served, Service, Talks, Writes, context_for, keep_answer
 from recollect.server.streams import Stream, while_there
 from recollect.server.upstream import Reply
 from recollect.session import Session
@@ -78,7 +78,7 @@ async def retrieve_model(service: Served, _: Writes, model: Annotated[str, Path(
 async def create(
     request: Request,
     service: Served,
-    key: Writes,
+    key: Talks,
     asked: given.CompletionRequest,
     x_recollect_user: Named = None,
     x_recollect_session: Named = None,

@@ -107,7 +107,7 @@ def keep_answer(chat: Session, question: Message | None, answer: Message) -> Mes
 class Needs(SecurityBase):
     """The key a request comes with; refused where it may not do what the route needs."""
 
-    def __init__(self, what: May) -> None:
+    def __init__(self, *what: May) -> None:
         self.model, self.scheme_name, self._what = bearer.model, bearer.scheme_name, what
 
     async def __call__(self, request: Request) -> Key:
@@ -120,8 +120,9 @@ class Needs(SecurityBase):
         key = await _key(request, service, given.credentials if given else None)
         request.state.key = key
         service.rate.check(key.id)
-        if not key.allows(self._what):
-            raise Refused(403, f"this key may not {self._what}", f"use a key that may {self._what}")
+        for what in self._what:
+            if not key.allows(what):
+                raise Refused(403, f"this key may not {what}", f"use a key that may {' and '.join(self._what)}")
         return key
 
 
@@ -170,6 +171,8 @@ MaybeSession: TypeAlias = Annotated[
 ]
 Reads: TypeAlias = Annotated[Key, Security(Needs("read"), scopes=["read"])]
 Writes: TypeAlias = Annotated[Key, Security(Needs("write"), scopes=["write"])]
+Talks: TypeAlias = Annotated[Key, Security(Needs("read", "write"), scopes=["read", "write"])]
+"""An answer tells what memory holds."""
 Erases: TypeAlias = Annotated[Key, Security(Needs("erase"), scopes=["erase"])]
 Administers: TypeAlias = Annotated[Key, Security(Needs("admin"), scopes=["admin"])]
 
@@ -194,6 +197,10 @@ async def _written(request: Request, key: Writes, user: UserId, session: Session
     return served(request).memory.session(session, user=user, tenant=key.tenant)
 
 
+async def _talked(request: Request, key: Talks, user: UserId, session: SessionId) -> Session:
+    return served(request).memory.session(session, user=user, tenant=key.tenant)
+
+
 async def _within(key: Reads, user: UserId, session: MaybeSession = None) -> Scope:
     return Scope(key.tenant, user, session)
 
@@ -204,6 +211,7 @@ async def _erasing(key: Erases, user: UserId, session: MaybeSession = None) -> S
 
 ReadSession: TypeAlias = Annotated[Session, Depends(_read)]
 WrittenSession: TypeAlias = Annotated[Session, Depends(_written)]
+TalkedSession: TypeAlias = Annotated[Session, Depends(_talked)]
 ReadUser: TypeAlias = Annotated[Session, Depends(_read_user)]
 WrittenUser: TypeAlias = Annotated[Session, Depends(_written_user)]
 ErasedUser: TypeAlias = Annotated[Session, Depends(_erased_user)]
