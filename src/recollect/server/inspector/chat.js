@@ -55,12 +55,14 @@ const read = async (where, signal) => {
     const turn = running.get(keyOf(where));
     const page = await get("/messages", { ...where, limit: 50 }, signal);
     if (turn && !running.has(keyOf(where))) continue; // it was kept while the messages were read
-    return { ...page, turn: page.items.at(-1)?.message.role === "user" ? turn : null };
+    const last = page.items.findLast((entry) => entry.message.role === "user");
+    const asked = Boolean(turn && last && words(last.message.content) === turn.text);
+    return { ...page, last, asked, turn: asked && page.items.at(-1) !== last ? null : turn };
   }
 };
 
 export const view = async ({ where, go, signal, sessions }) => {
-  const { items, earlier, turn: coming } = await read(where, signal);
+  const { items, earlier, last, asked, turn: coming } = await read(where, signal);
   const before = earlier && button("Earlier messages", () => go({ view: "timeline", at: items[0].seq }), { class: "link" });
   const log = h("div", { class: "log", role: "log", "aria-label": "Conversation", tabindex: 0 }, before, shown(items));
   const side = h("div", { class: "side" });
@@ -125,16 +127,16 @@ export const view = async ({ where, go, signal, sessions }) => {
 
   const suggest = (question) => button(question, () => ((field.value = question), field.form.requestSubmit()),
     { class: "quiet" });
-  if (!items.length) {
+  if (!items.length && !coming) {
     show(log, empty("Nothing said here yet", QUESTIONS.length ? "Ask about what was said in other conversations:"
       : "Say something about yourself; ask about it in another conversation.",
     QUESTIONS.length > 0 && h("div", { class: "suggested" }, QUESTIONS.map(suggest))));
   }
-  const last = items.findLast((entry) => entry.message.role === "user");
   if (last) show(side, loading());
   if (coming?.context) showSent(coming);
   else if (last && !coming) showContext(last).catch((error) => signal.aborted || show(side, failed(error)));
   else if (!last) show(side, empty("The context appears here", "After each turn you see what the model was sent, and why."));
+  if (coming && !asked) log.append(bubble("user", coming.text));
   if (coming) follow(coming);
 
   const both = h("div", { class: "split" },
