@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from recollect import Message
+from recollect.cli import main
 from recollect.cli.app import app
 from recollect.embed import models
 from recollect.store import open as open_store
@@ -104,3 +105,17 @@ def test_letters_that_the_output_does_not_have_are_replaced(file: str, command: 
     told = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=False)
     assert (told.returncode, told.stderr) == (0, "")
     assert "tea ?" in told.stdout or "??" in told.stdout
+
+
+def test_an_interrupt_while_it_is_loading_ends_it_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupting:
+        @staticmethod
+        def find_spec(name: str, *_: object) -> None:
+            if name == "recollect.cli.app":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "recollect.cli.app")
+    monkeypatch.setattr(sys, "meta_path", [Interrupting, *sys.meta_path])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130

@@ -16,6 +16,8 @@ def main() -> None:
         if error.name not in ("typer", "rich"):
             raise
         sys.exit(str(MissingExtra(error.name, "cli", "the command line")))
+    except KeyboardInterrupt:
+        sys.exit(130)
     if isinstance(sys.stdin, TextIOWrapper):
         sys.stdin.reconfigure(errors="strict")  # in the locale C, bytes that are no text would be taken for some
     if isinstance(sys.stdout, TextIOWrapper):
