@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from recollect import Message
+from recollect.cli import main
 from recollect.cli.app import app
 from recollect.embed import models
 from recollect.store import open as open_store
@@ -93,3 +95,27 @@ def test_output_that_can_not_be_written_is_told_in_a_line(file: str, command: tu
         arguments = [sys.executable, "-m", "recollect", *command, "--store", file, "--user", "ada"]
         told = subprocess.run(arguments, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (told.returncode, told.stderr) == (1, "OSError: [Errno 28] No space left on device\n")
+
+
+@pytest.mark.parametrize("command", [("history",), ("stats",), ("context", "tea"), ("chat", "What do I like?")])
+def test_letters_that_the_output_does_not_have_are_replaced(file: str, command: tuple[str, ...]) -> None:
+    run("add", "I like green tea \u2603", "--store", file, "--user", "ada")
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "RECOLLECT_EMBEDDER": "none"}
+    arguments = [sys.executable, "-m", "recollect", *command, "--store", file, "--user", "ada"]
+    told = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=False)
+    assert (told.returncode, told.stderr) == (0, "")
+    assert "tea ?" in told.stdout or "??" in told.stdout
+
+
+def test_an_interrupt_while_it_is_loading_ends_it_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupting:
+        @staticmethod
+        def find_spec(name: str, *_: object) -> None:
+            if name == "recollect.cli.app":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "recollect.cli.app")
+    monkeypatch.setattr(sys, "meta_path", [Interrupting, *sys.meta_path])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130

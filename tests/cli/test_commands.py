@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from recollect.answers import FACT_TYPES
+from recollect.cli.bench import SCRIPT
 from recollect.cli.facts import TYPES
 from recollect.cli.shell import out
 from recollect.types import ROLES
@@ -217,6 +218,12 @@ def test_a_store_in_a_folder_that_is_not_there_says_so(run: Run, home: Path) -> 
 def test_benchmarks_without_a_checkout_say_where_they_are(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("recollect.cli.bench.SCRIPT", Path("nowhere"))
     assert "./scripts/bench" in run("bench", code=1).stderr
+
+
+def test_a_benchmark_that_is_not_there_is_told_before_anything_is_installed() -> None:
+    told = subprocess.run([SCRIPT, "nothing"], capture_output=True, text=True, check=False)
+    assert (told.returncode, told.stdout) == (2, "")
+    assert told.stderr.startswith("there is no benchmark nothing: choose one of documents ")
 
 
 def test_help_is_there_before_anything_heavy_is_loaded(home: Path) -> None:

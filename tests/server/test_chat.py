@@ -205,6 +205,45 @@ def test_a_message_sent_again_under_its_key_is_answered_once() -> None:
         assert other.status_code == 409
 
 
+class Together(Scripted):
+    """A model that answers each time in other words, and that only once two ask."""
+
+    both = threading.Barrier(2, timeout=30)
+
+    def complete(self, messages: Sequence[Message], **_: Any) -> Reply:
+        return Reply(Message("assistant", f"Answer {self.both.wait()}"), Usage(3, 4))
+
+    def stream(self, messages: Sequence[Message], **_: Any) -> Iterator[Delta]:
+        reply = self.complete(messages)
+        yield from (Delta(reply.message.text), Delta(reply=reply))
+
+
+HELLO = {"user": "ada", "messages": [{"role": "user", "content": "Hello?"}]}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/chat?user=ada&session=trip", {"message": "Hello?"}),
+        ("/v1/chat/completions", HELLO),
+        ("/v1/chat/completions", {**HELLO, "stream": True}),
+    ],
+)
+def test_a_question_asked_twice_at_once_has_one_answer(path: str, body: dict[str, Any]) -> None:
+    headers = {"Idempotency-Key": "k", "X-Recollect-Session": "trip"}
+    with Memory.open(":memory:", embedder=None) as memory, chatting(memory, Together()) as url:
+        if path.startswith("/v1"):  # it is the same question where it is there, and not answered yet
+            memory.session("trip", user="ada").add("user", "Hello?")
+
+        def ask(_: int) -> httpx2.Response:
+            return httpx2.post(f"{url}{path}", json=body, headers=headers, timeout=30)
+
+        with ThreadPoolExecutor(2) as threads:
+            asked = list(threads.map(ask, range(2)))
+        assert [answer.status_code for answer in asked] == [200, 200]
+        assert [role for role, _ in kept(memory)] == ["user", "assistant"]
+
+
 def test_those_who_speak_at_once_in_a_session_are_each_answered() -> None:
     model = Scripted("Hi")
     asked = [f"Question {number}?" for number in range(12)]

@@ -98,6 +98,16 @@ def test_calls_whose_places_make_no_sense_lose_no_words() -> None:
     assert message.text == "Hello"
 
 
+@pytest.mark.parametrize("ends", [True, False])
+def test_of_an_answer_that_is_spoken_the_words_are_kept(ends: bool) -> None:
+    spoken = [{"id": "audio_1", "transcript": "Oslo "}, {"data": "AAAA"}, {"transcript": "is far."}, {"expires_at": 9}]
+    lines = [json.dumps({"choices": [{"delta": {"content": None, "audio": audio}}]}).encode() for audio in spoken]
+    message = fed(b"".join(b"data: " + line + b"\n\n" for line in lines) + b"data: [DONE]\n\n" * ends, []).message()
+    assert message is not None
+    assert (message.text, message.metadata.get("partial", False)) == ("Oslo is far.", not ends)
+    assert "audio" not in message.extra
+
+
 SIGNED: Any = {
     "id": "c1",
     "type": "function",

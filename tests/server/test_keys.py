@@ -110,6 +110,21 @@ def test_a_key_may_do_what_it_says_and_nothing_else(memory: Memory) -> None:
                 assert status in (200, 201, 403)
 
 
+def test_an_answer_from_memory_needs_a_key_that_may_read(memory: Memory) -> None:
+    memory.session("old", user="ada").add("user", "My sister Nadia lives in Oslo.")
+    question = {"role": "user", "content": "Where does my sister live?"}
+    allowed = ((["write"], 403), (["read"], 403), (["read", "write"], 200))
+    keys = [(signed(add_key(memory.store, may=may)[1]), status) for may, status in allowed]
+    with memory, running(memory) as service:
+        for headers, status in keys:
+            asked = {"message": question["content"], "context": True}
+            chat = service.http.post("/chat", params=ADA, json=asked, headers=headers)
+            proxied = {"user": "ada", "messages": [question]}
+            proxy = service.http.post("/v1/chat/completions", json=proxied, headers=headers)
+            assert [chat.status_code, proxy.status_code] == [status, status]
+            assert ("Oslo" in chat.text + proxy.text) is (status == 200)
+
+
 def test_no_key_or_a_wrong_one_opens_nothing(memory: Memory) -> None:
     add_key(memory.store)
     with memory, running(memory) as service:

@@ -9,9 +9,11 @@ import pytest
 
 from recollect.memory import Memory
 from recollect.server.auth import add_key
-from recollect.types import Message
+from recollect.store import Job
+from recollect.types import Message, Scope
 from tests.server.browser import fill, needs_chromium
 from tests.server.running import Running, running
+from tests.server.test_chat import Scripted, chatting
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = playwright.expect
@@ -289,3 +291,66 @@ def test_keys_go_through_the_page_from_its_top(sample: Running, tab: Any) -> Non
         assert page.evaluate("document.activeElement.id") == "new-name"
         page.keyboard.press("Escape")
         assert page.evaluate("document.activeElement.id") == "new-session"
+
+
+@needs_chromium
+def test_an_answer_can_be_stopped(tab: Any) -> None:
+    model = Scripted("One ", "two ", "three.", wait=True)
+    with Memory.open(":memory:", embedder=None) as memory, chatting(memory, model) as url, tab(url) as found:
+        page = found.open("chat")
+        page.get_by_label("Message").fill("Count.")
+        page.keyboard.press("Enter")
+        model.go_on.release()
+        expect(page.locator(".bubble.assistant p")).to_have_text("One")
+        expect(page.get_by_role("button", name="Send")).to_have_count(0)
+        page.get_by_role("button", name="Stop").click()
+        expect(page.locator("#status")).to_have_text("Stopped.")
+        expect(page.get_by_role("button", name="Send")).to_be_visible()
+        assert page.locator(".problem").count() == 0
+        model.go_on.release(2)
+        assert model.closed.wait(30)
+        page.reload()
+        expect(page.locator(".bubble.assistant p")).to_have_text("One")
+
+
+@needs_chromium
+def test_an_answer_goes_on_while_another_view_is_shown(tab: Any) -> None:
+    model = Scripted("One ", "two ", "three.", wait=True)
+    with Memory.open(":memory:", embedder=None) as memory, chatting(memory, model) as url, tab(url) as found:
+        page = found.open("chat")
+        page.get_by_label("Message").fill("Count.")
+        page.keyboard.press("Enter")
+        model.go_on.release()
+        expect(page.locator(".bubble.assistant p")).to_have_text("One")
+        page.get_by_role("tab", name="Facts").click()
+        expect(page.locator("#view[data-ready=facts]")).to_be_visible()
+        model.go_on.release()
+        page.get_by_role("tab", name="Chat").click()
+        expect(page.locator(".bubble.assistant[aria-busy] p")).to_have_text("One two")
+        expect(page.locator(".bubble.user")).to_have_count(1)
+        page.get_by_role("tab", name="Facts").click()
+        expect(page.locator("#view[data-ready=facts]")).to_be_visible()
+        model.go_on.release()
+        expect(page.locator("#status")).to_have_text("Answered.")
+        page.get_by_role("tab", name="Chat").click()
+        expect(page.locator(".bubble.assistant p")).to_have_text("One two three.")
+        expect(page.locator(".budget")).to_be_visible()
+
+
+@needs_chromium
+def test_jobs_beyond_those_shown_are_counted(tab: Any) -> None:
+    with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
+        memory.store.jobs.enqueue(Scope("default", "ada"), [Job("of another program") for _ in range(250)])
+        page = found.open("jobs")
+        expect(page.locator("tbody tr")).to_have_count(200)
+        expect(page.locator(".hint")).to_have_text("The oldest 200 are shown; there are 50 others.")
+
+
+@needs_chromium
+def test_the_parts_of_a_budget_are_told_by_more_than_their_colour(sample: Running, tab: Any) -> None:
+    with tab(sample.url) as found:
+        page = found.open("chat")
+        expect(page.locator(".budget")).to_be_visible()
+        parts, named = (page.locator(place).all_text_contents() for place in (".budget > span", ".legend .dot"))
+        assert parts == named == [str(number + 1) for number in range(len(parts))]
+        assert len(parts) > 3

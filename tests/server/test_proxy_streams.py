@@ -6,14 +6,15 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import openai
 import pytest
 
 from recollect.server.heard import Heard
-from recollect.server.openai import Turn
-from recollect.testing.provider import Provider
+from recollect.server.openai import Kept, Turn
+from recollect.testing.provider import Asked, Provider
 from tests.server.openai_client import HELLO, ask, client, said, words
 from tests.server.running import Running, running
 
@@ -114,9 +115,9 @@ def test_a_stream_that_breaks_off_says_so_to_the_caller(
     Lingering.let_go.set()
     keep = Turn._add
 
-    def slowly(turn: Turn, heard: Heard) -> None:
+    def slowly(turn: Turn, heard: Heard, asked: Kept) -> None:
         time.sleep(0.2)
-        keep(turn, heard)
+        keep(turn, heard, asked)
 
     monkeypatch.setattr(Turn, "_add", slowly)
     with pytest.raises(openai.APIError, match=r"broke off .*: your message is kept"):
@@ -148,3 +149,34 @@ def test_a_stream_that_breaks_off_amid_an_event_is_cut_and_the_words_so_far_are_
 def test_fields_that_are_not_as_openai_has_them_fail_no_stream(service: Running) -> None:
     chunks = ask(client(service), HELLO, stream=True, extra_body={"stream_options": "usage", "max_tokens": "many"})
     assert words(chunks, True)
+
+
+def test_a_caller_that_goes_while_the_model_is_silent_leaves_its_place(provider: Provider) -> None:
+    provider.fail("timeout")
+    with running(model="openai:test-model", max_streams=1) as proxy:
+        with pytest.raises(openai.APITimeoutError):
+            ask(client(proxy).with_options(timeout=0.5), HELLO, stream=True)
+        for _ in range(100):
+            with suppress(openai.RateLimitError):
+                answer = ask(client(proxy), HELLO, stream=True)
+                break
+            time.sleep(0.05)
+        assert words(answer, stream=True) == "answer 1"
+        assert said(proxy) == [("user", HELLO["content"]), ("assistant", "answer 1")]
+
+
+def test_an_answer_whose_caller_has_gone_is_not_kept_beside_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    gone, answered = threading.Event(), list[str]()
+
+    def answer(asked: Asked) -> str:
+        answered.append(f"answer {len(answered)}")
+        return answered[-1] if len(answered) > 1 or gone.wait(30) else ""
+
+    with Provider("openai", answer) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        with running(model="openai:test-model") as proxy:
+            with pytest.raises(openai.APITimeoutError):
+                ask(client(proxy).with_options(timeout=0.5), HELLO)
+            gone.set()
+            assert words(ask(client(proxy), HELLO), stream=False) == "answer 1"
+            assert said(proxy) == [("user", HELLO["content"]), ("assistant", "answer 1")]

@@ -103,6 +103,22 @@ def test_the_same_idempotency_key_keeps_messages_once(service: Running) -> None:
     assert "next" in other.json()
 
 
+@pytest.mark.parametrize("more", [(), (HELLO,), (HELLO, NOTED, HELLO)])
+def test_an_idempotency_key_with_another_number_of_messages_is_refused(service: Running, more: tuple[Any, ...]) -> None:
+    key = {"Idempotency-Key": "one"}
+    add(service, HELLO, NOTED, **key)
+    refused = add(service, *(more or (HELLO, NOTED) * 3), **key)
+    assert (refused.status_code, refused.json()["class"]) == (409, "Conflict")
+    assert "another number of messages" in refused.json()["detail"]
+    assert len(listed(service)["items"]) == 2
+    assert add(service, HELLO, NOTED, **key).status_code == 201
+
+
+def test_a_parameter_that_is_given_twice_is_refused(service: Running) -> None:
+    refused = service.http.get("/messages", params=[*ADA.items(), ("user", "eve")])
+    assert (refused.status_code, refused.json()["detail"]) == (422, "the parameter 'user' is given twice")
+
+
 def test_a_body_that_is_not_said_to_be_json_is_told_so(service: Running) -> None:
     form = {"Content-Type": "application/x-www-form-urlencoded"}
     told = service.http.post("/messages", params=ADA, content=b'{"messages": []}', headers=form)
@@ -114,6 +130,7 @@ def test_a_page_that_is_known_is_not_sent_again(service: Running) -> None:
     first = service.http.get("/messages", params=ADA)
     known = {"If-None-Match": first.headers["etag"]}
     assert service.http.get("/messages", params=ADA, headers=known).status_code == 304
+    assert service.http.get("/messages", params=ADA, headers={"If-None-Match": "*"}).status_code == 304
     add(service, NOTED)
     assert service.http.get("/messages", params=ADA, headers=known).status_code == 200
 

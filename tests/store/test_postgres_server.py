@@ -5,23 +5,26 @@ from __future__ import annotations
 import random
 import re
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psycopg
 import pytest
+from psycopg_pool.base import AttemptWithBackoff
 
 from recollect.errors import ConfigError, MigrationError, StoreUnavailable
 from recollect.store import Job, Record, Store, open
-from recollect.store.postgres import PostgresStore
+from recollect.store.postgres import PostgresStore, database
 from recollect.store.postgres.erase import CITING
 from recollect.store.postgres.migrate import migrations
 from recollect.store.reference import ReferenceStore
 from recollect.testing.stores.base import ADA, BOB, RIVAL, USER, fact, found, said, say, texts, v
 from recollect.types import Message, Scope
-from tests.postgres import Databases, emptied
+from tests.postgres import FAST, Databases, emptied, running
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 TABLES = ("sessions", "messages", "records", "items", "words", "vectors", "jobs")
@@ -188,6 +191,26 @@ def test_a_transaction_that_lost_its_connection_is_undone(store: PostgresStore, 
         say(store, ADA, "inside")
         cut(postgres, url)
     assert [entry.seq for entry in say(store, ADA, "next")] == [2]
+
+
+def test_a_server_that_is_away_is_told_soon_and_reached_when_it_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "WAIT", 3.0)
+    monkeypatch.setattr(AttemptWithBackoff, "DELAY_BACKOFF", 1_000)
+    with running(*FAST) as server, Databases(server.address).bare() as url, PostgresStore(url) as store:
+        server.stop("immediate")
+        with pytest.raises(StoreUnavailable):
+            say(store, ADA, "lost")
+        asked = time.monotonic()
+        with pytest.raises(StoreUnavailable):
+            say(store, ADA, "lost")
+        assert time.monotonic() - asked < 2
+        server.start()
+        asked = time.monotonic()
+        while time.monotonic() < asked + 10:
+            with suppress(StoreUnavailable):
+                say(store, ADA, "kept")
+                break
+        assert texts(store.log.read(ADA)) == ["kept"]
 
 
 def cut(postgres: Databases, url: str) -> None:

@@ -16,8 +16,12 @@ def main() -> None:
         if error.name not in ("typer", "rich"):
             raise
         sys.exit(str(MissingExtra(error.name, "cli", "the command line")))
+    except KeyboardInterrupt:
+        sys.exit(130)
     if isinstance(sys.stdin, TextIOWrapper):
         sys.stdin.reconfigure(errors="strict")  # in the locale C, bytes that are no text would be taken for some
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # what the terminal or the file has no letter for
     try:
         app()
     except OSError as error:

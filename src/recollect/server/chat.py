@@ -27,7 +27,7 @@ from recollect.server.logs import log
 from recollect.server.problems import told
 from recollect.server.replies import to_json
 from recollect.server.rest import IdempotencyKey, derived_id
-from recollect.server.service import Served, Service, WrittenSession, context_for
+from recollect.server.service import Served, Service, TalkedSession, answer_id, context_for, keep_answer
 from recollect.server.streams import Stream
 from recollect.server.upstream import from_thread
 from recollect.session import Session
@@ -48,7 +48,7 @@ routes = APIRouter()
 
 @routes.post("/chat", operation_id="chat", response_class=StreamingResponse, responses=EVENTS)
 async def chat(
-    request: Request, service: Served, chat: WrittenSession, said: given.Said, idempotency_key: IdempotencyKey = None
+    request: Request, service: Served, chat: TalkedSession, said: given.Said, idempotency_key: IdempotencyKey = None
 ) -> Response:
     """An answer as it is made, to a message that is kept before the model is asked."""
     with service.streams.place():
@@ -57,17 +57,15 @@ async def chat(
             return Stream(_again(answer), service.streams)
         kept = await service.run(chat.add, message)
         context = await service.run(context_for, kept, chat, said.budget, system=said.system)
-        return Stream(Answer(request.state.request_id, service, chat, context, said).events(), service.streams)
+        return Stream(Answer(request.state.request_id, service, chat, kept, context, said).events(), service.streams)
 
 
 def _answered(chat: Session, message: Message) -> Message | None:
     """The answer to a message that was sent before."""
-    log = chat.memory.store.log
-    for entry in log.get(chat.scope, [message.id]):
-        for after in log.read(chat.scope, after=entry.seq, limit=1) if entry.message.text == message.text else ():
-            if after.message.role == "assistant" and after.message.metadata.get("partial") is not True:
-                return after.message
-    return None
+    found = chat.memory.store.log.get(chat.scope, [message.id, answer_id(message)])
+    known = {entry.message.id: entry.message for entry in found}
+    asked = known.get(message.id)
+    return known.get(answer_id(message)) if asked and asked.text == message.text else None
 
 
 async def _again(answer: Message) -> AsyncGenerator[bytes]:
@@ -103,6 +101,7 @@ class Answer:
     request_id: str
     service: Service
     chat: Session
+    question: Message
     context: Context
     said: given.Said
     text: str = ""
@@ -149,4 +148,4 @@ class Answer:
         self.reply, self.text = None, ""
         if not message.parts:
             return None
-        return (await self.service.run(self.chat.add, message)).to_dict()
+        return (await self.service.run(keep_answer, self.chat, self.question, message)).to_dict()

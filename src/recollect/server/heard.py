@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from recollect.errors import InvalidTranscript
 from recollect.flow.render import parse
-from recollect.llm.dialect import failure
+from recollect.llm.dialect import failure, part, text
 from recollect.llm.model import PARTIAL
 from recollect.llm.openai import Chunks
 from recollect.types import Message
@@ -50,8 +51,8 @@ class Heard:
         self._read()
         if not self._failed and (whole := self._chunks.whole()):
             return answer_of(whole)
-        text = "".join(self._chunks.said.get("content", ()))
-        return Message("assistant", text, metadata=PARTIAL) if text else None
+        words = "".join(self._chunks.said.get("content", ())) or _transcript(self._chunks.more)
+        return Message("assistant", words, metadata=PARTIAL) if words else None
 
     def _read(self) -> None:
         """Read the lines that came; what is no chunk is passed over."""
@@ -70,10 +71,17 @@ class Heard:
                 self._chunks.add(chunk)
 
 
+def _transcript(said: Mapping[str, Any]) -> str:
+    return text(part(said, "audio").get("transcript"))
+
+
 def answer_of(data: Any) -> Message | None:
-    """The message of a completion's first choice, or None where it says nothing."""
+    """The message of a completion's first choice, or None where it says nothing; of a recording its words."""
     try:
-        message = parse([{"role": "assistant", "content": None, **data["choices"][0]["message"]}], "openai")[0]
+        said = {"role": "assistant", "content": None, **data["choices"][0]["message"]}
+        if not said["content"] and (words := _transcript(said)):
+            said = {**{key: said[key] for key in said if key != "audio"}, "content": words}
+        message = parse([said], "openai")[0]
     except (InvalidTranscript, LookupError, TypeError):
         return None
     return message if message.parts or message.extra.get("refusal") else None

@@ -7,11 +7,13 @@ import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from typing import Final
 
+from anyio import move_on_after, to_thread
 from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -32,6 +34,8 @@ SHARED: Final = "PROMETHEUS_MULTIPROC_DIR"
 QUANTILES: Final = {"0.5": "p50", "0.95": "p95", "1": "max"}
 SHARE_SECONDS: Final = 1.0
 """How often a process tells the others what the library counted in it."""
+READY_SECONDS: Final = 2.0
+"""How long `/readyz` waits for the store; whoever asks wants to know now."""
 
 routes = APIRouter()
 
@@ -187,11 +191,15 @@ async def health() -> Response:
 @routes.get("/readyz", operation_id="ready", response_model=shown.Health)
 async def ready(service: Served) -> Response:
     """The store answers, and the service is not stopping."""
-    try:
-        await service.run(service.memory.store.log.sessions, Scope("recollect:ready"), limit=1)
-    except RecollectError as error:
-        return answer({"status": "unavailable", "problem": str(error)}, 503)
-    return answer({"status": "ok"})
+    look = partial(service.memory.store.log.sessions, Scope("recollect:ready"), limit=1)
+    problem = f"the store does not answer within {READY_SECONDS:g} seconds"
+    with move_on_after(READY_SECONDS):
+        try:
+            await to_thread.run_sync(look, limiter=service.threads, abandon_on_cancel=True)
+            return answer({"status": "ok"})
+        except RecollectError as error:
+            problem = str(error)
+    return answer({"status": "unavailable", "problem": problem}, 503)
 
 
 @routes.get("/metrics", operation_id="metrics", response_class=Response)

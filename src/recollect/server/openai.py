@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Final, NamedTuple, TypeVar
 from urllib.parse import quote, unquote
 
 from anyio import CancelScope, move_on_after
-from fastapi import APIRouter, Header, Path, Response
+from fastapi import APIRouter, Header, Path, Request, Response
 from pydantic.json_schema import SkipJsonSchema
+from starlette.requests import ClientDisconnect
 
 from recollect.errors import BudgetTooSmall, ConfigError, ContextOverflow, RecollectError
 from recollect.flow.align import align, answered, fingerprint
@@ -31,8 +32,8 @@ from recollect.server import given, shown
 from recollect.server.heard import Heard, answer_of
 from recollect.server.problems import Refused, openais, told
 from recollect.server.replies import to_json
-from recollect.server.service import Served, Service, Writes, context_for
-from recollect.server.streams import Stream
+from recollect.server.service import Served, Service, Talks, Writes, context_for, keep_answer
+from recollect.server.streams import Stream, while_there
 from recollect.server.upstream import Reply
 from recollect.session import Session
 from recollect.store import Entry
@@ -75,8 +76,9 @@ async def retrieve_model(service: Served, _: Writes, model: Annotated[str, Path(
     "/chat/completions", operation_id="createChatCompletion", response_model=shown.Completion, responses=STREAMED
 )
 async def create(
+    request: Request,
     service: Served,
-    key: Writes,
+    key: Talks,
     asked: given.CompletionRequest,
     x_recollect_user: Named = None,
     x_recollect_session: Named = None,
@@ -90,10 +92,10 @@ async def create(
     session = _name(x_recollect_session) if x_recollect_session else _session_of(sent)
     chat = service.memory.session(session, user=user, tenant=key.tenant)
     turn = Turn(service, chat, {**body, "model": service.upstream.named(asked.model)}, sent)
-    if not asked.stream:
-        return await turn.whole()
-    with service.streams.place():
-        return await turn.streamed()
+    with service.streams.place() if asked.stream else nullcontext():
+        with while_there(request.receive):
+            return await (turn.streamed() if asked.stream else turn.whole())
+        raise ClientDisconnect
 
 
 def _name(header: str) -> str:
@@ -134,21 +136,21 @@ class Turn:
 
     async def streamed(self) -> Response:
         """The answer as it is made."""
-        reply, again = await self._asked(self._opened)
+        reply, kept = await self._asked(self._opened)
         if isinstance(reply, Reply):
-            answered = await self._answered(reply, again)
+            answered = await self._answered(reply, kept)
             self.service.streams.leave()
             return answered
-        return Stream(self._pieces(reply, again), self.service.streams, self.headers, reply.until)
+        return Stream(self._pieces(reply, kept), self.service.streams, self.headers, reply.until)
 
-    async def _answered(self, reply: Reply, again: bool) -> Response:
+    async def _answered(self, reply: Reply, kept: Kept) -> Response:
         """An answer that came in one piece, now kept."""
-        if reply.status == 200 and not again and (message := answer_of(reply.data)):
-            await self.service.run(self.chat.add, message)
+        if reply.status == 200 and not kept.again and (message := answer_of(reply.data)):
+            await self.service.run(keep_answer, self.chat, kept.last, message)
         return _passed(reply, self.headers)
 
-    async def _asked(self, ask: Callable[[Any], Awaitable[T]]) -> tuple[T, bool]:
-        """What the model says, and whether it said so before.
+    async def _asked(self, ask: Callable[[Any], Awaitable[T]]) -> tuple[T, Kept]:
+        """What the model says, and to what.
 
         What was sent is kept first. Where the model finds the prompt too long it is asked again with less, a few times;
         what it takes then is what it is asked with from then on.
@@ -166,7 +168,7 @@ class Turn:
                     self.service.takes[self.body["model"]] = most + self._for_reply
         if isinstance(reply, ContextOverflow):
             raise reply
-        return reply, kept.again
+        return reply, kept
 
     @property
     def _for_reply(self) -> int:
@@ -208,9 +210,9 @@ class Turn:
             reply = await stack.enter_async_context(self.service.upstream.stream(request))
             return reply if isinstance(reply, Reply) else Opened(reply, stack.pop_all())
 
-    async def _pieces(self, opened: Opened, again: bool) -> AsyncGenerator[bytes]:
+    async def _pieces(self, opened: Opened, asked: Kept) -> AsyncGenerator[bytes]:
         """The stream as it comes. The answer is kept before its end is sent on: the caller may go on at once."""
-        heard, kept, sent = Heard(), again, b""
+        heard, kept, sent = Heard(), asked.again, b""
         try:
             async for piece in opened.pieces:
                 heard.feed(piece)
@@ -221,7 +223,7 @@ class Turn:
                 opened.until.push_async_callback(_rest, opened.pieces)
                 if not kept:
                     kept = True
-                    await self._keep(heard)
+                    await self._keep(heard, asked)
                 yield piece.rstrip() + b"\n\n"
                 return
         except RecollectError as error:
@@ -229,19 +231,19 @@ class Turn:
                 raise  # amid an event: nothing can be said after it
             if not kept:
                 kept = True
-                await self._keep(heard)
+                await self._keep(heard, asked)
             yield b"\ndata: " + to_json(openais(told(error))) + b"\n\n"
         finally:
             if not kept:
-                await self._keep(heard)
+                await self._keep(heard, asked)
 
-    async def _keep(self, heard: Heard) -> None:
+    async def _keep(self, heard: Heard, asked: Kept) -> None:
         with CancelScope(shield=True):
-            await self.service.run(self._add, heard)
+            await self.service.run(self._add, heard, asked)
 
-    def _add(self, heard: Heard) -> None:
+    def _add(self, heard: Heard, asked: Kept) -> None:
         if message := heard.message():
-            self.chat.add(message)
+            keep_answer(self.chat, asked.last, message)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -60,6 +60,10 @@ def tagged(request: Request, value: Any) -> Response:
 def with_tag(request: Request, body: bytes, media: str, headers: Mapping[str, str]) -> Response:
     """The body with an ETag, or 304 where the caller has that very body."""
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-    known = tag in request.headers.get("if-none-match", "")
+    known = request.headers.get("if-none-match", "")
     sent = {"ETag": tag, **headers}
-    return Response(status_code=304, headers=sent) if known else Response(body, headers=sent, media_type=media)
+    return (
+        Response(status_code=304, headers=sent)
+        if known == "*" or tag in known
+        else Response(body, headers=sent, media_type=media)
+    )

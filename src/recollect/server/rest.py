@@ -11,7 +11,7 @@ from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from recollect.answers import Recalled
-from recollect.errors import NotFound
+from recollect.errors import Conflict, NotFound
 from recollect.memory import Memory
 from recollect.server import given, shown
 from recollect.server.given import Id
@@ -122,8 +122,18 @@ async def add_messages(
 ) -> Response:
     """Keep messages, whole or not at all. With an Idempotency-Key, or ids, sending them again is harmless."""
     messages = [message_of(one, derived_id(idempotency_key, index)) for index, one in enumerate(batch.messages)]
-    kept = await service.run(chat.add_many, messages)
+    kept = await service.run(_add, chat, messages, idempotency_key)
     return answer({"items": [message.to_dict() for message in kept]}, 201)
+
+
+def _add(chat: Session, messages: list[Message], key: str | None) -> tuple[Message, ...]:
+    """The messages as they are kept; refused where their key came before with fewer of them, or with more."""
+    under = [message.id for index, message in enumerate(messages) if key and message.id == derived_id(key, index)]
+    ends, beyond = {*under[:1], *under[-1:]}, derived_id(key, len(messages))
+    known = {entry.message.id for entry in chat.memory.store.log.get(chat.scope, [*ends, beyond])} if ends else set()
+    if known and known != ends:
+        raise Conflict(f"the Idempotency-Key {key!r} came before with another number of messages")
+    return chat.add_many(messages)
 
 
 def derived_id(key: str | None, index: int) -> str:

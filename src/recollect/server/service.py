@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,9 +15,11 @@ from fastapi.security import HTTPBearer
 from fastapi.security.base import SecurityBase
 from pydantic.json_schema import SkipJsonSchema
 
+from recollect.errors import Conflict
 from recollect.flow.context import Context
 from recollect.http import loopback
 from recollect.llm import ChatModel
+from recollect.llm.model import PARTIAL
 from recollect.memory import Memory
 from recollect.server.auth import ANYONE, Key, May, Ring, from_here
 from recollect.server.given import Id
@@ -86,10 +89,25 @@ def context_for(
     return context
 
 
+def answer_id(question: Message) -> str:
+    """The id of the whole answer to a message, so that there is one."""
+    return hashlib.sha256(f"{question.id}\nanswer".encode()).hexdigest()[:32]
+
+
+def keep_answer(chat: Session, question: Message | None, answer: Message) -> Message:
+    """The answer to a message as it is kept: of whole ones the first, where the same was asked twice at once."""
+    if question is None or answer.metadata == PARTIAL:
+        return chat.add(answer)
+    try:
+        return chat.add(answer.replace(id=answer_id(question)))
+    except Conflict:
+        return next(entry.message for entry in chat.memory.store.log.get(chat.scope, [answer_id(question)]))
+
+
 class Needs(SecurityBase):
     """The key a request comes with; refused where it may not do what the route needs."""
 
-    def __init__(self, what: May) -> None:
+    def __init__(self, *what: May) -> None:
         self.model, self.scheme_name, self._what = bearer.model, bearer.scheme_name, what
 
     async def __call__(self, request: Request) -> Key:
@@ -102,13 +120,14 @@ class Needs(SecurityBase):
         key = await _key(request, service, given.credentials if given else None)
         request.state.key = key
         service.rate.check(key.id)
-        if not key.allows(self._what):
-            raise Refused(403, f"this key may not {self._what}", f"use a key that may {self._what}")
+        for what in self._what:
+            if not key.allows(what):
+                raise Refused(403, f"this key may not {what}", f"use a key that may {' and '.join(self._what)}")
         return key
 
 
 def _check_names(request: Request, service: Service) -> None:
-    """A parameter with a wrong name is an error, not a wish unheard; so is a value in another encoding."""
+    """A parameter with a wrong name is an error, not a wish unheard; so is one said twice, or in another encoding."""
     try:
         unquote_to_bytes(request.scope["query_string"]).decode()
     except UnicodeDecodeError:
@@ -117,6 +136,9 @@ def _check_names(request: Request, service: Service) -> None:
     if unknown := [name for name in request.query_params if name not in there_are]:
         detail = f"there is no parameter {unknown[0]!r}; there are {', '.join(sorted(there_are)) or 'none'}"
         raise Refused(422, detail, "correct its name and send it again")
+    named = [name for name, _ in request.query_params.multi_items()]
+    if twice := [name for name in there_are if named.count(name) > 1]:
+        raise Refused(422, f"the parameter {twice[0]!r} is given twice", "send it once")
 
 
 async def _key(request: Request, service: Service, secret: str | None) -> Key:
@@ -149,6 +171,8 @@ MaybeSession: TypeAlias = Annotated[
 ]
 Reads: TypeAlias = Annotated[Key, Security(Needs("read"), scopes=["read"])]
 Writes: TypeAlias = Annotated[Key, Security(Needs("write"), scopes=["write"])]
+Talks: TypeAlias = Annotated[Key, Security(Needs("read", "write"), scopes=["read", "write"])]
+"""An answer tells what memory holds."""
 Erases: TypeAlias = Annotated[Key, Security(Needs("erase"), scopes=["erase"])]
 Administers: TypeAlias = Annotated[Key, Security(Needs("admin"), scopes=["admin"])]
 
@@ -173,6 +197,10 @@ async def _written(request: Request, key: Writes, user: UserId, session: Session
     return served(request).memory.session(session, user=user, tenant=key.tenant)
 
 
+async def _talked(request: Request, key: Talks, user: UserId, session: SessionId) -> Session:
+    return served(request).memory.session(session, user=user, tenant=key.tenant)
+
+
 async def _within(key: Reads, user: UserId, session: MaybeSession = None) -> Scope:
     return Scope(key.tenant, user, session)
 
@@ -183,6 +211,7 @@ async def _erasing(key: Erases, user: UserId, session: MaybeSession = None) -> S
 
 ReadSession: TypeAlias = Annotated[Session, Depends(_read)]
 WrittenSession: TypeAlias = Annotated[Session, Depends(_written)]
+TalkedSession: TypeAlias = Annotated[Session, Depends(_talked)]
 ReadUser: TypeAlias = Annotated[Session, Depends(_read_user)]
 WrittenUser: TypeAlias = Annotated[Session, Depends(_written_user)]
 ErasedUser: TypeAlias = Annotated[Session, Depends(_erased_user)]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager
 from typing import Final
 
 from anyio import CancelScope
@@ -14,6 +14,23 @@ from starlette.types import Receive, Scope, Send
 from recollect.server.limits import Streams
 
 HEADERS: Final = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+
+
+@contextmanager
+def while_there(receive: Receive) -> Iterator[CancelScope]:
+    """The block ends where it is once the caller goes away."""
+    with CancelScope() as work:
+        watching = asyncio.create_task(_until_gone(receive, work))
+        try:
+            yield work
+        finally:
+            watching.cancel()
+
+
+async def _until_gone(receive: Receive, work: CancelScope) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    work.cancel()
 
 
 class Stream(StreamingResponse):
@@ -36,16 +53,8 @@ class Stream(StreamingResponse):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the answer until it ends or the caller goes."""
-        with CancelScope() as sending:
-            watching = asyncio.create_task(self._until_gone(receive, sending))
-            try:
-                await self.stream_response(send)
-            finally:
-                watching.cancel()
-
-    async def _until_gone(self, receive: Receive, sending: CancelScope) -> None:
-        await self.listen_for_disconnect(receive)
-        sending.cancel()
+        with while_there(receive):
+            await self.stream_response(send)
 
     async def stream_response(self, send: Send) -> None:
         """Send the pieces; a generator's own cleaning up is not cancelled."""

@@ -69,13 +69,13 @@ const budget = (context, cached) => {
   const sections = ordered(context);
   const told = sections.map(([section, tokens]) => `${name(section)} ${number(tokens)}`).join(", ");
   const bar = h("div", { class: "budget", role: "img", "aria-label": `Budget of ${number(receipt.budget)} tokens: ${told}` },
-    sections.map(([section, tokens]) => {
-      const piece = h("span", { class: `s-${section}`, title: `${name(section)}: ${plural(tokens, "token")}` });
+    sections.map(([section, tokens], n) => {
+      const piece = h("span", { class: `s-${section}`, title: `${name(section)}: ${plural(tokens, "token")}` }, n + 1);
       piece.style.flexGrow = tokens;
       return piece;
     }), cached > 0 && shade(cached, receipt.budget));
-  const legend = h("ul", { class: "legend", "aria-label": "Tokens by section" }, sections.map(([section, tokens]) =>
-    h("li", {}, h("span", { class: `dot s-${section}`, "aria-hidden": "true" }), name(section), " ",
+  const legend = h("ul", { class: "legend", "aria-label": "Tokens by section" }, sections.map(([section, tokens], n) =>
+    h("li", {}, h("span", { class: `dot s-${section}`, "aria-hidden": "true" }, n + 1), name(section), " ",
       h("b", {}, number(tokens)))));
   return [
     h("p", { class: "big" }, h("b", {}, number(receipt.tokens)), ` of ${plural(receipt.budget, "token")}`,

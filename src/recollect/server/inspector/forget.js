@@ -1,6 +1,7 @@
 // Forget for good, after a look at how much that is.
 
 import { get, post } from "./api.js";
+import { stopAll } from "./chat.js";
 import { dropNotes } from "./context.js";
 import { button, dialog, failed, form, h, number, plural, show, status, words } from "./dom.js";
 
@@ -42,6 +43,7 @@ export const view = async ({ where, at, signal, sessions }) => {
   const preview = async (event) => {
     const chosen = new FormData(event.target).get("what");
     const [, label, query, body] = choices.find(([name]) => name === chosen);
+    stopAll();
     try {
       const would = await post("/forget/preview", query, body);
       show(place, h("h2", {}, "This would be erased"), figures(would),

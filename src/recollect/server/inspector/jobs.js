@@ -1,9 +1,12 @@
 // Background work: what waits, runs, or was given up.
 
 import { get, post } from "./api.js";
-import { button, empty, h, plural, show, status } from "./dom.js";
+import { button, empty, h, number, plural, show, status } from "./dom.js";
 
 export const title = "Jobs";
+
+const SHOWN = 200;
+const MOST = 1_000;
 
 export const view = async ({ signal }) => {
   const state = h("select", { id: "state" }, h("option", { value: "" }, "All"),
@@ -11,14 +14,16 @@ export const view = async ({ signal }) => {
   const place = h("div");
 
   const draw = async () => {
-    const { items } = await get("/jobs", { state: state.value, limit: 200 }, signal);
+    const { items } = await get("/jobs", { state: state.value, limit: MOST }, signal);
+    const more = items.length - SHOWN;
     show(place, items.length
       ? h("div", { class: "table", tabindex: 0, role: "region", "aria-label": "Jobs" }, h("table", {},
         h("thead", {}, h("tr", {}, ["Kind", "State", "Attempts", "Conversation", "Error"].map((name) => h("th", { scope: "col" }, name)))),
-        h("tbody", {}, items.map((job) => h("tr", {},
+        h("tbody", {}, items.slice(0, SHOWN).map((job) => h("tr", {},
           h("td", {}, job.kind), h("td", {}, h("span", { class: `state ${job.state}` }, job.state)), h("td", { class: "num" }, job.attempts),
           h("td", {}, [job.scope?.session, job.scope?.user].filter(Boolean).join(" · ")), h("td", {}, job.error ?? ""))))))
-      : empty("All is done", "Facts, summaries and habits are learned in the background; nothing waits now."));
+      : empty("All is done", "Facts, summaries and habits are learned in the background; nothing waits now."),
+    more > 0 && h("p", { class: "hint" }, `The oldest ${number(SHOWN)} are shown; there are ${number(more)}${items.length === MOST ? " or more" : ""} others.`));
   };
   const again = () => draw().then(() => status(plural(place.querySelectorAll("tbody tr").length, "job")))
     .catch((error) => signal.aborted || status(error.message));

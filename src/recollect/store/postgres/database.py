@@ -23,6 +23,9 @@ T = TypeVar("T")
 WAIT: Final = 10.0
 """Seconds a call waits for a connection before the server counts as unreachable."""
 
+WAIT_AGAIN: Final = 1.0
+"""The same once it counts as that, until a connection is had again: a service says so, and stops, without delay."""
+
 MOST: Final = 16
 """Connections one store has open at the same time, at most."""
 
@@ -52,6 +55,7 @@ class Database:
             raise ConfigError(f"durability {durability!r} is not 'full' or 'normal'")
         self._commit = "on" if durability == "full" else "off"
         self._mine = threading.local()
+        self._wait = WAIT
         try:
             parts = psycopg.conninfo.conninfo_to_dict(url)
             self._conninfo = psycopg.conninfo.make_conninfo(url, connect_timeout=round(WAIT))
@@ -59,7 +63,7 @@ class Database:
             raise ConfigError(f"not a PostgreSQL address: {' '.join(str(error).split())}") from error
         self.name = f"PostgreSQL {parts.get('dbname', '')} on {parts.get('host', 'this machine')}"
         self._pool: Pool = psycopg_pool.ConnectionPool(
-            self._conninfo, min_size=1, max_size=MOST, open=False, timeout=WAIT, name="recollect"
+            self._conninfo, min_size=1, max_size=MOST, open=False, reconnect_timeout=WAIT, name="recollect"
         )
 
     def open(self) -> None:
@@ -178,9 +182,12 @@ class Database:
         if self._pool.closed:
             raise errors.closed(self.name)
         try:
-            return self._pool.getconn()
+            connection = self._pool.getconn(self._wait)
         except (psycopg.Error, psycopg_pool.PoolClosed) as error:
+            self._wait = WAIT_AGAIN
             raise errors.translated(error, self.name) from error
+        self._wait = WAIT
+        return connection
 
     def _take_back(self, connection: Connection) -> None:
         with suppress(psycopg.Error):
