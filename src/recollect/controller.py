@@ -59,7 +59,9 @@ class Controller:
     telemetry: Telemetry
     windows: Windows = field(init=False)
     _watch: Watch = field(init=False)
-    _settled: Recent[tuple[Scope, int, str, int], Settled] = field(default_factory=lambda: Recent(KEPT_QUESTIONS))
+    _settled: Recent[tuple[Scope, int, str, int], tuple[Line, ...]] = field(
+        default_factory=lambda: Recent(KEPT_QUESTIONS)
+    )
     _lock: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
@@ -87,13 +89,14 @@ class Controller:
             wanted.budget,
         )
         with self._lock:
-            known = None if wanted.question else self._settled.get(key)
+            lines = () if wanted.question else self._settled.get(key, ())
+        known = _settled(lines)
         if known and not self._still_there(scope.owner, known):
-            known = None
+            known = {}
         offers = known or self._timed(scope, view, question, wanted.at, None if wanted.question else view.asked_at - 1)
         context = self._assembled(scope, view, offers, wanted)
         with self._lock:
-            self._settled[key] = known or _settled(context.offered)
+            self._settled[key] = lines if known else context.offered
         self._watch.built(scope, context, perf_counter() - started)
         return context
 

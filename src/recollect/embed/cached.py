@@ -53,7 +53,7 @@ class CachedEmbedder:
             new = self._asked(list(missing.values()), kind)
             found |= dict(zip(missing, new, strict=True))
             self._keep({key: found[key].copy() for key in missing})
-        return np.stack([found[key] for key in keys])
+        return np.array([found[key] for key in keys])
 
     def _asked(self, texts: list[str], kind: Kind) -> NDArray[np.float32]:
         """The inner embedder's vectors; where it fails, in whatever way, a ModelError."""

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import takewhile
 from typing import Any, Final
 
 from recollect.answers import Candidate
@@ -182,8 +181,11 @@ class Context:
 
     def same_start(self, before: Sequence[Message]) -> float:
         """The share of the tokens that a provider's prompt cache knows if `before` was the prompt before this."""
-        pairs = zip(self.prompt, before, strict=False)
-        same = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1] or pair[0] == pair[1], pairs))
+        same = 0
+        for mine, theirs in zip(self.prompt, before, strict=False):
+            if mine is not theirs and mine != theirs:
+                break
+            same += 1
         new = sum(map(self.count, self.prompt[same:]))
         return max(0.0, 1 - new / self.tokens)
 

@@ -55,32 +55,29 @@ class _Packed:
     """What is taken so far, by session, and what it costs."""
 
     count: Count
-    day: Day
     groups: dict[str, list[_Line]] = field(default_factory=dict)
     days: set[tuple[str, str]] = field(default_factory=set)
     used: int = 0
     _day_tokens: dict[str, int] = field(default_factory=dict)
 
-    def take(self, moment: Moment, line: str, budget: int) -> bool:
+    def take(self, moment: Moment, day: str, line: str, budget: int) -> bool:
         """Whether the line was taken, as it fits."""
-        if (used := self._with(moment, line)) > budget:
+        if (used := self._with(moment, day, line)) > budget:
             return False
         self.used = used
-        day = self.day(moment.at)
         self.days.add((moment.session, day))
         self.groups.setdefault(moment.session, []).append(_Line(moment, day, line))
         return True
 
-    def fits(self, moment: Moment, line: str, budget: int) -> bool:
+    def fits(self, moment: Moment, day: str, line: str, budget: int) -> bool:
         """Whether there is room for a line."""
-        return self._with(moment, line) <= budget
+        return self._with(moment, day, line) <= budget
 
-    def _with(self, moment: Moment, line: str) -> int:
+    def _with(self, moment: Moment, day: str, line: str) -> int:
         """What all would cost with a line: itself, its end, and its day where that is not there yet.
 
         A line may split those of another day, so each new day after a session's first is counted twice.
         """
-        day = self.day(moment.at)
         times = 0 if (moment.session, day) in self.days else 2 if moment.session in self.groups else 1
         if times and day not in self._day_tokens:
             self._day_tokens[day] = self.count(day) + 1
@@ -94,12 +91,13 @@ def pack(
     moments: Iterable[Moment], budget: int, count: Count, words: Words, asked: set[str], day: Day = written
 ) -> list[Hit]:
     """The hits that fit `budget` tokens, best first; `asked` are the words that make a sentence matter."""
-    packed = _Packed(count, day)
+    packed = _Packed(count)
     for moment in moments:
-        if not packed.take(moment, turn_line(moment), budget):
-            cut = excerpt(moment, words, asked, partial(packed.fits, moment, budget=budget))
+        said = day(moment.at)
+        if not packed.take(moment, said, turn_line(moment), budget):
+            cut = excerpt(moment, words, asked, partial(packed.fits, moment, said, budget=budget))
             if cut is not None:
-                packed.take(moment, cut, budget)
+                packed.take(moment, said, cut, budget)
             break
     return packed.hits()
 

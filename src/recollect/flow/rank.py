@@ -41,7 +41,7 @@ K1, B = 1.2, 0.75
 HALF_LIFE: Final = 30
 """Days after which a turn counts half as recent."""
 _NEWNESS: Final = 0.5 ** (np.arange(50 * HALF_LIFE + 1) / HALF_LIFE)
-"""How recent a turn counts by its age in days; one that is older as the last."""
+"""How recent a turn counts by its age in days; one that is older as the last, one that is not said yet as the first."""
 DATE_SLACK: Final = 10
 """People tell of an event some days after it; before it, a third of that."""
 
@@ -103,8 +103,7 @@ def score(turns: Turns, question: Question) -> Numbers:
     if question.periods:
         total += DATE * dated(turns.day, question.periods)
     if question.recency:
-        age = np.maximum(question.today - turns.day, 0)
-        total += question.recency * _NEWNESS[np.minimum(age, len(_NEWNESS) - 1)]
+        total += (question.recency * _NEWNESS).take(question.today - turns.day, mode="clip")
     if question.speaker is not None:
         total += SPEAKER * (turns.speaker == question.speaker)
     if question.prefer_own:
@@ -183,7 +182,7 @@ def _seen(turns: Turns, postings: Sequence[Places]) -> tuple[Places, Places, Num
     many, size = len(turns.length), 2 * REACH
     word = np.repeat(np.arange(len(postings)), [len(places) for places in postings])
     held = np.concatenate(postings)
-    lent = turns.lenders[held].ravel()
+    lent = turns.lenders.take(held, axis=0).ravel()
     there = np.flatnonzero(lent >= 0)
     word = np.concatenate((word, word[there // size]))
     place: Places = np.concatenate((held, lent[there].astype(np.int64)))

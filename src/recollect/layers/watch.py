@@ -65,8 +65,8 @@ class Watch:
         if context is None or not answers:
             return
         recalled = [line for line in context.offered if line.kept and line.section in RECALLED]
-        asked = _telling(context.conversation[context.asked].text) if context.asked is not None else set()
-        told: set[str] = set[str]().union(*map(_telling, answers)) - asked
+        asked = _telling(context.conversation[context.asked].text) if context.asked is not None else []
+        told = set[str]().union(*map(_telling, answers)).difference(asked)
         junk = sum(told.isdisjoint(_telling(line.text)) for line in recalled)
         self.telemetry.count("recollect_recalled_total", len(recalled))
         self.telemetry.count("recollect_junk_total", junk)
@@ -79,5 +79,5 @@ class Watch:
             self.telemetry.alert("cache_hit_rate", hits / (hits + misses), self.settings.alert_cache_hits)
 
 
-def _telling(text: str) -> set[str]:
-    return set(_WORD.findall(text.lower()))
+def _telling(text: str) -> list[str]:
+    return _WORD.findall(text.lower())

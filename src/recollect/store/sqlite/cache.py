@@ -154,7 +154,7 @@ def _near(db: apsw.Connection, rows: Rows, held: _Held, asked: Asked) -> Scored:
     lean = asked.direction if held.mean is None else asked.direction - held.mean
     places = closest(rows.bits, lean, rows.kept(asked.only, asked.where), asked.k)
     if held.vectors:
-        return _cosines(rows.vector[places], asked.direction), rows.position[places]
+        return _cosines(rows.vector.take(places, axis=0), asked.direction), rows.position[places]
     data = [row[0] for row in scopes.rows(db, _DATA, (json.dumps(rows.id[places].tolist()),))]
     given = numbers(data, held.size)
     lengths = np.sqrt(np.einsum("ij,ij->i", given, given))

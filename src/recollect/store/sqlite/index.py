@@ -106,7 +106,7 @@ class SqliteIndex:
         codec.check_count("k", k, 1)
         asked = direction(vector)
         with self._database.reading() as db:
-            return _matches(db, _ordered(*self._near(db, scope, asked, model, k, where), k))
+            return _matches(db, _pairs(*_ordered(*self._near(db, scope, asked, model, k, where), k)))
 
     def nearest_positions(
         self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY
@@ -116,7 +116,7 @@ class SqliteIndex:
         asked = direction(vector)
         with self._database.reading() as db:
             places, cosines = self._near(db, scope, asked, model, k, where)
-        return (places, cosines) if len(places) <= k else positions(_ordered(places, cosines, k))
+        return (places, cosines) if len(places) <= k else _ordered(places, cosines, k)
 
     def get(self, scope: Scope, kind: str, ids: Sequence[str]) -> list[Item]:
         """See `Index.get`."""
@@ -200,7 +200,7 @@ class SqliteIndex:
         scored = [block for (owner,) in owners for block in cache.nearest(db, owner, number, wanted)]
         cosines, places = _joined(scored)
         if where.metadata:
-            return positions(itertools.islice(_passing(db, _ordered(places, cosines), where), k))
+            return positions(itertools.islice(_passing(db, _pairs(*_ordered(places, cosines)), where), k))
         best = largest(cosines, k)
         return places[best], cosines[best].astype(float)
 
@@ -290,12 +290,16 @@ def _joined(scored: list[Scored]) -> Scored:
     return np.concatenate(cosines), np.concatenate(places)
 
 
-def _ordered(places: NDArray[np.int64], cosines: NDArray[Any], k: int | None = None) -> list[tuple[int, float]]:
+def _ordered(places: NDArray[np.int64], cosines: NDArray[Any], k: int | None = None) -> Positions:
     """The best k positions with their cosines, or all, best first; of equal ones the later first."""
     import numpy as np
 
     order = np.lexsort((-places, -cosines))[:k]
-    return list(zip(places[order].tolist(), cosines[order].tolist(), strict=True))
+    return places[order], cosines[order]
+
+
+def _pairs(places: NDArray[np.int64], cosines: NDArray[Any]) -> list[tuple[int, float]]:
+    return list(zip(places.tolist(), cosines.tolist(), strict=True))
 
 
 def _batches(things: Iterable[Any]) -> Iterator[list[Any]]:

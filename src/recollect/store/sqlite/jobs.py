@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from recollect.store import codec, queue
@@ -52,11 +52,10 @@ class SqliteJobs:
 
     def enqueue(self, scope: Scope, jobs: Sequence[Job]) -> list[Job]:
         """See `Jobs.enqueue`."""
-        ready = [(job, codec.to_bytes(job.payload)) for job in jobs]
 
         def work(change: Change) -> list[Job]:
             place = change.place(scope)
-            return [_get(change.db, position) for position in enqueue(change, place, ready)]
+            return [_get(change.db, position) for position in enqueue(change, place, jobs)]
 
         return self._database.write(work) if jobs else []
 
@@ -104,20 +103,20 @@ class SqliteJobs:
         return self._database.write(lambda change: _revive(change, scope))
 
 
-def enqueue(change: Change, place: scopes.Place, jobs: Sequence[tuple[Job, bytes]]) -> list[int]:
-    """The positions of the jobs, each given with its payload, as they wait."""
-    return [_enqueue(change, place, job, payload) for job, payload in jobs]
+def enqueue(change: Change, place: scopes.Place, jobs: Iterable[Job]) -> list[int]:
+    """The positions of the jobs as they wait."""
+    return [_enqueue(change, place, job) for job in jobs]
 
 
-def _enqueue(change: Change, place: scopes.Place, job: Job, payload: bytes) -> int:
+def _enqueue(change: Change, place: scopes.Place, job: Job) -> int:
     if job.key is not None:
-        waiting = change.db.execute(_WAITING, (place.id, job.kind, job.key)).fetchone()
+        waiting = change.cursor.execute(_WAITING, (place.id, job.kind, job.key)).fetchone()
         if waiting is not None:
             return int(waiting[0])
     now, position = codec.micros(change.now), change.next()
     due = now + queue.micros(job.delay)
-    data = codec.sealed(payload, job.kind, job.key, "waiting", 0, None, now, due, None)
-    change.db.execute(_ADD, (position, place.id, job.kind, job.key, now, due, data))
+    data = codec.sealed(codec.to_bytes(job.payload), job.kind, job.key, "waiting", 0, None, now, due, None)
+    change.cursor.execute(_ADD, (position, place.id, job.kind, job.key, now, due, data))
     return position
 
 

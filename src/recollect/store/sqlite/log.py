@@ -84,8 +84,7 @@ class SqliteLog:
         if not arrived:
             return []
         ready = [*zip(messages, arrived, counts, map(codec.encode, arrived), strict=True)]
-        due = [(job, codec.to_bytes(job.payload)) for job in jobs]
-        return self._database.write(lambda change: _append(change, scope, ready, due))
+        return self._database.write(lambda change: _append(change, scope, ready, jobs))
 
     def read(
         self, scope: Scope, *, after: int = 0, until: int | None = None, limit: int | None = None, reverse: bool = False
@@ -149,7 +148,7 @@ class SqliteLog:
             return [] if place is None else list(verified(db, scope, place))
 
 
-def _append(change: Change, scope: Scope, ready: Sequence[_Ready], jobs: Sequence[tuple[Job, bytes]]) -> list[Entry]:
+def _append(change: Change, scope: Scope, ready: Sequence[_Ready], jobs: Sequence[Job]) -> list[Entry]:
     place = change.place(scope)
     session = place.id
     head = change.cursor.execute(_HEAD, (session,)).fetchone()
@@ -172,8 +171,8 @@ def _append(change: Change, scope: Scope, ready: Sequence[_Ready], jobs: Sequenc
     if rows:
         change.cursor.executemany(_PUT, rows)
         change.cursor.execute(_PUT_HEAD, (session, seq, link, position, count + seq - started, total, first, last))
-    if rows and jobs:
-        enqueue(change, place, [(job, payload) for job, payload in jobs if job.reached(started, seq)])
+    if rows:
+        enqueue(change, place, (job for job in jobs if job.reached(started, seq)))
     return out
 
 
