@@ -30,7 +30,10 @@ _MAKE: Final = "DROP TABLE words; CREATE VIRTUAL TABLE words USING fts5 (scope, 
 _ADD: Final = "INSERT INTO words (rowid, scope, text) VALUES (?, ?, ?)"
 _REMOVE: Final = "INSERT INTO words (words, rowid, scope, text) VALUES ('delete', ?, ?, ?)"
 _SETTINGS: Final = "INSERT INTO words (words, rank) VALUES ('secure-delete', 1), ('rank', 'bm25(0.0, 1.0)')"
-_SEARCH: Final = "SELECT rowid, rank FROM words WHERE words MATCH ? ORDER BY rank, rowid DESC LIMIT ?"
+_SEARCH: Final = (
+    "SELECT rowid, bm25(words, 0.0, 1.0) AS score FROM words WHERE words MATCH ? ORDER BY score, rowid DESC LIMIT ?"
+)
+"""The column `rank` says the same, but compiles a statement each time."""
 _TEXTS: Final = (
     "SELECT position, 'message' AS kind, message.id, body, scope.id, user_id, tenant_id FROM message"
     " CROSS JOIN scope ON scope.id = message.session WHERE position > <after><more>"
@@ -101,8 +104,8 @@ def best_by_words(
 ) -> Iterator[tuple[int, float]]:
     """Positions that share one of these words, and how well, best first."""
     query = f"scope : ({_inside(scope, place, where)}) AND text : ({' OR '.join(map(_quoted, asked))})"
-    for position, rank in db.execute(_SEARCH, (query, limit)):
-        yield position, -rank
+    for position, score in db.execute(_SEARCH, (query, limit)):
+        yield position, -score
 
 
 def late_by_words(
