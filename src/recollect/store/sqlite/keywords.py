@@ -29,6 +29,8 @@ LAG: Final = 256
 _MAKE: Final = "DROP TABLE words; CREATE VIRTUAL TABLE words USING fts5 (scope, text, content = '', tokenize = 'ascii')"
 _ADD: Final = "INSERT INTO words (rowid, scope, text) VALUES (?, ?, ?)"
 _REMOVE: Final = "INSERT INTO words (words, rowid, scope, text) VALUES ('delete', ?, ?, ?)"
+_MERGE: Final = "INSERT INTO words (words, rank) VALUES ('merge', 64)"
+"""What is written together is a part of the index, and a search looks into each: FTS5 alone lets there be 25."""
 _SETTINGS: Final = "INSERT INTO words (words, rank) VALUES ('secure-delete', 1), ('rank', 'bm25(0.0, 1.0)')"
 _SEARCH: Final = (
     "SELECT rowid, bm25(words, 0.0, 1.0) AS score FROM words WHERE words MATCH ? ORDER BY score, rowid DESC LIMIT ?"
@@ -64,6 +66,7 @@ def rows(db: apsw.Connection, after: int = 0) -> Iterator[tuple[int, str, str]]:
 def catch_up(change: Change) -> None:
     """Puts everything into the index that is not in it yet."""
     change.db.executemany(_ADD, [row for row in rows(change.db, change.indexed) if row[2]])
+    change.db.execute(_MERGE)
     _is_up_to_date(change)
 
 
