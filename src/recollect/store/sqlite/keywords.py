@@ -95,6 +95,7 @@ def remove_words(change: Change, position: int, place: Place, kind: str, id: str
         change.unreadable = True
     elif text:
         change.db.execute(_REMOVE, (position, _tokens(*place, kind), text))
+        change.removed.update(text.split())
 
 
 def is_late(db: apsw.Connection, scope: Scope, place: Place, where: Filter) -> bool:
