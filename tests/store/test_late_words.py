@@ -48,6 +48,15 @@ def test_a_large_batch_is_written_at_once(store: SqliteStore, path: Path) -> Non
     assert behind(path) == 0
 
 
+def test_an_index_that_caught_up_often_has_few_parts(store: SqliteStore, path: Path) -> None:
+    for number in range(15):
+        say(store, ADA, f"apple {number}")
+        store.index.search(USER, "apple")
+    with closing(apsw.Connection(str(path))) as db:
+        assert db.execute("SELECT count(DISTINCT segid) FROM words_idx").get < 8
+    assert store.check() == []
+
+
 def test_a_search_finds_what_waits_as_if_it_did_not(store: SqliteStore, path: Path) -> None:
     say(store, ADA, "apple pie", "pear")
     store.index.put(USER, [Item("chunk", "c", "apple tart and apple juice")])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import shutil
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,22 @@ def test_erased_text_is_in_no_file(path: Path, whole: bool) -> None:
         assert [mark for mark in marks if mark in after] == []
         assert len(store.log.read(BOB)) == 300
         assert store.check() == []
+
+
+def test_an_erased_word_that_began_a_page_of_the_index_is_in_no_file(path: Path) -> None:
+    with SqliteStore(path, durability="normal") as store:
+        store.log.append(ADA, [said(f"my card is 49927398{number:08}", f"{number:08}") for number in range(2_000)])
+        with closing(apsw.Connection(str(path))) as db:
+            borders = [row[0][1:].decode() for row in db.execute("SELECT term FROM words_idx")]
+        cards = [border for border in borders if len(border) == 16]
+        assert cards
+        store.log.erase(ADA, [card[8:] for card in cards])
+        after = everything_on_disk(path)
+        assert [card for card in cards if card.encode() in after] == []
+        assert store.check() == []
+        for card in cards:
+            assert found(store, ADA, card) == []
+            assert found(store, ADA, str(int(card) + 1)) == [f"{int(card[8:]) + 1:08}"]
 
 
 def test_erased_names_are_in_no_file(path: Path) -> None:

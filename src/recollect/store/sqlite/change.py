@@ -9,7 +9,7 @@ from typing import Final
 import apsw
 
 from recollect.store.protocols import Clock
-from recollect.store.sqlite import keywords, scopes
+from recollect.store.sqlite import borders, keywords, scopes
 from recollect.types import Scope
 
 _BEGIN: Final = "BEGIN IMMEDIATE; SELECT position, epoch, indexed FROM counter"
@@ -19,7 +19,7 @@ class Change:
     """A write transaction: the connection, the time, the next position, and how far the keyword index has got.
 
     `cursor` spares making one for each statement, where rows are read before the next statement. `erased` says that
-    something was deleted for good, `forgot` that messages were.
+    something was deleted for good, `forgot` that messages were, `removed` which words left the keyword index.
     """
 
     def __init__(self, cursor: apsw.Cursor, clock: Clock, places: dict[Scope, scopes.Place]) -> None:
@@ -30,6 +30,7 @@ class Change:
         self.start, self.epoch, self.indexed = counter
         self.position: int = self.start
         self.erased = self.forgot = self.unreadable = False
+        self.removed: set[str] = set()
 
     @cached_property
     def now(self) -> datetime:
@@ -59,6 +60,8 @@ class Change:
             keywords.rebuild(self)
         elif self.position - self.indexed >= keywords.LAG:
             keywords.catch_up(self)
+        if self.erased and self.removed:
+            borders.forget(self.db, self.removed)
         if self.position != self.start:
             self.cursor.execute("UPDATE counter SET position = ?; COMMIT", (self.position,))
         else:
