@@ -175,3 +175,15 @@ def test_embeddings_device_is_where_sentence_transformers_runs(tmp_path: Path, m
     monkeypatch.setattr(names, "SentenceTransformersEmbedder", model)
     with opened(tmp_path / "m.db", {"embeddings_device": "cuda"}, embedder="sentence-transformers:some/model"):
         assert asked == [("some/model", "cuda")]
+
+
+def test_facts_top_k_counts_also_where_it_is_more_than_a_dozen(tmp_path: Path) -> None:
+    def facts(number: int | None) -> int:
+        numbers = {"facts_top_k": number, "facts_tokens": None, "memory_tokens": None}
+        with opened(tmp_path / f"{number}.db", numbers) as memory:
+            memory.session("before", user="ada").add("user", " ".join(f"I like number{n}." for n in range(30)))
+            memory.drain()
+            return memory.session("s", user="ada").context("What now?", 8_000).memory.count("likes: number")
+
+    assert facts(20) == 20
+    assert facts(None) == 12

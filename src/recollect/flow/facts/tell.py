@@ -29,7 +29,7 @@ _ASKED_BY: Final = {
     "prefers": "prefer preference",
 }
 """Words of questions that a key answers though it has none of them."""
-_ALWAYS: Final = frozenset({"answer_length", "answer_style", "language", "units"})
+_ALWAYS: Final = frozenset({"name", "allergy", "diet", "answer_length", "answer_style", "language", "units"})
 """Keys that matter to every answer."""
 _LABELS: Final = {"todo": "to do"}
 _ABOUT: Final = frozenset({"place", "company", "role", "age", "birthday"})
@@ -68,7 +68,8 @@ def tell(
 
 def _score(fact: Fact, shared: int, at: datetime) -> float:
     days = max(0.0, (at - fact.updated_at).total_seconds() / 86_400)
-    return round(shared + 0.5 * (fact.key in _ALWAYS) + 0.5 * fact.confidence + 0.4 / (1 + days / 30), 6)
+    always = fact.key.partition(":")[0] in _ALWAYS
+    return round(shared + 0.5 * always + 0.5 * fact.confidence + 0.4 / (1 + days / 30), 6)
 
 
 def asked_by(fact: Fact) -> str:
