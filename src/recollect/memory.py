@@ -87,7 +87,7 @@ class Memory:
         *,
         embedder: str | Embedder | None = "auto",
         former: str | Embedder | None = None,
-        counter: TokenCounter | str = estimate,
+        counter: TokenCounter | str | None = None,
         settings: Settings = DEFAULTS,
         index: str | None = None,
         durability: store.Durability = "full",
@@ -100,7 +100,8 @@ class Memory:
 
         `embedder` is one, its name as `embed.open` takes it, or None to go by keywords alone; `auto` is the local
         model where it was pulled. After a change of model, `former` is the one used before: its vectors serve until
-        `reindex` has given every message one of the new model. `index` names Chroma as the place for vectors.
+        `reindex` has given every message one of the new model. `counter` counts tokens, in place of the one that the
+        settings name. `index` names Chroma as the place for vectors.
         `model`, or its name as `llm.open` takes it, improves facts and summaries in the background, within the limits
         of a day. `search` is a web search that is asked when a question is about what is new; `reranker` reads the
         best passages of documents again (`embed.open_reranker()`); `on_alert` gets alerts.
@@ -114,7 +115,7 @@ class Memory:
             embed.open(which, device=settings.embeddings_device) if isinstance(which, str) else which
             for which in (embedder, former)
         )
-        count = counter if callable(counter) else open_counter(counter)
+        count = open_counter(settings.counter if counter is None else counter)
         teacher = llm.open(model) if isinstance(model, str) else model
         return cls(
             store.open(str(url), index=index, durability=durability),
