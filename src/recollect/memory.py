@@ -31,7 +31,7 @@ from recollect.settings import Settings
 from recollect.store import Erased, Store
 from recollect.store.codec import each_once
 from recollect.telemetry import OnAlert, Telemetry
-from recollect.tokens import TokenCounter, estimate
+from recollect.tokens import TokenCounter
 from recollect.tokens import counter as open_counter
 from recollect.types import Scope, check_id
 
@@ -51,7 +51,7 @@ class Memory:
         *,
         embedder: Embedder | None = None,
         former: Embedder | None = None,
-        counter: TokenCounter = estimate,
+        counter: TokenCounter | None = None,
         settings: Settings = DEFAULTS,
         model: ChatModel | None = None,
         search: Search | None = None,
@@ -60,13 +60,15 @@ class Memory:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self.store = kept_in
-        self.counter = counter
+        self.counter = counter or open_counter(settings.counter)
         self.settings = settings
         self.clock = clock
         self.telemetry = Telemetry(on_alert)
         self.embedder = CachedEmbedder(embedder) if embedder else None
-        self.layers = Layers.of(kept_in, counter, settings, self.embedder, former, search=search, reranker=reranker)
-        self.controller = Controller(kept_in, counter, settings, self.layers, self.telemetry)
+        self.layers = Layers.of(
+            kept_in, self.counter, settings, self.embedder, former, search=search, reranker=reranker
+        )
+        self.controller = Controller(kept_in, self.counter, settings, self.layers, self.telemetry)
         self.jobs = self.layers.jobs(settings)
         learners = self.layers.learners
         if embedder:
@@ -74,7 +76,7 @@ class Memory:
             learners[embedding.JOB.kind] = Embedding(kept_in, embedder).learn
         self.ledger = Ledger(kept_in, clock, settings.model_calls_a_day, settings.model_tokens_a_day)
         if model:
-            taught = Taught(kept_in, model, counter, self.layers, self.ledger)
+            taught = Taught(kept_in, model, self.counter, self.layers, self.ledger)
             self.jobs += taught.jobs(settings.facts_every_turns)
             learners |= taught.learners
         self._background = Background(kept_in, learners, self.telemetry)
