@@ -37,7 +37,7 @@ NEAR_MISSES: Final = 10
 BIRTHDAY: Final = "birthday"
 MANY: Final = frozenset({"likes", "dislikes", "allergy", "speaks", "uses", "prefers", "todo"})
 """Keys that hold several values at a time: the value is part of the key."""
-SAID: Final = frozenset({"type", "value", "at", "order", "session", "ended", "imported"})
+SAID: Final = frozenset({"type", "value", "at", "order", "session", "ended", "then", "imported"})
 """What of a fact was stated; the rest is where in a message it was found."""
 
 
@@ -285,7 +285,7 @@ def told(fact: Record) -> dict[str, Any]:
 
 def _check(fact: Record) -> None:
     body = fact.value
-    texts = isinstance(body["value"], str) and isinstance(body["session"], str)
+    texts = all(isinstance(text, str) for text in (body["value"], body["session"], body.get("then", "")))
     times = all(datetime.fromisoformat(body[name]).tzinfo for name in ("at", "order"))
     known = body["type"] in FACT_TYPES and isinstance(body["ended"], bool) and body.keys() <= SAID
     if not (texts and times and known and (body["ended"] or body["value"].strip())):
