@@ -102,7 +102,7 @@ class Memory:
 
         `embedder` is one, its name as `embed.open` takes it, or None to go by keywords alone; `auto` is the local
         model where it was pulled. After a change of model, `former` is the one used before: its vectors serve until
-        `reindex` has given every message one of the new model. `counter` counts tokens, in place of the one that the
+        `reindex` has given everything one of the new model. `counter` counts tokens, in place of the one that the
         settings name. `index` names Chroma as the place for vectors.
         `model`, or its name as `llm.open` takes it, improves facts and summaries in the background, within the limits
         of a day. `search` is a web search that is asked when a question is about what is new; `reranker` reads the
@@ -136,9 +136,13 @@ class Memory:
         return Session(self, Scope(tenant, user, check_id(id, "session")))
 
     def reindex(self, progress: store.Progress | None = None, tenant: str = "default") -> int:
-        """How many items the keyword index holds, built anew; messages without a vector get one in the background."""
+        """How many items the keyword index holds, built anew.
+
+        Messages and documents without a vector get one in the background.
+        """
         items = self.store.reindex(progress)
         if self.embedder:
+            self.store.jobs.enqueue(Scope(tenant), [embedding.job_for(embedding.CHUNK)])
             for session in store.each_session(self.store.log, Scope(tenant)):
                 self.store.jobs.enqueue(session.scope, [embedding.JOB])
         self.wake()
