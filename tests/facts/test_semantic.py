@@ -320,6 +320,18 @@ def test_a_family_that_moved_lives_in_the_new_place_if_it_lived_in_the_old_one(s
     assert values(layer.facts(ADA, as_of=day(1))) == {"place": "Berlin"}
 
 
+def test_what_is_asked_of_the_user_is_not_answered_with_what_is_known_of_others(store: Store, layer: Semantic) -> None:
+    say(store, "I live in Oslo.", 0)
+    say(store, "My aunt Zoe lives in Rome. My brother Bob lives in Paris. My sister Nadia lives in Bonn.", 9)
+    layer.catch_up(TRIP)
+
+    def first(question: str) -> str:
+        return lines(layer.offer(ADA, question, day(10)))[0].partition(" (")[0]
+
+    assert first("Where do I live?") == "place: Oslo"
+    assert first("Where does Bob live?") == first("Where does my brother live?") == "brother Bob, place: Paris"
+
+
 def test_the_name_and_what_someone_must_not_eat_are_told_however_much_was_said_since(
     store: Store, layer: Semantic
 ) -> None:
