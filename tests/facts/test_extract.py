@@ -259,6 +259,7 @@ def test_what_is_beyond_what_a_person_types_is_not_read() -> None:
         "My dentist appointment has been rescheduled to next Monday.",
         "I moved my dentist appointment to 19 May.",
         "We had to postpone the dentist appointment until 2025-05-19.",
+        "The dentist appointment on Friday was moved to Monday at 9.",
     ],
 )
 def test_a_plan_is_moved_to_another_day(text: str) -> None:
@@ -298,6 +299,11 @@ def test_a_plan_is_off_or_done(text: str, key: str) -> None:
 )
 def test_what_says_nothing_of_a_plan_ends_none(text: str) -> None:
     assert extract(text, SAID) == []
+
+
+def test_a_plan_with_a_place_is_moved_to_a_day() -> None:
+    moved = one("I moved my flight to Rome to 19 May.")
+    assert (moved.key, moved.valid_to) == ("todo:flight to rome", datetime(2025, 5, 20, tzinfo=UTC))
 
 
 def test_a_plan_that_is_now_on_another_day_keeps_its_name() -> None:

@@ -82,9 +82,9 @@ _IS_DONE: Final = rule(
     rf"{_OURS}([\w' -]{{2,40}}?)(?:'s| is| was| has been| are| have been)(?: (?:already|finally|now))* "
     rf"({'|'.join(_DID)})(?=\s*(?:[.,!;]|$))"
 )
-_IS: Final = rule(
-    r"\s+is(?: now)?(?: due| scheduled)?(?: for| on)?\s*$", rf"(?:{_BEEN} {_TO_ANOTHER})? (?:to|until|till|for)\s*$"
-)
+_WAS_MOVED: Final = rule(rf"{_BEEN} {_TO_ANOTHER}$")
+_TO_DAY: Final = rule(" (?:to|until|till|for) (?:the )?")
+_IS: Final = rule(r"\s+is(?: now)?(?: due| scheduled)?(?: for| on)?\s*$")
 _VERBS: Final = {
     "flying": "fly", "going": "go", "moving": "move", "traveling": "travel", "travelling": "travel",
     "visiting": "visit", "leaving": "leave", "driving": "drive", "starting": "start", "meeting": "meet",
@@ -118,7 +118,7 @@ def plans(clause: Clause) -> Iterator[Found]:
     if match := _CANCEL.match(text):
         yield from _item(clause, match.end(), ended=True)
     elif match := _MOVED.match(text):
-        yield from _item(clause, match.end(), dated=True, ended=True)
+        yield from _moved(clause, match.end())
     elif match := _OFF.match(text):
         yield from _item(clause, *match.span(match.lastindex or 0), ended=True)
     elif match := _DONE.match(text):
@@ -146,7 +146,7 @@ def _item(
     verb: str = "",
     ended: bool = False,
 ) -> Iterator[Found]:
-    """What is to be done, in the words from one place to another; a plan that ended and has a day is moved to that."""
+    """What is to be done, in the words from one place to another."""
     over = _ENDS.search(clause.text, start, len(clause.text) if stop is None else stop)
     words = clause.text[start : over.start() if over else stop]
     what, due, end = _without_day(words, clause.at.date())
@@ -156,9 +156,20 @@ def _item(
         return
     if what and len(what.split()) <= MAX_WORDS:
         what = f"{verb} {what}" if verb else _ARTICLE.sub("", what)
-        then = what if dated and ended else ""
-        key = f"todo:{slug(what)}"
-        yield found(clause, ACTION, key, what, start + end, confidence, due=due, ended=ended, then=then)
+        yield found(clause, ACTION, f"todo:{slug(what)}", what, start + end, confidence, due=due, ended=ended)
+
+
+def _moved(clause: Clause, start: int) -> Iterator[Found]:
+    """The plan whose words begin there, with the day that it was moved to."""
+    text, today = clause.text, clause.at.date()
+    for link in _TO_DAY.finditer(text, start):
+        day = ahead(text[link.end() :], today)
+        if day and day[0] == 0 and day[2] >= today:
+            what = _without_day(_WAS_MOVED.sub("", text[start : link.start()]), today)[0]
+            if what and not _POINTS.search(what):
+                end = link.end() + day[1]
+                yield found(clause, ACTION, f"todo:{slug(what)}", what, end, due=day[2], ended=True, then=what)
+            return
 
 
 def _without_day(words: str, said: date) -> tuple[str, date | None, int]:
