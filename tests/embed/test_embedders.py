@@ -140,6 +140,21 @@ def test_too_few_vectors_are_an_error_that_names_the_embedder() -> None:
         CachedEmbedder(Lazy(64)).embed(["a", "b"])
 
 
+def test_vectors_of_any_length_find_the_same_documents() -> None:
+    class Long(HashingEmbedder):
+        def embed(self, texts: Sequence[str], kind: Kind = "passage") -> NDArray[np.float32]:
+            return 10 * super().embed(texts, kind)
+
+    def score(embedder: HashingEmbedder) -> float:
+        with Memory.open(":memory:", embedder=embedder) as memory:
+            chat = memory.session("trip", user="ada")
+            chat.documents.add("Bread needs yeast and time.", name="bread")
+            memory.drain()
+            return chat.documents.search("bread yeast")[0].score
+
+    assert score(Long(64)) == pytest.approx(score(HashingEmbedder(64)), abs=1e-4)
+
+
 def test_vectors_may_be_lists() -> None:
     class Lists(HashingEmbedder):
         def embed(self, texts: Sequence[str], kind: Kind = "passage") -> Any:

@@ -70,8 +70,7 @@ class CachedEmbedder:
         if found.ndim != 2 or len(found) != len(texts):
             given = f"{len(found)} vectors" if found.ndim == 2 else "no vectors"
             raise BadReply(f"the embedder {self.name} gave {given} for {len(texts)} texts")
-        unit(self.name, found)
-        return found
+        return unit(self.name, found)
 
     def _look_up(self, keys: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:
         with self._lock:
