@@ -10,6 +10,8 @@ from typing import Final
 from recollect.answers import Fact, FactType
 from recollect.flow.facts.wording import rule, word_set
 
+MOST_RESTS: Final = 20
+"""How many statements that say the same are named: they are looked up for each context."""
 _LITTLE: Final = word_set("the a an my our to")
 """Words that plans are told apart without: who has to write a report wrote the report."""
 _HOUR: Final = rule(r" at \d[\d:.]*(?: ?[ap]m\b)?")
@@ -67,7 +69,7 @@ def known(statements: Iterable[Statement]) -> Known:
             if said.then:
                 standing[key], rests[key] = _then(old, said), (*before, said.id)
         elif old and _same(old, said):
-            standing[key], rests[key] = _again(old, said), (*before, said.id)
+            standing[key], rests[key] = _again(old, said), (*before, said.id)[-MOST_RESTS:]
         elif not said.ended:
             for over in (key, opposite(key)):
                 if over in standing:
