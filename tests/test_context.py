@@ -140,6 +140,15 @@ def test_calls_that_a_killed_process_left_unanswered_do_not_spoil_what_comes_aft
         assert sum(line.shown for line in context.receipt.lines) + context.receipt.overhead == context.tokens
 
 
+def test_what_was_moved_elsewhere_is_told_where_the_conversation_shows_the_old_day(memory: Memory) -> None:
+    here, there = memory.session("here", user="ada"), memory.session("there", user="ada")
+    here.add_turn("I have an exam on 12 December 2099.", "Good luck!")
+    there.add_turn("My exam was moved to 16 December 2099.", "I see.")
+    memory.drain()
+    assert "to do: exam by 16 December 2099" in here.context("When is my exam?", 1_000).memory
+    assert "to do: exam" not in there.context("When is my exam?", 1_000).memory
+
+
 def test_inside_an_agents_loop_memory_stays_as_it_was(memory: Memory, clock: ManualClock) -> None:
     chat = told(memory, clock)
     first = chat.context("Where does my sister live?", 2_000)

@@ -143,7 +143,8 @@ def test_a_new_day_is_a_new_plan() -> None:
 def test_what_ends_gives_way_to_what_came_then_if_it_was_known() -> None:
     moved = say(5, "place", "Berlin", ended=True, then="Hamburg")
     found = known([say(1, "place", "Berlin"), moved])
-    assert [(fact.value, fact.sources) for fact in found.standing] == [("Hamburg", ("m5", "m1"))]
+    assert [(fact.value, fact.sources) for fact in found.standing] == [("Hamburg", ("m5",))]
+    assert len(found.rests["place"]) == 2
     assert [fact.value for fact in found.of("place")] == ["Berlin", "Hamburg"]
     assert values(known([say(1, "place", "Oslo"), moved])) == {"place": "Oslo"}
     assert known([moved]).standing == ()
@@ -158,7 +159,7 @@ def test_a_plan_is_moved_done_or_off_in_fewer_words() -> None:
     moved = known([*told, plan(2, "appointment", 12, ended=True, then="appointment")])
     (appointment,) = [fact for fact in moved.standing if "appointment" in fact.key]
     assert (appointment.value, appointment.valid_to) == ("dentist appointment", START + timedelta(days=12))
-    assert appointment.sources == ("m2", "m1")
+    assert appointment.sources == ("m2",)
     assert "todo:meeting with lars at 3 pm" not in values(known([*told, plan(2, "meeting with lars", ended=True)]))
     assert "todo:renew my passport" not in values(known([*told, plan(2, "renew passport", ended=True)]))
 
@@ -174,4 +175,4 @@ def test_a_plan_that_may_be_one_of_two_stays() -> None:
 def test_what_is_known_rests_on_all_that_it_cites(said: list[Statement]) -> None:
     found, sources = known(said), {one.id: one.sources for one in said}
     for fact in found.standing:
-        assert {source for id in found.rests[fact.key] for source in sources[id]} == set(fact.sources)
+        assert {source for id in found.rests[fact.key] for source in sources[id]} >= set(fact.sources)

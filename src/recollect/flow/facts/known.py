@@ -137,8 +137,7 @@ def _ended(old: Fact, by: Statement) -> Fact:
 def _then(old: Fact, said: Statement) -> Fact:
     """What holds in place of something that ended: another value, of a plan another day."""
     value = old.value if said.type == "action_item" and not _HOUR.search(old.value) else said.then
-    sources, sessions = said.sources + old.sources, (said.session,) * len(said.sources) + old.sessions
-    return replace(_fact(said), key=old.key, value=value, sources=sources, sessions=sessions)
+    return replace(_fact(said), key=old.key, value=value)
 
 
 def _fact(said: Statement) -> Fact:
