@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from recollect import ConfigError, Memory, Message, Settings
+from recollect import BudgetTooSmall, ConfigError, Memory, Message, Settings, estimate
 from recollect.embed import names
 from recollect.embed.hashing import HashingEmbedder
 from recollect.flow.context import Context
@@ -175,3 +175,32 @@ def test_embeddings_device_is_where_sentence_transformers_runs(tmp_path: Path, m
     monkeypatch.setattr(names, "SentenceTransformersEmbedder", model)
     with opened(tmp_path / "m.db", {"embeddings_device": "cuda"}, embedder="sentence-transformers:some/model"):
         assert asked == [("some/model", "cuda")]
+
+
+def test_facts_top_k_counts_also_where_it_is_more_than_a_dozen(tmp_path: Path) -> None:
+    def facts(number: int | None) -> int:
+        numbers = {"facts_top_k": number, "facts_tokens": None, "memory_tokens": None}
+        with opened(tmp_path / f"{number}.db", numbers) as memory:
+            memory.session("before", user="ada").add("user", " ".join(f"I like number{n}." for n in range(30)))
+            memory.drain()
+            return memory.session("s", user="ada").context("What now?", 8_000).memory.count("likes: number")
+
+    assert facts(20) == 20
+    assert facts(None) == 12
+
+
+def test_the_counter_that_the_settings_name_counts(tmp_path: Path) -> None:
+    with opened(tmp_path / "m.db", {"counter": "estimate:o200k"}) as memory:
+        assert memory.counter is not estimate
+        assert Memory(memory.store, settings=memory.settings).counter is not estimate
+    with pytest.raises(ConfigError, match="no token counter 'nope'"):
+        Memory.open(tmp_path / "m.db", settings=Settings(counter="nope"))
+
+
+@pytest.mark.parametrize(("session", "reply"), [("before", 7_900), ("s", 7_980), ("s", 7_999)])
+def test_a_budget_that_is_too_small_for_the_reply_tells_so(tmp_path: Path, session: str, reply: int) -> None:
+    with opened(tmp_path / "m.db", {"reply_tokens": reply, "profile_tokens": 200}) as memory:
+        memory.session("before", user="ada").add("user", "My name is Ada. I'm allergic to nuts. " * 9)
+        memory.drain()
+        with pytest.raises(BudgetTooSmall, match=r"the budget is 8000: .* most: tools and the reply \((79|80)"):
+            memory.session(session, user="ada").context("What is my name?")

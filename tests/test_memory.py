@@ -383,6 +383,20 @@ def test_what_was_added_before_there_was_a_model_gets_its_vector(tmp_path: Path)
         assert memory.store.index.missing(Scope("default", "ada", "trip"), HashingEmbedder(64).name) == []
 
 
+@pytest.mark.parametrize("before", [None, HashingEmbedder(32)])
+def test_documents_of_another_time_get_a_vector_of_the_new_model(
+    tmp_path: Path, before: HashingEmbedder | None
+) -> None:
+    with Memory.open(tmp_path / "m.db", embedder=before) as memory:
+        memory.session("trip", user="ada").documents.add("Fill the kettle with vinegar.", name="kettle")
+        memory.session("trip", user="bob").documents.add("Boil it twice. " * 2_000, name="long")
+        memory.drain()
+    with Memory.open(tmp_path / "m.db", embedder=HashingEmbedder(64)) as memory:
+        memory.reindex()
+        memory.drain()
+        assert memory.store.index.missing(Scope("default"), HashingEmbedder(64).name) == []
+
+
 @pytest.mark.parametrize(
     "at",
     [

@@ -127,6 +127,20 @@ def test_the_place_of_a_wrong_value_is_told(monkeypatch: pytest.MonkeyPatch) -> 
         load(min_turns=1, speed=3)
 
 
+def test_the_places_of_numbers_that_do_not_fit_together_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    write("agent: {chunk_tokens: 60}")
+    with pytest.raises(ConfigError, match=r"^providers.yaml, section agent: chunk_overlap is 50.* which is 60"):
+        load()
+    monkeypatch.setenv("RAG_CHUNK_OVERLAP", "40")
+    with pytest.raises(ConfigError, match=r"^providers.yaml, section agent and the environment: chunk_overlap is 40"):
+        load()
+
+
+def test_capitals_do_not_matter_in_a_name() -> None:
+    write("agent: {CONTEXT_BUDGET: 5000, Rag_Chunk_Size: 200}")
+    assert (load().context_budget, load().chunk_tokens) == (5000, 200)
+
+
 def test_a_dotenv_that_is_not_text_is_refused_by_name() -> None:
     Path(".env").write_bytes(b"RECOLLECT_COUNTER=\xff\xfe\n")
     with pytest.raises(ConfigError, match=r"\.env can't be read"):

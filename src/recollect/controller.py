@@ -147,18 +147,30 @@ class Controller:
             system = Message("system", wanted.system)
             overhead = shown.overhead - self.windows.count(system)
             shown = replace(shown, messages=(system, *shown.messages), overhead=overhead)
-        budget = wanted.budget - self.settings.reply_tokens
-        counts = Counts(self.count, self.windows.count)
-        return assemble(shown, wanted.question, offers, budget, self.settings, counts, session=scope.session or "")
+        counts, reply = Counts(self.count, self.windows.count), self.settings.reply_tokens
+        try:
+            return assemble(
+                shown,
+                wanted.question,
+                offers,
+                wanted.budget - reply,
+                self.settings,
+                counts,
+                session=scope.session or "",
+            )
+        except BudgetTooSmall as error:
+            raise BudgetTooSmall(error.needed + reply, wanted.budget, error.ledger, error.overhead + reply) from None
 
     def _view(self, scope: Scope, wanted: Wanted, until: int | None) -> View:
         given = self._given(wanted)
         asked = given["question"].shown if "question" in given else 0
         extra = REPLY_TOKENS + count_tools(wanted.tools, self.count)
         overhead = extra + (given["system"].shown if "system" in given else 0)
-        room = wanted.budget - self.settings.reply_tokens - overhead
+        reply = self.settings.reply_tokens
+        room = wanted.budget - reply - overhead
         if room < max(asked, 1):
-            raise BudgetTooSmall(wanted.budget - room + max(asked, 1), wanted.budget, list(given.values()), extra)
+            needed = wanted.budget - room + max(asked, 1)
+            raise BudgetTooSmall(needed, wanted.budget, list(given.values()), extra + reply)
         roomy = self._limits(overhead + room - self._share(room))
         try:
             return self._shown(scope, roomy, overhead, until)
@@ -167,8 +179,8 @@ class Controller:
         try:
             return self._shown(scope, replace(roomy, budget=overhead + room - asked), overhead, until)
         except BudgetTooSmall as error:
-            needed = error.needed + asked + self.settings.reply_tokens
-            raise BudgetTooSmall(needed, wanted.budget, [*given.values(), *error.ledger], extra) from None
+            needed = error.needed + asked + reply
+            raise BudgetTooSmall(needed, wanted.budget, [*given.values(), *error.ledger], extra + reply) from None
 
     def _given(self, wanted: Wanted) -> dict[str, Line]:
         """What the caller gives and what that takes: the system text and the question."""

@@ -31,7 +31,7 @@ from recollect.settings import Settings
 from recollect.store import Erased, Store
 from recollect.store.codec import each_once
 from recollect.telemetry import OnAlert, Telemetry
-from recollect.tokens import TokenCounter, estimate
+from recollect.tokens import TokenCounter
 from recollect.tokens import counter as open_counter
 from recollect.types import Scope, check_id
 
@@ -51,7 +51,7 @@ class Memory:
         *,
         embedder: Embedder | None = None,
         former: Embedder | None = None,
-        counter: TokenCounter = estimate,
+        counter: TokenCounter | None = None,
         settings: Settings = DEFAULTS,
         model: ChatModel | None = None,
         search: Search | None = None,
@@ -60,13 +60,15 @@ class Memory:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self.store = kept_in
-        self.counter = counter
+        self.counter = counter or open_counter(settings.counter)
         self.settings = settings
         self.clock = clock
         self.telemetry = Telemetry(on_alert)
         self.embedder = CachedEmbedder(embedder) if embedder else None
-        self.layers = Layers.of(kept_in, counter, settings, self.embedder, former, search=search, reranker=reranker)
-        self.controller = Controller(kept_in, counter, settings, self.layers, self.telemetry)
+        self.layers = Layers.of(
+            kept_in, self.counter, settings, self.embedder, former, search=search, reranker=reranker
+        )
+        self.controller = Controller(kept_in, self.counter, settings, self.layers, self.telemetry)
         self.jobs = self.layers.jobs(settings)
         learners = self.layers.learners
         if embedder:
@@ -74,7 +76,7 @@ class Memory:
             learners[embedding.JOB.kind] = Embedding(kept_in, embedder).learn
         self.ledger = Ledger(kept_in, clock, settings.model_calls_a_day, settings.model_tokens_a_day)
         if model:
-            taught = Taught(kept_in, model, counter, self.layers, self.ledger)
+            taught = Taught(kept_in, model, self.counter, self.layers, self.ledger)
             self.jobs += taught.jobs(settings.facts_every_turns)
             learners |= taught.learners
         self._background = Background(kept_in, learners, self.telemetry)
@@ -87,7 +89,7 @@ class Memory:
         *,
         embedder: str | Embedder | None = "auto",
         former: str | Embedder | None = None,
-        counter: TokenCounter | str = estimate,
+        counter: TokenCounter | str | None = None,
         settings: Settings = DEFAULTS,
         index: str | None = None,
         durability: store.Durability = "full",
@@ -100,7 +102,8 @@ class Memory:
 
         `embedder` is one, its name as `embed.open` takes it, or None to go by keywords alone; `auto` is the local
         model where it was pulled. After a change of model, `former` is the one used before: its vectors serve until
-        `reindex` has given every message one of the new model. `index` names Chroma as the place for vectors.
+        `reindex` has given everything one of the new model. `counter` counts tokens, in place of the one that the
+        settings name. `index` names Chroma as the place for vectors.
         `model`, or its name as `llm.open` takes it, improves facts and summaries in the background, within the limits
         of a day. `search` is a web search that is asked when a question is about what is new; `reranker` reads the
         best passages of documents again (`embed.open_reranker()`); `on_alert` gets alerts.
@@ -114,7 +117,7 @@ class Memory:
             embed.open(which, device=settings.embeddings_device) if isinstance(which, str) else which
             for which in (embedder, former)
         )
-        count = counter if callable(counter) else open_counter(counter)
+        count = open_counter(settings.counter if counter is None else counter)
         teacher = llm.open(model) if isinstance(model, str) else model
         return cls(
             store.open(str(url), index=index, durability=durability),
@@ -133,9 +136,13 @@ class Memory:
         return Session(self, Scope(tenant, user, check_id(id, "session")))
 
     def reindex(self, progress: store.Progress | None = None, tenant: str = "default") -> int:
-        """How many items the keyword index holds, built anew; messages without a vector get one in the background."""
+        """How many items the keyword index holds, built anew.
+
+        Messages and documents without a vector get one in the background.
+        """
         items = self.store.reindex(progress)
         if self.embedder:
+            self.store.jobs.enqueue(Scope(tenant), [embedding.job_for(embedding.CHUNK)])
             for session in store.each_session(self.store.log, Scope(tenant)):
                 self.store.jobs.enqueue(session.scope, [embedding.JOB])
         self.wake()

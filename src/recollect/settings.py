@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 import operator
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -87,7 +88,7 @@ class Settings:
     documents_rerank_n: int = _knob(20, "chunks re-ranked where there is a re-ranker", env="RAG_RE_RANK_TOP_N", ge=0)
     documents_top_k: int = _knob(3, "chunks in a context", env="RAG_FINAL_TOP_K", ge=0)
     tools_top_k: int = _knob(2, "tool excerpts in a context", ge=0)
-    tools_days: float = _knob(7.0, "days after which a tool excerpt expires", gt=0)
+    tools_days: float = _knob(7.0, "days after which a tool excerpt expires", gt=0, le=36_500)
     embeddings_device: str = _knob("cpu", "where sentence-transformers runs", env="EMBEDDINGS_DEVICE")
 
     model_calls_a_day: int = _knob(500, "calls of a tenant's background model a day", ge=0)
@@ -102,7 +103,10 @@ class Settings:
         if problems := [problem for knob in dataclasses.fields(self) if (problem := _problem(self, knob))]:
             raise ConfigError("; ".join(problems))
         if self.chunk_overlap * 2 > self.chunk_tokens:
-            raise ConfigError(f"chunk_overlap is {self.chunk_overlap}; at most half of chunk_tokens can be shared")
+            raise ConfigError(
+                f"chunk_overlap is {self.chunk_overlap}; at most half of chunk_tokens, which is {self.chunk_tokens},"
+                " can be shared"
+            )
 
     @property
     def budget(self) -> int:
@@ -176,9 +180,15 @@ def load(path: str | Path | None = None, **arguments: Any) -> Settings:
     from pydantic import ValidationError
 
     try:
-        return Settings(**_reader()(**values).model_dump(include=set(values)))
+        read = _reader()(**values).model_dump(include=set(values))
     except ValidationError as error:
         raise ConfigError(_explained(error.errors(), found)) from None
+    try:
+        return Settings(**read)
+    except ConfigError as error:
+        named = set(re.findall(r"\w+", str(error)))
+        where = " and ".join(place for place, given in found.items() if named.intersection(given))
+        raise ConfigError(f"{where}: {error}") from None
 
 
 def places(path: str | Path | None = None) -> dict[str, dict[str, Any]]:
@@ -243,7 +253,9 @@ def _env_names(knob: dataclasses.Field[Any]) -> list[str]:
     return [name for name in (PREFIX + knob.name.upper(), knob.metadata["env"]) if name]
 
 
-_SETTING: Final = {name.lower(): knob.name for knob in dataclasses.fields(Settings) for name in _env_names(knob)}
+_SETTING: Final = {
+    name.lower(): knob.name for knob in dataclasses.fields(Settings) for name in (knob.name, *_env_names(knob))
+}
 
 
 def _named(read: Mapping[str, Any]) -> dict[str, Any]:

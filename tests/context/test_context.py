@@ -116,6 +116,15 @@ def test_a_context_is_a_valid_request_for_every_provider(memory: Memory, clock: 
     assert context.to(shape)
 
 
+def test_what_was_moved_elsewhere_is_told_where_the_conversation_shows_the_old_day(memory: Memory) -> None:
+    here, there = memory.session("here", user="ada"), memory.session("there", user="ada")
+    here.add_turn("I have an exam on 12 December 2099.", "Good luck!")
+    there.add_turn("My exam was moved to 16 December 2099.", "I see.")
+    memory.drain()
+    assert "to do: exam by 16 December 2099" in here.context("When is my exam?", 1_000).memory
+    assert "to do: exam" not in there.context("When is my exam?", 1_000).memory
+
+
 def test_memory_that_comes_back_is_not_kept_as_new(memory: Memory, clock: ManualClock) -> None:
     chat = told(memory, clock)
     context = chat.context("Where does my sister live?", 1_000)

@@ -140,6 +140,44 @@ def test_too_few_vectors_are_an_error_that_names_the_embedder() -> None:
         CachedEmbedder(Lazy(64)).embed(["a", "b"])
 
 
+def test_vectors_of_any_length_find_the_same_documents() -> None:
+    class Long(HashingEmbedder):
+        def embed(self, texts: Sequence[str], kind: Kind = "passage") -> NDArray[np.float32]:
+            return 10 * super().embed(texts, kind)
+
+    def score(embedder: HashingEmbedder) -> float:
+        with Memory.open(":memory:", embedder=embedder) as memory:
+            chat = memory.session("trip", user="ada")
+            chat.documents.add("Bread needs yeast and time.", name="bread")
+            memory.drain()
+            return chat.documents.search("bread yeast")[0].score
+
+    assert score(Long(64)) == pytest.approx(score(HashingEmbedder(64)), abs=1e-4)
+
+
+def test_vectors_may_be_lists() -> None:
+    class Lists(HashingEmbedder):
+        def embed(self, texts: Sequence[str], kind: Kind = "passage") -> Any:
+            return super().embed(texts, kind).tolist()
+
+    assert CachedEmbedder(Lists(64)).embed([]).shape == (0, 64)
+    with Memory.open(":memory:", embedder=Lists(64)) as memory:
+        chat = memory.session("trip", user="ada")
+        chat.add("user", "My sister Nadia lives in Oslo.")
+        memory.drain()
+        assert 0 < chat.recall("Where does my sister live?", budget=200).relevance <= 1.001
+
+
+@pytest.mark.parametrize("answer", [None, 0.5, [0.5] * 64, [["a"] * 64]])
+def test_what_is_no_list_of_vectors_is_an_error_that_names_the_embedder(answer: Any) -> None:
+    class Odd(HashingEmbedder):
+        def embed(self, texts: Sequence[str], kind: Kind = "passage") -> Any:
+            return answer
+
+    with pytest.raises((BadReply, ModelUnavailable), match="the embedder hash"):
+        CachedEmbedder(Odd(64)).embed(["a"])
+
+
 @pytest.mark.parametrize("number", [0.0, np.nan, np.inf])
 def test_vectors_without_a_direction_are_an_error_that_names_the_embedder(number: float) -> None:
     class Lost(HashingEmbedder):

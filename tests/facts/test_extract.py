@@ -245,3 +245,66 @@ def test_what_is_beyond_what_a_person_types_is_not_read() -> None:
     typed = "Nothing to see. " * (MAX_TEXT // 16)
     assert one("I live in Oslo. " + typed * 50).value == "Oslo"
     assert extract(typed + "I live in Oslo.", SAID) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The dentist appointment moved to Monday.",
+        "My dentist appointment has been rescheduled to next Monday.",
+        "I moved my dentist appointment to 19 May.",
+        "We had to postpone the dentist appointment until 2025-05-19.",
+        "The dentist appointment on Friday was moved to Monday at 9.",
+    ],
+)
+def test_a_plan_is_moved_to_another_day(text: str) -> None:
+    moved = one(text)
+    assert (moved.key, moved.ended, moved.then) == ("todo:dentist appointment", True, "dentist appointment")
+    assert moved.valid_to == datetime(2025, 5, 20, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("The meeting with Lars is cancelled.", "todo:meeting with lars"),
+        ("I had to cancel my trip to Bergen because I'm ill.", "todo:trip to bergen"),
+        ("Our wedding has been called off.", "todo:wedding"),
+        ("I finished the report.", "todo:finish the report"),
+        ("I've renewed my passport.", "todo:renew my passport"),
+        ("My passport is renewed, finally.", "todo:renew passport"),
+        ("I called my mother already.", "todo:call my mother"),
+    ],
+)
+def test_a_plan_is_off_or_done(text: str, key: str) -> None:
+    over = one(text)
+    assert (over.key, over.ended, over.then) == (key, True, "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The meeting was moved to Berlin.",
+        "The race is off to a good start.",
+        "I finished it.",
+        "I called my mother.",
+        "Is the meeting cancelled?",
+        "The meeting might be cancelled.",
+        "The meeting with Lars was not moved to Friday.",
+    ],
+)
+def test_what_says_nothing_of_a_plan_ends_none(text: str) -> None:
+    assert extract(text, SAID) == []
+
+
+def test_a_plan_with_a_place_is_moved_to_a_day() -> None:
+    moved = one("I moved my flight to Rome to 19 May.")
+    assert (moved.key, moved.valid_to) == ("todo:flight to rome", datetime(2025, 5, 20, tzinfo=UTC))
+
+
+def test_a_plan_that_is_now_on_another_day_keeps_its_name() -> None:
+    assert one("My flight to Rome is now on 22 October.").key == "todo:flight to rome"
+
+
+@pytest.mark.parametrize("firm", ["Acme Corp", "Lakeside Hospital", "Globex GmbH"])
+def test_who_is_from_a_firm_is_not_at_home_there(firm: str) -> None:
+    assert extract(f"I'm from {firm}.", SAID) == []

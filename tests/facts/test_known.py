@@ -24,6 +24,7 @@ def say(
     type: FactType = "user_profile",
     valid_from: int | None = None,
     valid_to: int | None = None,
+    then: str = "",
 ) -> Statement:
     at = START + timedelta(days=day)
     return Statement(
@@ -40,7 +41,12 @@ def say(
         None if valid_from is None else START + timedelta(days=valid_from),
         None if valid_to is None else START + timedelta(days=valid_to),
         ended,
+        then,
     )
+
+
+def plan(day: int, what: str, valid_to: int | None = None, *, ended: bool = False, then: str = "") -> Statement:
+    return say(day, f"todo:{what}", what, type="action_item", valid_to=valid_to, ended=ended, then=then)
 
 
 def values(found: Known) -> dict[str, str]:
@@ -57,6 +63,7 @@ statements = st.lists(
         type=st.sampled_from(["user_profile", "action_item"]),
         valid_from=st.none() | st.integers(-10, 30),
         valid_to=st.none() | st.integers(0, 60),
+        then=st.sampled_from(["", "", "d"]),
     ),
     max_size=15,
     unique_by=lambda one: one.id,
@@ -131,3 +138,41 @@ def test_a_new_day_is_a_new_plan() -> None:
     again = say(2, "todo:call", "call", type="action_item", valid_to=9)
     assert [fact.valid_to for fact in known([first, again]).standing] == [START + timedelta(days=9)]
     assert len(known([first, again]).past) == 1
+
+
+def test_what_ends_gives_way_to_what_came_then_if_it_was_known() -> None:
+    moved = say(5, "place", "Berlin", ended=True, then="Hamburg")
+    found = known([say(1, "place", "Berlin"), moved])
+    assert [(fact.value, fact.sources) for fact in found.standing] == [("Hamburg", ("m5",))]
+    assert len(found.rests["place"]) == 2
+    assert [fact.value for fact in found.of("place")] == ["Berlin", "Hamburg"]
+    assert values(known([say(1, "place", "Oslo"), moved])) == {"place": "Oslo"}
+    assert known([moved]).standing == ()
+
+
+def test_a_plan_is_moved_done_or_off_in_fewer_words() -> None:
+    told = [
+        plan(1, "dentist appointment", 9),
+        plan(1, "meeting with lars at 3 pm", 9),
+        plan(1, "renew my passport", 40),
+    ]
+    moved = known([*told, plan(2, "appointment", 12, ended=True, then="appointment")])
+    (appointment,) = [fact for fact in moved.standing if "appointment" in fact.key]
+    assert (appointment.value, appointment.valid_to) == ("dentist appointment", START + timedelta(days=12))
+    assert appointment.sources == ("m2",)
+    assert "todo:meeting with lars at 3 pm" not in values(known([*told, plan(2, "meeting with lars", ended=True)]))
+    assert "todo:renew my passport" not in values(known([*told, plan(2, "renew passport", ended=True)]))
+
+
+def test_a_plan_that_may_be_one_of_two_stays() -> None:
+    told = [plan(1, "meeting with lars", 9), plan(1, "meeting with ada", 10), plan(1, "exam", 2)]
+    assert len(known([*told, plan(2, "meeting", ended=True)]).standing) == 3
+    assert len(known([*told, plan(2, "meeting", 10, ended=True)]).standing) == 2
+    assert len(known([*told, plan(3, "big exam", ended=True)]).standing) == 3
+
+
+@given(statements)
+def test_what_is_known_rests_on_all_that_it_cites(said: list[Statement]) -> None:
+    found, sources = known(said), {one.id: one.sources for one in said}
+    for fact in found.standing:
+        assert {source for id in found.rests[fact.key] for source in sources[id]} >= set(fact.sources)

@@ -242,6 +242,67 @@ def test_what_another_process_learns_and_erases_is_seen(tmp_path: Path) -> None:
         assert layer.facts(ADA) == []
 
 
+def test_what_is_erased_elsewhere_is_not_told_though_an_end_of_something_else_was_said_after_it(tmp_path: Path) -> None:
+    path = str(tmp_path / "memory.db")
+    with open_store(path, durability="normal") as store, open_store(path, durability="normal") as elsewhere:
+        layer = Semantic(store)
+        id = say(store, "I live in Paris.")
+        say(store, "I no longer live in Rome.", 1)
+        layer.catch_up(TRIP)
+        assert len(lines(layer.offer(ADA, "", day(2)))) == 1
+        elsewhere.log.erase(TRIP, [id])
+        assert layer.offer(ADA, "", day(2)) == []
+
+
+def test_plans_are_told_on_the_day_they_were_moved_to_until_they_are_done(store: Store, layer: Semantic) -> None:
+    say(store, "I have a dentist appointment on Friday.", 0)
+    say(store, "I have to renew my passport by 30 May.", 0)
+    say(store, "Actually, the appointment was moved to 20 May.", 1)
+    layer.catch_up(TRIP)
+    assert lines(layer.offer(ADA, "", day(2))) == [
+        "to do: dentist appointment by 20 May 2025 (said 13 May 2025)",
+        "to do: renew my passport by 30 May 2025 (said 12 May 2025)",
+    ]
+    say(store, "I've renewed my passport. The appointment is cancelled.", 3)
+    layer.catch_up(TRIP)
+    assert layer.facts(ADA) == []
+    assert len(layer.facts(ADA, as_of=day(2))) == 2
+
+
+def test_a_family_that_moved_lives_in_the_new_place_if_it_lived_in_the_old_one(store: Store, layer: Semantic) -> None:
+    say(store, "I live in Berlin.", 0)
+    say(store, "We moved from Jenkins to Travis.", 1)
+    say(store, "We moved from Berlin to Hamburg.", 2)
+    layer.catch_up(TRIP)
+    assert values(layer.facts(ADA)) == {"place": "Hamburg"}
+    assert values(layer.facts(ADA, as_of=day(1))) == {"place": "Berlin"}
+
+
+def test_what_is_asked_of_the_user_is_not_answered_with_what_is_known_of_others(store: Store, layer: Semantic) -> None:
+    say(store, "I live in Oslo.", 0)
+    say(store, "My aunt Zoe lives in Rome. My brother Bob lives in Paris. My sister Nadia lives in Bonn.", 9)
+    layer.catch_up(TRIP)
+
+    def first(question: str) -> str:
+        return lines(layer.offer(ADA, question, day(10)))[0].partition(" (")[0]
+
+    assert first("Where do I live?") == "place: Oslo"
+    assert first("Where does Bob live?") == first("Where does my brother live?") == "brother Bob, place: Paris"
+
+
+def test_the_name_and_what_someone_must_not_eat_are_told_however_much_was_said_since(
+    store: Store, layer: Semantic
+) -> None:
+    say(store, "My name is Ada. I'm allergic to nuts.", 0)
+    for n in range(20):
+        say(store, f"I have a dog named Rex{n}.", 100 + n)
+    layer.catch_up(TRIP)
+    assert [line.partition(" (")[0] for line in lines(layer.offer(ADA, "", day(200)))[:2]] == [
+        "allergy: nuts",
+        "name: Ada",
+    ]
+
+
 def test_what_is_kept_in_memory_serves_until_something_changes(store: Store, layer: Semantic) -> None:
     say(store, "I live in Oslo.")
     layer.catch_up(TRIP)

@@ -16,7 +16,7 @@ from recollect.answers import Candidate
 from recollect.errors import BudgetTooSmall
 from recollect.flow.assemble import PRIORITY, Counts, Offer, Shown, assemble
 from recollect.flow.context import Context
-from recollect.flow.fence import CLOSE, OPEN, TITLES, without_memory
+from recollect.flow.fence import CLOSE, OPEN, TITLES, block, with_memory, without_memory
 from recollect.flow.window import Limits, Window
 from recollect.settings import Settings
 from recollect.tokens import REPLY_TOKENS, count_message, count_messages, estimate
@@ -151,6 +151,11 @@ def _conversation_is_as_it_was(context: Context, talk: list[Message], question: 
     said_before = [message for message in context.conversation if message is not question]
     places = [talk.index(message) for message in said_before if message in talk]
     assert places == sorted(places)
+
+
+def test_a_message_that_begins_with_a_new_line_comes_back_as_it_was() -> None:
+    said, memory = Message("user", "\n\n  indented"), block({"facts": [Candidate("facts", "likes: tea")]})
+    assert without_memory(with_memory(said, memory)) == said
 
 
 def test_what_a_section_leaves_unused_the_next_may_use() -> None:

@@ -89,3 +89,25 @@ def test_sizes_that_make_no_sense_are_refused(size: int, overlap: int) -> None:
 def test_nothing_gives_no_chunks() -> None:
     assert chunks("", estimate) == []
     assert chunks(" \n\t", estimate) == []
+
+
+def test_a_chunk_of_three_short_sections_stands_under_what_all_of_them_share() -> None:
+    text = "Notes.\n\n# Rome\n\n## Kings\nRomulus.\n\n## Republic\nBrutus.\n\n## Empire\nAugustus.\n"
+    assert [chunk.headings for chunk in chunks(text, estimate)] == [("Rome",)]
+    assert [chunk.headings for chunk in chunks(text + "\n# Greece\nSolon.\n", estimate)] == [()]
+
+
+def test_a_chunk_of_short_pages_names_the_first_and_the_last() -> None:
+    slides = "\f".join(f"Slide {n} has a few words." for n in range(1, 8))
+    assert [chunk.headings for chunk in chunks(slides, estimate, size=100, overlap=0)] == [
+        ("pages 1-3",),
+        ("pages 4-6",),
+        ("page 7",),
+    ]
+
+
+def test_a_long_section_is_named_also_where_a_short_one_comes_before_it() -> None:
+    text = "# Manual\n\n## Scope\nKettles.\n\n## Descaling\n" + "Fill it with vinegar and boil it twice. " * 90
+    first, *rest = [chunk.headings for chunk in chunks(text, estimate, overlap=0)]
+    assert first == ("Manual",)
+    assert set(rest) == {("Manual", "Descaling")}

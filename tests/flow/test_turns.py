@@ -49,9 +49,9 @@ def some(parts: list[Part]) -> Counter[str]:
 
 
 @given(st.lists(messages, max_size=12))
-def test_before_the_last_question_every_call_is_answered_at_once_and_nothing_else_is_lost(talk: list[Message]) -> None:
+def test_before_the_last_step_every_call_is_answered_at_once_and_nothing_else_is_lost(talk: list[Message]) -> None:
     left = answerable(talk)
-    asked = max((n for n, message in enumerate(left) if message.role == "user"), default=0)
+    asked = max((n for n, message in enumerate(left) if message.role in ("user", "assistant")), default=0)
     for n, message in enumerate(left):
         after = takewhile(lambda later: later.role == "tool", left[n + 1 :])
         answered = {result.call_id for later in after for result in later.tool_results}
@@ -74,6 +74,13 @@ def test_a_step_stands_where_its_last_result_came(talk: list[Message]) -> None:
     assert answerable([first, *step, *talk]) == (first, *step, *talk)
     assert answerable([first, *step[:2], *talk, *step[2:]]) == (first, *talk, *step)
     assert validate([first, *answerable([*step[:1], *talk, *step[1:]])], "openai") == []
+
+
+def test_a_call_that_the_model_went_on_from_is_left_out_though_the_turn_is_the_last() -> None:
+    step = [Message("assistant", (ToolCall("b", "look"),)), Message("tool", (ToolResult("b", "rain"),))]
+    talk = [Message("user", "hi"), Message("assistant", (ToolCall("a", "look"),)), *step]
+    assert answerable(talk) == (talk[0], *step)
+    assert answerable(talk[:2]) == tuple(talk[:2])
 
 
 def test_an_answer_to_a_later_call_of_the_same_name_is_no_answer_to_the_first() -> None:

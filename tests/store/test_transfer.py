@@ -200,6 +200,19 @@ def test_facts_whose_messages_are_gone_move_and_those_of_messages_are_found_anew
     assert len(known) == 2
 
 
+def test_what_took_the_place_of_something_moves_where_its_messages_are_gone(memory: Memory, other: Memory) -> None:
+    chat = memory.session("trip", user="ada")
+    for day, text in enumerate(("I live in Lisbon.", "I have an exam on 20 March.", "The exam was moved to 25 March.")):
+        chat.add(Message("user", text, at=NOW + timedelta(days=day)))
+    chat.add(Message("user", "We moved from Lisbon to Porto.", at=NOW + timedelta(days=4)))
+    before = [(fact.key, fact.value, fact.valid_to) for fact in chat.facts()]
+    assert before[-1][:2] == ("place", "Porto")
+    apply(memory.store, preview(memory.store, ADA, [Policy("messages", count=0)], NOW + timedelta(days=9)))
+    assert [(fact.key, fact.value, fact.valid_to) for fact in chat.facts()] == before
+    import_lines(other, list(export_lines(memory, ADA)))
+    assert [(fact.key, fact.value, fact.valid_to) for fact in other.session("trip", user="ada").facts()] == before
+
+
 def test_what_was_erased_is_not_in_an_export_and_goes_elsewhere_with_what_it_cites(
     memory: Memory, other: Memory
 ) -> None:

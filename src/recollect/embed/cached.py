@@ -60,15 +60,17 @@ class CachedEmbedder:
         import numpy as np
 
         try:
-            found = self.inner.embed(texts, kind)
+            found = np.asarray(self.inner.embed(texts, kind), np.float32)
         except RecollectError:
             raise
         except Exception as error:
             raise ModelUnavailable(f"the embedder {self.name} failed: {error!r}") from error
-        if len(found) != len(texts):
-            raise BadReply(f"the embedder {self.name} gave {len(found)} vectors for {len(texts)} texts")
-        unit(self.name, np.asarray(found))
-        return found
+        if not texts:
+            return found.reshape(0, self.dimension)
+        if found.ndim != 2 or len(found) != len(texts):
+            given = f"{len(found)} vectors" if found.ndim == 2 else "no vectors"
+            raise BadReply(f"the embedder {self.name} gave {given} for {len(texts)} texts")
+        return unit(self.name, found)
 
     def _look_up(self, keys: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:
         with self._lock:

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import takewhile
 from typing import Final, TypeAlias
 
 from recollect.errors import ConfigError
@@ -19,6 +20,7 @@ MIN_SIZE: Final = 20
 SMALL: Final = 4
 """A section below this part of the size shares its chunk with the next one."""
 _HEADING: Final = re.compile(r"^(?:(#{1,6})[ \t]+(\S[^\n]*)|(?:```|~~~)[^\n]*)|(\f)", re.MULTILINE)
+_PAGE: Final = re.compile(r"page (\d+)")
 _UNDERLINED: Final = re.compile(r"(?:\A|(?<=\n\n))(?![-*>|#`~\s])([^\n|]+)\n(={3,}|-{3,})[ \t]*(?=\n|\Z)")
 
 
@@ -55,9 +57,11 @@ def chunks(text: str, count: Count, size: int = 300, overlap: int = 50) -> list[
         raise ConfigError(f"an overlap of {overlap} tokens does not fit chunks of {size}; give 0 to {size - 1}")
     fits, overlaps = (partial(_within, text, count, limit) for limit in (size, overlap))
     found: list[Chunk] = []
-    for section in _merged(list(_sections(text)), text, count, size // SMALL) if text.strip() else ():
-        spans = _packed(_pieces(text, section, fits), fits, overlaps)
-        found += [Chunk(text[a:b], a, section.headings) for a, b in spans]
+    for group in _merged(list(_sections(text)), text, count, size // SMALL) if text.strip() else ():
+        spans = _packed(_pieces(text, group[0].start, group[-1].end, fits), fits, overlaps)
+        found += [
+            Chunk(text[a:b], a, _above([one for one in group if one.start < b and a < one.end])) for a, b in spans
+        ]
     return found
 
 
@@ -96,27 +100,32 @@ def _headings(text: str) -> Iterator[tuple[int, int, str]]:
             yield at, len(mark[1]), mark[2].strip().rstrip("#").strip()
 
 
-def _merged(sections: list[_Section], text: str, count: Count, small: int) -> Iterator[_Section]:
-    at: _Section | None = None
+def _merged(sections: list[_Section], text: str, count: Count, small: int) -> Iterator[list[_Section]]:
+    """The sections, short ones together with the next."""
+    together: list[_Section] = []
     for section in sections:
-        at = section if at is None else _Section(at.start, section.end, _above(at.headings, section.headings))
-        if count(text[at.start : at.end]) >= small:
-            yield at
-            at = None
-    if at is not None:
-        yield at
+        together.append(section)
+        if count(text[together[0].start : section.end]) >= small:
+            yield together
+            together = []
+    if together:
+        yield together
 
 
-def _above(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
-    """The headings of two sections in one chunk: the deeper ones where one lies in the other, else what they share."""
-    shared = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    return max(one, other, key=len) if shared == min(len(one), len(other)) else one[:shared]
+def _above(sections: list[_Section]) -> tuple[str, ...]:
+    """The headings that the innermost of these sections share; several pages are named from first to last."""
+    paths = [section.headings for section in sections]
+    outer = {path[:depth] for path in paths for depth in range(len(path))}
+    inner = [path for path in paths if path not in outer]
+    shared = tuple(names[0] for names in takewhile(lambda names: len(set(names)) == 1, zip(*inner, strict=False)))
+    pages = [match[1] for path in paths if path and (match := _PAGE.fullmatch(path[0]))]
+    return shared or ((f"pages {pages[0]}-{pages[-1]}",) if len(pages) == len(paths) else ())
 
 
-def _pieces(text: str, section: _Section, fits: Fits) -> list[Span]:
-    """What is not cut any further: the sentences of the section, over-long ones in parts."""
-    spans = sentences(text[section.start : section.end], lines=False)
-    return [part for a, b in spans for part in _parts(text, section.start + a, section.start + b, fits)]
+def _pieces(text: str, start: int, end: int, fits: Fits) -> list[Span]:
+    """What is not cut any further: the sentences from one place to another, over-long ones in parts."""
+    spans = sentences(text[start:end], lines=False)
+    return [part for a, b in spans for part in _parts(text, start + a, start + b, fits)]
 
 
 def _parts(text: str, start: int, end: int, fits: Fits) -> Iterator[Span]:

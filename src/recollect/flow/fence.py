@@ -26,7 +26,7 @@ SOURCED: Final = ("documents", "tools")
 """Sections whose origin stands in front of every quotation."""
 
 _FENCE: Final = re.compile(r"<(?=/?memory\b)", re.IGNORECASE)
-_BLOCK: Final = re.compile(f"{OPEN}\n{re.escape(SAYS)}\n.*?{CLOSE}\n*", re.DOTALL)
+_BLOCK: Final = re.compile(f"{OPEN}\n{re.escape(SAYS)}\n.*?{CLOSE}\n{{0,2}}", re.DOTALL)
 
 
 def heading(section: str) -> str:

@@ -50,7 +50,7 @@ def steps(messages: Sequence[Message], indexes: Iterable[int]) -> Iterator[list[
 
 
 def answerable(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The conversation as every provider takes it: without calls that were never answered before the user went on.
+    """The conversation as every provider takes it: without calls that were never answered before user or model went on.
 
     Results without their call, which erasing it leaves behind, are left out, too. A step whose results came after
     something else was said stands where the last of them came.
@@ -58,10 +58,10 @@ def answerable(messages: Sequence[Message]) -> tuple[Message, ...]:
     if all(isinstance(message.content, str) for message in messages):
         return tuple(messages)
     messages = tuple(_called(messages))
-    asked = max((n for n, message in enumerate(messages) if message.role == "user"), default=0)
     results = _results(messages)
-    left = ((n, messages[n]) for n in _ordered(len(messages), results))
-    kept = (message if n >= asked else _without_calls(message, messages, results.get(n, ())) for n, message in left)
+    order = list(_ordered(len(messages), results))
+    last = next((n for n in reversed(order) if messages[n].role in ("user", "assistant")), None)
+    kept = (messages[n] if n == last else _without_calls(messages[n], messages, results.get(n, ())) for n in order)
     return tuple(message for message in kept if message is not None)
 
 

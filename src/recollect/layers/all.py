@@ -45,7 +45,7 @@ class Layers:
         """The layers over a store, with the numbers of the settings."""
         return cls(
             Episodic(store, count, embedder, former, settings.episodic_min_score, settings.episodic_floor),
-            Semantic(store, settings.facts_every_turns),
+            Semantic(store, settings.facts_every_turns, max(semantic.MOST, settings.facts_top_k or 0)),
             Procedural(
                 store,
                 count,

@@ -32,11 +32,12 @@ LATER: Final = Job("facts", key="facts later", delay=WAIT_SECONDS)
 PAGE: Final = 500
 MOST_WAITING: Final = 10_000
 KEPT_USERS: Final = 64
+MOST: Final = 12
 NEAR_MISSES: Final = 10
 BIRTHDAY: Final = "birthday"
 MANY: Final = frozenset({"likes", "dislikes", "allergy", "speaks", "uses", "prefers", "todo"})
 """Keys that hold several values at a time: the value is part of the key."""
-SAID: Final = frozenset({"type", "value", "at", "order", "session", "ended", "imported"})
+SAID: Final = frozenset({"type", "value", "at", "order", "session", "ended", "then", "imported"})
 """What of a fact was stated; the rest is where in a message it was found."""
 
 
@@ -74,7 +75,7 @@ class Semantic:
 
     store: Store
     every: int = 5
-    most: int = 12
+    most: int = MOST
     hits: int = 0
     misses: int = 0
     _users: Recent[Scope, _Kept] = field(default_factory=lambda: Recent(KEPT_USERS))
@@ -244,7 +245,8 @@ class Semantic:
         """Whether a statement was erased, maybe by another process, that what is offered rests on."""
         offered = {one.fact.key for one, out in _judged(told, self.most) if not out}
         standing = {fact.key for fact in kept.known.standing}
-        ids = [id for key, id in kept.known.last.items() if key in offered or key not in standing]
+        rests = kept.known.rests.items()
+        ids = [id for key, all in rests if key in offered or key not in standing for id in all]
         return bool(ids) and len(self.store.records.get(user, ids)) != len(ids)
 
 
@@ -270,7 +272,7 @@ def record_of(entry: Entry, found: Found, n: int, origin: str = "rules", beside:
         "start": found.span[0],
         "end": found.span[1],
         "ended": found.ended,
-    }
+    } | ({"then": found.then} if found.then else {})
     sources = (message.id, *beside)
     fields = (KIND, found.key, body, found.confidence, origin, "user", sources, found.valid_from, found.valid_to)
     return Record(*fields, id=sha256(repr(fields).encode("utf-8", "backslashreplace")).hexdigest()[:32])
@@ -283,7 +285,7 @@ def told(fact: Record) -> dict[str, Any]:
 
 def _check(fact: Record) -> None:
     body = fact.value
-    texts = isinstance(body["value"], str) and isinstance(body["session"], str)
+    texts = all(isinstance(text, str) for text in (body["value"], body["session"], body.get("then", "")))
     times = all(datetime.fromisoformat(body[name]).tzinfo for name in ("at", "order"))
     known = body["type"] in FACT_TYPES and isinstance(body["ended"], bool) and body.keys() <= SAID
     if not (texts and times and known and (body["ended"] or body["value"].strip())):
@@ -308,6 +310,7 @@ def _statement(record: Record) -> Statement:
         record.valid_from,
         record.valid_to,
         body["ended"],
+        body.get("then", ""),
     )
 
 

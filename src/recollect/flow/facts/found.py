@@ -13,8 +13,9 @@ from recollect.flow.facts.prose import Clause
 class Found:
     """Something a user said of himself: `text[span[0]:span[1]]` says it.
 
-    `ended` means that it no longer holds: with a value that one, without whatever was known under the key. `valid_from`
-    is when it began, where that was said; `valid_to` the end of the day something is due, or of a mood.
+    `ended` means that it no longer holds: with a value that one, without whatever was known under the key; `then` is
+    what holds in its place, if it did hold. `valid_from` is when it began, where that was said; `valid_to` the end of
+    the day something is due, or of a mood.
     """
 
     type: FactType
@@ -25,6 +26,7 @@ class Found:
     valid_from: datetime | None = None
     valid_to: datetime | None = None
     ended: bool = False
+    then: str = ""
 
 
 def found(
@@ -38,11 +40,13 @@ def found(
     since: date | None = None,
     due: date | None = None,
     ended: bool = False,
+    then: str = "",
 ) -> Found:
     """What a clause says up to the place `end` in it: true since a day, or due on one."""
     span = clause.offset + 2 * clause.elided, clause.offset + end
     after = due + timedelta(days=1) if due and due < date.max else None
-    return Found(type, key, value, confidence, span, _midnight(since, clause.at), _midnight(after, clause.at), ended)
+    begin, over = _midnight(since, clause.at), _midnight(after, clause.at)
+    return Found(type, key, value, confidence, span, begin, over, ended, then)
 
 
 def _midnight(day: date | None, at: datetime) -> datetime | None:

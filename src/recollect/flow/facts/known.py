@@ -8,7 +8,13 @@ from datetime import datetime
 from typing import Final
 
 from recollect.answers import Fact, FactType
+from recollect.flow.facts.wording import rule, word_set
 
+MOST_RESTS: Final = 20
+"""How many statements that say the same are named: they are looked up for each context."""
+_LITTLE: Final = word_set("the a an my our to")
+"""Words that plans are told apart without: who has to write a report wrote the report."""
+_HOUR: Final = rule(r" at \d[\d:.]*(?: ?[ap]m\b)?")
 _OPPOSITE: Final = {"likes": "dislikes", "dislikes": "likes"}
 
 
@@ -16,7 +22,7 @@ _OPPOSITE: Final = {"likes": "dislikes", "dislikes": "likes"}
 class Statement:
     """Something said about a key, and its place among everything said: by time, then in the order of the log.
 
-    `ended` means that the value, or without one whatever is known, no longer holds.
+    `ended` means that the value, or without one whatever is known, no longer holds; `then` is what holds in its place.
     """
 
     id: str
@@ -32,15 +38,19 @@ class Statement:
     valid_from: datetime | None = None
     valid_to: datetime | None = None
     ended: bool = False
+    then: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Facts that stand, and past ones; both in the order they were said. `last` is the last statement of each key."""
+    """Facts that stand, and past ones; both in the order they were said.
+
+    `rests` has the statements by which something stands under a key, or nothing does any more.
+    """
 
     standing: tuple[Fact, ...] = ()
     past: tuple[Fact, ...] = ()
-    last: Mapping[str, str] = field(default_factory=dict)
+    rests: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def of(self, key: str) -> list[Fact]:
         """All that was ever known under a key, the oldest first."""
@@ -49,26 +59,53 @@ class Known:
 
 def known(statements: Iterable[Statement]) -> Known:
     """What follows from these statements, in whatever order they are given."""
-    standing, past, last = dict[str, Fact](), list[Fact](), dict[str, str]()
+    standing, past, rests = dict[str, Fact](), list[Fact](), dict[str, tuple[str, ...]]()
     for said in sorted(statements, key=lambda one: (one.order, one.id)):
-        old, last[said.key] = standing.get(said.key), said.id
-        if said.ended:
-            if old and said.value.casefold() in ("", old.value.casefold()):
-                past.append(_ended(standing.pop(said.key), said))
+        key = _ends(said, standing) if said.ended else said.key
+        old, before = standing.get(key), rests.get(key, ())
+        if old and said.ended:
+            past.append(_ended(standing.pop(key), said))
+            rests[key] = (said.id,)
+            if said.then:
+                standing[key], rests[key] = _then(old, said), (*before, said.id)
         elif old and _same(old, said):
-            standing[said.key] = _again(old, said)
-        else:
-            for key in (said.key, opposite(said.key)):
-                if key in standing:
-                    past.append(_ended(standing.pop(key), said))
-            standing[said.key] = _fact(said)
-    return Known(tuple(standing.values()), tuple(past), last)
+            standing[key], rests[key] = _again(old, said), (*before, said.id)[-MOST_RESTS:]
+        elif not said.ended:
+            for over in (key, opposite(key)):
+                if over in standing:
+                    past.append(_ended(standing.pop(over), said))
+            standing[key], rests[key] = _fact(said), (said.id,)
+    return Known(tuple(standing.values()), tuple(past), rests)
 
 
 def opposite(key: str) -> str:
     """The key that can't hold beside this one: who likes jazz does not dislike it."""
     verb, colon, what = key.partition(":")
     return f"{_OPPOSITE[verb]}:{what}" if colon and verb in _OPPOSITE else ""
+
+
+def _ends(said: Statement, standing: Mapping[str, Fact]) -> str:
+    """The key of what a statement ends, if that stands.
+
+    A plan may be told in fewer words than before: it is the only one to come that has them all.
+    """
+    old = standing.get(said.key)
+    if old and (said.type == "action_item" or said.value.casefold() in ("", old.value.casefold())):
+        return said.key
+    plans = [fact for fact in standing.values() if fact.type == said.type == "action_item"]
+    words = _words(said.key)
+    fits = [plan.key for plan in plans if words and words <= _words(plan.key) and _may_mean(said, plan)]
+    return fits[0] if len(fits) == 1 else ""
+
+
+def _words(plan: str) -> frozenset[str]:
+    return frozenset(_HOUR.sub("", plan).partition(":")[2].split()) - _LITTLE
+
+
+def _may_mean(said: Statement, plan: Fact) -> bool:
+    """Whether a plan is still to come, and on the day that is named, if that is not its new one."""
+    day = None if said.then else said.valid_to
+    return plan.valid_to is None or (said.at < plan.valid_to and day in (None, plan.valid_to))
 
 
 def _begin(said: Fact | Statement) -> datetime:
@@ -95,6 +132,12 @@ def _again(old: Fact, said: Statement) -> Fact:
 def _ended(old: Fact, by: Statement) -> Fact:
     end = max(_begin(by), _begin(old))
     return replace(old, valid_to=min(end, old.valid_to) if old.valid_to else end)
+
+
+def _then(old: Fact, said: Statement) -> Fact:
+    """What holds in place of something that ended: another value, of a plan another day."""
+    value = old.value if said.type == "action_item" and not _HOUR.search(old.value) else said.then
+    return replace(_fact(said), key=old.key, value=value)
 
 
 def _fact(said: Statement) -> Fact:

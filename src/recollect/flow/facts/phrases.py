@@ -35,6 +35,11 @@ _NO_PLACES: Final = word_set(
     slack teams zoom jira linear notion trello asana github gitlab bitbucket gmail outlook android ios react vue
     angular"""
 )
+_NO_PLACE_ENDS: Final = word_set(
+    """inc inc. ltd llc gmbh ag corp corporation company bank university college hospital institute labs group team
+    department office software systems technologies solutions consulting insurance airlines support agency"""
+)
+"""What ends the name of a firm: who is from Acme Corp works there."""
 _STOPS: Final = word_set(
     """and or but because since when while if so though although as than until unless instead rather whenever
     especially particularly except then like is are was were has have had can could will would should do does did
@@ -109,7 +114,8 @@ def name(text: str, start: int, most: int = 4) -> Phrase | None:
 def place_name(text: str, start: int) -> Phrase | None:
     """A place, with its country or state where it is said: "Austin, Texas"."""
     found = name(text, start)
-    if found is None or found.text.lower().split()[0] in _NO_PLACES:
+    words = found.text.lower().split() if found else []
+    if found is None or words[0] in _NO_PLACES or words[-1] in _NO_PLACE_ENDS:
         return None
     wider = name(text, found.end + 2, most=3) if text[found.end : found.end + 2] == ", " else None
     if wider is None or not _ENDS.match(text, wider.end):

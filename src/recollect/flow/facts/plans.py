@@ -50,7 +50,41 @@ _HAVE_EVENT: Final = rule(
     rf"(?:i|we)(?: also)?(?: have|'ve got| have got) (?:an? |my |our )?(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b)",
     rf"(?:my|our) (?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b(?: (?:at|with|in|to) [\w'-]+)? is\b)",
 )
-_IS: Final = rule(r"\s+is(?: due| scheduled)?(?: for| on)?\s*$")
+_OURS: Final = "(?:my|our|the) "
+_MAYBE: Final = any_of("might may could should would will won't not isn't wasn't never")
+_ANY_EVENT: Final = rf"(?:[\w'-]+ ){{0,3}}{_EVENT}\b(?: (?!{_MAYBE}\b)[\w'-]+){{0,6}}?"
+_BEEN: Final = r"(?:'s| is| was| has| got)?(?: been)?(?: (?:now|just|already))*"
+_THEY: Final = "(?:i|we|they)(?:'ve| have)?(?: (?:now|just|already|also))*(?: had to)?"
+_TO_ANOTHER: Final = any_of("moved? postponed? rescheduled? pushed_back brought_forward shifted changed")
+_MOVED: Final = rule(
+    rf"{_OURS}(?={_ANY_EVENT}{_BEEN} {_TO_ANOTHER} (?:to|until|till|for)\b)",
+    rf"{_THEY} {_TO_ANOTHER} {_OURS}(?={_ANY_EVENT} (?:to|until|till|for)\b)",
+)
+_OFF: Final = rule(
+    rf"{_OURS}({_ANY_EVENT}){_BEEN} (?:cancell?ed|called off|off)(?=\s*(?:[.,!;]|$))",
+    rf"{_THEY} (?:cancel(?:l?ed)?|call(?:ed)? off) {_OURS}({_ANY_EVENT})(?=\s*(?:[.,!;]|$)|,? (?:because|since|as)\b)",
+)
+_DID: Final = {
+    "called": "call", "phoned": "phone", "emailed": "email", "texted": "text", "bought": "buy", "ordered": "order",
+    "booked": "book", "paid": "pay", "sent": "send", "mailed": "mail", "posted": "post", "returned": "return",
+    "finished": "finish", "completed": "complete", "submitted": "submit", "handed in": "hand in", "filed": "file",
+    "signed": "sign", "renewed": "renew", "updated": "update", "fixed": "fix", "repaired": "repair", "cleaned": "clean",
+    "washed": "wash", "watered": "water", "picked up": "pick up", "dropped off": "drop off", "wrote": "write",
+    "written": "write", "made": "make", "packed": "pack", "registered": "register", "read": "read", "done": "do",
+}  # fmt: skip
+_DONE: Final = rule(
+    rf"(?:i|we)(?:'ve| have)(?: (?:already|just|finally|now|also))* ({'|'.join(_DID)}) ",
+    rf"(?:i|we)(?: (?:just|also))? (?:already|finally) ({'|'.join(_DID)}) ",
+    rf"(?:i|we)(?: just)? ({'|'.join(_DID)}) (?=[\w' -]{{1,60}} already\b)",
+    "(?:i|we)(?: just)? (finished|completed) ",
+)
+_IS_DONE: Final = rule(
+    rf"{_OURS}([\w' -]{{2,40}}?)(?:'s| is| was| has been| are| have been)(?: (?:already|finally|now))* "
+    rf"({'|'.join(_DID)})(?=\s*(?:[.,!;]|$))"
+)
+_WAS_MOVED: Final = rule(rf"{_BEEN} {_TO_ANOTHER}$")
+_TO_DAY: Final = rule(" (?:to|until|till|for) (?:the )?")
+_IS: Final = rule(r"\s+is(?: now)?(?: due| scheduled)?(?: for| on)?\s*$")
 _VERBS: Final = {
     "flying": "fly", "going": "go", "moving": "move", "traveling": "travel", "travelling": "travel",
     "visiting": "visit", "leaving": "leave", "driving": "drive", "starting": "start", "meeting": "meet",
@@ -66,7 +100,9 @@ _BEFORE: Final = rule(r"^(?:\W|(?:please|also|then)\b)+")
 _ARTICLE: Final = rule(r"^(?:to|an?) ")
 _AFTER: Final = rule(
     r"(?:[^\w)]|\b"
-    + any_of("that's_due which_is_due due please by on at for in of and the around again ok okay thanks")
+    + any_of(
+        "that's_due which_is_due due please by on at for in of and the around again ok okay thanks already yesterday"
+    )
     + ")+$"
 )
 _POINTS: Final = rule(r"\b(?:it|this|that|there|here|him|her|them|these|those|one|every|each)\b")
@@ -74,10 +110,21 @@ _TAIL: Final = rule(r"\s*(?:at|with|to|from|in|for|on|about|after|before)\b")
 
 
 def plans(clause: Clause) -> Iterator[Found]:
-    """What a clause asks to be reminded of, or says is to be done by a day; without a day it is no plan."""
+    """What a clause asks to be reminded of, or says is to be done by a day; without a day it is no plan.
+
+    What it says is done, off or on another day is about a plan told before.
+    """
     text = clause.text
     if match := _CANCEL.match(text):
         yield from _item(clause, match.end(), ended=True)
+    elif match := _MOVED.match(text):
+        yield from _moved(clause, match.end())
+    elif match := _OFF.match(text):
+        yield from _item(clause, *match.span(match.lastindex or 0), ended=True)
+    elif match := _DONE.match(text):
+        yield from _item(clause, match.end(), verb=_DID[match[match.lastindex or 0].lower()], ended=True)
+    elif match := _IS_DONE.match(text):
+        yield from _item(clause, *match.span(1), verb=_DID[match[2].lower()], ended=True)
     elif match := _REMIND.match(text):
         yield from _item(clause, match.end(), confidence=0.95)
     elif match := _HAVE_EVENT.match(text):
@@ -90,16 +137,39 @@ def plans(clause: Clause) -> Iterator[Found]:
 
 
 def _item(
-    clause: Clause, start: int, confidence: float = 0.85, dated: bool = False, verb: str = "", ended: bool = False
+    clause: Clause,
+    start: int,
+    stop: int | None = None,
+    confidence: float = 0.85,
+    *,
+    dated: bool = False,
+    verb: str = "",
+    ended: bool = False,
 ) -> Iterator[Found]:
-    stop = _ENDS.search(clause.text, start)
-    words = clause.text[start : stop.start() if stop else None]
+    """What is to be done, in the words from one place to another."""
+    over = _ENDS.search(clause.text, start, len(clause.text) if stop is None else stop)
+    words = clause.text[start : over.start() if over else stop]
     what, due, end = _without_day(words, clause.at.date())
-    if dated and (due is None or due < clause.at.date() or _POINTS.search(what)):
+    if dated and (due is None or due < clause.at.date()):
+        return
+    if (dated or ended) and _POINTS.search(what):
         return
     if what and len(what.split()) <= MAX_WORDS:
         what = f"{verb} {what}" if verb else _ARTICLE.sub("", what)
         yield found(clause, ACTION, f"todo:{slug(what)}", what, start + end, confidence, due=due, ended=ended)
+
+
+def _moved(clause: Clause, start: int) -> Iterator[Found]:
+    """The plan whose words begin there, with the day that it was moved to."""
+    text, today = clause.text, clause.at.date()
+    for link in _TO_DAY.finditer(text, start):
+        day = ahead(text[link.end() :], today)
+        if day and day[0] == 0 and day[2] >= today:
+            what = _without_day(_WAS_MOVED.sub("", text[start : link.start()]), today)[0]
+            if what and not _POINTS.search(what):
+                end = link.end() + day[1]
+                yield found(clause, ACTION, f"todo:{slug(what)}", what, end, due=day[2], ended=True, then=what)
+            return
 
 
 def _without_day(words: str, said: date) -> tuple[str, date | None, int]:

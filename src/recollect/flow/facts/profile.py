@@ -64,6 +64,7 @@ _LEFT_PLACE: Final = rule(
     "(?:i|we)(?:'ve)? moved (?:out of|away from) ",
     rf"{_HAVE} (?:moved|relocated) from (?=.{{2,60}}? to\b)",
 )
+_TO: Final = rule(" to ")
 _FROM: Final = rule(
     f"{_AM} from ", "i (?:originally )?come from ", "i (?:was (?:born and raised|born|raised)|grew up) in "
 )
@@ -173,7 +174,11 @@ def _names(clause: Clause) -> Iterator[Found]:
 
 def _places(clause: Clause) -> Iterator[Found]:
     yield from _read(clause, _LIVE, place_name, "place")
-    yield from _read(clause, _LEFT_PLACE, name, "place", ended=True)
+    if (match := _LEFT_PLACE.match(clause.text)) and (left := name(clause.text, match.end())):
+        to = _TO.match(clause.text, left.end)
+        now = place_name(clause.text, to.end()) if to else None
+        end, then = (now.end, now.text) if now else (left.end, "")
+        yield found(clause, PROFILE, "place", left.text, end, ended=True, then=then)
     yield from _read(clause, _FROM, place_name, "hometown")
     if (match := _MOVED.match(clause.text)) and (where := place_name(clause.text, match.end())):
         if _NOT_FOR_GOOD.match(clause.text, where.end):

@@ -29,7 +29,7 @@ _ASKED_BY: Final = {
     "prefers": "prefer preference",
 }
 """Words of questions that a key answers though it has none of them."""
-_ALWAYS: Final = frozenset({"answer_length", "answer_style", "language", "units"})
+_ALWAYS: Final = frozenset({"name", "allergy", "diet", "answer_length", "answer_style", "language", "units"})
 """Keys that matter to every answer."""
 _LABELS: Final = {"todo": "to do"}
 _ABOUT: Final = frozenset({"place", "company", "role", "age", "birthday"})
@@ -53,7 +53,10 @@ class Told:
 def tell(
     facts: Iterable[Fact], asked: frozenset[str], at: datetime, words: Callable[[Fact], frozenset[str]]
 ) -> list[Told]:
-    """The facts, best first: by words they share with the question, then by confidence and newness."""
+    """The facts, best first: by words they share with the question, then by confidence and newness.
+
+    Of two that share as many, what the user says of themselves comes before what they say of others.
+    """
     told = [
         Told(
             fact,
@@ -68,7 +71,9 @@ def tell(
 
 def _score(fact: Fact, shared: int, at: datetime) -> float:
     days = max(0.0, (at - fact.updated_at).total_seconds() / 86_400)
-    return round(shared + 0.5 * (fact.key in _ALWAYS) + 0.5 * fact.confidence + 0.4 / (1 + days / 30), 6)
+    first, *_, last = fact.key.split(":") if ":" in fact.key else (fact.key, "")
+    always, of_another = first in _ALWAYS, shared > 0 and last in _ABOUT
+    return round(shared + 0.5 * (always - of_another) + 0.5 * fact.confidence + 0.4 / (1 + days / 30), 6)
 
 
 def asked_by(fact: Fact) -> str:

@@ -56,6 +56,14 @@ class JobTests(StoreTests):
         assert kinds(store.jobs.claim(worker="w", limit=9, tenant="rival")) == ["r"]
         assert kinds(store.jobs.claim(worker="w", limit=9)) == ["a"]
 
+    def test_a_job_may_be_of_a_whole_tenant(self, store: Store) -> None:
+        store.jobs.enqueue(ACME, [Job("a", key="k")])
+        store.jobs.enqueue(ACME, [Job("a", key="k")])
+        (job,) = store.jobs.claim(worker="w", limit=9)
+        assert job.scope == ACME
+        store.jobs.finish(job)
+        assert store.jobs.find(ACME) == []
+
     def test_a_delayed_job_waits(self, store: Store, clock: ManualClock) -> None:
         store.jobs.enqueue(ADA, [Job("later", delay=30)])
         assert store.jobs.claim(worker="w") == []
