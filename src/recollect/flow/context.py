@@ -81,7 +81,10 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class ContextReceipt:
-    """Every candidate's line; the shown tokens and the overhead (tools, fences, the reply's start) make the total."""
+    """Every candidate's line; the shown tokens and the overhead (tools, fences, the reply's start) make the total.
+
+    The overhead can be less than nothing: counted one by one, many short lines come to more than all together.
+    """
 
     lines: tuple[Line, ...]
     tokens: int
@@ -121,7 +124,8 @@ class ContextReceipt:
             what = what if len(what) <= 60 else f"{what[:59]}…"
             score = f"{line.score:6.2f}" if line.section not in CONVERSATION else " " * 6
             yield f"{line.section:<9}  {line.tokens:>7,}  {line.shown:>7,}  {score}  {line.rule:<26}  {what}".rstrip()
-        yield f"{self.tokens:,} of {self.budget:,} tokens, {self.overhead:,} of them overhead"
+        apart = f", {self.overhead:,} of them overhead" if self.overhead > 0 else ""
+        yield f"{self.tokens:,} of {self.budget:,} tokens{apart}"
 
 
 @dataclass(frozen=True, slots=True)
