@@ -108,6 +108,8 @@ def vectors(store: Store, count: int, scope: Scope, within: Scope | None = None)
         for kept, scores in zip(best, asked @ rows.T, strict=True):
             top = np.argsort(-scores)[:10]
             kept[:] = sorted(kept + [(float(scores[place]), names[place]) for place in top], reverse=True)[:10]
+    if within != scope:
+        store.reindex()  # makes the index across users
     first = timed(lambda: store.index.nearest(within, asked[0], "model", 10))
     costs, bare, hits = [], [], []
     for vector, kept in zip(asked, best, strict=True):

@@ -184,7 +184,6 @@ def nearest(url: str, quick: bool) -> dict[str, Searched]:
         found = {
             f"one owner's {count:,}": vectors(store, count, Scope("acme", f"v{count}")) for count in (1_000, 10_000)
         }
-        store.reindex()  # makes the index across users; what comes later goes there at once
         if not quick:
             found[f"a tenant's {TENANT:,}"] = vectors(store, TENANT, Scope("wide", "ada"), Scope("wide"))
     return found

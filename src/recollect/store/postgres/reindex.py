@@ -153,3 +153,4 @@ def _index_vectors(database: Database) -> None:
             db.execute(_ROOM)
             db.execute(f"DROP INDEX CONCURRENTLY IF EXISTS recollect.vectors_nearest_{length}")
             db.execute(_HNSW.replace("<length>", str(length)))
+            db.execute("ANALYZE recollect.vectors")  # without it the planner may pass the new index over
