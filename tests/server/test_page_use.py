@@ -293,15 +293,21 @@ def test_keys_go_through_the_page_from_its_top(sample: Running, tab: Any) -> Non
         assert page.evaluate("document.activeElement.id") == "new-session"
 
 
+def counting(found: Any, model: Scripted) -> Any:
+    """The page of a chat in which the first word of an answer has come."""
+    page = found.open("chat")
+    page.get_by_label("Message").fill("Count.")
+    page.keyboard.press("Enter")
+    model.go_on.release()
+    expect(page.locator(".bubble.assistant p")).to_have_text("One")
+    return page
+
+
 @needs_chromium
 def test_an_answer_can_be_stopped(tab: Any) -> None:
     model = Scripted("One ", "two ", "three.", wait=True)
     with Memory.open(":memory:", embedder=None) as memory, chatting(memory, model) as url, tab(url) as found:
-        page = found.open("chat")
-        page.get_by_label("Message").fill("Count.")
-        page.keyboard.press("Enter")
-        model.go_on.release()
-        expect(page.locator(".bubble.assistant p")).to_have_text("One")
+        page = counting(found, model)
         expect(page.get_by_role("button", name="Send")).to_have_count(0)
         page.get_by_role("button", name="Stop").click()
         expect(page.locator("#status")).to_have_text("Stopped.")
@@ -317,11 +323,7 @@ def test_an_answer_can_be_stopped(tab: Any) -> None:
 def test_an_answer_goes_on_while_another_view_is_shown(tab: Any) -> None:
     model = Scripted("One ", "two ", "three.", wait=True)
     with Memory.open(":memory:", embedder=None) as memory, chatting(memory, model) as url, tab(url) as found:
-        page = found.open("chat")
-        page.get_by_label("Message").fill("Count.")
-        page.keyboard.press("Enter")
-        model.go_on.release()
-        expect(page.locator(".bubble.assistant p")).to_have_text("One")
+        page = counting(found, model)
         page.get_by_role("tab", name="Facts").click()
         expect(page.locator("#view[data-ready=facts]")).to_be_visible()
         model.go_on.release()

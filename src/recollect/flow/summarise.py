@@ -140,7 +140,9 @@ def unquoted(summary: Candidate, quoted: Sequence[Candidate], session: str) -> C
 
     Its last lines are those of its sources, in their order; `session` is that of candidates that name none.
     """
-    words = {cited: _plain(candidate.text) for candidate in quoted for cited in candidate.cites(session)}
+    words = dict[tuple[str, str], str]()
+    for candidate in quoted:
+        words |= dict.fromkeys(candidate.cites(session), _plain(candidate.text))
     same = {_plain(line) for candidate in quoted for line in candidate.text.split("\n")}
 
     def stands_there(line: str, source: tuple[str, str]) -> bool:
