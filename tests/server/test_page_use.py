@@ -255,7 +255,7 @@ def test_messages_come_while_the_time_line_is_scrolled(tab: Any) -> None:
         page = found.open("timeline", at="1")
         expect(page.locator(".row.marked")).to_contain_text("message 1")
         page.evaluate(
-            "() => { window.going = setInterval(() => { document.querySelector('.scroll').scrollTop += 20 }, 20) }"
+            "() => { window.going = setInterval(() => { document.querySelector('.scroll').scrollTop += 60 }, 20) }"
         )
         page.wait_for_function(
             "() => Number(document.querySelector('.row-text')?.parentElement.parentElement.dataset.seq) > 300"
