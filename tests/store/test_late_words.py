@@ -34,6 +34,13 @@ def behind(path: Path) -> int:
         return count
 
 
+def parts(path: Path) -> int:
+    """How many parts of the index a search looks into."""
+    with closing(apsw.Connection(str(path))) as db:
+        count: int = db.execute("SELECT count(DISTINCT segid) FROM words_idx").get
+        return count
+
+
 def test_words_wait_for_others_and_are_written_together(store: SqliteStore, path: Path) -> None:
     for number in range(keywords.LAG - 1):
         say(store, ADA, f"apple {number}")
@@ -52,9 +59,17 @@ def test_an_index_that_caught_up_often_has_few_parts(store: SqliteStore, path: P
     for number in range(15):
         say(store, ADA, f"apple {number}")
         store.index.search(USER, "apple")
-    with closing(apsw.Connection(str(path))) as db:
-        assert db.execute("SELECT count(DISTINCT segid) FROM words_idx").get < 8
+    assert parts(path) < 8
     assert store.check() == []
+
+
+def test_an_index_made_anew_is_one_part(store: SqliteStore, path: Path) -> None:
+    for batch in range(2):
+        many = [" ".join(f"w{batch}x{number}x{word}" for word in range(1_000)) for number in range(100)]
+        store.log.append(ADA, [said(text, f"{batch} {number}") for number, text in enumerate(many)])
+    store.reindex()
+    assert parts(path) == 1
+    assert found(store, ADA, "w1x42x3") == ["1 42"]
 
 
 def test_a_search_finds_what_waits_as_if_it_did_not(store: SqliteStore, path: Path) -> None:

@@ -31,6 +31,7 @@ _ADD: Final = "INSERT INTO words (rowid, scope, text) VALUES (?, ?, ?)"
 _REMOVE: Final = "INSERT INTO words (words, rowid, scope, text) VALUES ('delete', ?, ?, ?)"
 _MERGE: Final = "INSERT INTO words (words, rank) VALUES ('merge', 64)"
 """What is written together is a part of the index, and a search looks into each: FTS5 alone lets there be 25."""
+_MERGE_ALL: Final = "INSERT INTO words (words) VALUES ('optimize')"
 _SETTINGS: Final = "INSERT INTO words (words, rank) VALUES ('secure-delete', 1), ('rank', 'bm25(0.0, 1.0)')"
 _SEARCH: Final = (
     "SELECT rowid, bm25(words, 0.0, 1.0) AS score FROM words WHERE words MATCH ? ORDER BY score, rowid DESC LIMIT ?"
@@ -81,6 +82,7 @@ def rebuild(change: Change, progress: Callable[[int], None] = lambda done: None)
             change.db.execute(_ADD, row)
             indexed += 1
         progress(done)
+    change.db.execute(_MERGE_ALL)
     change.db.execute("UPDATE counter SET words = ?", (words.VERSION,))
     _is_up_to_date(change)
     return indexed
