@@ -59,6 +59,18 @@ def test_all_that_was_put_in_is_exported_and_imported(trip: Run, home: Path) -> 
     assert "guide.md" in trip("documents", "list", "--store", "other.db", "--user", "bo").stdout
 
 
+def test_everyone_is_exported_and_imported(trip: Run, home: Path) -> None:
+    trip("add", "I live in Rome.", "--user", "bo", "--session", "trip")
+    trip("documents", "add", "-", "--name", "note", "--user", "cleo", said="Tea.")
+    each = [trip("export", "--user", user).stdout for user in ("ada", "bo", "cleo")]
+    assert trip("export", "--everyone").stdout == "".join(each)
+    assert "has 4 messages, 1 document. " in trip("export", "all.jsonl", "--everyone").stderr
+    trip("import", "all.jsonl", "--store", "other.db")
+    assert trip("export", "--everyone", "--store", "other.db").stdout == "".join(each)
+    assert "Rome" in trip("facts", "--store", "other.db", "--user", "bo").stdout
+    assert "leave --session out" in trip("export", "--everyone", "--session", "trip", code=1).stderr
+
+
 def test_a_user_with_documents_alone_is_exported(run: Run, home: Path) -> None:
     run("documents", "add", "-", "--name", "note", said="Tea.")
     lines = run("export").stdout

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from recollect.cli.shell import User, Where, bar, check_new, counted, err, remembering
-from recollect.errors import NotFound
+from recollect.errors import ConfigError, NotFound
 from recollect.types import Scope
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ def export(
     session: Annotated[
         str | None, typer.Option("--session", help="Only this conversation.", show_default="all of the user's")
     ] = None,
+    everyone: Annotated[bool, typer.Option("--everyone", help="All users of the store.")] = False,
     store: Where = None,
     user: User = None,
 ) -> None:
@@ -35,15 +36,18 @@ def export(
     Example: recollect export ada.jsonl --user ada
 
     Example: recollect export - --session trip
+
+    Example: recollect export all.jsonl --everyone
     """
     from recollect.transfer import exported
 
     with remembering(store, user, finds=False) as chat:
-        scope = Scope(chat.scope.tenant, chat.scope.user, session)
+        if everyone and session:
+            raise ConfigError("--everyone is of all sessions: leave --session out")
+        scope = Scope(chat.scope.tenant, None if everyone else chat.scope.user, session)
         lines = exported(chat.memory, scope)
         if (first := next(lines, None)) is None:
-            where = f" in the session {session}" if session else ""
-            raise NotFound(f"nothing was said by {scope.user}{where}: is another meant by --user, or another --store?")
+            raise NotFound(_nothing(scope))
         to_stdout = str(file) == "-"
         if not to_stdout:
             check_new(file)
@@ -52,6 +56,13 @@ def export(
     if not to_stdout:
         told = ", ".join(counted(number[kind], kind) for kind in number)
         err.print(f"{file} has {told}. Bring it in elsewhere with: recollect import {file}", soft_wrap=True)
+
+
+def _nothing(scope: Scope) -> str:
+    if scope.user is None:
+        return "nothing was said by anyone: is another --store meant?"
+    where = f" in the session {scope.session}" if scope.session else ""
+    return f"nothing was said by {scope.user}{where}: is another meant by --user, or another --store?"
 
 
 def _written(lines: Iterable[tuple[str, str]], target: TextIO, total: int) -> Counter[str]:
