@@ -16,6 +16,7 @@ import pytest
 from recollect.errors import ModelUnavailable
 from recollect.llm import Delta, Reply, Usage
 from recollect.memory import Memory
+from recollect.server import streams
 from recollect.server.app import create_app
 from recollect.server.options import Options
 from recollect.store import open as open_store
@@ -158,6 +159,25 @@ def test_a_caller_that_goes_away_stops_the_work_and_loses_nothing() -> None:
         assert [(m.role, m.text) for m in history] == [("user", "Tell me"), ("assistant", "Once upon ")]
         assert history[1].metadata == {"partial": True}
         assert model.go_on.acquire(blocking=False), "the model went on to the end"
+
+
+def test_a_stream_is_never_silent_for_long_and_ends_when_its_caller_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "SILENT_SECONDS", 0.02)
+    model = Scripted("Once ", "upon", wait=True)
+    with Noting.open(":memory:", embedder=None) as memory:
+        adds = memory.__dict__.setdefault("adds", threading.Semaphore(0))
+        with chatting(memory, model) as url, httpx2.Client(base_url=url, timeout=10) as http:
+            with http.stream("POST", "/chat", params=ADA, json={"message": "Tell me"}) as answer:
+                pieces, seen = answer.iter_text(), ""
+                while seen.count(": waiting\n\n") < 2:
+                    seen += next(pieces)
+                model.go_on.release()
+                while "Once" not in seen or not seen.endswith(": waiting\n\n"):
+                    seen += next(pieces)
+            assert adds.acquire(timeout=30) and adds.acquire(timeout=30)
+            model.go_on.release(10)
+            assert model.closed.wait(30)
+        assert kept(memory) == [("user", "Tell me"), ("assistant", "Once ")]
 
 
 @pytest.mark.parametrize(
