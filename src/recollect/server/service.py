@@ -112,18 +112,27 @@ class Needs(SecurityBase):
 
     async def __call__(self, request: Request) -> Key:
         """The key of a request."""
-        service = served(request)
-        _check_names(request, service)
-        if service.ring.stale:
-            await service.run(service.ring.refresh)
-        given = await bearer(request)
-        key = await _key(request, service, given.credentials if given else None)
-        request.state.key = key
-        service.rate.check(key.id)
+        _check_names(request, served(request))
+        key = await caller(request)
         for what in self._what:
             if not key.allows(what):
                 raise Refused(403, f"this key may not {what}", f"use a key that may {' and '.join(self._what)}")
         return key
+
+
+async def caller(request: Request) -> Key:
+    """The key that a request comes with, looked for and counted once."""
+    known: Key | None = getattr(request.state, "key", None)
+    if known:
+        return known
+    service = served(request)
+    if service.ring.stale:
+        await service.run(service.ring.refresh)
+    given = await bearer(request)
+    key = await _key(request, service, given.credentials if given else None)
+    request.state.key = key
+    service.rate.check(key.id)
+    return key
 
 
 def _check_names(request: Request, service: Service) -> None:
