@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from datetime import UTC, datetime
 from functools import partial
@@ -19,6 +19,7 @@ from recollect.memory import Memory
 from recollect.server import streams
 from recollect.server.app import create_app
 from recollect.server.options import Options
+from recollect.session import Session
 from recollect.store import open as open_store
 from recollect.types import Message, Scope
 from tests.server.running import Running, listening
@@ -249,11 +250,21 @@ HELLO = {"user": "ada", "messages": [{"role": "user", "content": "Hello?"}]}
         ("/v1/chat/completions", {**HELLO, "stream": True}),
     ],
 )
-def test_a_question_asked_twice_at_once_has_one_answer(path: str, body: dict[str, Any]) -> None:
-    headers = {"Idempotency-Key": "k", "X-Recollect-Session": "trip"}
+@pytest.mark.parametrize("key", [{}, {"Idempotency-Key": "k"}])
+def test_a_question_asked_twice_at_once_is_kept_once_and_has_one_answer(
+    monkeypatch: pytest.MonkeyPatch, path: str, body: dict[str, Any], key: dict[str, str]
+) -> None:
+    add, together = Session.add_many, threading.Barrier(2)
+
+    def both_add(chat: Session, messages: Iterable[Message]) -> tuple[Message, ...]:
+        batch = list(messages)
+        if batch[0].role == "user":
+            together.wait(10)
+        return add(chat, batch)
+
+    monkeypatch.setattr(Session, "add_many", both_add)
+    headers = {"X-Recollect-Session": "trip", **key}
     with Memory.open(":memory:", embedder=None) as memory, chatting(memory, Together()) as url:
-        if path.startswith("/v1"):  # it is the same question where it is there, and not answered yet
-            memory.session("trip", user="ada").add("user", "Hello?")
 
         def ask(_: int) -> httpx2.Response:
             return httpx2.post(f"{url}{path}", json=body, headers=headers, timeout=30)
@@ -262,6 +273,23 @@ def test_a_question_asked_twice_at_once_has_one_answer(path: str, body: dict[str
             asked = list(threads.map(ask, range(2)))
         assert [answer.status_code for answer in asked] == [200, 200]
         assert [role for role, _ in kept(memory)] == ["user", "assistant"]
+
+
+def test_what_waits_for_an_answer_is_kept_once_and_what_was_answered_is_said_anew() -> None:
+    model = Scripted(error=ModelUnavailable("down"))
+    with Memory.open(":memory:", embedder=None) as memory, chatting(memory, model) as url:
+        for _ in range(2):
+            httpx2.post(f"{url}/chat", params=ADA, json={"message": "Hello?"})
+        model.error, model.words = None, ("Hi",)
+        for session in ("trip", "trip", "other"):
+            httpx2.post(f"{url}/chat", params={**ADA, "session": session}, json={"message": "Hello?"})
+        chat = memory.session("trip", user="ada")
+        assert [message.role for message in chat.history()] == ["user", "assistant"] * 2
+        chat.add("system", "Be brief.")
+        httpx2.post(f"{url}/chat", params=ADA, json={"message": "Hello?"})
+        assert len(chat.history()) == 7
+        ids = [entry.message.id for entry in memory.store.log.scan(Scope(user="ada"))]
+        assert len(set(ids)) == len(ids) == 9
 
 
 def test_those_who_speak_at_once_in_a_session_are_each_answered() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import openai
 import pytest
 
-from recollect.server.openai import Kept, keep
+from recollect.server.keeping import Kept, keep
 from recollect.server.upstream import Passthrough, Reply
 from recollect.session import Session
 from recollect.testing.provider import Provider

@@ -14,7 +14,8 @@ import pytest
 
 from recollect.server import streams
 from recollect.server.heard import Heard
-from recollect.server.openai import Kept, Turn
+from recollect.server.keeping import Kept
+from recollect.server.openai import Turn
 from recollect.testing.provider import Asked, Provider
 from tests.server.openai_client import HELLO, ask, client, said, words
 from tests.server.running import Running, running

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,11 +14,9 @@ from fastapi.security import HTTPBearer
 from fastapi.security.base import SecurityBase
 from pydantic.json_schema import SkipJsonSchema
 
-from recollect.errors import Conflict
 from recollect.flow.context import Context
 from recollect.http import loopback
 from recollect.llm import ChatModel
-from recollect.llm.model import PARTIAL
 from recollect.memory import Memory
 from recollect.server.auth import ANYONE, Key, May, Ring, from_here
 from recollect.server.given import Id
@@ -87,21 +84,6 @@ def context_for(
     for entry in chat.memory.store.log.get(chat.scope, [message.id]):
         return chat.replay(entry.seq, budget, system=system, tools=tools)
     return context
-
-
-def answer_id(question: Message) -> str:
-    """The id of the whole answer to a message, so that there is one."""
-    return hashlib.sha256(f"{question.id}\nanswer".encode()).hexdigest()[:32]
-
-
-def keep_answer(chat: Session, question: Message | None, answer: Message) -> Message:
-    """The answer to a message as it is kept: of whole ones the first, where the same was asked twice at once."""
-    if question is None or answer.metadata == PARTIAL:
-        return chat.add(answer)
-    try:
-        return chat.add(answer.replace(id=answer_id(question)))
-    except Conflict:
-        return next(entry.message for entry in chat.memory.store.log.get(chat.scope, [answer_id(question)]))
 
 
 class Needs(SecurityBase):
