@@ -174,6 +174,19 @@ def test_a_refusal_is_kept_as_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
     assert provider.requests[-1].body["messages"][1]["refusal"] == "I can't say."
 
 
+def test_an_answer_that_a_caller_names_by_its_sound_alone_goes_to_the_model_and_is_not_kept_empty(
+    proxy: Running, provider: Provider
+) -> None:
+    spoken, where = {"role": "assistant", "audio": {"id": "audio_1"}}, {"role": "user", "content": "Where?"}
+    ask(client(proxy), HELLO)
+    ask(client(proxy), HELLO, spoken, where)
+    assert provider.requests[-1].body["messages"][1] == spoken
+    ask(client(proxy), HELLO, spoken, where, spoken, {"role": "user", "content": "When?"})
+    questions = [HELLO["content"], "Where?", "When?"]
+    assert [text for role, text in said(proxy) if role == "user"] == questions
+    assert [text for role, text in said(proxy) if role != "user"] == ["answer 1", "answer 3", "answer 5"]
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_an_answer_asked_for_again_is_not_kept_twice(proxy: Running, provider: Provider, stream: bool) -> None:
     asked = client(proxy)

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from recollect.errors import Conflict
-from recollect.flow.align import align, answered, fingerprint
+from recollect.flow.align import align, answered, fingerprint, says
 from recollect.flow.fence import without_memory
 from recollect.llm.model import PARTIAL
 from recollect.server.replies import to_json
@@ -34,7 +34,8 @@ class Kept(NamedTuple):
 
 def keep(chat: Session, sent: Sequence[Message]) -> Kept:
     """Keep what is new of a conversation: once, where the same is sent twice at once."""
-    said = [own for message in sent if message.role != "system" and (own := without_memory(message))]
+    own = [without_memory(message) for message in sent if message.role != "system"]
+    said = [message for message in own if message and says(message)]
     given = [fingerprint(message) for message in said]
     places, known, last = _places(chat, given, len(said))
     if places and places[0] is None and len(said) > 1:
