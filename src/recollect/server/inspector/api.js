@@ -46,7 +46,10 @@ export const call = async (method, path, { query = {}, body, file, signal, heade
     if (error.name === "AbortError") throw error;
     throw new Problem(0, { detail: "The service can't be reached.", next: "check that it runs, then try again" });
   });
-  if (answer.status === 401 && (await askKey(key))) return call(method, path, { query, body, file, signal, headers });
+  if (answer.status === 401) {
+    if (await askKey(key)) return call(method, path, { query, body, file, signal, headers });
+    throw new Problem(401, { detail: "A key is needed.", next: "try again to be asked for it" });
+  }
   if (!answer.ok) throw await problemOf(answer);
   return answer;
 };
