@@ -208,6 +208,26 @@ def test_metrics_go_on_after_a_failure_and_ask_for_a_key_once(tab: Any) -> None:
 
 
 @needs_chromium
+def test_another_key_is_asked_for_where_one_may_not_do_it(tab: Any) -> None:
+    with Memory.open(":memory:", embedder=None) as memory:
+        reads, erases = (add_key(memory.store, may=may)[1] for may in (["read"], ["read", "erase"]))
+        memory.session("trip", user="ada").add("user", "Hello there")
+        with running(memory) as service, tab(service.url, expected="40[13]") as found:
+            page = found.page
+            page.goto(f"{service.url}/#/forget/ada/trip/")
+            page.get_by_label("Key", exact=True).fill(reads)
+            page.keyboard.press("Enter")
+            page.get_by_role("button", name="Preview").click()
+            expect(page.get_by_role("dialog")).to_contain_text("This key may not erase.")
+            page.keyboard.press("Escape")
+            expect(page.get_by_role("alert")).to_contain_text("use a key that may erase")
+            page.get_by_role("button", name="Preview").click()
+            page.get_by_label("Key", exact=True).fill(erases)
+            page.keyboard.press("Enter")
+            expect(page.get_by_text("This would be erased")).to_be_visible()
+
+
+@needs_chromium
 def test_a_preview_of_something_else_is_not_there_to_be_forgotten(sample: Running, tab: Any) -> None:
     with tab(sample.url) as found:
         page = found.open("forget")

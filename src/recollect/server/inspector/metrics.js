@@ -57,7 +57,7 @@ export const view = async ({ signal }) => {
   const timer = setInterval(() => {
     if (document.hidden) return;
     look(signal).then(() => (status(""), show(place, plots()))).catch((error) => {
-      if (error.status === 401) clearInterval(timer);
+      if (error.status === 401 || error.status === 403) clearInterval(timer);
       if (!signal.aborted) status(error.message);
     });
   }, EVERY);
