@@ -18,7 +18,7 @@ async def talk(file: Path) -> None:
     server = StdioServerParameters(command=sys.executable, args=[__file__, "serve", str(file), "ada"])
     async with Client(server) as client:
         print("tools:", ", ".join(tool.name for tool in (await client.list_tools()).tools))
-        await client.call_tool("add_memory", {"text": "My sister Nadia moved to Oslo in May.", "role": "user"})
+        await client.call_tool("add_memory", {"text": "My sister Nadia moved to Oslo in May."})
         found = await client.call_tool("search_memory", {"query": "Where does my sister live?", "limit": 1})
         print("found:", found.structured_content["result"][0]["text"])
         print("resources:", ", ".join(str(resource.uri) for resource in (await client.list_resources()).resources))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from recollect.errors import BudgetTooSmall
-from recollect.flow.align import align, answered, fingerprint
+from recollect.flow.align import align, answered, fingerprint, says
 from recollect.flow.context import beside
 from recollect.flow.fence import with_memory
 from recollect.flow.window import Limits, Window
@@ -88,8 +88,10 @@ class History:
         self._refresh(len(said))
         known = [entry.message for entry in self._log]
         places = align([fingerprint(message) for message in known], [fingerprint(message) for _, message in said])
-        new = iter(self.session.add_many([m for (_, m), at in zip(said, places, strict=True) if at is None]))
-        ids = [next(new).id if at is None else known[at].id for at in places]
+        absent = [m for (_, m), at in zip(said, places, strict=True) if at is None]
+        new = iter(self.session.add_many(filter(says, absent)))
+        absent_ids = (next(new).id if says(m) else f"not kept {n}" for n, m in enumerate(absent))
+        ids = [next(absent_ids) if at is None else known[at].id for at in places]
         last = max((n for n, message in enumerate(known) if message.role != "system"), default=-1)
         self._again = answered(places, last + 1)
         self._refresh(len(said))

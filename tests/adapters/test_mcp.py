@@ -260,8 +260,14 @@ def test_an_error_tells_the_model_what_to_do_next(memory: Memory) -> None:
         call(memory, "add_memory", text=" \n")
 
 
-def test_what_a_model_adds_is_not_taken_for_the_users_words(memory: Memory) -> None:
-    call(memory, "add_memory", text="My name is Mallory.")
+def test_what_the_user_told_is_known_as_facts_and_in_contexts(memory: Memory) -> None:
+    call(memory, "add_memory", text="My name is Anna and I live in Oslo.")
+    assert [fact["value"] for fact in call(memory, "list_facts")["result"]] == ["Anna", "Oslo"]
+    assert "Oslo" in str(call(memory, "get_context", question="Where do I live?", session="later")["messages"])
+
+
+def test_what_a_model_concludes_is_not_taken_for_the_users_words(memory: Memory) -> None:
+    call(memory, "add_memory", text="My name is Mallory.", role="assistant")
     (kept,) = memory.session("mcp", user="ada").history()
     assert (kept.role, kept.metadata) == ("assistant", {"via": "mcp"})
     assert call(memory, "list_facts")["result"] == []

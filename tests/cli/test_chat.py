@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from recollect.cli.chat import _lines
 from recollect.testing import Provider
 
 from .conftest import Run, parsed
@@ -26,6 +28,21 @@ def test_chat_takes_a_line_at_a_time(trip: Run) -> None:
     said = trip("chat", "--session", "now", said="Where does my sister live?\n\nAnd my brother?\n").stdout
     assert "Oslo" in said
     assert [line["role"] for line in parsed(trip, "history", "--session", "now")] == ["user", "assistant"] * 2
+
+
+class Typed(io.StringIO):
+    """A terminal at which these lines are typed, then Ctrl-D."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_line_is_asked_for_and_the_last_one_ended(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Typed("Hello?\n"))
+    assert list(_lines()) == ["Hello?"]
+    assert capsys.readouterr().err == "you you \n"
 
 
 def test_a_model_by_name_is_asked_with_what_memory_recalls(trip: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,13 +7,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from unicodedata import category
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.cli.context import COLOURS, places_of
-from recollect.cli.shell import out, printable
+from recollect.cli.shell import out, printable, table
 
 from .conftest import Run, parsed
 
@@ -83,8 +84,38 @@ def test_hits_stand_apart(trip: Run) -> None:
 @given(st.text(st.characters(codec=None)))
 def test_what_is_printed_steers_no_terminal(text: str) -> None:
     shown = printable(text)
-    assert all(char.isprintable() or char in "\n\t" for char in shown)
+    turns = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+    assert all(category(char) not in ("Cc", "Cs", "Zl", "Zp") or char in "\n\t" for char in shown)
+    assert not set(turns).intersection(shown)
     shown.encode()
+
+
+@pytest.mark.parametrize("text", ["Allons\u202f!", "東京\u3000タワー", "می\u200cخواهم", "👨\u200d👩\u200d👧", "3\xa0€"])
+def test_words_of_every_script_are_printed_as_they_are(text: str) -> None:
+    assert printable(text) == text
+
+
+def test_of_a_long_conversation_a_receipt_tells_the_newest_messages_one_by_one(run: Run) -> None:
+    for number in range(9):
+        run("add", f"Question {number}?")
+    shown, _, _ = run("context", "And now?").stdout.partition("└")
+    assert [f"Question {n}?" in shown for n in range(9)] == [False] * 3 + [True] * 6
+    assert "3 messages before these" in shown
+    assert len(parsed(run, "context", "And now?")["receipt"]["lines"]) >= 10
+
+
+def test_numbers_of_a_table_stand_below_each_other_and_short_words_are_whole(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [("preference", 11891, "2026-06-02", "what was said about the ferry " * 3), ("profile", 7, "2026-06-02", "")]
+    for width in (50, 30):
+        monkeypatch.setattr(out, "_width", width)
+        table(("type", "tokens", "said", "words"), rows)
+        shown = capsys.readouterr().out
+        assert max(map(len, shown.splitlines())) <= width
+        if width == 50:
+            assert "preference │ 11,891 │ 2026-06-02 │" in shown
+            assert "profile    │      7 │" in shown
 
 
 def test_names_of_emoji_in_words_stay_words(run: Run) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from datetime import UTC, datetime
 from functools import partial
@@ -16,8 +16,10 @@ import pytest
 from recollect.errors import ModelUnavailable
 from recollect.llm import Delta, Reply, Usage
 from recollect.memory import Memory
+from recollect.server import streams
 from recollect.server.app import create_app
 from recollect.server.options import Options
+from recollect.session import Session
 from recollect.store import open as open_store
 from recollect.types import Message, Scope
 from tests.server.running import Running, listening
@@ -160,6 +162,25 @@ def test_a_caller_that_goes_away_stops_the_work_and_loses_nothing() -> None:
         assert model.go_on.acquire(blocking=False), "the model went on to the end"
 
 
+def test_a_stream_is_never_silent_for_long_and_ends_when_its_caller_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "SILENT_SECONDS", 0.02)
+    model = Scripted("Once ", "upon", wait=True)
+    with Noting.open(":memory:", embedder=None) as memory:
+        adds = memory.__dict__.setdefault("adds", threading.Semaphore(0))
+        with chatting(memory, model) as url, httpx2.Client(base_url=url, timeout=10) as http:
+            with http.stream("POST", "/chat", params=ADA, json={"message": "Tell me"}) as answer:
+                pieces, seen = answer.iter_text(), ""
+                while seen.count(": waiting\n\n") < 2:
+                    seen += next(pieces)
+                model.go_on.release()
+                while "Once" not in seen or not seen.endswith(": waiting\n\n"):
+                    seen += next(pieces)
+            assert adds.acquire(timeout=30) and adds.acquire(timeout=30)
+            model.go_on.release(10)
+            assert model.closed.wait(30)
+        assert kept(memory) == [("user", "Tell me"), ("assistant", "Once ")]
+
+
 @pytest.mark.parametrize(
     ("error", "name"),
     [(ModelUnavailable("the server is down"), "ModelUnavailable"), (ZeroDivisionError(), "InternalError")],
@@ -229,11 +250,21 @@ HELLO = {"user": "ada", "messages": [{"role": "user", "content": "Hello?"}]}
         ("/v1/chat/completions", {**HELLO, "stream": True}),
     ],
 )
-def test_a_question_asked_twice_at_once_has_one_answer(path: str, body: dict[str, Any]) -> None:
-    headers = {"Idempotency-Key": "k", "X-Recollect-Session": "trip"}
+@pytest.mark.parametrize("key", [{}, {"Idempotency-Key": "k"}])
+def test_a_question_asked_twice_at_once_is_kept_once_and_has_one_answer(
+    monkeypatch: pytest.MonkeyPatch, path: str, body: dict[str, Any], key: dict[str, str]
+) -> None:
+    add, together = Session.add_many, threading.Barrier(2)
+
+    def both_add(chat: Session, messages: Iterable[Message]) -> tuple[Message, ...]:
+        batch = list(messages)
+        if batch[0].role == "user":
+            together.wait(10)
+        return add(chat, batch)
+
+    monkeypatch.setattr(Session, "add_many", both_add)
+    headers = {"X-Recollect-Session": "trip", **key}
     with Memory.open(":memory:", embedder=None) as memory, chatting(memory, Together()) as url:
-        if path.startswith("/v1"):  # it is the same question where it is there, and not answered yet
-            memory.session("trip", user="ada").add("user", "Hello?")
 
         def ask(_: int) -> httpx2.Response:
             return httpx2.post(f"{url}{path}", json=body, headers=headers, timeout=30)
@@ -242,6 +273,23 @@ def test_a_question_asked_twice_at_once_has_one_answer(path: str, body: dict[str
             asked = list(threads.map(ask, range(2)))
         assert [answer.status_code for answer in asked] == [200, 200]
         assert [role for role, _ in kept(memory)] == ["user", "assistant"]
+
+
+def test_what_waits_for_an_answer_is_kept_once_and_what_was_answered_is_said_anew() -> None:
+    model = Scripted(error=ModelUnavailable("down"))
+    with Memory.open(":memory:", embedder=None) as memory, chatting(memory, model) as url:
+        for _ in range(2):
+            httpx2.post(f"{url}/chat", params=ADA, json={"message": "Hello?"})
+        model.error, model.words = None, ("Hi",)
+        for session in ("trip", "trip", "other"):
+            httpx2.post(f"{url}/chat", params={**ADA, "session": session}, json={"message": "Hello?"})
+        chat = memory.session("trip", user="ada")
+        assert [message.role for message in chat.history()] == ["user", "assistant"] * 2
+        chat.add("system", "Be brief.")
+        httpx2.post(f"{url}/chat", params=ADA, json={"message": "Hello?"})
+        assert len(chat.history()) == 7
+        ids = [entry.message.id for entry in memory.store.log.scan(Scope(user="ada"))]
+        assert len(set(ids)) == len(ids) == 9
 
 
 def test_those_who_speak_at_once_in_a_session_are_each_answered() -> None:

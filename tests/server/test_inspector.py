@@ -393,6 +393,9 @@ def test_a_key_is_asked_for_once_and_kept_for_the_tab(tab: Any) -> None:
         with running(memory) as service, tab(service.url, expected="401") as found:
             page = found.page
             page.goto(f"{service.url}/#/chat/ada/trip/")
+            page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+            expect(page.get_by_role("alert")).to_contain_text("A key is needed.")
+            page.get_by_role("button", name="Try again").click()
             for key, told in (("rk_•••", "This service has keys."), (secret, "That key is not known.")):
                 expect(page.get_by_role("dialog")).to_contain_text(told)
                 page.get_by_label("Key", exact=True).fill(key)

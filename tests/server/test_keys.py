@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Callable
 from typing import Any
 
@@ -134,6 +135,23 @@ def test_no_key_or_a_wrong_one_opens_nothing(memory: Memory) -> None:
             assert refused.headers["www-authenticate"] == "Bearer"
         for open_to_all in ("/healthz", "/readyz"):
             assert service.http.get(open_to_all).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "header", "status"),
+    [
+        ("/messages?user=ada&session=trip", "Authorization: Bearer rk_wrong", b"401"),
+        ("/v1/chat/completions", "X-Recollect-User: ada", b"401"),
+        ("/nowhere", "", b"404"),
+    ],
+)
+def test_no_body_is_read_of_a_caller_without_a_key(memory: Memory, path: str, header: str, status: bytes) -> None:
+    add_key(memory.store)
+    with running(memory) as service, socket.create_connection(("127.0.0.1", httpx2.URL(service.url).port or 0)) as line:
+        line.settimeout(10)
+        lines = (f"POST {path} HTTP/1.1", "Host: 127.0.0.1", "Content-Type: application/json", header)
+        line.sendall("\r\n".join(filter(None, (*lines, "Content-Length: 9000000"))).encode() + b"\r\n\r\n{")
+        assert line.recv(100).split()[1] == status
 
 
 def test_tenants_do_not_see_each_other(memory: Memory) -> None:

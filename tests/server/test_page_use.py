@@ -143,6 +143,22 @@ def test_a_service_that_is_gone_is_told_and_no_question_is_lost(tab: Any) -> Non
             expect(page.get_by_label("Message")).to_have_value("Where does my sister live?")
             expect(page.locator(".bubble.assistant").last).not_to_have_text("Assistant")
             page.unroute_all()
+            page.keyboard.press("Enter")
+            expect(page.locator("#status")).to_have_text("Answered.")
+            expect(page.locator(".bubble.user").filter(has_text="Where does my sister live?")).to_have_count(1)
+            expect(page.get_by_role("alert")).to_have_count(0)
+            page.route(re.compile("/facts"), lambda route: route.abort())
+            page.get_by_role("tab", name="Facts").click()
+            expect(page.get_by_role("alert")).to_contain_text("can't be reached")
+            page.unroute_all()
+            page.get_by_role("button", name="Try again").click()
+            expect(page.locator(".card").first).to_be_visible()
+            page.route(re.compile("/messages.*after"), lambda route: route.abort())
+            page.get_by_role("tab", name="Time line").click()
+            expect(page.locator("#status")).to_contain_text("can't be reached")
+            page.unroute_all()
+            expect(page.locator(".row-text").last).to_be_visible()
+            expect(page.locator("#status")).to_have_text("")
             for view, button in (("replay", "Earlier question"), ("documents", "Find")):
                 page = found.open(view)
                 if view == "documents":
@@ -177,6 +193,7 @@ def test_metrics_go_on_after_a_failure_and_ask_for_a_key_once(tab: Any) -> None:
             page.get_by_label("Key", exact=True).fill(secret)
             page.keyboard.press("Enter")
             expect(page.locator(".plot").first).to_be_visible()
+            expect(page.locator(".metric").filter(has_text="Time to build a context")).to_contain_text("–")
             page.route("**/stats", lambda route: route.abort())
             expect(page.locator("#status")).to_contain_text("can't be reached")
             expect(page.locator(".plot").first).to_be_visible()
@@ -188,6 +205,26 @@ def test_metrics_go_on_after_a_failure_and_ask_for_a_key_once(tab: Any) -> None:
             page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
             page.wait_for_timeout(4_500)
             assert page.get_by_role("dialog").count() == 0
+
+
+@needs_chromium
+def test_another_key_is_asked_for_where_one_may_not_do_it(tab: Any) -> None:
+    with Memory.open(":memory:", embedder=None) as memory:
+        reads, erases = (add_key(memory.store, may=may)[1] for may in (["read"], ["read", "erase"]))
+        memory.session("trip", user="ada").add("user", "Hello there")
+        with running(memory) as service, tab(service.url, expected="40[13]") as found:
+            page = found.page
+            page.goto(f"{service.url}/#/forget/ada/trip/")
+            page.get_by_label("Key", exact=True).fill(reads)
+            page.keyboard.press("Enter")
+            page.get_by_role("button", name="Preview").click()
+            expect(page.get_by_role("dialog")).to_contain_text("This key may not erase.")
+            page.keyboard.press("Escape")
+            expect(page.get_by_role("alert")).to_contain_text("use a key that may erase")
+            page.get_by_role("button", name="Preview").click()
+            page.get_by_label("Key", exact=True).fill(erases)
+            page.keyboard.press("Enter")
+            expect(page.get_by_text("This would be erased")).to_be_visible()
 
 
 @needs_chromium
@@ -206,7 +243,7 @@ def test_a_conversation_beyond_the_list_is_not_called_new(sample: Running, tab: 
         page = found.page
         page.route("**/sessions?*", lambda route: route.fulfill(json={"items": [], "next": 7}))
         page = found.open("chat")
-        expect(page.locator("#session option")).to_have_text("trip · ada")
+        expect(page.locator("#session option")).to_have_text(["trip · ada", "Older ones are opened by name: New…"])
         page.unroute_all()
         page = found.open("chat", "tomorrow")
         expect(page.locator("#session option").first).to_have_text("tomorrow · ada · new")
@@ -246,6 +283,20 @@ def test_paper_has_all_of_a_view(sample: Running, tab: Any) -> None:
             assert not page.locator(place).evaluate(cut), place
         assert page.evaluate("document.documentElement.scrollHeight") > 2_000
         expect(page.get_by_label("Message")).not_to_be_visible()
+
+
+@needs_chromium
+@pytest.mark.parametrize("width", [360, 1200])
+def test_a_time_line_is_as_tall_as_its_rows_and_has_each_script_from_its_own_side(width: int, tab: Any) -> None:
+    with Memory.open(":memory:", embedder=None) as memory, running(memory) as service:
+        memory.session("trip", user="ada").add_turn("أختي نادية انتقلت إلى أوسلو", "Noted!")
+        with tab(service.url, viewport={"width": width, "height": 720}) as found:
+            page = found.open("timeline")
+            starts = "found => found.map((text) => getComputedStyle(text).textAlign + getComputedStyle(text).direction)"
+            expect(page.locator(".row-text")).to_have_count(2)
+            assert page.locator(".row-text").evaluate_all(starts) == ["startrtl", "startltr"]
+            assert page.locator(".scroll").bounding_box()["height"] == 2 * 64 + 2
+            expect(page.get_by_role("button", name="Go", exact=True)).to_be_visible()
 
 
 @needs_chromium

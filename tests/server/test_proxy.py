@@ -8,7 +8,7 @@ from typing import Any
 import openai
 import pytest
 
-from recollect.server.openai import Kept, keep
+from recollect.server.keeping import Kept, keep
 from recollect.server.upstream import Passthrough, Reply
 from recollect.session import Session
 from recollect.testing.provider import Provider
@@ -172,6 +172,19 @@ def test_a_refusal_is_kept_as_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
             ask(client(proxy), HELLO)
             ask(client(proxy), {"role": "user", "content": "Hello?"})
     assert provider.requests[-1].body["messages"][1]["refusal"] == "I can't say."
+
+
+def test_an_answer_that_a_caller_names_by_its_sound_alone_goes_to_the_model_and_is_not_kept_empty(
+    proxy: Running, provider: Provider
+) -> None:
+    spoken, where = {"role": "assistant", "audio": {"id": "audio_1"}}, {"role": "user", "content": "Where?"}
+    ask(client(proxy), HELLO)
+    ask(client(proxy), HELLO, spoken, where)
+    assert provider.requests[-1].body["messages"][1] == spoken
+    ask(client(proxy), HELLO, spoken, where, spoken, {"role": "user", "content": "When?"})
+    questions = [HELLO["content"], "Where?", "When?"]
+    assert [text for role, text in said(proxy) if role == "user"] == questions
+    assert [text for role, text in said(proxy) if role != "user"] == ["answer 1", "answer 3", "answer 5"]
 
 
 @pytest.mark.parametrize("stream", [False, True])

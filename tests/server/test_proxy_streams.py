@@ -12,8 +12,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import openai
 import pytest
 
+from recollect.server import streams
 from recollect.server.heard import Heard
-from recollect.server.openai import Kept, Turn
+from recollect.server.keeping import Kept
+from recollect.server.openai import Turn
 from recollect.testing.provider import Asked, Provider
 from tests.server.openai_client import HELLO, ask, client, said, words
 from tests.server.running import Running, running
@@ -123,6 +125,28 @@ def test_a_stream_that_breaks_off_says_so_to_the_caller(
     with pytest.raises(openai.APIError, match=r"broke off .*: your message is kept"):
         list(ask(client(lingering), HELLO, stream=True))
     assert said(lingering) == [("user", HELLO["content"]), ("assistant", "Oslo.")]
+
+
+@pytest.mark.parametrize(("end", "waiting"), [((), True), ((b'data: {"choices": []}\n',), False)])
+def test_a_silent_stream_is_kept_open_by_comments_between_its_events(
+    lingering: Running, monkeypatch: pytest.MonkeyPatch, end: tuple[bytes, ...], waiting: bool
+) -> None:
+    monkeypatch.setattr(streams, "SILENT_SECONDS", 0.02)
+    monkeypatch.setattr(Lingering, "end", end)
+    with ask(client(lingering), HELLO, stream=True) as answer:
+        passed = answer.response.iter_raw()
+        seen = b""
+        while b"Oslo." not in seen or not seen.endswith(end or (b": waiting\n\n",)):
+            seen += next(passed)
+        threading.Timer(0.1, Lingering.let_go.set).start()
+        assert (b": waiting" in seen + b"".join(passed)) == waiting
+
+
+def test_openais_client_reads_a_stream_with_comments(lingering: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "SILENT_SECONDS", 0.02)
+    threading.Timer(0.2, Lingering.let_go.set).start()
+    monkeypatch.setattr(Lingering, "end", ())
+    assert words(ask(client(lingering), HELLO, stream=True), stream=True) == "Oslo."
 
 
 def test_a_connection_to_the_model_is_used_again(lingering: Running) -> None:

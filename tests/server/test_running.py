@@ -187,6 +187,7 @@ def test_a_store_that_is_gone_makes_it_unready(service: Running) -> None:
     assert service.http.get("/healthz").status_code == 200
     refused = service.http.get("/messages", params=ADA)
     assert (refused.status_code, refused.json()["class"]) == (503, "StoreUnavailable")
+    assert refused.headers["retry-after"] == "1"
 
 
 def test_a_store_that_does_not_answer_makes_it_unready_soon(service: Running, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,8 +90,10 @@ def _lines() -> Iterator[str]:
         try:
             line = sys.stdin.readline()
         except KeyboardInterrupt:
-            return
+            line = ""
         if not line:
+            if asking:
+                err.print()
             return
         if line.strip():
             yield line.strip()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Final
 
 import typer
@@ -30,6 +31,8 @@ COLOURS: Final = {
 FILLS: Final = "\u2588\u2593\u2592"
 """What neighbours in a bar are drawn with, in turn, so that they differ without colour too."""
 FREE: Final = "\u00b7"
+NEWEST: Final = 6
+"""Messages of the conversation that a receipt shows one by one."""
 LONGEST: Final = 120
 """Characters of a text that a receipt shows at most."""
 
@@ -80,12 +83,24 @@ def show(receipt: ContextReceipt) -> None:
     shown.add_column("score", no_wrap=True, justify="right")
     shown.add_column("why")
     shown.add_column("what", ratio=1, overflow="fold")
-    for line in receipt.lines:
+    for line in shortened(receipt.lines):
         shown.add_row(*_row(line), style="" if line.kept else "dim")
     out.print(shown)
     out.print(budget_bar(receipt.sections, out.width))
     out.print(_legend(receipt.sections, receipt.budget))
     out.print(f"{receipt.tokens:,} of {receipt.budget:,} tokens are used.")
+
+
+def shortened(lines: Sequence[Line]) -> list[Line]:
+    """The lines, with one for all messages that are in the prompt because they are new, but for the newest few."""
+    older = [n for n, line in enumerate(lines) if line.rule == "newest turns"][:-NEWEST]
+    if len(older) < 2:
+        return list(lines)
+    tokens, shown = (sum(getattr(lines[n], name) for n in older) for name in ("tokens", "shown"))
+    told = dataclasses.replace(
+        lines[older[0]], tokens=tokens, shown=shown, text=f"{len(older):,} messages before these"
+    )
+    return [told if n == older[0] else line for n, line in enumerate(lines) if n not in set(older[1:])]
 
 
 def _row(line: Line) -> tuple[Text, ...]:

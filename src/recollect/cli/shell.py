@@ -18,12 +18,13 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
+from unicodedata import category
 
 import typer
 from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Column, Table
+from rich.table import Table
 
 from recollect import settings
 from recollect import store as stores
@@ -94,6 +95,10 @@ DEFAULT: Final = "default"
 """The conversation that is meant where none is named."""
 ROOM: Final = 11
 """Cells of a line that each of a table's other columns keeps beside one that stays whole."""
+SHORT: Final = 10
+"""Cells of a word, as a date is one, that a column has room for where there is any."""
+SEEN: Final = "\n\t\u00ad\u200b\u200c\u200d\u200e\u200f"
+"""What steers no terminal though it is not printable: breaks, and what joins and parts letters in many scripts."""
 _REFUSED: Final = {errno.EADDRINUSE: "is taken", errno.EACCES: "is not for this user"}
 _SQLITE: Final = b"SQLite format 3\x00"
 _PASSWORD: Final = re.compile(r"(//[^:/@]*:).*(?=@)|(password=)('[^']*'|[^&\s]+)")
@@ -273,15 +278,25 @@ def bar(what: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, whole: str | None = None) -> None:
-    """Print rows for people; what is too long is folded, in the column `whole` only where the others need the room."""
-    told = [["" if cell is None else printable(str(cell)) for cell in row] for row in rows]
-    shown = Table(*(Column(name, overflow="fold") for name in columns))
-    if whole is not None:
-        place = columns.index(whole)
-        widest = max(cell_len(words) for words in (whole, *(row[place] for row in told)))
-        if widest <= out.width - ROOM * (len(columns) - 1):
-            shown.columns[place].width = widest
-    for row in told:
+    """Print rows for people; what is too long is folded, in the column `whole` only where the others need the room.
+
+    A column of numbers has them below each other; short words are broken last.
+    """
+    shown, told = Table(), []
+    for name, *values in zip(columns, *rows, strict=True):
+        numbers = all(type(value) is int for value in values)
+        cells = [f"{value:,}" if numbers else "" if value is None else printable(str(value)) for value in values]
+        words = [word for text in (name, *cells) for word in text.split()]
+        least = min(SHORT, max(map(cell_len, words)))
+        shown.add_column(name, overflow="fold", min_width=least, justify="right" if numbers else "left")
+        widest = max(map(cell_len, (name, *cells)))
+        if name == whole and widest <= out.width - ROOM * (len(columns) - 1):
+            shown.columns[-1].width = widest
+        told.append(cells)
+    if sum(3 + (column.width or column.min_width or 0) for column in shown.columns) >= out.width:
+        for column in shown.columns:
+            column.min_width = None
+    for row in zip(*told, strict=True):
         shown.add_row(*row)
     out.print(shown)
 
@@ -301,7 +316,7 @@ def answer(as_json: bool, value: Any, words: str) -> None:
 
 def printable(text: str) -> str:
     """The text without what would steer a terminal."""
-    shown = "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in text)
+    shown = "".join(char if char.isprintable() or char in SEEN or category(char) == "Zs" else "\ufffd" for char in text)
     return shown.encode("utf-8", "replace").decode("utf-8")
 
 

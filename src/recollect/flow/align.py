@@ -8,6 +8,11 @@ from difflib import SequenceMatcher
 from recollect.types import Image, Message, Opaque
 
 
+def says(message: Message) -> bool:
+    """Whether a message is one to keep: no answer that holds nothing, as one named by the id of its sound alone."""
+    return message.role != "assistant" or bool(message.parts or message.extra.get("refusal"))
+
+
 def fingerprint(message: Message) -> Hashable:
     """What makes a message the same one when a framework hands it back: who says what, calling and answering which.
 

@@ -30,7 +30,7 @@ from recollect.server.logs import Watched
 from recollect.server.metrics import SHARED, Metrics
 from recollect.server.options import Options
 from recollect.server.replies import Heads
-from recollect.server.service import Service
+from recollect.server.service import Service, caller
 from recollect.server.translated import Translated
 from recollect.server.upstream import Passthrough
 
@@ -63,7 +63,7 @@ def create_app(options: Options | None = None, memory: Memory | None = None, mod
     app = _routed(lifespan=lifespan)
     app.openapi = document  # type: ignore[method-assign]
     problems.install(app)
-    app.add_middleware(Bodies, max_body=options.max_body, max_depth=options.max_depth)
+    app.add_middleware(Bodies, max_body=options.max_body, max_depth=options.max_depth, admit=caller)
     app.add_middleware(Watched, metrics=counted)
     app.add_middleware(Heads)
     return app

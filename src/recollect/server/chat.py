@@ -23,11 +23,12 @@ from recollect.flow.context import CONVERSATION, Context
 from recollect.layers.answer import stream_fitting
 from recollect.llm.model import PARTIAL, Delta, Reply
 from recollect.server import given
+from recollect.server.keeping import answer_id, keep, keep_answer
 from recollect.server.logs import log
 from recollect.server.problems import told
 from recollect.server.replies import to_json
 from recollect.server.rest import IdempotencyKey, derived_id
-from recollect.server.service import Served, Service, TalkedSession, answer_id, context_for, keep_answer
+from recollect.server.service import Served, Service, TalkedSession, context_for
 from recollect.server.streams import Stream
 from recollect.server.upstream import from_thread
 from recollect.session import Session
@@ -55,9 +56,14 @@ async def chat(
         message = Message("user", said.message, id=derived_id(idempotency_key, 0))
         if idempotency_key and (answer := await service.run(_answered, chat, message)):
             return Stream(_again(answer), service.streams)
-        kept = await service.run(chat.add, message)
+        kept = await service.run(_kept, chat, message)
         context = await service.run(context_for, kept, chat, said.budget, system=said.system)
         return Stream(Answer(request.state.request_id, service, chat, kept, context, said).events(), service.streams)
+
+
+def _kept(chat: Session, message: Message) -> Message:
+    """A message as it is kept; without a key of its own, one that waits for an answer already is the same."""
+    return chat.add(message) if message.id else keep(chat, [message]).last or message
 
 
 def _answered(chat: Session, message: Message) -> Message | None:

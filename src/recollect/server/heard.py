@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from recollect.errors import InvalidTranscript
+from recollect.flow.align import says
 from recollect.flow.render import parse
 from recollect.llm.dialect import failure, part, text
 from recollect.llm.model import PARTIAL
@@ -84,4 +85,4 @@ def answer_of(data: Any) -> Message | None:
         message = parse([said], "openai")[0]
     except (InvalidTranscript, LookupError, TypeError):
         return None
-    return message if message.parts or message.extra.get("refusal") else None
+    return message if says(message) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
@@ -13,6 +13,7 @@ from typing import Final
 from anyio import CapacityLimiter
 from prometheus_client import Gauge
 from starlette.datastructures import Headers
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recollect.recent import Recent
@@ -42,29 +43,44 @@ def too_deep(body: bytes, most: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Bodies:
-    """An app whose requests are no larger than `max_body` bytes, their JSON no deeper than `max_depth`."""
+    """An app whose requests are no larger than `max_body` bytes, their JSON no deeper than `max_depth`.
+
+    Nothing is read of the body of a request that `admit` refuses.
+    """
 
     app: ASGIApp
     max_body: int
     max_depth: int
+    admit: Callable[[Request], Awaitable[object]]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, or refuse it before the app sees it."""
         if scope["type"] != "http" or scope["path"] in STREAMED:
             return await self.app(scope, receive, send)
-        headers = Headers(scope=scope)
         try:
-            self._check_size(int(headers.get("content-length") or 0))
-            counted = self._counted(receive)
-            if "json" in headers.get("content-type", "").lower():
-                counted = await self._whole(counted, receive)
+            self._check_size(int(Headers(scope=scope).get("content-length") or 0))
         except (Refused, ValueError) as error:
             return await reply(error, scope["path"])(scope, receive, send)
-        return await self.app(scope, counted, send)
+        return await self.app(scope, self._checked(Request(scope), receive), send)
 
     def _check_size(self, size: int) -> None:
         if size > self.max_body:
             raise Refused(413, f"the body has more than {self.max_body:,} bytes", "send it in parts")
+
+    def _checked(self, request: Request, receive: Receive) -> Receive:
+        """What the caller sends, once it is known who that is."""
+        begun: Receive | None = None
+
+        async def checked() -> Message:
+            nonlocal begun
+            if begun is None:
+                await self.admit(request)
+                begun = self._counted(receive)
+                if "json" in request.headers.get("content-type", "").lower():
+                    begun = await self._whole(begun, receive)
+            return await begun()
+
+        return checked
 
     def _counted(self, receive: Receive) -> Receive:
         seen = 0

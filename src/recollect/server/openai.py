@@ -8,11 +8,11 @@ conversation fitted into the budget, with what memory recalls; the caller's syst
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, Final, NamedTuple, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 from urllib.parse import quote, unquote
 
 from anyio import CancelScope, move_on_after
@@ -21,29 +21,26 @@ from pydantic.json_schema import SkipJsonSchema
 from starlette.requests import ClientDisconnect
 
 from recollect.errors import BudgetTooSmall, ConfigError, ContextOverflow, RecollectError
-from recollect.flow.align import align, answered, fingerprint
+from recollect.flow.align import fingerprint
 from recollect.flow.context import beside
-from recollect.flow.fence import without_memory
 from recollect.flow.render import parse, render
 from recollect.history import History
 from recollect.layers.answer import room
 from recollect.llm.overflow import Overflow, detect
 from recollect.server import given, shown
 from recollect.server.heard import Heard, answer_of
+from recollect.server.keeping import Kept, keep, keep_answer
 from recollect.server.problems import Refused, openais, told
 from recollect.server.replies import to_json
-from recollect.server.service import Served, Service, Talks, Writes, context_for, keep_answer
+from recollect.server.service import Served, Service, Talks, Writes, context_for
 from recollect.server.streams import Stream, while_there
 from recollect.server.upstream import Reply
 from recollect.session import Session
-from recollect.store import Entry
 from recollect.tokens import count_message
 from recollect.types import Message
 
 T = TypeVar("T")
 SHAPE: Final = "openai"
-LOOK_BACK: Final = 64
-"""Messages that are compared beyond as many as the caller sent."""
 SMALLER: Final = (0.7, 0.5, 0.3)
 """What a prompt is reduced to when the model says that it is too long, try by try."""
 
@@ -275,40 +272,3 @@ def _overflow(reply: object) -> Overflow | ContextOverflow | None:
     if not isinstance(reply, Reply) or reply.status < 400:
         return None
     return detect(reply.status, reply.body.decode("utf-8", "replace"))
-
-
-class Kept(NamedTuple):
-    """What became of a conversation that was sent.
-
-    `last` is its last message as it is kept, `again` whether that was sent before and answered since. `changed` says
-    that it does not go on where what is kept ends: something in it was edited, taken out or put in, and the model is
-    to see it as it was sent.
-    """
-
-    last: Message | None
-    again: bool
-    changed: bool
-
-
-def keep(chat: Session, sent: Sequence[Message]) -> Kept:
-    """Keep what is new of a conversation."""
-    said = [own for message in sent if message.role != "system" and (own := without_memory(message))]
-    given = [fingerprint(message) for message in said]
-    places, known = _places(chat, given, len(said))
-    if places and places[0] is None and len(said) > 1:
-        places, known = _places(chat, given, 2 * len(said) + LOOK_BACK)
-    new = [message for message, place in zip(said, places, strict=True) if place is None]
-    added = iter(chat.add_many(new) if new else ())
-    kept = [next(added) if place is None else known[place].message for place in places]
-    found = [place for place in places if place is not None]
-    goes_on = places == [*range(len(known) - len(found), len(known)), *[None] * len(new)]
-    again = answered(places, len(known))
-    cut_short = again and kept[-1].role == "user" and found == [*range(found[0], found[-1] + 1)]
-    return Kept(kept[-1] if kept else None, again, not goes_on and not cut_short)
-
-
-def _places(chat: Session, given: Sequence[Hashable], limit: int) -> tuple[list[int | None], list[Entry]]:
-    """Where the given messages stand among the newest ones kept, and those."""
-    newest = chat.memory.store.log.read(chat.scope, limit=limit, reverse=True) if limit else []
-    known = [entry for entry in reversed(newest) if entry.message.role != "system"]
-    return align([fingerprint(entry.message) for entry in known], given), known

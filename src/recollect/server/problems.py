@@ -31,7 +31,7 @@ KNOWN: Final[dict[type[Exception], Known]] = {
         413, "name a larger `budget`, or have the service set RECOLLECT_CONTEXT_BUDGET higher"
     ),
     errors.MissingExtra: Known(501, "install the package the detail names on the server"),
-    errors.StoreUnavailable: Known(503, "nothing was written: try again in a moment"),
+    errors.StoreUnavailable: Known(503, "try again in a moment; what has ids or an Idempotency-Key is kept once"),
     errors.DiskFull: Known(507, "nothing was written: make room on the server and try again"),
     errors.Conflict: Known(
         409,
@@ -179,6 +179,8 @@ def reply(error: Exception, path: str = "") -> Response:
     headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
     if isinstance(error, errors.RateLimited) and error.retry_after is not None:
         headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
+    if isinstance(error, errors.StoreUnavailable):
+        headers["Retry-After"] = "1"
     return Response(to_json(shown), body["status"], headers, media)
 
 

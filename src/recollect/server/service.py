@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,11 +14,9 @@ from fastapi.security import HTTPBearer
 from fastapi.security.base import SecurityBase
 from pydantic.json_schema import SkipJsonSchema
 
-from recollect.errors import Conflict
 from recollect.flow.context import Context
 from recollect.http import loopback
 from recollect.llm import ChatModel
-from recollect.llm.model import PARTIAL
 from recollect.memory import Memory
 from recollect.server.auth import ANYONE, Key, May, Ring, from_here
 from recollect.server.given import Id
@@ -89,21 +86,6 @@ def context_for(
     return context
 
 
-def answer_id(question: Message) -> str:
-    """The id of the whole answer to a message, so that there is one."""
-    return hashlib.sha256(f"{question.id}\nanswer".encode()).hexdigest()[:32]
-
-
-def keep_answer(chat: Session, question: Message | None, answer: Message) -> Message:
-    """The answer to a message as it is kept: of whole ones the first, where the same was asked twice at once."""
-    if question is None or answer.metadata == PARTIAL:
-        return chat.add(answer)
-    try:
-        return chat.add(answer.replace(id=answer_id(question)))
-    except Conflict:
-        return next(entry.message for entry in chat.memory.store.log.get(chat.scope, [answer_id(question)]))
-
-
 class Needs(SecurityBase):
     """The key a request comes with; refused where it may not do what the route needs."""
 
@@ -112,18 +94,27 @@ class Needs(SecurityBase):
 
     async def __call__(self, request: Request) -> Key:
         """The key of a request."""
-        service = served(request)
-        _check_names(request, service)
-        if service.ring.stale:
-            await service.run(service.ring.refresh)
-        given = await bearer(request)
-        key = await _key(request, service, given.credentials if given else None)
-        request.state.key = key
-        service.rate.check(key.id)
+        _check_names(request, served(request))
+        key = await caller(request)
         for what in self._what:
             if not key.allows(what):
                 raise Refused(403, f"this key may not {what}", f"use a key that may {' and '.join(self._what)}")
         return key
+
+
+async def caller(request: Request) -> Key:
+    """The key that a request comes with, looked for and counted once."""
+    known: Key | None = getattr(request.state, "key", None)
+    if known:
+        return known
+    service = served(request)
+    if service.ring.stale:
+        await service.run(service.ring.refresh)
+    given = await bearer(request)
+    key = await _key(request, service, given.credentials if given else None)
+    request.state.key = key
+    service.rate.check(key.id)
+    return key
 
 
 def _check_names(request: Request, service: Service) -> None:

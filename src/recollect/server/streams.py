@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, contextmanager, suppress
 from typing import Final
 
 from anyio import CancelScope
 from fastapi.responses import StreamingResponse
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from recollect.server.limits import Streams
 
 HEADERS: Final = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+SILENT_SECONDS: Final = 15.0
+"""How long a stream is silent before a comment line says that it goes on: proxies on the way cut silent ones."""
+WAITING: Final[Message] = {"type": "http.response.body", "body": b": waiting\n\n", "more_body": True}
+BETWEEN: Final = (b"\n\n", b"\r\n\r\n")
+"""What ends an event; amid one no comment may come."""
 
 
 @contextmanager
@@ -31,6 +36,37 @@ async def _until_gone(receive: Receive, work: CancelScope) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
     work.cancel()
+
+
+@contextmanager
+def never_silent(send: Send) -> Iterator[Send]:
+    """`send` for an event stream; whenever it was silent for a while between two events, a comment line is sent."""
+    clock, sending = asyncio.get_running_loop().time, asyncio.Lock()
+    last, tail = clock(), b""
+
+    async def noted(message: Message) -> None:
+        nonlocal last, tail
+        async with sending:
+            await send(message)
+            goes_on = message["type"] == "http.response.start" or message.get("more_body", False)
+            last, tail = clock(), (tail + message.get("body", b"\n\n"))[-4:] if goes_on else b""
+
+    async def beat() -> None:
+        nonlocal last
+        while True:
+            await asyncio.sleep(last + SILENT_SECONDS - clock())
+            async with sending:
+                if clock() - last >= SILENT_SECONDS:
+                    last = clock()
+                    if tail.endswith(BETWEEN):
+                        with suppress(OSError):
+                            await send(WAITING)
+
+    beating = asyncio.create_task(beat())
+    try:
+        yield noted
+    finally:
+        beating.cancel()
 
 
 class Stream(StreamingResponse):
@@ -59,7 +95,8 @@ class Stream(StreamingResponse):
     async def stream_response(self, send: Send) -> None:
         """Send the pieces; a generator's own cleaning up is not cancelled."""
         try:
-            await super().stream_response(send)
+            with never_silent(send) as noted:
+                await super().stream_response(noted)
         finally:
             try:
                 with CancelScope(shield=True):

@@ -13,7 +13,7 @@ export class Problem extends Error {
   }
 }
 
-const askKey = (tried) =>
+const askKey = (why) =>
   (asking ??= dialog("A key is needed", (close) => {
     const field = h("input", { id: "key", type: "password", autocomplete: "off", required: true });
     const keep = (event) => {
@@ -22,11 +22,12 @@ const askKey = (tried) =>
       close(true);
     };
     return h("form", { onsubmit: keep },
-      h("p", {}, tried ? "That key is not known." : "This service has keys.",
-        " Yours stays in this tab and is forgotten when you close it."),
+      h("p", {}, why, " Yours stays in this tab and is forgotten when you close it."),
       h("label", { for: "key" }, "Key"), field,
       h("div", { class: "actions" }, button("Cancel", () => close(false), { class: "quiet" }), h("button", {}, "Go on")));
   }).finally(() => (asking = null)));
+
+const sentence = (words) => `${words[0].toUpperCase()}${words.slice(1)}.`;
 
 const problemOf = async (answer) => {
   const data = await answer.json().catch(() => ({}));
@@ -46,9 +47,12 @@ export const call = async (method, path, { query = {}, body, file, signal, heade
     if (error.name === "AbortError") throw error;
     throw new Problem(0, { detail: "The service can't be reached.", next: "check that it runs, then try again" });
   });
-  if (answer.status === 401 && (await askKey(key))) return call(method, path, { query, body, file, signal, headers });
-  if (!answer.ok) throw await problemOf(answer);
-  return answer;
+  if (answer.ok) return answer;
+  const problem = await problemOf(answer);
+  const why = { 401: key ? "That key is not known." : "This service has keys.", 403: key && sentence(problem.message) }[answer.status];
+  if (why && (await askKey(why))) return call(method, path, { query, body, file, signal, headers });
+  if (answer.status === 401) throw new Problem(401, { detail: "A key is needed.", next: "try again to be asked for it" });
+  throw problem;
 };
 
 export const get = async (path, query, signal) => (await call("GET", path, { query, signal })).json();

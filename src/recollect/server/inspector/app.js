@@ -80,7 +80,7 @@ const draw = async () => {
       built.dispatchEvent(new Event("shown"));
     }
   } catch (error) {
-    if (!signal.aborted) show(place, failed(error));
+    if (!signal.aborted) show(place, failed(error, draw));
   }
 };
 
@@ -100,7 +100,8 @@ const refresh = async () => {
   whole = next === null;
   show(picker, items.map((found) =>
     h("option", { value: key(found.user, found.session) },
-      `${found.session} · ${found.user} · ${number(found.messages)}`)));
+      `${found.session} · ${found.user} · ${number(found.messages)}`)),
+  !whole && h("option", { disabled: true }, "Older ones are opened by name: New…"));
   return items;
 };
 
@@ -135,7 +136,7 @@ const newSession = () =>
       h("div", { class: "actions" }, button("Cancel", () => close(), { class: "quiet" }), h("button", {}, "Start")));
   });
 
-const start = async () => {
+const start = () => {
   drawTabs();
   picker.addEventListener("change", () => {
     const [user, session] = JSON.parse(picker.value);
@@ -143,6 +144,12 @@ const start = async () => {
   });
   document.getElementById("new-session").addEventListener("click", newSession);
   addEventListener("hashchange", () => read() && (status(""), draw()));
+  begin();
+};
+
+// Show what the address names, or the newest conversation.
+const begin = async () => {
+  show(place, loading());
   try {
     const items = await refresh();
     const known = read();
@@ -150,7 +157,7 @@ const start = async () => {
     if (!known) history.replaceState(null, "", address(here));
     draw();
   } catch (error) {
-    show(place, failed(error), empty("Nothing to show yet", "Reload the page to try again."));
+    show(place, failed(error, begin));
   }
 };
 

@@ -116,7 +116,9 @@ export const view = async ({ where, go, signal, sessions }) => {
     field.value = "";
     field.focus();
     if (log.querySelector(".empty")) show(log);
-    log.append(bubble("user", text));
+    log.querySelectorAll(".problem").forEach((told) => told.remove());
+    const before = [...log.querySelectorAll(".bubble")].at(-1); // asked again, it is the same message
+    if (!before?.matches(".user") || before.querySelector("p").textContent !== text) log.append(bubble("user", text));
     await follow(begin(where, text, budget.value));
   };
   field.addEventListener("keydown", (event) => {

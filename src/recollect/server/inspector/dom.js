@@ -40,8 +40,10 @@ export const empty = (title, hint = "", ...more) =>
 
 export const loading = () => h("p", { class: "loading" }, "Loading…");
 
-export const failed = (error) =>
-  h("div", { class: "problem", role: "alert" }, h("p", {}, error.message), error.next && h("p", {}, `Next: ${error.next}`));
+// What went wrong and what to do next; with a button where doing it again may help.
+export const failed = (error, again) =>
+  h("div", { class: "problem", role: "alert" }, h("p", {}, error.message), error.next && h("p", {}, `Next: ${error.next}`),
+    again && ![403, 404, 422].includes(error.status) && button("Try again", again, { class: "quiet" }));
 
 export const status = (text) => {
   const place = document.getElementById("status");

@@ -15,10 +15,10 @@ const PLOTS = [
   ["Requests a second", (now, before) => rate(now, before), (value) => number(value, 1)],
   ["Messages kept", (now) => now.recollect_messages_total, number],
   ["Contexts built", (now) => now.recollect_contexts_total, number],
-  ["Time to build a context, median", (now) => now.recollect_context_seconds_p50 ?? 0, ms],
-  ["Time of the layers, 95th percentile", (now) => now.recollect_retrieval_seconds_p95 ?? 0, ms],
-  ["Tokens of a context, median", (now) => now.recollect_context_tokens_p50 ?? 0, number],
-  ["Cached prefix, median", (now) => now.recollect_cached_prefix_ratio_p50 ?? 0, percent],
+  ["Time to build a context, median", (now) => now.recollect_context_seconds_p50, ms],
+  ["Time of the layers, 95th percentile", (now) => now.recollect_retrieval_seconds_p95, ms],
+  ["Tokens of a context, median", (now) => now.recollect_context_tokens_p50, number],
+  ["Cached prefix, median", (now) => now.recollect_cached_prefix_ratio_p50, percent],
   ["Things learned", (now) => now.recollect_learned_total, number],
   ["Memory of the process", (now) => now.recollect_process_bytes / 2 ** 20, (value) => `${number(value)} MiB`],
 ];
@@ -37,7 +37,12 @@ const look = async (signal) => {
 };
 
 const plots = () => PLOTS.map(([name, value, written]) => {
-  const values = looks.map((now, n) => value(now, looks[n - 1]));
+  const found = looks.map((now, n) => value(now, looks[n - 1]));
+  if (found.at(-1) == null) { // not counted yet, which is not 0
+    return h("figure", { class: "metric" }, h("figcaption", {}, name), h("b", {}, "–"), h("div", { class: "plot" }),
+      h("div", { class: "axis" }, "none yet"));
+  }
+  const values = found.map((value) => value ?? 0);
   const told = written(values.at(-1));
   const [low, high] = [Math.min(...values), Math.max(...values)].map((value) => written(value));
   const ago = Math.round((looks.at(-1).time - looks[0].time) / 1_000);
@@ -52,7 +57,7 @@ export const view = async ({ signal }) => {
   const timer = setInterval(() => {
     if (document.hidden) return;
     look(signal).then(() => (status(""), show(place, plots()))).catch((error) => {
-      if (error.status === 401) clearInterval(timer);
+      if (error.status === 401 || error.status === 403) clearInterval(timer);
       if (!signal.aborted) status(error.message);
     });
   }, EVERY);

@@ -5,12 +5,13 @@ import { number, svg } from "./dom.js";
 const W = 240;
 const H = 56;
 
-// A line through values, the newest at the right.
-export const lineOf = (values, label) => {
+// A line through values, the newest at the right; a flat one where there is one value.
+export const lineOf = (given, label) => {
+  const values = given.length > 1 ? given : [given[0], given[0]];
   const top = Math.max(...values, 1e-9);
   const low = Math.min(...values, top);
   const height = (value) => H - 4 - ((value - low) / (top - low || 1)) * (H - 8);
-  const step = W / Math.max(1, values.length - 1);
+  const step = W / (values.length - 1);
   const points = values.map((value, n) => `${(n * step).toFixed(1)},${height(value).toFixed(1)}`).join(" ");
   return svg("svg", { class: "plot", viewBox: `0 0 ${W} ${H}`, preserveAspectRatio: "none", role: "img", "aria-label": label },
     svg("polygon", { class: "area", points: `0,${H} ${points} ${W},${H}` }), svg("polyline", { points }));

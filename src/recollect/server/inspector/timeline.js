@@ -9,6 +9,7 @@ export const title = "Time line";
 const ROW = 64;
 const PAGE = 100;
 const PAGES = 30;
+const AGAIN = 2_000; // how long after a failure it is tried again
 const TALLEST = 8_000_000; // what every browser can lay out; beyond it the scroll bar is a scale of the whole
 
 export const view = async ({ where, at, go, stay, signal }) => {
@@ -27,7 +28,7 @@ export const view = async ({ where, at, go, stay, signal }) => {
 
 class Rows {
   constructor(where, last, signal, go) {
-    Object.assign(this, { where, last, signal, go, pages: new Map(), first: 0, top: 0, marked: 0, waiting: null });
+    Object.assign(this, { where, last, signal, go, pages: new Map(), first: 0, top: 0, marked: 0, waiting: null, told: "" });
     this.layer = h("div", { class: "rows", role: "list", "aria-label": "Messages" });
     const space = h("div", { class: "space" }, this.layer);
     this.height = Math.min(last * ROW, TALLEST);
@@ -108,12 +109,12 @@ class Rows {
       const after = page * PAGE;
       const { items } = await get("/messages", { ...this.where, after, limit: PAGE }, this.signal);
       this.pages.set(page, new Map(items.map((entry) => [entry.seq, entry])));
-    })).catch((error) => this.signal.aborted || status(error.message));
+    })).then(() => this.told && status((this.told = "")), (error) => this.signal.aborted || status((this.told = error.message)));
     for (const page of this.pages.keys()) {
       if (this.pages.size <= PAGES) break;
       if (!wanted.has(page)) this.pages.delete(page);
     }
-    this.waiting = null;
+    this.waiting = this.told && !this.signal.aborted ? setTimeout(() => this.load(), AGAIN) : null;
     if (missing.some((page) => this.pages.has(page))) this.draw();
   }
 }
