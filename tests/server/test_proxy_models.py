@@ -36,6 +36,11 @@ def test_a_model_that_the_provider_has_not_is_refused_in_its_words(
     assert provider.requests[-1].path == f"/v1/models/{quote(name, safe='')}"
 
 
+def test_no_model_is_not_found(proxy: Running) -> None:
+    with pytest.raises(openai.NotFoundError, match="no model is named"):
+        client(proxy).models.retrieve("\n")
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_any_model_of_ours_answers_in_the_same_shape(stream: bool) -> None:
     with running(model="recall:") as proxy:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final, TypeVar
 from urllib.parse import quote, unquote
 
 from anyio import CancelScope, move_on_after
-from fastapi import APIRouter, Header, Path, Request, Response
+from fastapi import APIRouter, Header, Request, Response
 from pydantic.json_schema import SkipJsonSchema
 from starlette.requests import ClientDisconnect
 
@@ -64,8 +64,10 @@ async def list_models(service: Served, _: Writes) -> Response:
 
 
 @routes.get("/models/{model:path}", operation_id="retrieveModel", response_model=shown.Model)
-async def retrieve_model(service: Served, _: Writes, model: Annotated[str, Path(min_length=1)]) -> Response:
+async def retrieve_model(service: Served, _: Writes, model: str) -> Response:
     """The model that a name stands for."""
+    if not model:
+        raise Refused(404, "no model is named", "name one that GET /v1/models lists")
     return _passed(await service.upstream.retrieve(model))
 
 
