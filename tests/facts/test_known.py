@@ -91,7 +91,8 @@ def test_one_key_has_one_value_and_the_past_is_over(said: list[Statement]) -> No
 def test_the_last_word_on_a_key_stands(said: list[Statement]) -> None:
     found = values(known(said))
     for key in {one.key for one in said}:
-        about = [one for one in said if one.key in (key, opposite(key))]
+        ends = [one for one in said if one.ended and key.startswith(f"{one.key}:")]
+        about = [*ends, *(one for one in said if one.key in (key, opposite(key)))]
         last = max(about, key=lambda one: (one.order, one.id))
         if last.key == key and not last.ended:
             assert found[key].casefold() == last.value.casefold()

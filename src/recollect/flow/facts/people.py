@@ -10,13 +10,13 @@ ONE: Final = {
     "wife": "wife", "husband": "husband", "spouse": "spouse", "partner": "partner", "girlfriend": "girlfriend",
     "boyfriend": "boyfriend", "fiancé": "fiance", "fiancée": "fiance", "fiance": "fiance", "fiancee": "fiance",
     "mother": "mother", "mom": "mother", "mum": "mother", "father": "father", "dad": "father", "boss": "boss",
-    "manager": "manager", "supervisor": "manager",
+    "manager": "manager", "supervisor": "manager", "mother-in-law": "mother-in-law", "father-in-law": "father-in-law",
 }  # fmt: skip
 SEVERAL: Final = {
     "sister": "sister", "brother": "brother", "son": "son", "daughter": "daughter", "cousin": "cousin", "aunt": "aunt",
     "uncle": "uncle", "niece": "niece", "nephew": "nephew", "grandmother": "grandmother", "grandma": "grandmother",
     "grandfather": "grandfather", "grandpa": "grandfather", "grandson": "grandson", "granddaughter": "granddaughter",
-    "kid": "child", "child": "child",
+    "kid": "child", "child": "child", "sister-in-law": "sister-in-law", "brother-in-law": "brother-in-law",
 }  # fmt: skip
 PETS: Final = {
     "dog": "dog", "cat": "cat", "puppy": "dog", "kitten": "cat", "horse": "horse", "parrot": "parrot",

@@ -113,6 +113,9 @@ _AFTER: Final = rule(
     )
     + ")+$"
 )
+_OR: Final = rule(r"\s+or\b")
+_SO_FAR: Final = rule(r"\b(?:before|so far|in the past|(?:many|several|a few) times)$")
+"""What someone did already, and may still plan to do again."""
 _POINTS: Final = rule(r"\b(?:it|this|that|there|here|him|her|them|these|those|one|every|each)\b")
 _TAIL: Final = rule(r"\s*(?:at|with|to|from|in|for|on|about|after|before)\b")
 
@@ -164,7 +167,7 @@ def _item(
         return
     if (dated or ended) and _POINTS.search(what):
         return
-    if ended and over and over[0] == GAP:
+    if ended and (_SO_FAR.search(what) or (over and over[0] == GAP)):
         return
     if (what or (dated and verb in _WHOLE)) and len(what.split()) <= MAX_WORDS:
         what = f"{verb} {what}".strip() if verb else _ARTICLE.sub("", what)
@@ -189,6 +192,8 @@ def _without_day(words: str, said: date) -> tuple[str, date | None, int]:
     named, end = ahead(words, said), len(words.rstrip(" ."))
     if named:
         before, after = words[: named[0]], words[named[1] :]
+        if _OR.match(after):
+            return "", None, end
         if before.strip() and not _TAIL.match(after):
             after, end = "", named[1]
         words = f"{_IS.sub('', before)} {after}"

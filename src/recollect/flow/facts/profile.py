@@ -109,7 +109,8 @@ _OLD: Final = rule(r"(\d{1,3})[- ]years?[- ]old(?=,? )")
 
 _AGE: Final = rule(
     rf"(?:{AM}|i(?:'ve)? (?:just |recently )?turned) (\d{{1,3}})(?: years?[- ]old| yo| y/o)?"
-    rf"(?: now| today| yesterday| last \w+| this \w+)?{STOP}"
+    rf"(?: now| today| yesterday| last \w+| this \w+)?{STOP}",
+    rf"{AM} an? (\d{{1,3}})[- ]years?[- ]old (?=(?:\w+ )?(?:male|female|man|woman|guy|girl|boy|person)\b)",
 )
 _BIRTHDAY: Final = rule(r"my birthday(?: is|'s)(?: on)?(?: the)? ", r"i was born on (?:the )?")
 _NO_DAY: Final = rule(r"\W*(?:this|next|in|the end|later)\b|.*\b(?:week|month)")
@@ -227,8 +228,8 @@ def _around_role(clause: Clause, end: int) -> Iterator[Found]:
 
 
 def _age(clause: Clause) -> Iterator[Found]:
-    if (match := _AGE.match(clause.text)) and 4 < int(match[1]) < 116:
-        yield found(clause, PROFILE, "age", str(int(match[1])), match.end())
+    if (match := _AGE.match(clause.text)) and 4 < (age := int(match[1] or match[2])) < 116:
+        yield found(clause, PROFILE, "age", str(age), len(match[0].rstrip()))
     elif (match := _BIRTHDAY.match(clause.text)) and (day := birthday(clause, match.end())):
         yield found(clause, PROFILE, "birthday", day.text, day.end, 0.95)
 

@@ -28,8 +28,10 @@ _MY: Final = rule(rf"(?:my|our) {_KIND}{_WHO}\b")
 _MENTIONED: Final = rule(rf"\b(?:my|our) {_KIND}{_WHO},? (?=(?-i:[^\W\d_a-z]))")
 _GOT: Final = f"(?:i|we)(?:'ve| have)?(?: {any_of('also just recently')})* (?:have|got|adopted)"
 _BY_NAME: Final = "(?: who is| who's|,)? (?:named|called) "
-_HAVE: Final = rule(f"{_GOT} an? {_KIND}{_WHO}(?:{_BY_NAME}|, (?=(?-i:[A-Z])\\S+(?: (?:and|who)\\b|[.,!;]|$)))")
-_AND_HAVE: Final = rule(f"(?:,? and|,) an? {_KIND}{_WHO}{_BY_NAME}")
+_HAVE: Final = rule(
+    f"{_GOT} an?(?:other)? {_KIND}{_WHO}(?:{_BY_NAME}|, (?=(?-i:[A-Z])\\S+(?: (?:and|who)\\b|[.,!;]|$)))"
+)
+_AND_HAVE: Final = rule(f"(?:,? and|,) an?(?:other)? {_KIND}{_WHO}{_BY_NAME}")
 _ALL: Final = rule(
     rf"(?:(?:my|our)|{_GOT})(?: {any_of('two three four five both')}| \d)? {_KIND}({'|'.join(PLURALS)})"
     r"(?:,|:|(?:,| are| who are)? (?:named|called))? (?=(?-i:[^\W\d_a-z]))"
