@@ -200,6 +200,10 @@ def test_printed_files_and_the_json_of_tools_are_not_told() -> None:
         Said("m3", 3, "tool", "tool", "The build of Django 3.2 failed."),
     ]
     assert "created_at" not in render(summary(talk))
+    times = score(
+        [Said("m1", 1, "user", "ann", '9:30 suits me in Oslo.\n"Dune", by Herbert, is in Oslo.\nIt is in Oslo.')]
+    )
+    assert len({sentence.score for sentence in times}) == 1
     assert [sentence.text for sentence in summary(talk, 20)] == ["Why does version 3.2 of Django fail?"]
 
 

@@ -49,7 +49,7 @@ realli soon sound special super take talk thank thing time tip way wonder
 _SMALL_TALK: Final = frozenset(_CHAT.split())
 _SAID: Final = re.compile(r" \(said [^()]+\)$")
 _CODE: Final = re.compile(r"[{}<>=;\\`|_]|\w\(|https?://|::|->|\"\s*:|/\w+/")
-_LISTED: Final = re.compile(r"\d+[:|]|[\"'][^\"']*[\"'][:,]|\W*$")
+_LISTED: Final = re.compile(r"\d+[:|](?!\d)|\"[^\"]*\"(?:\s*:|,$)")
 """How a line of a file begins that was printed with its numbers, or one of JSON."""
 _FILLER: Final = re.compile(
     r"(?:wow|thanks?|thank you|great|awesome|nice|cool|sure|okay|ok|yes|yeah|no problem|you'?re welcome|hi|hey|hello"

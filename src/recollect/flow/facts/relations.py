@@ -52,7 +52,11 @@ _WHEN: Final = (
     + any_of("and but in on last this yesterday recently after because since so two three for_good a_few a_couple")
     + r"\b|(?:a|one|\d+) (?:day|week|month|year)))"
 )
-_DIED: Final = rule(rf"{_STILL} (?:died|passed away|is dead)\b(?! (?:laughing|inside|of laughter|a little))")
+_TOLD: Final = any_of("movie film book novel story show series episode season finale game play dream")
+_DIED: Final = rule(
+    rf"{_STILL} (?:died|passed away|is dead)\b(?! (?:laughing|inside|of laughter|a little|down|off|out)\b)"
+    rf"(?! in (?:\w+ ){{1,2}}{_TOLD}\b)"
+)
 _PARTED: Final = rule(
     rf"{_STILL} (?:left|dumped|divorced) me{_WHEN}",
     rf" and i(?:'ve| have)?(?: {any_of('just recently finally now got are have officially')})*"
@@ -63,7 +67,7 @@ _I_PARTED: Final = rule(
     rf"|separated from|divorced|dumped) my {_WHO}\b"
 )
 _DIVORCED: Final = rule(
-    rf"i(?:'m| am)(?: {any_of('now newly recently officially')})* divorced(?: now)?{_WHEN}",
+    rf"(?:i'm|i am|we're|we are)(?: {any_of('now newly recently officially')})* divorced(?: now)?{_WHEN}",
     rf"(?:i|we)(?:'ve| have)?(?: {any_of('just recently finally officially')})* "
     rf"(?:divorced|(?:got|gotten) (?:a divorce|divorced)){_WHEN}",
 )
