@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Final
 
 from recollect.answers import Fact
@@ -93,10 +93,18 @@ def _hints(parts: Iterable[str]) -> str:
 
 def line(fact: Fact) -> str:
     """A fact as the model reads it: "sister Nadia, place: Oslo (said 12 May 2025)"."""
-    due = ""
-    if fact.type == "action_item" and fact.valid_to:
-        due = f" by {written(fact.valid_to - timedelta(days=1))}"
-    return f"{label(fact.key)}: {fact.value}{due} (said {written(fact.updated_at)})"
+    return f"{label(fact.key)}: {with_due(fact)} (said {written(fact.updated_at)})"
+
+
+def with_due(fact: Fact) -> str:
+    """What a fact says, of a plan with its day: "call Bob by 16 May 2025"."""
+    day = due(fact)
+    return f"{fact.value} by {written(day)}" if day else fact.value
+
+
+def due(fact: Fact) -> date | None:
+    """The day by which something is to be done."""
+    return (fact.valid_to - timedelta(days=1)).date() if fact.type == "action_item" and fact.valid_to else None
 
 
 def label(key: str) -> str:
