@@ -188,6 +188,19 @@ def test_facts_are_those_of_all_sessions_up_to_this_moment(memory: Memory) -> No
     assert memory.session("trip", user="eve").facts() == []
 
 
+def test_a_plan_whose_day_is_over_is_listed_as_of_then_only() -> None:
+    now = [datetime(2025, 5, 14, 10, tzinfo=UTC)]
+    with open_store(":memory:") as kept_in, Memory(kept_in, embedder=None, clock=lambda: now[0]) as memory:
+        chat = memory.session("trip", user="ada")
+        chat.add("user", "I live in Oslo and I'm so happy. Remind me to call Bob on Friday.", at=now[0])
+        assert [fact.key for fact in chat.facts()] == ["place", "tone", "todo:call bob"]
+        now[0] += timedelta(days=2)
+        assert [fact.key for fact in chat.facts()] == ["place", "todo:call bob"]
+        now[0] += timedelta(days=1)
+        assert [fact.key for fact in chat.facts()] == ["place"]
+        assert len(chat.facts(as_of=now[0] - timedelta(days=1))) == 2
+
+
 def test_a_birthday_in_the_question_is_the_one_the_user_told(memory: Memory) -> None:
     about = memory.session("about me", user="ada")
     about.add("user", "My birthday is on 9 June.", at=datetime(2024, 1, 5, tzinfo=UTC))

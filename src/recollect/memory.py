@@ -138,7 +138,7 @@ class Memory:
     def reindex(self, progress: store.Progress | None = None, tenant: str = "default") -> int:
         """How many items the keyword index holds, built anew.
 
-        Messages and documents without a vector get one in the background.
+        The tenant's messages and documents without a vector get one in the background.
         """
         items = self.store.reindex(progress)
         if self.embedder:

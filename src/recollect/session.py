@@ -234,10 +234,15 @@ class Session:
         return ToolsOf(self.memory.layers.tools, self.scope, self.memory.clock)
 
     def facts(self, as_of: datetime | None = None) -> list[Fact]:
-        """What the user said of themselves, up to this moment or as it was known at an earlier one."""
+        """What the user said of themselves and still holds, or what was known and held at an earlier moment.
+
+        A plan whose day is over, and the mood of another day, hold no longer.
+        """
         for scope in {self.scope, self.scope.owner}:
             self.memory.layers.semantic.catch_up(scope)
-        return self.memory.layers.semantic.facts(self.scope.owner, as_of)
+        known = self.memory.layers.semantic.facts(self.scope.owner, as_of)
+        now = with_zone(as_of) if as_of else self.memory.clock()
+        return [fact for fact in known if fact.valid_to is None or now < fact.valid_to]
 
     def remember(self, key: str, value: str | None, type: FactType = "user_profile") -> Fact | None:
         """The fact as known from now on, in place of what was known under that key; None ends it."""

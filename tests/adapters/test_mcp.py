@@ -273,6 +273,11 @@ def test_what_a_model_concludes_is_not_taken_for_the_users_words(memory: Memory)
     assert call(memory, "list_facts")["result"] == []
 
 
+def test_a_plan_is_listed_with_its_day(memory: Memory) -> None:
+    memory.session("mcp", user="ada").add("user", "I like tea. Remind me to call Bob on 2150-05-16.")
+    assert [fact["due"] for fact in call(memory, "list_facts")["result"]] == [None, "2150-05-16"]
+
+
 def test_it_is_not_served_to_others_without_a_token(memory: Memory) -> None:
     with pytest.raises(ConfigError, match="token"):
         serve(memory, user="ada", transport="http", host="0.0.0.0")

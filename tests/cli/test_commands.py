@@ -118,13 +118,17 @@ def test_search_gives_turns_with_their_session(trip: Run) -> None:
 
 def test_facts_are_told_in_words(trip: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(TYPES) == set(FACT_TYPES)
-    trip("add", "Remind me to call the bank. I like green tea. My favourite color is blue.")
+    trip(
+        "add",
+        "Remind me to call the bank. I like green tea. My favourite color is blue. Remind me to vote on 2150-05-16.",
+    )
     monkeypatch.setattr(out, "_width", 120)
     shown = trip("facts").stdout.splitlines()
     rows = [[cell.strip() for cell in line.split("│")[1:4]] for line in shown if "│" in line]
     assert ["profile", "sister Nadia, place", "Oslo"] in rows
     assert ["interest", "likes", "green tea"] in rows
     assert ["to do", "to do", "call the bank"] in rows
+    assert ["to do", "to do", "vote by 16 May 2150"] in rows
     assert not any("_" in cell or ":" in cell for row in rows for cell in row)
 
 

@@ -57,7 +57,7 @@ statements = st.lists(
     st.builds(
         say,
         st.integers(0, 30),
-        st.sampled_from(["name", "place", "likes:jazz", "dislikes:jazz", "todo:call"]),
+        st.sampled_from(["name", "place", "likes:jazz", "dislikes:jazz", "todo:call", "dog:a", "dog:a:age", "dog"]),
         st.sampled_from(["a", "A", "b", "c"]),
         ended=st.booleans(),
         type=st.sampled_from(["user_profile", "action_item"]),
@@ -91,7 +91,8 @@ def test_one_key_has_one_value_and_the_past_is_over(said: list[Statement]) -> No
 def test_the_last_word_on_a_key_stands(said: list[Statement]) -> None:
     found = values(known(said))
     for key in {one.key for one in said}:
-        about = [one for one in said if one.key in (key, opposite(key))]
+        ends = [one for one in said if one.ended and key.startswith(f"{one.key}:")]
+        about = [*ends, *(one for one in said if one.key in (key, opposite(key)))]
         last = max(about, key=lambda one: (one.order, one.id))
         if last.key == key and not last.ended:
             assert found[key].casefold() == last.value.casefold()
@@ -126,6 +127,34 @@ def test_an_end_ends_only_what_it_names() -> None:
     assert values(known([job, say(2, "company", "Globex", ended=True)])) == {"company": "Acme"}
     assert values(known([job, say(2, "company", "acme", ended=True)])) == {}
     assert values(known([job, say(2, "company", "", ended=True)])) == {}
+
+
+def test_with_someone_goes_all_that_is_known_of_them_and_nothing_else() -> None:
+    told = [say(1, "dog:rex", "Rex"), say(1, "dog:rex:age", "7"), say(1, "dog:bo", "Bo"), say(1, "place", "Rome")]
+    left = {"dog:bo": "Bo", "place": "Rome"}
+    for key, value in (("dog:rex", ""), ("dog:rex", "rex"), ("called:rex", "Rex")):
+        found = known([*told, say(2, key, value, ended=True)])
+        assert values(found) == left
+        assert [fact.value for fact in found.past] == ["Rex", "7"]
+    assert values(known([say(1, "wife:place", "Oslo"), say(2, "wife", "", ended=True)])) == {}
+
+
+def test_someone_without_a_name_is_the_only_one_who_is_known() -> None:
+    gone, rex, bo = say(2, "dog", "", ended=True), say(1, "dog:rex", "Rex"), say(1, "dog:bo", "Bo")
+    assert values(known([rex, gone])) == {}
+    assert len(known([rex, bo, gone]).standing) == 2
+    assert len(known([say(1, "cousin:ida", "Ida"), say(2, "cousin", "", ended=True)]).standing) == 1
+
+
+def test_a_name_ends_nothing_where_it_is_that_of_nobody_or_of_two() -> None:
+    died = say(2, "called:ida", "Ida", ended=True)
+    for told in (
+        [say(1, "name", "Ida")],
+        [say(1, "place", "Ida")],
+        [say(1, "cat:ida", "Ida"), say(1, "mother", "Ida")],
+    ):
+        assert len(known([*told, died]).standing) == len(told)
+    assert values(known([say(1, "mother", "Ida"), say(1, "mother:age", "80"), died])) == {}
 
 
 def test_who_likes_something_no_longer_dislikes_it() -> None:

@@ -324,3 +324,36 @@ def test_only_so_many_users_are_kept_in_memory(store: Store, monkeypatch: pytest
     for n in range(5):
         layer.offer(Scope("acme", f"user{n}"), "", day(0))
     assert len(layer._users) == 2
+
+
+@pytest.mark.parametrize("end", ["Rex died on Sunday.", "My dog died on Sunday.", "We had to put Rex down."])
+def test_a_pet_that_was_named_before_is_told_no_longer_once_it_died(store: Store, layer: Semantic, end: str) -> None:
+    said = "I live in Rome with my dog Rex."
+    say(store, said, 0)
+    say(store, end, 9)
+    layer.catch_up(TRIP)
+    assert values(layer.facts(ADA)) == {"place": "Rome"}
+    assert "dog:rex" in values(layer.facts(ADA, as_of=day(5)))
+    assert lines(layer.offer(ADA, "How is my dog?", day(10))) == ["place: Rome (said 12 May 2025)"]
+
+
+@pytest.mark.parametrize("end", ["My husband and I divorced.", "I'm divorced.", "I saw my ex-husband Tom."])
+def test_who_is_divorced_has_no_husband(store: Store, layer: Semantic, end: str) -> None:
+    say(store, "My husband Tom lives in Rome.", 0)
+    say(store, end, 9)
+    layer.catch_up(TRIP)
+    assert layer.facts(ADA) == []
+
+
+def test_what_is_preferred_to_something_takes_its_place(store: Store, layer: Semantic) -> None:
+    for n, text in enumerate(["I prefer tea.", "I prefer coffee over tea now."]):
+        say(store, text, n)
+    layer.catch_up(TRIP)
+    assert values(layer.facts(ADA)) == {"prefers:coffee": "coffee"}
+
+
+def test_a_diet_and_what_is_not_eaten_stand_side_by_side(store: Store, layer: Semantic) -> None:
+    for n, text in enumerate(["I'm vegan.", "I'm lactose intolerant.", "I don't eat sugar."]):
+        say(store, text, n)
+    layer.catch_up(TRIP)
+    assert values(layer.facts(ADA)) == {"diet": "vegan", "avoids:lactose": "lactose", "avoids:sugar": "sugar"}

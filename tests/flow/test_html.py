@@ -22,6 +22,10 @@ PIECES = [
     "-->",
     "<td>",
     "<pre>",
+    "<nav>",
+    "</nav>",
+    "<main>",
+    "<footer>",
 ]
 
 
@@ -55,4 +59,21 @@ def test_plain_words_stay(words: list[str]) -> None:
     ],
 )
 def test_what_no_page_should_hold_is_read_as_browsers_do(page: str, text: str) -> None:
+    assert html_text(page) == text
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<nav><a>Home</a><a>About</a></nav><main><p>Text</p></main><footer>© 2025</footer>", "Text"),
+        (
+            "<aside>Ads</aside><article><p>Text</p><aside>Note</aside><footer>By Ada</footer></article>",
+            "Text\n\nNote\n\nBy Ada",
+        ),
+        ("<article><nav>1 2 3</nav>Text</article><p>After</p>", "Text\n\nAfter"),
+        ("<nav>never closed <main>Text</main>", "Text"),
+        ("<nav><ul><li>All there is</ul></nav>", "- All there is"),
+    ],
+)
+def test_menus_and_footers_are_left_out_unless_there_is_nothing_else(page: str, text: str) -> None:
     assert html_text(page) == text

@@ -26,6 +26,7 @@ PIECES = [
     "I saw Paul yesterday. ",
     "It was fine, " * 40,
 ]
+PLAIN = {piece.strip() for piece in PIECES if piece[0].isupper() and len(piece) < MAX_CHARS}
 texts = st.one_of(st.text(max_size=60), st.lists(st.sampled_from(PIECES), max_size=6).map("".join))
 roles = st.sampled_from(["user", "assistant", "tool", "system"])
 talks = st.lists(st.tuples(roles, texts), max_size=12).map(
@@ -169,6 +170,46 @@ def test_what_is_quoted_whole_is_left_out_and_all_else_stays(messages: list[Said
             assert render(sentences) in left
         elif int(id[1:]) in quoted and len(sentences) == 1:
             assert render(sentences) not in left
+        elif int(id[1:]) in quoted and {sentence.text for sentence in sentences} <= PLAIN:
+            assert id not in rest.sources
     assert unquoted(told, [], "s") == told
     assert unquoted(rest, recalled, "s") == rest
     assert len(rest.sources) == len(left if rest.text else [])
+
+
+def test_of_a_line_only_what_is_not_quoted_stays() -> None:
+    line = "- ann: My exam is tomorrow. I study law in Oslo. Bob cooks. (said 3 March 2025)"
+    told = Candidate("summary", line, sources=("m1",))
+
+    def rest(quoted: str) -> str:
+        return unquoted(told, [Candidate("episodic", f"ann: {quoted}", sources=("m1",))], "s").text
+
+    assert rest("I study law in Oslo.") == "- ann: My exam is tomorrow. Bob cooks. (said 3 March 2025)"
+    assert rest("My exam is tomorrow. Help! I study law in Oslo.") == "- ann: Bob cooks."
+    assert rest("My exam is tomorrow. Help! I study law in Oslo. He laughed. Bob cooks.") == ""
+    assert rest("Bob sings.") == line
+
+
+def test_printed_files_and_the_json_of_tools_are_not_told() -> None:
+    listing = '12: "docs": [\n13: author_email="ann@example.org",\n14: "Framework :: Django 3.2",\n'
+    record = '7136}], "created_at": "2024-05-11", "insured": "yes", "baggages": 3'
+    asks = Said("m1", 1, "user", "ann", listing + "Why does version 3.2 of Django fail?")
+    talk = [
+        asks,
+        Said("m2", 2, "tool", "tool", record),
+        Said("m3", 3, "tool", "tool", "The build of Django 3.2 failed."),
+    ]
+    assert "created_at" not in render(summary(talk))
+    times = score(
+        [Said("m1", 1, "user", "ann", '9:30 suits me in Oslo.\n"Dune", by Herbert, is in Oslo.\nIt is in Oslo.')]
+    )
+    assert len({sentence.score for sentence in times}) == 1
+    assert [sentence.text for sentence in summary(talk, 20)] == ["Why does version 3.2 of Django fail?"]
+
+
+@pytest.mark.parametrize(
+    "said", ["Let me check that for you, Ann.", "Please hold on, Ann.", "Is there anything else, Ann?"]
+)
+def test_what_every_assistant_says_comes_after_what_this_one_said(said: str) -> None:
+    found = score([Said("m1", 1, "assistant", "assistant", f"{said} The train leaves Oslo at nine.")])
+    assert found[0].score < found[1].score

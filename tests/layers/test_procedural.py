@@ -75,6 +75,15 @@ def test_patterns_are_those_of_what_happened(store: Store) -> None:
     assert patterns.rhythm == "daily"
 
 
+def test_words_of_asking_are_no_topic_and_ask_nothing_alone(store: Store) -> None:
+    for n in range(4):
+        talk(store, n, question="I'm planning a trip lately. Do you have any suggestions?")
+        talk(store, n + 4, question="Any tips on how to compare sails?")
+    patterns = Procedural(store, estimate).patterns(ADA)
+    assert {topic.text for topic in patterns.topics} == {"sails", "trip"}
+    assert [question.text for question in patterns.questions] == ["Any tips on how to compare sails?"]
+
+
 def test_an_analysis_takes_place_after_so_many_conversations(store: Store) -> None:
     layer = Procedural(store, estimate, every=10)
     for n in range(9):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, ParamSpec, Typ
 from urllib.parse import quote
 
 from recollect.errors import ConfigError, MissingExtra, NotFound, RecollectError
+from recollect.flow.facts.tell import due
 from recollect.http import encoded, loopback
 from recollect.memory import Memory
 from recollect.session import Session
@@ -63,7 +64,7 @@ class Found(BaseModel):
 
 
 class Known(BaseModel):
-    """Something the user said about who they are, like or plan; `sessions` names that of each message."""
+    """Something the user said about who they are, like or plan, by a day; `sessions` names that of each message."""
 
     type: str
     key: str
@@ -72,6 +73,7 @@ class Known(BaseModel):
     said_at: str
     message_ids: list[str]
     sessions: list[str]
+    due: str | None = None
 
 
 class Prompt(BaseModel):
@@ -174,6 +176,7 @@ class Tools:
                 said_at=fact.at.isoformat(),
                 message_ids=list(fact.sources),
                 sessions=list(fact.sessions),
+                due=day.isoformat() if (day := due(fact)) else None,
             )
             for fact in self.open(None).facts()
         ]

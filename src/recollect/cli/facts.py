@@ -63,7 +63,7 @@ def facts(
 
 
 def _row(fact: Fact) -> tuple[str, ...]:
-    from recollect.flow.facts.tell import label
+    from recollect.flow.facts.tell import label, with_due
 
     sure, said = f"{fact.confidence:.2f}", f"{fact.updated_at:%Y-%m-%d}"
-    return TYPES[fact.type], label(fact.key), fact.value, sure, said, fact.session
+    return TYPES[fact.type], label(fact.key), with_due(fact), sure, said, fact.session

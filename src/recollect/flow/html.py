@@ -1,4 +1,4 @@
-"""A web page as text: its words, headings marked as in Markdown, scripts and styles left out."""
+"""A web page as text: its words, headings marked as in Markdown; scripts, menus and footers left out."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import re
 from typing import Final
 
 _SILENT: Final = frozenset({"script", "style", "noscript", "template", "svg", "title"})
+_BESIDE: Final = frozenset({"nav", "aside", "footer"})
+"""What stands beside the text of a page; in an article, an aside and a footer are part of it."""
+_TEXT: Final = frozenset({"main", "article"})
 _TEXT_BLOCKS: Final = """
 address article aside blockquote body br dd details div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6
 header hr li main nav ol p pre section summary table tbody thead tr ul
@@ -30,8 +33,12 @@ _NO_CHARACTER: Final = re.compile(r"&#(?:0*[1-9]\d{7,}|x0*[1-9a-f][\da-f]{6,});?
 
 
 def html_text(page: str) -> str:
-    """The words of a page as people read them, a block a paragraph."""
-    reader, at = _Reader(), 0
+    """The words of a page as people read them, a block a paragraph; those beside them where there are no others."""
+    return _read(page, _BESIDE) or _read(page, frozenset())
+
+
+def _read(page: str, beside: frozenset[str]) -> str:
+    reader, at = _Reader(beside), 0
     while found := _TOKEN.match(page, at):
         at = found.end()
         tag = (found["tag"] or "").lower()
@@ -49,7 +56,8 @@ def html_text(page: str) -> str:
 
 
 class _Reader:
-    def __init__(self) -> None:
+    def __init__(self, beside: frozenset[str]) -> None:
+        self._beside, self._in_text = beside, 0
         self._blocks: list[list[str]] = [[]]
         self._silent: list[str] = []
         self._kept = 0
@@ -60,7 +68,10 @@ class _Reader:
         return "\n\n".join(block for block in blocks if block.strip(" -#|\n"))
 
     def start(self, tag: str) -> None:
-        if tag in _SILENT:
+        if tag == "main":
+            self._silent = [silent for silent in self._silent if silent not in self._beside]
+        self._in_text += tag in _TEXT
+        if tag in _SILENT or self._stands_beside(tag):
             self._silent += [tag] if tag not in self._silent else []
         elif tag in _BLOCKS:
             self._kept += tag == "pre"
@@ -68,7 +79,11 @@ class _Reader:
         elif tag in _CELLS and self._blocks[-1]:
             self._blocks[-1].append(" | ")
 
+    def _stands_beside(self, tag: str) -> bool:
+        return tag in self._beside and (tag == "nav" or not self._in_text)
+
     def end(self, tag: str) -> None:
+        self._in_text -= tag in _TEXT and self._in_text > 0
         if tag in self._silent:
             del self._silent[self._silent.index(tag) :]
         elif tag in _BLOCKS:

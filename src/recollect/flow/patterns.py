@@ -77,18 +77,25 @@ def surely_over_half(k: int, n: int) -> bool:
     return (middle - width) / (1 + _Z * _Z / n) > 0.5
 
 
-def derive(tally: Tally, meanings: Meanings = EMPTY) -> Patterns:
-    """What the counts bear out; `meanings` tells which questions mean the same in other words."""
+def derive(tally: Tally, meanings: Meanings = EMPTY, asking: frozenset[str] = frozenset()) -> Patterns:
+    """What the counts bear out; `meanings` tells which questions mean the same in other words.
+
+    The words whose stems are in `asking` are no topic, and a question of nothing else asks nothing worth telling.
+    """
     conversations, turns = len(tally.turns), tally.turns.total()
     hours = _by_hour(tally.hours)
+    questions = {bag: said for bag, said in tally.questions.items() if not asking.issuperset(bag.split(" "))}
     return Patterns(
         conversations=conversations,
         turns=turns,
         turns_per_conversation=round(turns / conversations, 2) if conversations else 0.0,
         answers=tally.answers,
         answer_tokens=round(tally.answer_tokens / tally.answers, 1) if tally.answers else 0.0,
-        questions=_top(clustered(tally.questions, meanings), CONVERSATIONS),
-        topics=_top(list(tally.topics.values()), max(CONVERSATIONS, SHARE * conversations)),
+        questions=_top(clustered(questions, meanings), CONVERSATIONS),
+        topics=_top(
+            [said for stem, said in tally.topics.items() if stem not in asking],
+            max(CONVERSATIONS, SHARE * conversations),
+        ),
         hours=hours,
         active=_active(hours),
         rhythm=_rhythm(tally.hours),

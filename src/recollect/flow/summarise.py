@@ -48,11 +48,17 @@ realli soon sound special super take talk thank thing time tip way wonder
 """
 _SMALL_TALK: Final = frozenset(_CHAT.split())
 _SAID: Final = re.compile(r" \(said [^()]+\)$")
-_CODE: Final = re.compile(r"[{}<>=;\\`|_]|\w\(|https?://|::|->")
+_CODE: Final = re.compile(r"[{}<>=;\\`|_]|\w\(|https?://|::|->|\"\s*:|/\w+/")
+_LISTED: Final = re.compile(r"\d+[:|](?!\d)|\"[^\"]*\"(?:\s*:|,$)")
+"""How a line of a file begins that was printed with its numbers, or one of JSON."""
 _FILLER: Final = re.compile(
     r"(?:wow|thanks?|thank you|great|awesome|nice|cool|sure|okay|ok|yes|yeah|no problem|you'?re welcome|hi|hey|hello"
     r"|of course|certainly|absolutely|good (?:morning|night|evening|luck)|congrat\w*|glad|i hope|let me know|feel free"
-    r"|here (?:are|is)|i'?m (?:glad|happy|sorry)|that'?s (?:great|awesome|cool|so|really|nice))\b",
+    r"|here (?:are|is)|i'?m (?:glad|happy|sorry)|that'?s (?:great|awesome|cool|so|really|nice)"
+    r"|(?:please )?(?:hold on|bear with|one moment)|please (?:confirm|provide|let me know)|take care|safe travels"
+    r"|have a (?:great|nice|good)|(?:let me|i'?ll|i will)(?: now| just)? (?:check|retrieve|look (?:in|up)|proceed)"
+    r"|i (?:understand|apologi[sz]e|appreciate)|(?:if|once) you (?:have|need|'d like|would like|provide)"
+    r"|is there anything|(?:could|can|would) you (?:please |also )*(?:provide|confirm|share|tell me|let me know))\b",
     re.IGNORECASE,
 )
 
@@ -136,7 +142,7 @@ def render(found: Iterable[Sentence]) -> str:
 
 
 def unquoted(summary: Candidate, quoted: Sequence[Candidate], session: str) -> Candidate:
-    """A summary without the lines that are quoted as well: those of the same messages, and those that are equal.
+    """A summary without what is quoted as well: sentences of the same messages, and lines that are equal.
 
     Its last lines are those of its sources, in their order; `session` is that of candidates that name none.
     """
@@ -144,15 +150,11 @@ def unquoted(summary: Candidate, quoted: Sequence[Candidate], session: str) -> C
     for candidate in quoted:
         words |= dict.fromkeys(candidate.cites(session), _plain(candidate.text))
     same = {_plain(line) for candidate in quoted for line in candidate.text.split("\n")}
-
-    def stands_there(line: str, source: tuple[str, str]) -> bool:
-        told = _SAID.sub("", line.removeprefix("- "))
-        return told in same or (source in words and told.partition(": ")[2] in words[source])
-
     lines, cited = summary.text.split("\n"), list(summary.cites(session))
     lead, before = max(0, len(lines) - len(cited)), max(0, len(cited) - len(lines))
     pairs = zip(lines[lead:], cited[before:], strict=True)
-    left = [(line, source) for line, source in pairs if not stands_there(line, source)]
+    told = [(_left(line, words.get(source, ""), same), source) for line, source in pairs]
+    left = [(line, source) for line, source in told if line]
     sources = [*cited[:before], *(source for _, source in left)]
     return replace(
         summary,
@@ -160,6 +162,20 @@ def unquoted(summary: Candidate, quoted: Sequence[Candidate], session: str) -> C
         sources=tuple(id for _, id in sources),
         sessions=tuple(name for name, _ in sources) if summary.sessions else (),
     )
+
+
+def _left(line: str, quoted: str, same: set[str]) -> str:
+    """What a line tells beyond what is quoted of its message; nothing where the whole line is quoted."""
+    told = _SAID.sub("", line.removeprefix("- "))
+    who, _, words = told.partition(": ")
+    if told in same or (quoted and words in quoted):
+        return ""
+    said = [words[slice(*span)].strip() for span in sentences(words, lines=False)]
+    new = [text for text in said if text not in quoted]
+    if len(new) == len(said):
+        return line
+    rest, day = " ".join(new), _SAID.search(line)
+    return f"- {who}: {rest}{day[0] if day and relative(rest) else ''}" if rest else ""
 
 
 def _plain(text: str) -> str:
@@ -247,9 +263,13 @@ def _worth(message: Said, text: str) -> float:
         worth *= DECIDED
     if _FILLER.match(text):
         worth *= FILLER
-    if text.rstrip("* ").endswith(":") or len(_CODE.findall(text)) > 1 + len(text) / 40:
+    if text.rstrip("* ").endswith(":") or _is_code(text):
         worth *= NOISE
-    return round(worth, 4)
+    return 0.0 if message.role == "tool" and _is_code(text) else round(worth, 4)
+
+
+def _is_code(text: str) -> bool:
+    return _LISTED.match(text) is not None or len(_CODE.findall(text)) > 1 + len(text) / 40
 
 
 def _asks(text: str) -> bool:

@@ -47,6 +47,23 @@ understand use way week work write wrong year yesterday
 """
 _NO_TOPIC: Final = COMMON.union(words(_CHAT))
 """Words that are in every conversation, whatever it is about."""
+_ASKING: Final = """
+actual actually add additional advice ago already always amazing appreciate area around aspect attend available
+aware back base between big bit both bring busy can case certain check choose clear close common compare complete
+concern confirm consider continue couple curious current currently daily decide definitely depend difference
+different difficult during early effective end enjoy enough especially even ever everyone exact excite expect
+experience experiment explore extra factor far favorite feel few final finish focus forward found friendly full fun
+further general glad half handle happen happy hard hear heard high hope hour however huge imagine important improve
+include incorporate increase information inspiration instead interest issue last late lately let little local matter
+maybe mention mind minute moment month morning much multiple notice now often online option organize original
+overall own particular particularly personal pick place plan popular prefer prepare pretty previous probably purpose
+rather reach ready real reason recent recently recommend recommendation regular related remember resource result
+second seem sense separate set several side similar since situation small soon sound speak special specific stay
+stuff suggest suggestion suit suppose term think though thought three tip together tonight total toward turn type
+typical upcoming usual usually various wait weekend whole within without wonder worry worth
+"""
+_SAY_LITTLE: Final = frozenset(words(_ASKING))
+"""Words with which people ask, whatever about: they tell questions apart, but name no topic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +141,7 @@ class Procedural:
         tally = Tally()
         for part in sorted([*parts, *fresh, newest], key=lambda part: part.after):
             tally.add(part.tally)
-        patterns = derive(tally, self._meanings(scope, tally.questions))
+        patterns = derive(tally, self._meanings(scope, tally.questions), _SAY_LITTLE)
         with suppress(Conflict) if job is None else nullcontext(), self.store.transaction():
             self.store.records.put(scope, [_record(part) for part in fresh])
             self._keep(scope, patterns, newest.to)

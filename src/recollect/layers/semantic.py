@@ -35,7 +35,7 @@ KEPT_USERS: Final = 64
 MOST: Final = 12
 NEAR_MISSES: Final = 10
 BIRTHDAY: Final = "birthday"
-MANY: Final = frozenset({"likes", "dislikes", "allergy", "speaks", "uses", "prefers", "todo"})
+MANY: Final = frozenset({"likes", "dislikes", "allergy", "avoids", "speaks", "uses", "prefers", "todo"})
 """Keys that hold several values at a time: the value is part of the key."""
 SAID: Final = frozenset({"type", "value", "at", "order", "session", "ended", "then", "imported"})
 """What of a fact was stated; the rest is where in a message it was found."""

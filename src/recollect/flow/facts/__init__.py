@@ -1,6 +1,6 @@
 """Facts from what a user says of themselves, by rules: no model, no network, and rather nothing than something wrong.
 
-text ──► prose: own words only, clause by clause ──► profile, relations, likes, preferences, plans, mood ──► Found
+text ──► prose: own words only, clause by clause ──► profile, food, relations, likes, preferences, plans, mood ──► Found
 Statements of all messages ──► known: what stands, what is past
 """
 
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Final
 
+from recollect.flow.facts.food import food
 from recollect.flow.facts.found import Found
 from recollect.flow.facts.known import Known, Statement, known
 from recollect.flow.facts.likes import likes
@@ -25,6 +26,7 @@ __all__ = ["Found", "Known", "Statement", "extract", "known"]
 
 _RULES: Final[tuple[Callable[[Clause], Iterable[Found]], ...]] = (
     profile,
+    food,
     relations,
     lambda clause: list(preferences(clause)) or likes(clause),
     plans,

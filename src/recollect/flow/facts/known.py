@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
 from recollect.answers import Fact, FactType
+from recollect.flow.facts.people import ABOUT, CALLED, FEW, PEOPLE, is_someone
 from recollect.flow.facts.wording import rule, word_set
 
 MOST_RESTS: Final = 20
@@ -61,20 +62,20 @@ def known(statements: Iterable[Statement]) -> Known:
     """What follows from these statements, in whatever order they are given."""
     standing, past, rests = dict[str, Fact](), list[Fact](), dict[str, tuple[str, ...]]()
     for said in sorted(statements, key=lambda one: (one.order, one.id)):
-        key = _ends(said, standing) if said.ended else said.key
-        old, before = standing.get(key), rests.get(key, ())
-        if old and said.ended:
-            past.append(_ended(standing.pop(key), said))
-            rests[key] = (said.id,)
-            if said.then:
-                standing[key], rests[key] = _then(old, said), (*before, said.id)
-        elif old and _same(old, said):
-            standing[key], rests[key] = _again(old, said), (*before, said.id)[-MOST_RESTS:]
-        elif not said.ended:
-            for over in (key, opposite(key)):
-                if over in standing:
-                    past.append(_ended(standing.pop(over), said))
-            standing[key], rests[key] = _fact(said), (said.id,)
+        for key in _ends(said, standing) if said.ended else (said.key,):
+            old, before = standing.get(key), rests.get(key, ())
+            if old and said.ended:
+                past.append(_ended(standing.pop(key), said))
+                rests[key] = (said.id,)
+                if said.then:
+                    standing[key], rests[key] = _then(old, said), (*before, said.id)
+            elif old and _same(old, said):
+                standing[key], rests[key] = _again(old, said), (*before, said.id)[-MOST_RESTS:]
+            else:
+                for over in (key, opposite(key)):
+                    if over in standing:
+                        past.append(_ended(standing.pop(over), said))
+                standing[key], rests[key] = _fact(said), (said.id,)
     return Known(tuple(standing.values()), tuple(past), rests)
 
 
@@ -84,18 +85,36 @@ def opposite(key: str) -> str:
     return f"{_OPPOSITE[verb]}:{what}" if colon and verb in _OPPOSITE else ""
 
 
-def _ends(said: Statement, standing: Mapping[str, Fact]) -> str:
-    """The key of what a statement ends, if that stands.
+def _ends(said: Statement, standing: Mapping[str, Fact]) -> list[str]:
+    """The keys of what a statement ends, of that which stands: with someone goes all that is known of them."""
+    meant = _meant(said, standing)
+    theirs = [f"{meant}:{about}" for about in sorted(ABOUT)] if meant and is_someone(meant) else []
+    return [key for key in (meant, *theirs) if key in standing]
 
-    A plan may be told in fewer words than before: it is the only one to come that has them all.
-    """
+
+def _meant(said: Statement, standing: Mapping[str, Fact]) -> str:
+    """The key of what a statement means: its own, or that of the only one it fits."""
     old = standing.get(said.key)
     if old and (said.type == "action_item" or said.value.casefold() in ("", old.value.casefold())):
         return said.key
-    plans = [fact for fact in standing.values() if fact.type == said.type == "action_item"]
-    words = _words(said.key)
-    fits = [plan.key for plan in plans if words and words <= _words(plan.key) and _may_mean(said, plan)]
+    fits = list(_fits(said, standing))
     return fits[0] if len(fits) == 1 else ""
+
+
+def _fits(said: Statement, standing: Mapping[str, Fact]) -> Iterator[str]:
+    """The keys that a statement may mean though they say more: a plan told in fewer words, someone without his name."""
+    words, of_all = _words(said.key), not said.value and said.key in PEOPLE
+    for key, fact in standing.items():
+        if fact.type == said.type == "action_item":
+            fits = bool(words) and words <= _words(key) and _may_mean(said, fact)
+        elif said.key.startswith(f"{CALLED}:"):
+            fits = is_someone(key) and fact.value.casefold() == said.value.casefold()
+        else:
+            fits = of_all and said.key in FEW and key.startswith(f"{said.key}:") and is_someone(key)
+        if fits:
+            yield key
+    if of_all and any(f"{said.key}:{about}" in standing for about in ABOUT):
+        yield said.key
 
 
 def _words(plan: str) -> frozenset[str]:

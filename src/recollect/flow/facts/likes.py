@@ -14,6 +14,7 @@ from recollect.flow.facts.wording import any_of, rule, word_set
 INTEREST: Final[FactType] = "interest"
 
 _AM: Final = "i(?:'m| am)"
+_AM_OR_WAS: Final = f"(?:{_AM}|i(?:'ve| have)(?: {any_of('always also long really recently lately')})* been)"
 _SO: Final = (
     "(?: "
     + any_of(
@@ -24,8 +25,8 @@ _SO: Final = (
 )
 _LIKES: Final = rule(
     f"i{_SO} (?:like|love|enjoy|adore) ",
-    f"{_AM}{_SO} (?:an? )?(?:(?:big|huge|massive|great|lifelong|avid) )?fan of ",
-    f"{_AM}{_SO} (?:into|fond of|passionate about|obsessed with|keen on|crazy about) ",
+    f"{_AM_OR_WAS}{_SO} (?:an? )?(?:(?:big|huge|massive|great|lifelong|avid) )?fan of ",
+    f"{_AM_OR_WAS}{_SO} (?:into|fond of|passionate about|obsessed with|keen on|crazy about) ",
     rf"{_AM}(?: (?:really|very|also|quite|deeply|always))* interested in (?!the\b|[a-z]+ing\b)",
     "i(?:'ve| have) (?:recently |lately )?"
     + any_of("been_getting_into gotten_into got_into always_loved fallen_in_love_with")
@@ -48,6 +49,10 @@ _ANY_MORE: Final = rule(r"\s+(?:any ?more|any longer)\b")
 _FAVORITE: Final = rule(
     r"my (?:all-time )?favou?rite ([\w-]{2,20}(?: [\w-]{2,20})?) (?:is|are|has always been) "
     "(?:actually |now |definitely |probably )?"
+)
+_IS_FAVORITE: Final = rule(
+    r" (?:is|are|has (?:always )?been|have (?:always )?been)(?: (?:still|definitely|by far))? my "
+    r"(?:all-time |absolute )?favou?rite ([\w-]{2,20})(?=\s*(?:[.,!;)]|$)| (?:and|but|so|for|because|of all time)\b)"
 )
 _VAGUE: Final = word_set("part thing things one ones idea option version bit way line section example answer point")
 _NO_LIKING: Final = rule(
@@ -73,9 +78,21 @@ def likes(clause: Clause) -> Iterator[Found]:
         yield from _each(clause, "likes" if no_more else "dislikes", what, ended=no_more)
     elif match := _LIKES.match(text):
         yield from _each(clause, "likes", _objects(text, match.end()))
-    elif (match := _FAVORITE.match(text)) and not _VAGUE.intersection(match[1].lower().split()):
+    else:
+        yield from _favorite(clause)
+
+
+def _favorite(clause: Clause) -> Iterator[Found]:
+    """What someone likes best, of what: "my favorite band is Muse", "Muse is my favorite band"."""
+    text = clause.text
+    if match := _FAVORITE.match(text):
         best = thing(text, match.end())
-        yield from [found(clause, INTEREST, f"favorite:{slug(match[1])}", best.text, best.end)] if best else ()
+        end = best.end if best else 0
+    elif match := _IS_FAVORITE.search(text):
+        best = thing(text, 0, most=4)
+        end = match.end() if best and best.end == match.start() else 0
+    if match and best and end and not _VAGUE.intersection(match[1].lower().split()):
+        yield found(clause, INTEREST, f"favorite:{slug(match[1])}", best.text, end)
 
 
 def _objects(text: str, start: int) -> list[Phrase]:

@@ -48,13 +48,13 @@ _STOPS: Final = word_set(
 _TRAILERS: Final = word_set(
     """too also now lately recently nowadays currently again today tonight anymore really most best well actually btw
     please still already either personally always sometimes generally overall honestly everyday daily tho haha lol
-    much alot"""
+    much alot itself themselves myself"""
 )
 _NARROWS: Final = word_set("that which who whom whose where how what why more less who's that's")
 """Words after which a thing is told more closely: "flights that leave early" are not flights."""
 _LIGHT: Final = word_set(
     """going getting taking making doing having being trying using working learning finding looking exploring watching
-    reading escaping moving seeing adding staying keeping starting talking thinking playing living coming spending"""
+    escaping moving seeing adding staying keeping starting talking thinking playing living coming spending"""
 )
 """Activities that are none without what they are done with."""
 _TRAILING: Final = rule(
@@ -78,6 +78,7 @@ _NO_THING: Final = word_set(
 )
 _POINTERS: Final = word_set("it this that these those you your him her them me us i my his their")
 _LIST: Final = re.compile(r"(,\s+(?:and\s+)?|\s+and\s+|\s*&\s*)")
+_OVER: Final = rule(r"\s*(?:[.!]|$)")
 _ENDS: Final = rule(r"\s*(?:[.,;!?)]|$|(?:and|but|so|now|with|for|where|at)\b)")
 
 
@@ -181,7 +182,7 @@ def things(text: str, start: int) -> list[Phrase]:
         return [first] if first else []
     found = [first]
     while (link := _LIST.match(text, found[-1].end)) and (item := thing(text, link.end(), most=2)):
-        if not _alike(first.text, item.text):
+        if not _alike(first.text, item.text) and not _OVER.match(text, item.end):
             break
         found.append(item)
         if link[1].strip() != ",":
@@ -191,7 +192,7 @@ def things(text: str, start: int) -> list[Phrase]:
 
 def _shares_noun(found: list[Phrase]) -> bool:
     """Whether the first of two is half of the second, as in "electronic and rock music"."""
-    return [len(one.text.split()) for one in found] == [1, 2]
+    return [len(slug(one.text).split()) for one in found] == [1, 2]
 
 
 def _alike(one: str, other: str) -> bool:

@@ -17,7 +17,8 @@ ACTION: Final[FactType] = "action_item"
 MAX_WORDS: Final = 15
 
 _WE: Final = "(?:i|we)(?: (?:really|still|also))?"
-_WE_ARE: Final = "(?:i'm|i am|we're|we are)"
+_ALSO: Final = "(?: (?:also|actually|currently|now|still|already|just))*"
+_WE_ARE: Final = f"(?:i'm|i am|we're|we are){_ALSO}"
 _REMIND: Final = rule(
     "(?:(?:can|could|will|would) you )?(?:please )?remind me "
     r"(?:to |about |that i (?:have|need) to |(?=(?:on|tomorrow|today|tonight|next|in|this)\b[^.!?,]{0,30}\bto\b))",
@@ -46,9 +47,14 @@ _EVENT: Final = any_of(
     breakfast webinar workshop hearing viewing audition rehearsal recital reunion vacation holiday session demo
     visit"""
 )
+_BEGINS: Final = any_of("leaves starts begins takes_place")
 _HAVE_EVENT: Final = rule(
-    rf"(?:i|we)(?: also)?(?: have|'ve got| have got) (?:an? |my |our )?(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b)",
-    rf"(?:my|our) (?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b(?: (?:at|with|in|to) [\w'-]+)? is\b)",
+    rf"(?:i|we)(?:{_ALSO} have|(?:'ve| have){_ALSO} got) (?:an? |my |our )?(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b)",
+    rf"(?:my|our) (?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b(?: (?:at|with|in|to) [\w'-]+)? (?:is|{_BEGINS})\b)",
+)
+_BOOKED: Final = rule(
+    rf"(?:i|we)(?:'ve| have){_ALSO} (?:booked|scheduled|arranged|set up|made) "
+    rf"(?:an? |my |our )?(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b)"
 )
 _OURS: Final = "(?:my|our|the) "
 _MAYBE: Final = any_of("might may could should would will won't not isn't wasn't never")
@@ -84,14 +90,16 @@ _IS_DONE: Final = rule(
 )
 _WAS_MOVED: Final = rule(rf"{_BEEN} {_TO_ANOTHER}$")
 _TO_DAY: Final = rule(" (?:to|until|till|for) (?:the )?")
-_IS: Final = rule(r"\s+is(?: now)?(?: due| scheduled)?(?: for| on)?\s*$")
+_IS: Final = rule(rf"\s+(?:is|{_BEGINS})(?: now)?(?: due| scheduled)?(?: for| on)?\s*$")
 _VERBS: Final = {
     "flying": "fly", "going": "go", "moving": "move", "traveling": "travel", "travelling": "travel",
     "visiting": "visit", "leaving": "leave", "driving": "drive", "starting": "start", "meeting": "meet",
     "hosting": "host", "attending": "attend", "seeing": "see", "taking": "take", "heading": "head", "running": "run",
     "presenting": "present", "having": "have", "giving": "give", "throwing": "throw", "getting married": "get married",
 }  # fmt: skip
-_DOING: Final = rule(rf"{_WE_ARE} (?:also |now )?({'|'.join(_VERBS)})\b(?! to (?:be|have|get|do)\b)")
+_WHOLE: Final = frozenset({"fly", "move", "travel", "leave", "drive", "start", "present", "get married"})
+"""What someone may do without more words."""
+_DOING: Final = rule(rf"(?:{_WE_ARE}|(?:i|we)(?:'ll| will) be) ({'|'.join(_VERBS)})\b(?! to (?:be|have|get|do)\b)")
 _ENDS: Final = rule(
     rf"[!?;\n{GAP}(]|,(?! \d)",
     r"\s" + any_of("because since so_that so_i so_we and_i and_we but before_i if when which where who") + r"\b",
@@ -105,6 +113,9 @@ _AFTER: Final = rule(
     )
     + ")+$"
 )
+_OR: Final = rule(r"\s+or\b")
+_SO_FAR: Final = rule(r"\b(?:before|so far|in the past|(?:many|several|a few) times)$")
+"""What someone did already, and may still plan to do again."""
 _POINTS: Final = rule(r"\b(?:it|this|that|there|here|him|her|them|these|those|one|every|each)\b")
 _TAIL: Final = rule(r"\s*(?:at|with|to|from|in|for|on|about|after|before)\b")
 
@@ -115,6 +126,8 @@ def plans(clause: Clause) -> Iterator[Found]:
     What it says is done, off or on another day is about a plan told before.
     """
     text = clause.text
+    if match := _BOOKED.match(text):
+        yield from _item(clause, match.end(), dated=True)
     if match := _CANCEL.match(text):
         yield from _item(clause, match.end(), ended=True)
     elif match := _MOVED.match(text):
@@ -154,8 +167,10 @@ def _item(
         return
     if (dated or ended) and _POINTS.search(what):
         return
-    if what and len(what.split()) <= MAX_WORDS:
-        what = f"{verb} {what}" if verb else _ARTICLE.sub("", what)
+    if ended and (_SO_FAR.search(what) or (over and over[0] == GAP)):
+        return
+    if (what or (dated and verb in _WHOLE)) and len(what.split()) <= MAX_WORDS:
+        what = f"{verb} {what}".strip() if verb else _ARTICLE.sub("", what)
         yield found(clause, ACTION, f"todo:{slug(what)}", what, start + end, confidence, due=due, ended=ended)
 
 
@@ -177,6 +192,8 @@ def _without_day(words: str, said: date) -> tuple[str, date | None, int]:
     named, end = ahead(words, said), len(words.rstrip(" ."))
     if named:
         before, after = words[: named[0]], words[named[1] :]
+        if _OR.match(after):
+            return "", None, end
         if before.strip() and not _TAIL.match(after):
             after, end = "", named[1]
         words = f"{_IS.sub('', before)} {after}"

@@ -20,7 +20,7 @@ _WANT: Final = (
     + any_of("keep give make use using write answer reply respond be avoid include including format speak talk send")
     + r")\b"
 )
-_COMMAND: Final = rule(_WANT)
+_COMMAND: Final = rule(rf"(?!i \w+ to (?!get|have|see|receive)){_WANT}")
 _ABOUT_ANSWERS: Final = rule(
     _WANT + r"[^.!?\x00]{0,80}\b" + any_of("answers replies responses explanations messages outputs") + r"\b"
 )
@@ -51,8 +51,12 @@ _IN: Final = rule(
     r"\b(?:answer|reply|respond|write|speak|talk)(?: to me| back)?(?: only)? in ",
     r"\b(?:answers|replies|responses|explanations)\b[^.!?\x00]{0,30}? in ",
 )
-_PREFER: Final = rule("i (?:really |generally |usually |much |always |strongly |definitely )?prefer ")
+_PREFER: Final = rule(
+    f"i (?:{any_of('really generally usually much always strongly definitely now actually still also')} )?prefer "
+)
 _OVER: Final = frozenset({"to", "over"})
+_RATHER_THAN: Final = rule(" (?:over|to|rather than|instead of) ")
+_IF: Final = rule(r",? if\b")
 _USE: Final = rule("i(?:'m| am)?(?: (?:currently|now|still))? (?:use|using) ")
 _MOSTLY_USE: Final = rule(
     "i (?:mostly|always|usually|mainly|primarily|normally|typically|generally) use "
@@ -65,10 +69,14 @@ _FROM, _TO = rule("from "), rule(" ?to ")
 def preferences(clause: Clause) -> Iterator[Found]:
     """What a clause says the user wants as a rule, prefers, or works with."""
     text = clause.text
-    if _ABOUT_ANSWERS.match(text) or (_COMMAND.match(text) and _AS_A_RULE.search(text)) or _MY_UNITS.match(text):
+    as_a_rule = clause.always or _AS_A_RULE.search(text) is not None
+    if _ABOUT_ANSWERS.match(text) or (_COMMAND.match(text) and as_a_rule) or _MY_UNITS.match(text):
         yield from _manner(clause)
     elif (match := _PREFER.match(text)) and (what := thing(text, match.end(), stops=_OVER)):
-        yield found(clause, PREFERENCE, f"prefers:{slug(what.text)}", what.text, what.end, 0.85)
+        if not _IF.match(text, what.end):
+            yield found(clause, PREFERENCE, f"prefers:{slug(what.text)}", what.text, what.end, 0.85)
+        if (over := _RATHER_THAN.match(text, what.end)) and (less := thing(text, over.end())):
+            yield found(clause, PREFERENCE, f"prefers:{slug(less.text)}", less.text, less.end, ended=True)
     yield from _tools(clause)
 
 

@@ -1,4 +1,4 @@
-"""Who the user says he is: name, work, place, age, birthday, diet, allergies, languages."""
+"""Who the user says he is: name, work, place, age, birthday, languages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 from recollect.answers import FactType
 from recollect.flow.facts.found import Found, found
-from recollect.flow.facts.phrases import LINKED, Phrase, name, place_name, slug, thing, things
+from recollect.flow.facts.phrases import LINKED, Phrase, name, place_name, slug, thing
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
 from recollect.flow.facts.wording import any_of, rule
@@ -21,7 +21,7 @@ STOP: Final = r"(?=\s*(?:[.,!;)]|$|and\b(?! (?:over|under|up|above))|but\b))"
 _LATELY: Final = (
     f"(?: {any_of('just recently now finally since already currently also still actually usually mostly')})*"
 )
-_AM: Final = f"i(?:'m| am)(?: {any_of('now currently still also actually originally just already')})*"
+AM: Final = f"i(?:'m| am)(?: {any_of('now currently still also actually originally just already')})*"
 _HAVE: Final = f"(?:i|we)(?:'ve| have)?{_LATELY}"
 
 _NAME: Final = rule(
@@ -66,13 +66,13 @@ _LEFT_PLACE: Final = rule(
 )
 _TO: Final = rule(" to ")
 _FROM: Final = rule(
-    f"{_AM} from ", "i (?:originally )?come from ", "i (?:was (?:born and raised|born|raised)|grew up) in "
+    f"{AM} from ", "i (?:originally )?come from ", "i (?:was (?:born and raised|born|raised)|grew up) in "
 )
 
+_HOW: Final = "(?: (?:part-time|full-time|remotely|here|from home))?"
 _WORK: Final = rule(
-    f"i{_LATELY} (?:work|started(?: working| a new job)?|got a (?:new )?job|began working)"
-    "(?: (?:part-time|full-time|remotely|here))? (?:at|for) ",
-    f"{_AM} (?:working|employed) (?:at|for|by) ",
+    f"i{_LATELY} (?:work|started(?: working| a new job)?|got a (?:new )?job|began working){_HOW} (?:at|for) ",
+    f"{AM} (?:working|employed) (?:at|for|by) ",
     f"(?:i've|i have){_LATELY} (?:been working|started working|started|joined)(?: (?:at|for))? ",
 )
 _LEFT_WORK: Final = rule(
@@ -86,41 +86,35 @@ _JOBLESS: Final = rule(
     r"i(?:'ve)?(?: just)? (?:quit|lost|left) my (?:old )?job\b",
     r"i (?:just )?(?:got|was|have been) (?:laid off|fired|let go|made redundant)\b",
 )
-_WORK_AS: Final = rule(f"i{_LATELY} work as (?:an? |the )?", f"{_AM} (?:working|employed) as (?:an? |the )?")
+_WORK_AS: Final = rule(
+    rf"i{_LATELY} work{_HOW} as (?:an? |the )?",
+    rf"{AM} (?:working|employed){_HOW} as (?:an? |the )?",
+)
 AS_ROLE: Final = rule(r",?(?: in [\w-]+)? as (?:an? |the )?")
 """What stands between a firm and what someone is there: "at Siemens in Munich as an engineer"."""
 _ROLE: Final = rule(
-    f"{_AM} (?:an? |the )",
+    f"{AM} (?:an? |the )",
     r"as an? (?=[^,]{3,40}, i\b)",
     "i (?:just |recently )?(?:became|got promoted to|was promoted to) (?:an? |the )?",
     "my job is (?:being )?an? ",
+    f"(?:i|i've|i have){_LATELY} started(?: working)? as (?:an? |the )",
 )
 _NOT_ROLE: Final = rule("i(?:'m| am) (?:not|no longer) an? ")
 _NOT_AS: Final = rule(
     "i(?: no longer work|(?:'ve)? stopped working) as (?:an? |the )?",
     r"i (?:don't|do not) work as (?:an? |the )?(?=.{1,60}\bany ?more\b)",
 )
-_NO_ROLE: Final = rule(rf"{_AM} (retired|unemployed|self-employed)\b(?! (?:from|and|but))")
+_NO_ROLE: Final = rule(rf"{AM} (retired|unemployed|self-employed)\b(?! (?:from|and|but))")
 _OLD: Final = rule(r"(\d{1,3})[- ]years?[- ]old(?=,? )")
 
 _AGE: Final = rule(
-    rf"(?:{_AM}|i(?:'ve)? (?:just |recently )?turned) (\d{{1,3}})(?: years?[- ]old| yo| y/o)?"
-    rf"(?: now| today| yesterday| last \w+| this \w+)?{STOP}"
+    rf"(?:{AM}|i(?:'ve)? (?:just |recently )?turned) (\d{{1,3}})(?: years?[- ]old| yo| y/o)?"
+    rf"(?: now| today| yesterday| last \w+| this \w+)?{STOP}",
+    rf"{AM} an? (\d{{1,3}})[- ]years?[- ]old (?=(?:\w+ )?(?:male|female|man|woman|guy|girl|boy|person)\b)",
 )
 _BIRTHDAY: Final = rule(r"my birthday(?: is|'s)(?: on)?(?: the)? ", r"i was born on (?:the )?")
 _NO_DAY: Final = rule(r"\W*(?:this|next|in|the end|later)\b|.*\b(?:week|month)")
 
-_ALLERGIC: Final = rule(f"{_AM}(?: {any_of('very severely deathly highly a_bit slightly really')})* all?ergic to ")
-_NOT_ALLERGIC: Final = rule("i(?:'m| am) (?:not|no longer) all?ergic to ")
-_ALLERGY: Final = rule(
-    r"i (?:have|suffer from|have got) an? (?:severe |bad |serious |mild )?([\w-]{3,20}(?: [\w-]{3,20})?) allergy\b"
-)
-_DIETS: Final = r"(vegan|vegetarian|pescatarian|lactose[- ]intolerant|gluten[- ]intolerant|coeliac|celiac)\b"
-_DIET: Final = rule(
-    rf"{_AM} (?:an? )?(?:strict |lifelong |committed )?{_DIETS}"
-    r"(?=\s*(?:[.,!;:)]|$|(?:and|but|so|now|since|for|too|because|except)\b))"
-)
-_NO_DIET: Final = rule(rf"i(?:'m| am) (?:not|no longer) (?:an? )?{_DIETS}")
 _LANGUAGES: Final = any_of(
     """English Spanish French German Italian Portuguese Dutch Swedish Norwegian Danish Finnish Polish Czech Russian
     Ukrainian Greek Turkish Arabic Hebrew Hindi Urdu Bengali Tamil Telugu Punjabi Farsi Persian Chinese Mandarin
@@ -138,7 +132,7 @@ _AND_SPEAK: Final = rule(" and (?:also )?(?:fluent |some |a little |a bit of |ba
 
 def profile(clause: Clause) -> Iterator[Found]:
     """What a clause says of the user himself."""
-    for read in (_names, _places, _work, _roles, _age, _body, _speaks):
+    for read in (_names, _places, _work, _roles, _age, _speaks):
         yield from read(clause)
 
 
@@ -234,8 +228,8 @@ def _around_role(clause: Clause, end: int) -> Iterator[Found]:
 
 
 def _age(clause: Clause) -> Iterator[Found]:
-    if (match := _AGE.match(clause.text)) and 4 < int(match[1]) < 116:
-        yield found(clause, PROFILE, "age", str(int(match[1])), match.end())
+    if (match := _AGE.match(clause.text)) and 4 < (age := int(match[1] or match[2])) < 116:
+        yield found(clause, PROFILE, "age", str(age), len(match[0].rstrip()))
     elif (match := _BIRTHDAY.match(clause.text)) and (day := birthday(clause, match.end())):
         yield found(clause, PROFILE, "birthday", day.text, day.end, 0.95)
 
@@ -248,22 +242,6 @@ def birthday(clause: Clause, start: int) -> Phrase | None:
         return None
     with_year = re.search(r"\b\d{4}\b", words[: named[1]]) is not None
     return Phrase(written(named[2], with_year), start + named[1])
-
-
-def _body(clause: Clause) -> Iterator[Found]:
-    text = clause.text
-    if match := _ALLERGIC.match(text):
-        for what in things(text, match.end()):
-            yield found(clause, PROFILE, f"allergy:{slug(what.text)}", what.text, what.end, 0.95)
-    elif match := _NOT_ALLERGIC.match(text):
-        for what in things(text, match.end()):
-            yield found(clause, PROFILE, f"allergy:{slug(what.text)}", what.text, what.end, ended=True)
-    elif match := _ALLERGY.match(text):
-        yield found(clause, PROFILE, f"allergy:{slug(match[1])}", match[1], match.end())
-    elif match := _NO_DIET.match(text):
-        yield found(clause, PROFILE, "diet", match[1].lower(), match.end(), ended=True)
-    elif match := _DIET.match(text):
-        yield found(clause, PROFILE, "diet", match[1].lower(), match.end(), 0.95)
 
 
 def _speaks(clause: Clause) -> Iterator[Found]:

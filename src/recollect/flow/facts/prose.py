@@ -123,6 +123,7 @@ _OPENING: Final = rule(
     )
     + r"(?:\s*[,:!.\u2013\u2014-]+\s*|\s+))+"
 )
+_FROM_NOW_ON: Final = rule(r"\b(?:from now on|going forward|in (?:the )?future)\b")
 _REMIND: Final = rule(r"(?:can|could|will|would) you (?:please )?remind me\b")
 _ASKS: Final = rule(
     r"\W*"
@@ -148,8 +149,8 @@ _ABBREVIATED: Final = rule(r"(?:^|[\s(])(?:mr|mrs|ms|dr|st|prof|sr|jr|vs|inc|ltd
 class Clause:
     """Words that start where someone may assert something, up to the end of their sentence.
 
-    `offset` is where they start in the message, `greeted` whether a greeting stands before them. Where the subject was
-    left out ("and work at …"), `elided`, the text has an "I " in front of it.
+    `offset` is where they start in the message, `greeted` whether a greeting stands before them, `always` whether
+    "from now on" does. Where the subject was left out ("and work at …"), `elided`, the text has an "I " in front of it.
     """
 
     text: str
@@ -157,6 +158,7 @@ class Clause:
     at: datetime
     greeted: bool = False
     elided: bool = False
+    always: bool = False
 
 
 def clauses(text: str, at: datetime) -> Iterator[Clause]:
@@ -230,7 +232,8 @@ def _clauses(sentence: str, start: int, at: datetime, greeted: bool) -> Iterator
             return
         words = head[begin : begin + MAX_CLAUSE]
         hello = greeted or _GREETED.search(head[:begin]) is not None
-        yield Clause("I " + words if elided else words, start + begin - 2 * elided, at, hello, elided)
+        always = _FROM_NOW_ON.search(head[:begin]) is not None
+        yield Clause("I " + words if elided else words, start + begin - 2 * elided, at, hello, elided, always)
 
 
 def _told(head: str, opened: int) -> str:

@@ -7,35 +7,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
+from recollect.flow.facts.food import ALLERGIC, DIETS
 from recollect.flow.facts.found import Found, found
-from recollect.flow.facts.phrases import Phrase, name, place_name, slug
+from recollect.flow.facts.people import CALLED, FRIENDS, KEYS, MANY, ONE, PARTNERS, PLURALS
+from recollect.flow.facts.phrases import Phrase, name, place_name, slug, things
 from recollect.flow.facts.profile import AS_ROLE, PROFILE, STOP, birthday
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
-from recollect.flow.facts.wording import any_of, rule, word_set
+from recollect.flow.facts.wording import any_of, rule
 
-_ONE: Final = {
-    "wife": "wife", "husband": "husband", "spouse": "spouse", "partner": "partner", "girlfriend": "girlfriend",
-    "boyfriend": "boyfriend", "fiancé": "fiance", "fiancée": "fiance", "fiance": "fiance", "fiancee": "fiance",
-    "mother": "mother", "mom": "mother", "mum": "mother", "father": "father", "dad": "father", "boss": "boss",
-    "manager": "manager", "supervisor": "manager",
-}  # fmt: skip
-_SEVERAL: Final = {
-    "sister": "sister", "brother": "brother", "son": "son", "daughter": "daughter", "cousin": "cousin", "aunt": "aunt",
-    "uncle": "uncle", "niece": "niece", "nephew": "nephew", "grandmother": "grandmother", "grandma": "grandmother",
-    "grandfather": "grandfather", "grandpa": "grandfather", "grandson": "grandson", "granddaughter": "granddaughter",
-}  # fmt: skip
-_MANY: Final = {
-    "friend": "friend", "colleague": "colleague", "coworker": "colleague", "co-worker": "colleague",
-    "neighbor": "neighbour", "neighbour": "neighbour", "roommate": "roommate", "flatmate": "roommate",
-    "dog": "dog", "cat": "cat", "puppy": "dog", "kitten": "cat", "horse": "horse", "parrot": "parrot",
-    "rabbit": "rabbit",
-}  # fmt: skip
-"""Of whom a user has so many that nothing is known of one without a name."""
-_KEYS: Final = {**_ONE, **_SEVERAL, **_MANY}
-_WHO: Final = f"({'|'.join(sorted(_KEYS, key=len, reverse=True))})"
+_WHO: Final = f"({'|'.join(sorted(KEYS, key=len, reverse=True))})"
 _KIND: Final = (
-    "(?:"
+    r"(?:\d{1,2}[- ]years?[- ]old )?(?:"
     + any_of("best older younger elder big little oldest youngest eldest only twin close good dear old new rescue baby")
     + " )?"
 )
@@ -43,10 +26,18 @@ _STILL: Final = f"(?:,| and)?(?: {any_of('now still currently just recently also
 
 _MY: Final = rule(rf"(?:my|our) {_KIND}{_WHO}\b")
 _MENTIONED: Final = rule(rf"\b(?:my|our) {_KIND}{_WHO},? (?=(?-i:[^\W\d_a-z]))")
+_GOT: Final = f"(?:i|we)(?:'ve| have)?(?: {any_of('also just recently')})* (?:have|got|adopted)"
+_BY_NAME: Final = "(?: who is| who's|,)? (?:named|called) "
 _HAVE: Final = rule(
-    f"(?:i|we) (?:also )?(?:have|have got|got) an? {_KIND}{_WHO}(?: who is| who's|,)? (?:named|called) ",
-    f"(?:i|we)'ve got an? {_KIND}{_WHO}(?: who is| who's|,)? (?:named|called) ",
+    f"{_GOT} an?(?:other)? {_KIND}{_WHO}(?:{_BY_NAME}|, (?=(?-i:[A-Z])\\S+(?: (?:and|who)\\b|[.,!;]|$)))"
 )
+_AND_HAVE: Final = rule(f"(?:,? and|,) an?(?:other)? {_KIND}{_WHO}{_BY_NAME}")
+_ALL: Final = rule(
+    rf"(?:(?:my|our)|{_GOT})(?: {any_of('two three four five both')}| \d)? {_KIND}({'|'.join(PLURALS)})"
+    r"(?:,|:|(?:,| are| who are)? (?:named|called))? (?=(?-i:[^\W\d_a-z]))"
+)
+_AND_ALL: Final = rule("(?:,? and|,| &) ")
+_NOT: Final = rule(",? (?:and )?not ")
 _MARRIED: Final = rule("i(?:'m| am)(?: now| happily)? (married|engaged) to ")
 _NAMED: Final = rule("(?:'s name is|'s called| is called| is named|'s first name is) ")
 _NEXT: Final = rule(",? ")
@@ -56,13 +47,16 @@ _LIVES: Final = rule(
     f"{_STILL} (?:moved|relocated)(?: (?:back|over))?(?: from [^,.;]{{2,40}}?)? to ",
 )
 _LEFT: Final = rule(r" no longer lives in | (?:doesn't|does not) live in (?=.{1,60}\bany ?more\b)")
-_PARTNERS: Final = word_set("wife husband spouse partner girlfriend boyfriend fiance")
 _WHEN: Final = (
     r"(?=\s*(?:[.,!;)]|$|"
     + any_of("and but in on last this yesterday recently after because since so two three for_good a_few a_couple")
     + r"\b|(?:a|one|\d+) (?:day|week|month|year)))"
 )
-_DIED: Final = rule(rf"{_STILL} (?:died|passed away|is dead)\b(?! (?:laughing|inside|of laughter|a little))")
+_TOLD: Final = any_of("movie film book novel story show series episode season finale game play dream")
+_DIED: Final = rule(
+    rf"{_STILL} (?:died|passed away|is dead)\b(?! (?:laughing|inside|of laughter|a little|down|off|out)\b)"
+    rf"(?! in (?:\w+ ){{1,2}}{_TOLD}\b)"
+)
 _PARTED: Final = rule(
     rf"{_STILL} (?:left|dumped|divorced) me{_WHEN}",
     rf" and i(?:'ve| have)?(?: {any_of('just recently finally now got are have officially')})*"
@@ -72,7 +66,17 @@ _I_PARTED: Final = rule(
     rf"i(?:'ve| have)?(?: {any_of('just recently finally')})* (?:broke up with|broken up with|split up with"
     rf"|separated from|divorced|dumped) my {_WHO}\b"
 )
-_ABOUT: Final = ("place", "company", "role", "age", "birthday")
+_DIVORCED: Final = rule(
+    rf"(?:i'm|i am|we're|we are)(?: {any_of('now newly recently officially')})* divorced(?: now)?{_WHEN}",
+    rf"(?:i|we)(?:'ve| have)?(?: {any_of('just recently finally officially')})* "
+    rf"(?:divorced|(?:got|gotten) (?:a divorce|divorced)){_WHEN}",
+)
+_FORMER: Final = rule(rf"\b(?:my|our) (?:ex[ -]|late |former ){_WHO},? (?=(?-i:[^\W\d_a-z]))")
+_LONG_AGO: Final = rule(r".*\b(?:when i was|years ago|as a (?:kid|child|teenager))\b")
+_PUT_DOWN: Final = rule(rf"(?:i|we) had to put (?:(?:my|our) {_KIND}{_WHO},? )?(?=(?-i:[^\W\d_a-z]))")
+_DOWN: Final = rule(",? (?:down|to sleep)\\b")
+_EATS: Final = rule(rf"{_STILL} is (?:an? )?(?:strict |lifelong )?{DIETS}{STOP}")
+_ALLERGIC: Final = rule(rf"{_STILL} is{ALLERGIC}")
 _WORKS: Final = rule(f"{_STILL} (?:works|is working|started working|started) (?:at|for) ")
 _IS_A: Final = rule(f"{_STILL} (?:works as|is|became) (?:an? |the )", ", (?:an? |the )")
 _AGED: Final = rule(
@@ -85,14 +89,47 @@ def relations(clause: Clause) -> Iterator[Found]:
     text = clause.text
     if (match := _MARRIED.match(text)) and (who := name(text, match.end(), most=2)):
         yield found(clause, PROFILE, "spouse" if match[1].lower() == "married" else "fiance", who.text, who.end, 0.95)
-    elif (match := _HAVE.match(text)) and (who := name(text, match.end(), most=2)):
-        yield found(clause, PROFILE, _key(match[1] or match[2], who), who.text, who.end, 0.95)
+    elif match := _HAVE.match(text):
+        yield from _have(clause, match)
+    elif match := _ALL.match(text):
+        yield from _all(clause, PLURALS[match[1].lower()], match.end())
     elif match := _I_PARTED.match(text):
-        yield from _gone(clause, _KEYS[match[1].lower()], match.end())
+        yield from _gone(clause, KEYS[match[1].lower()], match.end())
+    elif match := _DIVORCED.match(text):
+        yield from _gone(clause, "spouse", match.end())
     elif match := _MY.match(text):
         yield from _own(clause, match[1].lower(), match.end())
+    elif gone := _called(text):
+        yield found(clause, PROFILE, f"{CALLED}:{slug(gone[0])}", gone[0], gone[1], ended=True)
     else:
         yield from _mentioned(clause)
+
+
+def _have(clause: Clause, first: re.Match[str]) -> Iterator[Found]:
+    """Each of those someone has: "a cat named Misty and a dog named Bo"."""
+    had: re.Match[str] | None = first
+    while had and (who := name(clause.text, had.end(), most=2)):
+        yield found(clause, PROFILE, _key(had[1], who), who.text, who.end, 0.95)
+        had = _AND_HAVE.match(clause.text, who.end)
+
+
+def _all(clause: Clause, kind: str, start: int) -> Iterator[Found]:
+    """Each of several by name: "my sisters Nadia and Ida"."""
+    names = list[Phrase]()
+    while who := name(clause.text, start, most=2):
+        names.append(who)
+        link = _AND_ALL.match(clause.text, who.end)
+        start = link.end() if link else len(clause.text)
+    if len(names) > 1:
+        yield from (found(clause, PROFILE, f"{kind}:{slug(who.text)}", who.text, who.end) for who in names)
+
+
+def _called(text: str) -> tuple[str, int] | None:
+    """Who died, told by the name alone, and where that ends: whose that is, was said before."""
+    put = _PUT_DOWN.match(text)
+    who = name(text, put.end() if put else 0, most=2)
+    over = (_DOWN if put else _DIED).match(text, who.end) if who else None
+    return (who.text, over.end()) if who and over else None
 
 
 def _mentioned(clause: Clause) -> Iterator[Found]:
@@ -102,6 +139,9 @@ def _mentioned(clause: Clause) -> Iterator[Found]:
         if who and not _lost(clause.text, match[1], who.end):
             here = replace(clause, offset=clause.offset + match.start(), elided=False)
             yield found(here, PROFILE, _key(match[1], who), who.text, who.end - match.start(), 0.8)
+    for match in _FORMER.finditer(clause.text):
+        if who := name(clause.text, match.end(), most=2):
+            yield found(clause, PROFILE, _key(match[1], who), who.text, who.end, ended=True)
 
 
 def _own(clause: Clause, word: str, end: int) -> Iterator[Found]:
@@ -109,33 +149,37 @@ def _own(clause: Clause, word: str, end: int) -> Iterator[Found]:
     if match := _NAMED.match(text, end):
         if who := name(text, match.end(), most=3):
             yield found(clause, PROFILE, _key(word, who), who.text, who.end, 0.95)
+            if (but := _NOT.match(text, who.end)) and (wrong := name(text, but.end(), most=3)):
+                yield found(clause, PROFILE, _key(word, wrong), wrong.text, wrong.end, ended=True)
     elif (match := _NEXT.match(text, end)) and (who := name(text, match.end(), most=2)):
         if lost := _lost(text, word, who.end):
             yield from _gone(clause, _key(word, who), lost.end())
             return
         yield found(clause, PROFILE, _key(word, who), who.text, who.end)
         yield from _about(clause, _key(word, who), who.end)
-    elif word not in _MANY:
-        if lost := _lost(text, word, end):
-            yield from _gone(clause, _KEYS[word], lost.end())
-        yield from _about(clause, _KEYS[word], end)
+    elif word not in FRIENDS:
+        if (lost := _lost(text, word, end)) and (word in ONE or not _LONG_AGO.match(text, lost.end())):
+            yield from _gone(clause, KEYS[word], lost.end())
+        if word not in MANY:
+            yield from _about(clause, KEYS[word], end)
 
 
 def _lost(text: str, word: str, end: int) -> re.Match[str] | None:
     """The words that say of someone that he died or, of a partner, that they parted."""
-    return _DIED.match(text, end) or (_PARTED.match(text, end) if _KEYS[word.lower()] in _PARTNERS else None)
+    return _DIED.match(text, end) or (_PARTED.match(text, end) if KEYS[word.lower()] in PARTNERS else None)
 
 
 def _gone(clause: Clause, who: str, end: int) -> Iterator[Found]:
-    """The end of all that is known of someone."""
-    for key in (who, *(f"{who}:{about}" for about in _ABOUT)):
+    """The end of all that is known of someone, whichever way he was called: a wife is a spouse."""
+    also = {"wife": ("spouse",), "husband": ("spouse",), "spouse": ("wife", "husband")}.get(who, ())
+    for key in (who, *also):
         yield found(clause, PROFILE, key, "", end, ended=True)
 
 
 def _key(word: str, who: Phrase) -> str:
     """A wife is "wife", whatever her name; one of several sisters is "sister:nadia"."""
-    key = _KEYS[word.lower()]
-    return key if word.lower() in _ONE else f"{key}:{slug(who.text)}"
+    key = KEYS[word.lower()]
+    return key if word.lower() in ONE else f"{key}:{slug(who.text)}"
 
 
 def _about(clause: Clause, who: str, end: int) -> Iterator[Found]:
@@ -165,4 +209,12 @@ def _next_about(clause: Clause, who: str, end: int) -> Found | None:
         return found(clause, PROFILE, f"{who}:age", str(int(match[1])), match.end())
     if (match := _BORN.match(text, end)) and (day := birthday(clause, match.end())):
         return found(clause, PROFILE, f"{who}:birthday", day.text, day.end)
+    return _food(clause, who, end)
+
+
+def _food(clause: Clause, who: str, end: int) -> Found | None:
+    if match := _EATS.match(clause.text, end):
+        return found(clause, PROFILE, f"{who}:diet", match[1].lower(), match.end())
+    if (match := _ALLERGIC.match(clause.text, end)) and (what := things(clause.text, match.end())):
+        return found(clause, PROFILE, f"{who}:allergy", ", ".join(one.text for one in what), what[-1].end, 0.95)
     return None

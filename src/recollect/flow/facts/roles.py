@@ -17,9 +17,9 @@ _HEADS: Final = word_set(
     dermatologist designer detective developer dietitian diplomat director dj doctor driver ecologist economist
     editor educator electrician engineer entrepreneur epidemiologist estimator executive farmer filmmaker
     firefighter fisherman florist founder freelancer freshman gardener geographer geologist geophysicist glazier
-    goldsmith graduate grocer guard guide gynecologist hairdresser handyman head historian homemaker housekeeper
+    goldsmith grocer guard guide gynecologist hairdresser handyman head historian homemaker housekeeper
     housewife illustrator inspector instructor intern interpreter investor janitor jeweler joiner journalist judge
-    laborer lawyer lecturer librarian linguist locksmith machinist magistrate maid manager marketer mason
+    laborer lawyer lead lecturer librarian linguist locksmith machinist magistrate maid manager marketer mason
     mathematician mechanic mediator medic merchant meteorologist microbiologist midwife miner minister model
     mortician musician nanny neurologist neuroscientist notary novelist nurse nutritionist officer operator
     optician optometrist organist paediatrician painter paralegal paramedic pastor pathologist pediatrician
@@ -33,7 +33,7 @@ _HEADS: Final = word_set(
     trucker tutor undergraduate undertaker upholsterer urologist vet veterinarian vicar vp waiter waitress warden
     watchmaker weaver welder woodworker worker writer zoologist"""
 )
-_NOT_ALONE: Final = word_set("head model guide guard agent principal minister judge assistant worker graduate")
+_NOT_ALONE: Final = word_set("head lead model guide guard agent principal minister judge assistant worker")
 _ENDS: Final = word_set(
     """at for with from in and but who that or based living working by on to specializing specialising studying so as
     because last yesterday today this which where currently now here though while if than"""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Final
 
 from recollect.answers import Fact
+from recollect.flow.facts.people import ABOUT
 from recollect.flow.when import written
 
 _ASKED_BY: Final = {
@@ -20,6 +21,7 @@ _ASKED_BY: Final = {
     "birthday": "born birth celebrate gift",
     "diet": "eat food meal recipe restaurant cook dinner lunch",
     "allergy": "eat food meal recipe restaurant cook dinner lunch allergic",
+    "avoids": "eat food meal recipe restaurant cook dinner lunch drink",
     "speaks": "language speak",
     "likes": "like love enjoy hobby interest favorite favourite recommend suggest fun",
     "dislikes": "like hate dislike avoid recommend suggest",
@@ -29,10 +31,9 @@ _ASKED_BY: Final = {
     "prefers": "prefer preference",
 }
 """Words of questions that a key answers though it has none of them."""
-_ALWAYS: Final = frozenset({"name", "allergy", "diet", "answer_length", "answer_style", "language", "units"})
+_ALWAYS: Final = frozenset({"name", "allergy", "avoids", "diet", "answer_length", "answer_style", "language", "units"})
 """Keys that matter to every answer."""
 _LABELS: Final = {"todo": "to do"}
-_ABOUT: Final = frozenset({"place", "company", "role", "age", "birthday"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ def tell(
 def _score(fact: Fact, shared: int, at: datetime) -> float:
     days = max(0.0, (at - fact.updated_at).total_seconds() / 86_400)
     first, *_, last = fact.key.split(":") if ":" in fact.key else (fact.key, "")
-    always, of_another = first in _ALWAYS, shared > 0 and last in _ABOUT
+    always, of_another = first in _ALWAYS, shared > 0 and last in ABOUT
     return round(shared + 0.5 * (always - of_another) + 0.5 * fact.confidence + 0.4 / (1 + days / 30), 6)
 
 
@@ -92,10 +93,18 @@ def _hints(parts: Iterable[str]) -> str:
 
 def line(fact: Fact) -> str:
     """A fact as the model reads it: "sister Nadia, place: Oslo (said 12 May 2025)"."""
-    due = ""
-    if fact.type == "action_item" and fact.valid_to:
-        due = f" by {written(fact.valid_to - timedelta(days=1))}"
-    return f"{label(fact.key)}: {fact.value}{due} (said {written(fact.updated_at)})"
+    return f"{label(fact.key)}: {with_due(fact)} (said {written(fact.updated_at)})"
+
+
+def with_due(fact: Fact) -> str:
+    """What a fact says, of a plan with its day: "call Bob by 16 May 2025"."""
+    day = due(fact)
+    return f"{fact.value} by {written(day)}" if day else fact.value
+
+
+def due(fact: Fact) -> date | None:
+    """The day by which something is to be done."""
+    return (fact.valid_to - timedelta(days=1)).date() if fact.type == "action_item" and fact.valid_to else None
 
 
 def label(key: str) -> str:
@@ -106,4 +115,4 @@ def label(key: str) -> str:
         return f"{first} {rest[0]}"
     if len(rest) == 2:
         return f"{first} {rest[0].title()}, {rest[1]}"
-    return f"{first}, {rest[0]}" if rest and rest[0] in _ABOUT else first
+    return f"{first}, {rest[0]}" if rest and rest[0] in ABOUT else first

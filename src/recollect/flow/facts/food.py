@@ -1,0 +1,83 @@
+"""What the user must not eat or does not eat and drink: allergies, diets, what he avoids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from recollect.flow.facts.found import Found, found
+from recollect.flow.facts.phrases import LINKED, slug, things
+from recollect.flow.facts.profile import AM, PROFILE
+from recollect.flow.facts.prose import Clause
+from recollect.flow.facts.wording import any_of, rule, word_set
+
+_I_AM: Final = f"(?:{AM}|,? and(?: also)?)"
+ALLERGIC: Final = f"(?: {any_of('very severely deathly highly a_bit slightly really also')})* all?ergic to "
+_ALLERGIC: Final = rule(f"{_I_AM}{ALLERGIC}")
+_NOT_ALLERGIC: Final = rule("i(?:'m| am) (?:not|no longer) all?ergic to ")
+_ALLERGY: Final = rule(
+    r"i (?:have|suffer from|have got) an? (?:severe |bad |serious |mild )?([\w-]{3,20}(?: [\w-]{3,20})?) allergy\b"
+)
+DIETS: Final = r"(vegan|vegetarian|pescatarian|coeliac|celiac)\b"
+_EATS: Final = r"(?=\s*(?:[.,!;:)]|$|(?:and|but|so|now|since|for|too|because|except)\b))"
+_DIET: Final = rule(rf"{_I_AM} (?:an? )?(?:strict |lifelong |committed )?{DIETS}{_EATS}")
+_NO_DIET: Final = rule(rf"i(?:'m| am) (?:not|no longer) (?:an? )?{DIETS}")
+_INTOLERANT: Final = r"([\w-]{3,15})[- ](?:intolerant|free)\b"
+_CANT_HAVE: Final = rule(rf"{_I_AM} (?:very |slightly )?{_INTOLERANT}{_EATS}")
+_CAN_HAVE: Final = rule(rf"i(?:'m| am) (?:not|no longer) {_INTOLERANT}")
+_FREE_OF: Final = word_set("gluten dairy lactose sugar nut soy wheat egg fructose histamine alcohol")
+_EATS_NOT: Final = rule(
+    f"i (?:can't|cannot|can not|don't|do not|never)(?: {any_of('really usually ever')})* (?:eat|drink) "
+)
+_NO_FOOD: Final = word_set(
+    "enough much many lots out breakfast lunch dinner supper well late early fast healthy alone together meals"
+)
+_OR: Final = rule(",? or ")
+_EATEN: Final = rule(
+    r"\s*(?:[.,!;:)]|$|(?:and|but|or|so|now|because|since|any ?more|at all|for (?:religious|health|medical|ethical))\b)"
+)
+
+
+def food(clause: Clause) -> Iterator[Found]:
+    """What a clause says the user can't or does not eat or drink: "I'm vegan and lactose intolerant"."""
+    end, more = 0, True
+    while more:
+        more = False
+        for fact in _food(clause, end):
+            end, more = fact.span[1] - clause.offset, not fact.ended
+            yield fact
+
+
+def _food(clause: Clause, start: int) -> Iterator[Found]:
+    text = clause.text
+    if match := _ALLERGIC.match(text, start):
+        for what in things(text, match.end()):
+            yield found(clause, PROFILE, f"allergy:{slug(what.text)}", what.text, what.end, 0.95)
+    elif match := _NOT_ALLERGIC.match(text, start):
+        for what in things(text, match.end()):
+            yield found(clause, PROFILE, f"allergy:{slug(what.text)}", what.text, what.end, ended=True)
+    elif match := _ALLERGY.match(text, start):
+        yield found(clause, PROFILE, f"allergy:{slug(match[1])}", match[1], match.end())
+    elif match := _NO_DIET.match(text, start):
+        yield found(clause, PROFILE, "diet", match[1].lower(), match.end(), ended=True)
+    elif match := _DIET.match(text, start):
+        yield found(clause, PROFILE, "diet", match[1].lower(), match.end(), 0.95)
+    elif (match := _CANT_HAVE.match(text, start)) and match[1].lower() in _FREE_OF:
+        yield found(clause, PROFILE, f"avoids:{match[1].lower()}", match[1].lower(), match.end(), 0.95)
+    elif match := _CAN_HAVE.match(text, start):
+        yield found(clause, PROFILE, f"avoids:{match[1].lower()}", match[1].lower(), match.end(), ended=True)
+    elif match := _EATS_NOT.match(text, start):
+        yield from _avoids(clause, match.end())
+
+
+def _avoids(clause: Clause, start: int) -> Iterator[Found]:
+    """What someone does not eat or drink, where that is all that is said of it."""
+    food = things(clause.text, start)
+    if food and (other := _OR.match(clause.text, food[-1].end)):
+        food += things(clause.text, other.end())
+    if not food or not _EATEN.match(clause.text, food[-1].end):
+        return
+    for what in food:
+        words = what.text.lower().split()
+        if not _NO_FOOD.union(LINKED).intersection(words) and not words[0].endswith("ly"):
+            yield found(clause, PROFILE, f"avoids:{slug(what.text)}", what.text, what.end)

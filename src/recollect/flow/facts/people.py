@@ -1,0 +1,49 @@
+"""Whom a user may call his own, the keys they are known by, and what may be known of each."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from recollect.flow.facts.wording import word_set
+
+ONE: Final = {
+    "wife": "wife", "husband": "husband", "spouse": "spouse", "partner": "partner", "girlfriend": "girlfriend",
+    "boyfriend": "boyfriend", "fiancé": "fiance", "fiancée": "fiance", "fiance": "fiance", "fiancee": "fiance",
+    "mother": "mother", "mom": "mother", "mum": "mother", "father": "father", "dad": "father", "boss": "boss",
+    "manager": "manager", "supervisor": "manager", "mother-in-law": "mother-in-law", "father-in-law": "father-in-law",
+}  # fmt: skip
+SEVERAL: Final = {
+    "sister": "sister", "brother": "brother", "son": "son", "daughter": "daughter", "cousin": "cousin", "aunt": "aunt",
+    "uncle": "uncle", "niece": "niece", "nephew": "nephew", "grandmother": "grandmother", "grandma": "grandmother",
+    "grandfather": "grandfather", "grandpa": "grandfather", "grandson": "grandson", "granddaughter": "granddaughter",
+    "kid": "child", "child": "child", "sister-in-law": "sister-in-law", "brother-in-law": "brother-in-law",
+}  # fmt: skip
+PETS: Final = {
+    "dog": "dog", "cat": "cat", "puppy": "dog", "kitten": "cat", "horse": "horse", "parrot": "parrot",
+    "rabbit": "rabbit",
+}  # fmt: skip
+FRIENDS: Final = {
+    "friend": "friend", "colleague": "colleague", "coworker": "colleague", "co-worker": "colleague",
+    "neighbor": "neighbour", "neighbour": "neighbour", "roommate": "roommate", "flatmate": "roommate",
+}  # fmt: skip
+MANY: Final = {**FRIENDS, **PETS}
+"""Of whom a user has so many that nothing is known of one without a name."""
+PLURALS: Final = {
+    **{f"{word}s": key for word, key in {**SEVERAL, **MANY}.items() if word not in ("child", "puppy")},
+    "children": "child", "puppies": "dog",
+}  # fmt: skip
+KEYS: Final = {**ONE, **SEVERAL, **MANY}
+PEOPLE: Final = frozenset(KEYS.values())
+FEW: Final = frozenset({"sister", "brother", "son", "daughter", *PETS.values()})
+"""Of whom a user mostly has one or two, so that the only one who is known is meant without a name."""
+PARTNERS: Final = word_set("wife husband spouse partner girlfriend boyfriend fiance")
+ABOUT: Final = word_set("place company role age birthday diet allergy")
+"""What is known of someone, each under a key of its own: "sister:nadia:place"."""
+CALLED: Final = "called"
+"""The key of what is said of someone by name alone: whose name that is, is known from before."""
+
+
+def is_someone(key: str) -> bool:
+    """Whether a key is that of a person or pet, and not of something known of them."""
+    parts = key.split(":")
+    return parts[0] in PEOPLE and parts[-1] not in ABOUT
