@@ -69,5 +69,17 @@ def test_what_was_sent_with_memory_is_known_when_it_is_handed_back(content: str 
         assert sent[0].message.text == "Where does my sister live?"
 
 
+def test_of_a_long_session_only_the_newest_messages_are_read_and_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recollect.history.KNOWN", 4)
+    with Memory.open(":memory:", embedder=None) as memory:
+        chat = memory.session("trip", user="ada")
+        for n in range(10):
+            chat.add_turn(f"Is it {n}?", "No.")
+        history = History(chat, 2_000)
+        sent = history.prompt([Message("user", "Is it 10?")])
+        assert [entry.seq for entry in history._log] == [17, 18, 19, 20, 21]
+        assert [line.message.text for line in sent[-3:]] == ["Is it 9?", "No.", "Is it 10?"]
+
+
 def said(chat: Session) -> list[tuple[str, str]]:
     return [(message.role, message.text) for message in chat.history()]

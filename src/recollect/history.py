@@ -107,7 +107,7 @@ class History:
     def _refresh(self, given: int) -> None:
         """Read what the log has gained; all anew where something was erased, or more is needed."""
         log, scope = self.session.memory.store.log, self.session.scope
-        new = log.read(scope, after=self._log[-1].seq if self._log else 0)
+        new = log.read(scope, after=self._log[-1].seq) if self._log else []
         self._log, self._count = [*self._log, *new], self._count + len(new)
         there = sum(session.messages for session in log.sessions(scope, limit=1))
         wanted = max(KNOWN, 2 * given)
