@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recollect import Memory, Message, Session
+from recollect import Memory, Message, Session, Text
+from recollect.flow.fence import block, with_memory
 from recollect.history import History
 
 
@@ -47,6 +48,37 @@ def test_a_system_message_is_no_answer_to_a_question_that_failed() -> None:
         history.prompt(given)
         history.keep(Message("assistant", "At nine."))
         assert said(chat)[-1] == ("assistant", "At nine.")
+
+
+@pytest.mark.parametrize("content", ["Where does my sister live?", (Text("Where does my sister live?"),)])
+def test_what_was_sent_with_memory_is_known_when_it_is_handed_back(content: str | tuple[Text, ...]) -> None:
+    with Memory.open(":memory:", embedder=None) as memory:
+        memory.session("old", user="ada").add_turn("My sister Nadia moved to Oslo.", "Noted.")
+        chat = memory.session("trip", user="ada")
+        (asked,) = History(chat, 2_000).prompt([Message("user", content)])
+        assert "Nadia moved to Oslo" in asked.message.text
+        again = with_memory(asked.message.replace(id=""), block({}))
+        given = [Message("user", block({})), again, Message("assistant", "In Oslo."), Message("user", "Since when?")]
+        sent = History(chat, 2_000).prompt(given)
+        assert said(chat) == [
+            ("user", "Where does my sister live?"),
+            ("assistant", "In Oslo."),
+            ("user", "Since when?"),
+        ]
+        assert [(line.place, line.changed) for line in sent] == [(1, True), (2, False), (3, False)]
+        assert sent[0].message.text == "Where does my sister live?"
+
+
+def test_of_a_long_session_only_the_newest_messages_are_read_and_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recollect.history.KNOWN", 4)
+    with Memory.open(":memory:", embedder=None) as memory:
+        chat = memory.session("trip", user="ada")
+        for n in range(10):
+            chat.add_turn(f"Is it {n}?", "No.")
+        history = History(chat, 2_000)
+        sent = history.prompt([Message("user", "Is it 10?")])
+        assert [entry.seq for entry in history._log] == [17, 18, 19, 20, 21]
+        assert [line.message.text for line in sent[-3:]] == ["Is it 9?", "No.", "Is it 10?"]
 
 
 def said(chat: Session) -> list[tuple[str, str]]:

@@ -212,6 +212,7 @@ def test_a_setting_has_its_other_name_in_every_place(monkeypatch: pytest.MonkeyP
     [
         ({"memory_tokens": -1}, "memory_tokens is -1: it must be at least 0"),
         ({"low_water": float("nan")}, "low_water is nan"),
+        ({"episodic_recency_weight": 10**400}, "episodic_recency_weight is 10+: that is no value"),
         ({"counter": 5}, "counter is 5: expected text"),
         ({"min_turns": True}, "min_turns is True"),
         ({"layout": "upside-down"}, "layout is 'upside-down'; use tail-first or memory-first"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -10,6 +11,8 @@ from recollect.errors import ConfigError, InvalidTranscript
 from recollect.types import READ_WITH_PARSE, Message, Part, Role
 
 MAX_WHOLE: Final = 2**63 - 1
+LARGEST: Final = sys.float_info.max
+"""The largest number that can be counted with; whole numbers of Python can be larger."""
 MAX_QUESTION: Final = 4_000
 """Characters of a question that are looked at."""
 
@@ -54,7 +57,7 @@ def check_whole(name: str, value: int, least: int = 0) -> None:
 
 def check_number(name: str, value: float, least: float = -math.inf, most: float = math.inf) -> None:
     """Raises unless it is a finite number from `least` to `most`."""
-    known = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    known = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= LARGEST
     if not known or not least <= value <= most:
-        within = f" from {least:g} to {most:g}" if math.isfinite(most) else ""
+        within = f" from {least:g} to {most:g}" if most < math.inf else ""
         raise ConfigError(f"{name} is {value!r}; it must be a number{within}")

@@ -60,7 +60,7 @@ class BudgetTooSmall(RecollectError, ValueError):
         )
 
     def _largest(self) -> str:
-        """System messages, pinned turns, the newest messages and `min_turns` are what must stay; tools come on top."""
+        """The three largest of what must stay, tools and the reply among it, in words."""
         parts = [(entry.shown, entry.label) for entry in self.ledger]
         if self.overhead:
             parts.append((self.overhead, f"tools and the reply ({self.overhead})"))

@@ -15,7 +15,7 @@ from typing import Any, Final
 from recollect.errors import BudgetTooSmall
 from recollect.flow.align import align, answered, fingerprint, says
 from recollect.flow.context import beside
-from recollect.flow.fence import with_memory
+from recollect.flow.fence import with_memory, without_memory
 from recollect.flow.window import Limits, Window
 from recollect.memory import Memory
 from recollect.recent import Recent
@@ -83,8 +83,9 @@ class History:
                 self.session.add_many(answers)
 
     def _lines(self, given: Sequence[Message]) -> list[Sent]:
-        """The conversation with the ids of the log, system texts left out; what is new in it is kept."""
-        said = [(place, message) for place, message in enumerate(given) if message.role != "system"]
+        """The conversation with the ids of the log, system texts and old memory left out; what is new in it is kept."""
+        spoken = [(place, message) for place, message in enumerate(given) if message.role != "system"]
+        said = [(place, own) for place, message in spoken if (own := without_memory(message))]
         self._refresh(len(said))
         known = [entry.message for entry in self._log]
         places = align([fingerprint(message) for message in known], [fingerprint(message) for _, message in said])
@@ -96,7 +97,8 @@ class History:
         self._again = answered(places, last + 1)
         self._refresh(len(said))
         past = [Sent(message, None) for message in self._past(known, places)]
-        return [*past, *(Sent(m.replace(id=id), place) for (place, m), id in zip(said, ids, strict=True))]
+        lines = [(place, m.replace(id=id)) for (place, m), id in zip(said, ids, strict=True)]
+        return [*past, *(Sent(m, place, m.content != given[place].content) for place, m in lines)]
 
     def _past(self, known: Sequence[Message], places: Sequence[int | None]) -> Sequence[Message]:
         """What was said before the first of the given messages; nothing where that is a changed history."""
@@ -107,7 +109,7 @@ class History:
     def _refresh(self, given: int) -> None:
         """Read what the log has gained; all anew where something was erased, or more is needed."""
         log, scope = self.session.memory.store.log, self.session.scope
-        new = log.read(scope, after=self._log[-1].seq if self._log else 0)
+        new = log.read(scope, after=self._log[-1].seq) if self._log else []
         self._log, self._count = [*self._log, *new], self._count + len(new)
         there = sum(session.messages for session in log.sessions(scope, limit=1))
         wanted = max(KNOWN, 2 * given)

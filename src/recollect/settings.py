@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import math
 import operator
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -164,7 +164,7 @@ def _problem(settings: Settings, knob: dataclasses.Field[Any]) -> str | None:
     kind = float if float in allowed else int if int in allowed else str
     if type(value) not in ((int, float) if kind is float else (kind,)):
         return f"{knob.name} is {value!r}: expected {'text' if kind is str else 'a number'}"
-    if value == "" or (kind is float and not math.isfinite(value)):
+    if value == "" or (kind is float and not abs(value) <= sys.float_info.max):
         return f"{knob.name} is {value!r}: that is no value"
     for bound, number in knob.metadata["bounds"].items():
         holds, says = _WITHIN[bound]

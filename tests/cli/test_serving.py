@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from recollect import Memory, Scope
+
 from .conftest import Run, parsed
 
 
@@ -51,17 +53,23 @@ def test_a_port_that_is_taken_is_told_before_anything_is_loaded(home: Path, host
     assert (told.returncode, told.stdout) == (1, "[]\n")
 
 
-def test_every_command_takes_the_store_and_the_user_that_env_names(run: Run, home: Path) -> None:
-    (home / ".env").write_text("RECOLLECT_STORE=served.db\nRECOLLECT_USER=eve\n")
+def test_every_command_takes_what_env_names(run: Run, home: Path) -> None:
+    named = {"STORE": "served.db", "USER": "eve", "EMBEDDER": "hash:64", "MODEL": "nobody:at-all"}
+    (home / ".env").write_text("".join(f"RECOLLECT_{name}={value}\n" for name, value in named.items()))
     run("keys", "add", "--name", "app")
     run("add", "Hello.")
     assert (home / "served.db").exists()
     assert [key["name"] for key in parsed(run, "keys", "list")] == ["app"]
     assert [message["content"] for message in parsed(run, "history", "--user", "eve")] == ["Hello."]
-    assert [(row["value"], row["from"]) for row in parsed(run, "config")[:2]] == [
+    told = {row["name"]: (row["value"], row["from"]) for row in parsed(run, "config")}
+    assert [told[name] for name in ("store", "user", "embedder")] == [
         ("served.db", ".env"),
         ("eve", ".env"),
+        ("hash:64", ".env"),
     ]
+    with Memory.open("served.db", embedder=None) as memory:
+        assert memory.store.index.embedded(Scope("default", "eve"), "hash:64")
+    assert "'nobody:at-all' is not known" in run("chat", "Hello?", code=1).stderr
     assert not (home / "memory.db").exists()
 
 

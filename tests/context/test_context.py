@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from recollect.flow.context import Context
 from recollect.flow.fence import CLOSE, OPEN
 from recollect.layers.all import Layers
 from recollect.layers.summary import Summary
+from recollect.layers.windows import ALWAYS
 from recollect.testing.clock import ManualClock
 from tests.contexts import START, opened, told
 
@@ -151,6 +153,23 @@ def test_what_a_document_says_never_becomes_a_fact(memory: Memory, clock: Manual
     context = chat.context("At how many degrees does the kettle boil?", 2_000)
     assert "[document kettle.md" in context.memory
     assert context.receipt.sections["documents"] > 0
+
+
+def test_a_system_message_that_comes_again_is_noted_once(memory: Memory) -> None:
+    chat = memory.session("april", user="ada")
+    for _ in range(3):
+        chat.add(Message("system", "Be brief.", id="rule"))
+    assert [record.key for record in memory.store.records.find(chat.scope, kind=ALWAYS)] == ["rule"]
+
+
+def test_any_function_counts_also_one_that_has_no_hash(tmp_path: Path, clock: ManualClock) -> None:
+    @dataclass
+    class Counter:
+        def __call__(self, text: str, /) -> int:
+            return len(text) // 3
+
+    with opened(tmp_path, clock, counter=Counter()) as memory:
+        assert "Nadia moved to Oslo" in told(memory, clock).context("Where does my sister live?", 2_000).memory
 
 
 def test_pinned_and_system_messages_stay_however_long_it_gets(memory: Memory) -> None:

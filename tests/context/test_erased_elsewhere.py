@@ -49,3 +49,17 @@ def test_a_session_begun_anew_shows_nothing_of_the_one_that_was_erased(tmp_path:
             assert [other for other in ("secret", "private", "public") if other in summary + shown] == [word]
             assert word in summary
             erasing.session("trip", user="ada").forget()
+
+
+def test_a_fact_erased_elsewhere_is_not_told_beside_a_new_one(tmp_path: Path, clock: ManualClock) -> None:
+    with opened(tmp_path, clock) as one, opened(tmp_path, clock) as other:
+        here, there = one.session("old", user="ada"), other.session("new", user="ada")
+        said = here.add("user", "I am allergic to peanuts.")
+        one.drain()
+        assert "peanuts" in there.context("What can I eat?", 500).memory
+        here.forget([said.id])
+        here.add("user", "My name is Ada.")
+        one.drain()
+        assert [
+            line.text.partition(" (")[0] for line in there.context("What can I eat?", 500).offered if line.kept
+        ] == ["name: Ada"]

@@ -8,6 +8,7 @@ import pytest
 
 from recollect import Message
 from recollect.errors import BadReply
+from recollect.llm.schema import check_schema, problems
 from tests.llm.asked import ASKED, CITY, STYLES, last
 from tests.llm.conftest import Serve
 
@@ -46,3 +47,17 @@ def test_a_refusal_of_the_model_is_no_answer_to_a_schema(serve: Serve) -> None:
     _, model = serve("openai", [Message("assistant", extra={"refusal": "I can't say."}, shape="openai")])
     reply = model.complete(ASKED)
     assert (reply.text, reply.finish) == ("I can't say.", "content_filter")
+
+
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        ({"items": True}, []),
+        ({"items": False}, ["$[0] is not asked for"]),
+        ({"anyOf": [True, {"type": "string"}]}, []),
+        ({"anyOf": [False, {"type": "string"}]}, ["$ fits none of its 2 forms"]),
+    ],
+)
+def test_true_and_false_are_schemas(schema: dict[str, Any], said: list[str]) -> None:
+    check_schema(schema)
+    assert problems([1], schema) == said

@@ -142,13 +142,18 @@ def test_a_copy_that_differs_is_reported_and_made_equal(place: Place) -> None:
         assert near(store) == ["east", "north"]
 
 
-def test_a_corrupt_folder_is_made_again(tmp_path: Path) -> None:
-    folder = tmp_path / "chroma"
-    folder.mkdir()
-    (folder / "chroma.sqlite3").write_bytes(b"no database at all" * 1_000)
-    with open(str(tmp_path / "memory.db"), index=f"chroma:///{folder}") as store:
+def test_a_corrupt_folder_is_made_again_and_nothing_else_in_it_is_touched(tmp_path: Path) -> None:
+    segment = tmp_path / "0b5ff0e2-9a3e-4d67-8f0b-6a0c3c1f2d11"
+    segment.mkdir()
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "chroma.sqlite3").write_bytes(b"no database at all" * 1_000)
+    with open(str(tmp_path / "memory.db"), index=f"chroma:///{tmp_path}") as store:
         fill(store)
         assert near(store) == ["east", "north"]
+    assert (tmp_path / "letters").exists()
+    assert not segment.exists()
+    with open(str(tmp_path / "memory.db")) as store:
+        assert store.log.read(ADA)
 
 
 def test_no_text_goes_in(place: Place, tmp_path: Path) -> None:

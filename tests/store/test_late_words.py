@@ -185,3 +185,10 @@ def test_what_can_not_be_read_any_more_can_be_erased(store: SqliteStore, path: P
     assert found(store, ADA, "apple") == []
     assert found(store, ADA, "pear") == ["pear"]
     assert store.check() == []
+
+
+def test_what_waits_is_ranked_alike_inside_a_moment(store: SqliteStore) -> None:
+    store.index.put(ADA, [Item("chunk", str(n), f"apple pear {'plum ' * n}") for n in range(5)])
+    with store.reading():
+        first = store.index.search(ADA, "apple plum")
+    assert first == store.index.search(ADA, "apple plum")

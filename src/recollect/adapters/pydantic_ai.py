@@ -151,7 +151,7 @@ def _parts(line: Sent, piece: _Piece) -> Sequence[Any]:
         elif isinstance(part, UserPromptPart) and isinstance(part.content, str):
             changed.append(replace(part, content=line.message.text))
         elif isinstance(part, UserPromptPart):
-            more = len(line.message.parts) - len(piece.message.parts)
+            more = max(0, len(line.message.parts) - len(piece.message.parts))
             front = [text.text for text in line.message.parts[:more] if isinstance(text, Text)]
             changed.append(replace(part, content=[*front, *part.content]))
         elif isinstance(part, TextPart):

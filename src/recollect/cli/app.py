@@ -118,13 +118,11 @@ def reindex(store: Where = None, as_json: Json = False) -> None:
     """
     from recollect.memory import Memory
 
-    with opened(store) as opened_store:
-        memory = Memory(opened_store, embedder=embedder())
+    with opened(store) as opened_store, Memory(opened_store, embedder=embedder()) as memory:
         with bar("Indexing") as progress:
             items = memory.reindex(progress)
         with err.status("Embedding"):
             vectors = memory.drain()
-        memory.close()
     told = f"In the index: {counted(items, 'item')}; new: {counted(vectors, 'vector')}."
     answer(as_json, {"items": items, "vectors": vectors}, told)
 

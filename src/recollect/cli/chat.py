@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
@@ -17,6 +17,7 @@ from recollect.cli.shell import (
     Where,
     err,
     machine,
+    named,
     out,
     printable,
     remembering,
@@ -30,12 +31,15 @@ if TYPE_CHECKING:
     from recollect.llm import ChatModel, Reply
     from recollect.session import Session
 
+QUOTES: Final = "recall:"
 ModelName: TypeAlias = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--model",
         envvar="RECOLLECT_MODEL",
+        callback=named,
         help="Who answers, like openai:gpt-4o-mini; recall: quotes from memory and needs no key.",
+        show_default=QUOTES,
     ),
 ]
 
@@ -45,7 +49,7 @@ def chat(
         str | None, typer.Argument(help="What to say.", show_default="a conversation, line by line")
     ] = None,
     *,
-    model: ModelName = "recall:",
+    model: ModelName = None,
     budget: Tokens = None,
     system: Annotated[str | None, typer.Option(help="The system text.")] = None,
     store: Where = None,
@@ -64,8 +68,8 @@ def chat(
     with telling_errors():
         asked = None if message is None else words(message)
     with remembering(store, user, session, must_exist=False) as talk:
-        llm.check(model)
-        answerer = llm.open(model)
+        llm.check(model or QUOTES)
+        answerer = llm.open(model or QUOTES)
         if asked is not None:
             _turn(talk, answerer, asked, budget, system, as_json)
             return

@@ -9,7 +9,7 @@ from typing import Final
 import typer
 
 from recollect import settings
-from recollect.cli.shell import Json, User, Where, login, machine, table, telling_errors, told
+from recollect.cli.shell import EMBEDDER, Json, User, Where, in_dotenv, login, machine, table, telling_errors, told
 
 FROM: Final = {"COMMANDLINE": "given", "ENVIRONMENT": "the environment"}
 
@@ -25,8 +25,10 @@ def _embedder() -> tuple[str, str]:
     from recollect.embed import models as weights
     from recollect.embed.names import DEFAULT
 
-    if named := os.environ.get("RECOLLECT_EMBEDDER"):
+    if named := os.environ.get(EMBEDDER):
         return named, "the environment"
+    if named := in_dotenv(EMBEDDER):
+        return named, ".env"
     if weights.folder(DEFAULT).is_dir():
         return f"onnx:{DEFAULT}", "default"
     return "none", f"keywords alone until: recollect models pull {DEFAULT}"

@@ -8,16 +8,14 @@ from collections.abc import Iterable
 from contextlib import nullcontext
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import Annotated, TextIO
 
 import typer
 
 from recollect.cli.shell import User, Where, bar, check_new, counted, err, remembering
 from recollect.errors import ConfigError, NotFound
+from recollect.store import each_session
 from recollect.types import Scope
-
-if TYPE_CHECKING:
-    from recollect.store import Store
 
 
 def export(
@@ -52,7 +50,8 @@ def export(
         if not to_stdout:
             check_new(file)
         with nullcontext(sys.stdout) if to_stdout else file.open("w", encoding="utf-8") as target:
-            number = _written(chain([first], lines), target, _messages(chat.memory.store, scope))
+            total = sum(session.messages for session in each_session(chat.memory.store.log, scope))
+            number = _written(chain([first], lines), target, total)
     if not to_stdout:
         told = ", ".join(counted(number[kind], kind) for kind in number)
         err.print(f"{file} has {told}. Bring it in elsewhere with: recollect import {file}", soft_wrap=True)
@@ -74,12 +73,3 @@ def _written(lines: Iterable[tuple[str, str]], target: TextIO, total: int) -> Co
             number[kind] += 1
             progress(number["message"], total)
     return number
-
-
-def _messages(store: Store, scope: Scope) -> int:
-    """How many messages there are to write."""
-    total, before = 0, None
-    while page := store.log.sessions(scope, before=before):
-        total += sum(session.messages for session in page)
-        before = page[-1].position
-    return total

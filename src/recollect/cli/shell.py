@@ -46,18 +46,23 @@ def moment(text: str) -> datetime:
         raise typer.BadParameter(f"{text!r} is no day or time: write it like 2026-05-20 or 2026-05-20T12:00") from None
 
 
-def _named(option: typer.CallbackParam, name: str | None) -> str | None:
+def named(option: typer.CallbackParam, name: str | None) -> str | None:
     """What an option names, else `.env` under its variable; an empty one, of a variable never set, is not none."""
     if name is None:
-        from dotenv import dotenv_values
-
-        try:
-            name = dotenv_values(".env").get(str(option.envvar)) or None
-        except (OSError, UnicodeDecodeError) as error:
-            raise typer.BadParameter(f".env can't be read: {error}") from None
-    if name is not None and not name.strip():
+        return in_dotenv(str(option.envvar))
+    if not name.strip():
         raise typer.BadParameter("it is empty: name one, or leave the option out")
     return name
+
+
+def in_dotenv(variable: str) -> str | None:
+    """What `.env` says a variable is; None where that is nothing."""
+    from dotenv import dotenv_values
+
+    try:
+        return dotenv_values(".env").get(variable) or None
+    except (OSError, UnicodeDecodeError) as error:
+        raise typer.BadParameter(f".env can't be read: {error}") from None
 
 
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
@@ -77,7 +82,7 @@ Where: TypeAlias = Annotated[
     typer.Option(
         "--store",
         envvar="RECOLLECT_STORE",
-        callback=_named,
+        callback=named,
         help="File or address of the store.",
         show_default="memory.db in the data folder",
     ),
@@ -85,12 +90,13 @@ Where: TypeAlias = Annotated[
 User: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--user", envvar="RECOLLECT_USER", callback=_named, help="Whose memory.", show_default="your login name"
+        "--user", envvar="RECOLLECT_USER", callback=named, help="Whose memory.", show_default="your login name"
     ),
 ]
 Talk: TypeAlias = Annotated[
     str, typer.Option("--session", envvar="RECOLLECT_SESSION", help="Which conversation of the user.")
 ]
+EMBEDDER: Final = "RECOLLECT_EMBEDDER"
 DEFAULT: Final = "default"
 """The conversation that is meant where none is named."""
 ROOM: Final = 11
@@ -125,10 +131,10 @@ def login() -> str:
 
 
 def embedder() -> Embedder | None:
-    """The embedder that RECOLLECT_EMBEDDER names, else the local one where it is here."""
+    """The embedder that RECOLLECT_EMBEDDER names, in the environment or `.env`, else the local one where it is here."""
     from recollect import embed
 
-    name = os.environ.get("RECOLLECT_EMBEDDER") or "auto"
+    name = os.environ.get(EMBEDDER) or in_dotenv(EMBEDDER) or "auto"
     return None if name == "none" else embed.open(name)
 
 
@@ -208,12 +214,12 @@ def remembering(
     """A conversation of the user in the store, with the settings in force here; no embedder where nothing is found."""
     from recollect.memory import Memory
 
-    with opened(where, must_exist) as store, _quiet():
-        memory = Memory(store, embedder=embedder() if finds else None, settings=settings.load())
-        try:
-            yield memory.session(session, user=user or login())
-        finally:
-            memory.close()
+    with (
+        opened(where, must_exist) as store,
+        _quiet(),
+        Memory(store, embedder=embedder() if finds else None, settings=settings.load()) as memory,
+    ):
+        yield memory.session(session, user=user or login())
 
 
 def check_new(file: Path) -> None:

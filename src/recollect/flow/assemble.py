@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
 from recollect.answers import Candidate
@@ -181,7 +180,7 @@ class _Fill:
     def into(self, room: int, most: Mapping[str, int | None], shown: frozenset[str]) -> _Filled:
         """The sections filled by priority within `room` tokens, beside a conversation that shows these messages."""
         filled, told = _Filled(), self._told(shown)
-        fences = _tokens(self.counts.text, block({})) + 2
+        fences = self._tokens(block({})) + 2
         memory = room if self.settings.memory_tokens is None else self.settings.memory_tokens - fences
         for names, rest in ((PRIORITY, False), (FIRM, True)):
             unused = 0
@@ -269,12 +268,14 @@ class _Fill:
         )
 
     def _title(self, name: str) -> int:
-        return _tokens(self.counts.text, heading(name)) + 1
+        return self._tokens(heading(name)) + 1
 
     def _cost(self, candidate: Candidate) -> int:
-        text = quoted(candidate)
+        return self._tokens(quoted(candidate)) + 1
+
+    def _tokens(self, text: str) -> int:
         if text not in self.known:
-            self.known[text] = self.counts.text(text) + 1
+            self.known[text] = self.counts.text(text)
         return self.known[text]
 
 
@@ -285,12 +286,6 @@ class _Limits(NamedTuple):
     room: int
     most: int | None
     rest: bool
-
-
-@lru_cache(maxsize=256)
-def _tokens(count: Callable[[str], int], text: str) -> int:
-    """The tokens of a text that every context has."""
-    return count(text)
 
 
 def _smallest(window: Shown, tokens: int, min_turns: int, counts: Counts) -> Shown:

@@ -26,7 +26,7 @@ SOURCED: Final = ("documents", "tools")
 """Sections whose origin stands in front of every quotation."""
 
 _FENCE: Final = re.compile(r"<(?=/?memory\b)", re.IGNORECASE)
-_BLOCK: Final = re.compile(f"{OPEN}\n{re.escape(SAYS)}\n.*?{CLOSE}\n{{0,2}}", re.DOTALL)
+_BLOCK: Final = re.compile(f"(?:{OPEN}\n{re.escape(SAYS)}\n.*?{CLOSE}\n{{0,2}})+", re.DOTALL)
 
 
 def heading(section: str) -> str:
@@ -57,7 +57,7 @@ def with_memory(message: Message, memory: str) -> Message:
 
 
 def without_memory(message: Message) -> Message | None:
-    """The message as its author wrote it: without a memory block; None where it was nothing else."""
+    """The message as its author wrote it: without memory blocks; None where it was nothing else."""
     if isinstance(message.content, str):
         if not (found := _BLOCK.match(message.content)):
             return message

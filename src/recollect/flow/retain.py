@@ -41,7 +41,7 @@ class Policy:
             whole = int if name == "count" else (int, float)
             if limit is None:
                 continue
-            if isinstance(limit, bool) or not isinstance(limit, whole) or not math.isfinite(limit) or limit < 0:
+            if isinstance(limit, bool) or not isinstance(limit, whole) or not 0 <= limit < math.inf:
                 raise ConfigError(f"{name}={limit!r} for {self.layer}: give a number of 0 or more")
         if self.idle is not None and self.layer != MESSAGES:
             raise ConfigError(f"idle={self.idle!r} for {self.layer}: only sessions of messages are idle; give days")

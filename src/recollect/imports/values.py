@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -109,7 +108,7 @@ def moment(value: Any) -> datetime | None:
     try:
         if isinstance(value, str):
             return with_zone(datetime.fromisoformat(value))
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
             return datetime.fromtimestamp(value / 1_000 if abs(value) > 10**11 else value, UTC)
     except (ValueError, OverflowError, OSError):
         pass

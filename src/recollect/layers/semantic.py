@@ -170,9 +170,10 @@ class Semantic:
         """
         asked, at, user = frozenset(query_words(question)), with_zone(at), user.owner
         with self._lock:
+            known = user in self._users
             kept, fresh = self._kept(user)
             told = kept.told(asked, at, until)
-            if not fresh and self._gone(user, kept, told):
+            if known and self._gone(user, kept, told):
                 kept, fresh = self._read(user), True
                 told = kept.told(asked, at, until)
             self.hits, self.misses = self.hits + (not fresh), self.misses + fresh

@@ -15,6 +15,7 @@ from recollect.flow.assemble import Shown
 from recollect.flow.window import Limits, Window
 from recollect.recent import Recent
 from recollect.store import Entry, Record, Store
+from recollect.store.codec import id_of
 from recollect.types import Message, Scope
 
 BLOCK: Final = 1_000
@@ -34,7 +35,7 @@ def stays(message: Message) -> bool:
 def always(entries: Sequence[Entry]) -> list[Record]:
     """The records to keep beside those entries that stay in the window for good."""
     ids = [entry.message.id for entry in entries if stays(entry.message)]
-    return [Record(ALWAYS, id, True, sources=(id,)) for id in ids]
+    return [Record(ALWAYS, id, True, sources=(id,), id=id_of(ALWAYS, id)) for id in ids]
 
 
 @dataclass(frozen=True, slots=True)

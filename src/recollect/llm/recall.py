@@ -10,6 +10,7 @@ from recollect.arguments import messages_only
 from recollect.errors import ConfigError
 from recollect.flow.facts.tell import line_asked_by
 from recollect.flow.fence import CLOSE, OPEN, SAYS, TITLES, without_memory
+from recollect.flow.when import written
 from recollect.llm.model import TIMEOUT, Delta, Reply, Usage
 from recollect.store.words import query_words, words
 from recollect.tokens import count_messages, estimate
@@ -133,7 +134,7 @@ def _remembered(memory: str) -> Iterator[Line]:
 def _said(messages: Sequence[Message]) -> Iterator[Line]:
     """What the user said before in the conversation itself, which memory leaves out."""
     for message in filter(None, map(without_memory, messages)):
-        day = f"{message.at.day} {message.at:%B %Y}, " if message.at else ""
+        day = f"{written(message.at)}, " if message.at else ""
         yield from (Line("Earlier in this conversation:", day, f"user: {line}") for line in message.text.splitlines())
 
 

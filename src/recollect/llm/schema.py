@@ -53,7 +53,10 @@ def _parts(schema: Any, where: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield from _parts(inner, f"{where}.anyOf[{index}]")
 
 
-def _problems(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any], where: str) -> Iterator[str]:
+def _problems(value: Any, schema: Mapping[str, Any] | bool, root: Mapping[str, Any], where: str) -> Iterator[str]:
+    if isinstance(schema, bool):
+        yield from () if schema else (f"{where} is not asked for",)
+        return
     if "$ref" in schema:
         yield from _problems(value, _resolved(schema["$ref"], root), root, where)
     if "type" in schema and not _is(value, schema["type"]):
@@ -80,11 +83,7 @@ def _members(value: dict[str, Any], schema: Mapping[str, Any], root: Mapping[str
             yield f"{where}.{name} is missing"
     others = schema.get("additionalProperties", True)
     for name, item in value.items():
-        inner = known.get(name, others)
-        if inner is False:
-            yield f"{where}.{name} is not asked for"
-        elif isinstance(inner, Mapping):
-            yield from _problems(item, inner, root, f"{where}.{name}")
+        yield from _problems(item, known.get(name, others), root, f"{where}.{name}")
 
 
 def _bounds(value: Any, schema: Mapping[str, Any], where: str) -> Iterator[str]:

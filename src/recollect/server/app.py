@@ -61,7 +61,7 @@ def create_app(options: Options | None = None, memory: Memory | None = None, mod
             await _stopped(service, memory is None)
 
     app = _routed(lifespan=lifespan)
-    app.openapi = document  # type: ignore[method-assign]
+    vars(app)["openapi"] = document
     problems.install(app)
     app.add_middleware(Bodies, max_body=options.max_body, max_depth=options.max_depth, admit=caller)
     app.add_middleware(Watched, metrics=counted)

@@ -83,7 +83,7 @@ class Metrics:
         finally:
             telling.cancel()
             shared.tell()
-            mark_process_dead(os.getpid())  # type: ignore[no-untyped-call]
+            mark_process_dead(os.getpid())
 
     def text(self) -> bytes:
         """All of it as Prometheus reads it; of all processes together where they share a folder."""
@@ -168,7 +168,7 @@ class Shared:
         """What all processes wrote there."""
         self.tell()
         _forget_the_dead(Path(os.environ[SHARED]))
-        MultiProcessCollector(found := CollectorRegistry())  # type: ignore[no-untyped-call]
+        MultiProcessCollector(found := CollectorRegistry())
         return found
 
     async def tell_others(self) -> None:

@@ -111,7 +111,7 @@ async def apply_retention(service: Served, scope: ErasedScope, wanted: given.Pla
     policies = tuple(retention.Policy(**policy.model_dump()) for policy in wanted.policies)
     plan = retention.Plan(scope, policies, wanted.now, (), wanted.digest)
     erased = await service.run(retention.apply, service.memory.store, plan)
-    service.memory.controller.forget(scope)
+    await service.run(service.memory.controller.forget, scope)
     return answer(erased)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -223,7 +222,7 @@ class Job:
         check_id(self.kind, "a job's kind")
         if self.key is not None:
             check_id(self.key, "a job's key")
-        if not (math.isfinite(self.delay) and 0 <= self.delay <= 10**9):
+        if not 0 <= self.delay <= 10**9:
             raise ConfigError(f"delay {self.delay!r} is not a number of seconds from 0 to a billion")
         if self.every < 1:
             raise ConfigError(f"every is {self.every}; it must be at least 1")

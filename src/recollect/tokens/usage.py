@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from math import ceil, isfinite
+from math import ceil
 from threading import Lock
 from typing import Any, Final
 
@@ -65,7 +65,7 @@ class Calibration:
     def from_dict(cls, data: Mapping[str, Any]) -> Calibration:
         """The calibration that `to_dict` described."""
         for model, ratio in data.items():
-            if not isinstance(ratio, (int, float)) or not isfinite(ratio) or not LOWEST <= ratio <= HIGHEST:
+            if not isinstance(ratio, (int, float)) or not LOWEST <= ratio <= HIGHEST:
                 raise ConfigError(f"ratio {ratio!r} of model {model!r} is not a number from {LOWEST} to {HIGHEST}")
         return cls(data)
 

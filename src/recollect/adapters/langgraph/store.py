@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 KIND: Final = "langgraph item"
+ALL: Final = 2**31 - 1
+"""More than a store has: as many as there are."""
 REFRESH_AFTER: Final = 0.1
 """Reading an item gives it its whole time to live again, once this share of it is gone."""
 OPERATORS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
@@ -123,13 +125,12 @@ class RecollectStore(BaseStore):
         """Those that match the query, best first, by the mean of how well they do in words and in meaning."""
         where = Filter(kinds=(KIND,), exact=True, metadata=_under(op.namespace_prefix))
         index, query = self.memory.store.index, op.query or ""
-        most = sum(record.value["texts"] for record in self._records(expired=True)) or 1
-        words = _best(index.search(self.scope, query, most, where=where))
+        words = _best(index.search(self.scope, query, ALL, where=where))
         top = max(words.values(), default=1.0)
         channels = [{key: score / top for key, score in words.items()}]
         if self._meaning:
             vector = self._meaning.query(query)
-            channels.append(_best(index.nearest(self.scope, vector, self._meaning.name, most, where=where)))
+            channels.append(_best(index.nearest(self.scope, vector, self._meaning.name, ALL, where=where)))
         keys = among.keys() & {key for channel in channels for key in channel}
         scores = {key: sum(channel.get(key, 0.0) for channel in channels) / len(channels) for key in keys}
         for key in sorted(scores, key=lambda key: (-scores[key], key)):

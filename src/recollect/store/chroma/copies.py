@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import threading
 import zlib
@@ -32,10 +33,12 @@ if TYPE_CHECKING:
 
 PAGE: Final = 1_000
 _PREFIX: Final = "recollect-"
+_SEGMENT: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""What Chroma calls the folders of its vectors."""
 
 
 def connect(url: str) -> Any:
-    """A client for a folder or a server; a folder Chroma can't read is emptied, for it holds only copies."""
+    """A client for a folder or a server; what Chroma can't read of its files is removed: they are only copies."""
     parts = urlsplit(url)
     settings = Settings(anonymized_telemetry=False)
     if parts.hostname:
@@ -67,7 +70,11 @@ def _opened(folder: Path, settings: Settings) -> Any:
         if isinstance(error, KeyboardInterrupt | SystemExit) or not (folder / "chroma.sqlite3").exists():
             raise
     SharedSystemClient.clear_system_cache()
-    shutil.rmtree(folder)
+    for part in folder.iterdir():
+        if part.name.startswith("chroma.sqlite3"):
+            part.unlink()
+        elif _SEGMENT.fullmatch(part.name):
+            shutil.rmtree(part)
     return chromadb.PersistentClient(folder, settings=settings)
 
 

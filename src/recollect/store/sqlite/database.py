@@ -54,12 +54,15 @@ class Database:
         self.scrub(wait=0)
         self._unscrubbed = False
 
-    def reading(self) -> AbstractContextManager[apsw.Connection]:
-        """A connection for reads that all see the same moment; inside a transaction of this thread, its own."""
+    def reading(self, *, newest: bool = False) -> AbstractContextManager[apsw.Connection]:
+        """A connection for reads that all see the same moment; inside a transaction of this thread, its own.
+
+        Inside `moment` it is that moment, unless the newest is wanted.
+        """
         mine = self._mine
         if mine.change is not None:
             return nullcontext(mine.change.db)
-        return self.connections.lent(at_a_moment=True) if mine.moment is None else nullcontext(mine.moment)
+        return nullcontext(mine.moment) if mine.moment and not newest else self.connections.lent(at_a_moment=True)
 
     @contextmanager
     def moment(self) -> Iterator[None]:

@@ -98,7 +98,7 @@ class SqliteIndex:
             if not is_late(db, scope, place, where):
                 return _search(db, scope, place, asked, where, k)
         self._database.write_if_free(catch_up)
-        with self._database.reading() as db:
+        with self._database.reading(newest=True) as db:
             return _search(db, scope, place, asked, where, k, late=True)
 
     def nearest(self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:

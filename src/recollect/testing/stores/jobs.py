@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from recollect.errors import ConfigError, Conflict
@@ -220,11 +222,11 @@ class JobTests(StoreTests):
     @pytest.mark.parametrize(
         "bad", [{"worker": ""}, {"lease": 0}, {"lease": float("nan")}, {"limit": 0}, {"kinds": "abc"}]
     )
-    def test_senseless_claims_are_refused(self, store: Store, bad: dict[str, object]) -> None:
+    def test_senseless_claims_are_refused(self, store: Store, bad: dict[str, Any]) -> None:
         with pytest.raises(ConfigError):
-            store.jobs.claim(**{"worker": "w", **bad})  # type: ignore[arg-type]
+            store.jobs.claim(**{"worker": "w", **bad})
 
     @pytest.mark.parametrize("bad", [{"delay": -1}, {"delay": float("nan")}, {"key": ""}])
-    def test_senseless_jobs_are_refused(self, bad: dict[str, object]) -> None:
+    def test_senseless_jobs_are_refused(self, bad: dict[str, Any]) -> None:
         with pytest.raises(ConfigError):
-            Job("a", **bad)  # type: ignore[arg-type]
+            Job("a", **bad)

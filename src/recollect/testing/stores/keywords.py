@@ -11,7 +11,7 @@ from recollect.errors import ConfigError
 from recollect.frozen import freeze
 from recollect.store import Filter, Item, Store
 from recollect.testing.stores.base import ADA, ADA_TOO, BOB, NOON, RIVAL, USER, StoreTests, found, said, say
-from recollect.types import Message, Scope, ToolCall
+from recollect.types import Message, Role, Scope, ToolCall
 
 SYNTAX = (
     *(
@@ -127,8 +127,9 @@ class KeywordTests(StoreTests):
 
     def test_filters_hold(self, store: Store) -> None:
         day = timedelta(days=1)
-        for number, role in enumerate(("user", "assistant", "user")):
-            store.log.append(ADA, [Message(role, "apple", str(number), at=NOON + number * day)])  # type: ignore[arg-type]
+        roles: tuple[Role, ...] = ("user", "assistant", "user")
+        for number, role in enumerate(roles):
+            store.log.append(ADA, [Message(role, "apple", str(number), at=NOON + number * day)])
         (*_, last) = store.log.read(ADA)
         assert set(found(store, ADA, "apple", where=Filter(since=NOON + day))) == {"1", "2"}
         assert set(found(store, ADA, "apple", where=Filter(before=NOON + day))) == {"0"}

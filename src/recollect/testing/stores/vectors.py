@@ -12,7 +12,7 @@ from recollect.errors import ConfigError
 from recollect.frozen import freeze
 from recollect.store import Filter, Item, Store
 from recollect.testing.stores.base import ADA, ADA_TOO, BOB, NOON, RIVAL, USER, StoreTests, said, say, v
-from recollect.types import Message, Scope
+from recollect.types import Message, Role, Scope
 
 
 def near(store: Store, scope: Scope, vector: Any, **options: Any) -> list[str]:
@@ -102,9 +102,10 @@ class VectorTests(StoreTests):
 
     def test_the_nearest_pass_the_filter(self, store: Store) -> None:
         day = timedelta(days=1)
-        for number, role in enumerate(("user", "assistant", "user")):
+        roles: tuple[Role, ...] = ("user", "assistant", "user")
+        for number, role in enumerate(roles):
             metadata = freeze({"n": number})
-            store.log.append(ADA, [Message(role, "x", str(number), at=NOON + number * day, metadata=metadata)])  # type: ignore[arg-type]
+            store.log.append(ADA, [Message(role, "x", str(number), at=NOON + number * day, metadata=metadata)])
             store.index.embed(ADA, "message", "m", {str(number): v(1, number)})
         store.index.put(ADA, [Item("chunk", "timeless", "x")])
         store.index.embed(ADA, "chunk", "m", {"timeless": v(1, 5)})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,18 +11,7 @@ from recollect import Memory, Settings
 from recollect.layers.semantic import Semantic
 from recollect.telemetry import SERIES, Alert, Telemetry
 from recollect.testing.clock import ManualClock
-from tests.contexts import START, opened, told
-
-
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock(START)
-
-
-@pytest.fixture
-def memory(tmp_path: Path, clock: ManualClock) -> Iterator[Memory]:
-    with opened(tmp_path, clock) as memory:
-        yield memory
+from tests.contexts import opened, told
 
 
 def test_alerts_come_by_callback_and_log(tmp_path: Path, clock: ManualClock, caplog: pytest.LogCaptureFixture) -> None:
