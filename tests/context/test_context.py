@@ -194,6 +194,21 @@ def test_a_question_or_a_system_text_that_is_too_large_is_named(memory: Memory) 
     assert error.value.needed > 3
 
 
+@pytest.mark.parametrize("answer", ["A long mail.", None])
+def test_a_last_turn_larger_than_the_budget_is_shortened_for_a_question_as_if_that_was_kept_first(
+    memory: Memory, answer: str | None
+) -> None:
+    chat = memory.session("s", user="ada")
+    chat.add("user", "word " * 5_000)
+    if answer:
+        chat.add("assistant", answer)
+    context = chat.context("What was it about?", 500)
+    replayed_at = len(chat.history()) + 1
+    chat.add("user", "What was it about?")
+    assert context.messages == chat.context(None, 500).messages == chat.replay(replayed_at, 500).messages
+    assert context.tokens <= 500
+
+
 def test_a_question_asked_again_gets_what_is_known_by_then(tmp_path: Path, clock: ManualClock) -> None:
     with opened(tmp_path, clock, settings=Settings(documents_threshold=0.0)) as memory:
         chat, question = told(memory, clock), "Where do I live, and what is the door code?"

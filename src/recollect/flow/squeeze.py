@@ -36,6 +36,7 @@ class Rung:
 def ladder(
     messages: Sequence[Message],
     turns: Sequence[Sequence[int]],
+    old_turns: Sequence[Sequence[int]],
     keep_last: int,
     budget: int,
     count: Count,
@@ -47,13 +48,13 @@ def ladder(
 
     1. old tool results to head and tail; 2. the newest ones to a quarter of the budget; 3. old steps out, but for a
     turn's last one, pinned ones and the last `keep_last` messages; 4. every result to a line; 5. old words to a
-    quarter of the budget; 6. old words to a line.
+    quarter of the budget; 6. old words to a line. Old words are those of `old_turns`.
     """
     by_turn = [list(steps(messages, turn)) for turn in turns]
     shown = [index for turn in turns for index in turn]
     newest = by_turn[-1][-1] if by_turn and by_turn[-1] else []
     results = [index for index in shown if messages[index].role == "tool"]
-    old_words = [index for turn in turns[:-1] for index in turn if messages[index].role != "tool"]
+    old_words = [index for turn in old_turns for index in turn if messages[index].role != "tool"]
     bound = {*shown[-keep_last:], *(index for index in shown if messages[index].pinned)}
     spare = [step for found in by_turn for step in found[:-1] if bound.isdisjoint(step)]
 
