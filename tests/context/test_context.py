@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -207,6 +208,19 @@ def test_a_last_turn_larger_than_the_budget_is_shortened_for_a_question_as_if_th
     chat.add("user", "What was it about?")
     assert context.messages == chat.context(None, 500).messages == chat.replay(replayed_at, 500).messages
     assert context.tokens <= 500
+
+
+@pytest.mark.parametrize("shape", ["openai", "openai-responses", "anthropic", "bedrock", "gemini"])
+def test_half_a_surrogate_pair_is_sent_as_a_question_mark(memory: Memory, shape: str) -> None:
+    memory.session("old", user="ada").add("user", "My sister Nad\ud83dia moved to Oslo.")
+    chat = memory.session("new", user="ada")
+    chat.add("assistant", (ToolCall("c1", "look", {"where\ud83d": ["\ud83d"]}),))
+    chat.add("tool", (ToolResult("c1", "cut \ud83d"),))
+    context = chat.context("Who moved to Oslo?", 500, system="Be \ud83d brief.")
+    assert "Nad?ia" in context.memory
+    sent = json.dumps(context.to(shape).request(), ensure_ascii=False).encode().decode()
+    assert "cut ?" in sent and "Be ? brief." in sent and "where?" in sent
+    assert context.prompt[0].text == "Be \ud83d brief."
 
 
 def test_a_question_asked_again_gets_what_is_known_by_then(tmp_path: Path, clock: ManualClock) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
@@ -33,6 +34,23 @@ class Rendered(list[dict[str, Any]]):
         shape = shape_of(self.shape)
         fields: dict[str, Any] = {shape.messages: list(self)}
         return fields if self.system is None else {shape.system[0]: self.system, **fields}
+
+
+def sendable(rendered: Rendered) -> Rendered:
+    """The same; half a surrogate pair in it, at which clients fail, becomes a question mark."""
+    try:
+        json.dumps([rendered, rendered.system], ensure_ascii=False, default=str).encode()
+    except UnicodeEncodeError:
+        rendered[:], rendered.system = _encodable(rendered), _encodable(rendered.system)
+    return rendered
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_encodable(key): _encodable(inner) for key, inner in value.items()}
+    return [_encodable(inner) for inner in value] if isinstance(value, list) else value
 
 
 def parse(raw: Any, shape: str) -> list[Message]:
