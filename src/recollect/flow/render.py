@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
@@ -38,10 +37,7 @@ class Rendered(list[dict[str, Any]]):
 
 def sendable(rendered: Rendered) -> Rendered:
     """The same; half a surrogate pair in it, at which clients fail, becomes a question mark."""
-    try:
-        json.dumps([rendered, rendered.system], ensure_ascii=False, default=str).encode()
-    except UnicodeEncodeError:
-        rendered[:], rendered.system = _encodable(rendered), _encodable(rendered.system)
+    rendered[:], rendered.system = _encodable(rendered), _encodable(rendered.system)
     return rendered
 
 
