@@ -32,6 +32,7 @@ from recollect.layers.all import Layers
 from recollect.layers.summary import Summary
 from recollect.testing.clock import ManualClock
 from tests.contexts import START, opened, told
+from tests.wrong import wrong
 
 
 class Silent:
@@ -214,7 +215,7 @@ def test_a_last_turn_larger_than_the_budget_is_shortened_for_a_question_as_if_th
 def test_half_a_surrogate_pair_is_sent_as_a_question_mark(memory: Memory, shape: str) -> None:
     memory.session("old", user="ada").add("user", "My sister Nad\ud83dia moved to Oslo.")
     chat = memory.session("new", user="ada")
-    chat.add("assistant", (ToolCall("c1", "look", {"where\ud83d": ["\ud83d"]}),))
+    chat.add("assistant", (ToolCall("c1", "look", wrong({"where\ud83d": ["\ud83d"]})),))
     chat.add("tool", (ToolResult("c1", "cut \ud83d"),))
     context = chat.context("Who moved to Oslo?", 500, system="Be \ud83d brief.")
     assert "Nad?ia" in context.memory

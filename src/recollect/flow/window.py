@@ -285,8 +285,8 @@ class Window:
         turns = [turn.live[:] for turn in self._shown_turns()]
         goal = low if self._tokens > ceiling else ceiling
         budget = 0 if ceiling == float("inf") else int(ceiling)
-        old = turns if self.limits.follows else turns[:-1]
-        for rung in ladder(self._messages, turns, old, self.limits.min_messages, budget, self.count, self._now):
+        keep, follows = self.limits.min_messages, self.limits.follows
+        for rung in ladder(self._messages, turns, keep, budget, self.count, self._now, follows=follows):
             for group in rung.groups:
                 if not (self._tokens > goal or (rung.drops and self._crowded())):
                     break
