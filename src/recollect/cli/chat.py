@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
@@ -24,7 +26,7 @@ from recollect.cli.shell import (
     telling_errors,
     words,
 )
-from recollect.errors import ModelError
+from recollect.errors import BudgetTooSmall, ModelError
 
 if TYPE_CHECKING:
     from recollect.llm import ChatModel, Reply
@@ -75,7 +77,7 @@ def chat(
         for line in _lines():
             try:
                 _turn(talk, answerer, line, budget, system, as_json)
-            except ModelError as error:
+            except (ModelError, BudgetTooSmall) as error:
                 tell(error)
             except KeyboardInterrupt:
                 err.print("Stopped. What you said is kept, the answer is not.")
@@ -84,17 +86,30 @@ def chat(
 def _lines() -> Iterator[str]:
     """What is said until the end of input, empty lines left out."""
     asking = sys.stdin.isatty()
+    read = _edited if asking and sys.stdout.isatty() else sys.stdin.readline
+    if read is _edited:
+        with suppress(ImportError):  # Windows edits lines by itself
+            import_module("readline")
     while True:
-        if asking:
+        if asking and read is not _edited:
             err.print("you ", style="bold", end="")
         try:
-            line = sys.stdin.readline()
+            line = read()
         except KeyboardInterrupt:
             return
         if not line:
             return
         if line.strip():
             yield line.strip()
+
+
+def _edited() -> str:
+    """A line of the terminal, which arrow keys edit and bring back; empty at the end."""
+    try:
+        return f"{input('you ')}\n"
+    except EOFError:
+        err.print()
+        return ""
 
 
 def _turn(talk: Session, answerer: ChatModel, said: str, budget: int | None, system: str | None, as_json: bool) -> None:
