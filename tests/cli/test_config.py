@@ -64,6 +64,17 @@ def test_the_default_store_is_in_the_data_folder(run: Run, home: Path) -> None:
     assert (home / "memory.db").exists()
 
 
+def test_the_embedder_is_the_one_that_is_used(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def told() -> tuple[str, str]:
+        return next((row["value"], row["from"]) for row in parsed(run, "config") if row["name"] == "embedder")
+
+    assert told() == ("none", "keywords alone until: recollect models pull e5-small-v2")
+    (home / "models" / "e5-small-v2").mkdir(parents=True)
+    assert told() == ("onnx:e5-small-v2", "default")
+    monkeypatch.setattr("recollect.embed.names.runs_here", lambda: False)
+    assert told() == ("none", "keywords alone until: pip install 'recollect[local]'")
+
+
 @pytest.mark.parametrize("place", ["environment", ".env", "both"])
 def test_a_variable_with_a_misspelt_name_is_told_once_on_stderr(
     run: Run, home: Path, monkeypatch: pytest.MonkeyPatch, place: str
