@@ -51,6 +51,12 @@ def check_given(**given: tuple[object, bool, str]) -> None:
             raise ConfigError(f"{name}={value!r}: give {give}")
 
 
+def check_budget(budget: int | None) -> None:
+    """Raises unless it is none, or a whole number of tokens above 0."""
+    if budget is not None and (not isinstance(budget, int) or isinstance(budget, bool) or budget <= 0):
+        raise ConfigError(f"budget is {budget!r}; it must be a whole number of tokens above 0")
+
+
 def check_whole(name: str, value: int, least: int = 0) -> None:
     """Raises unless it is a whole number from `least` on that a store can hold."""
     if not isinstance(value, int) or isinstance(value, bool) or value < least:

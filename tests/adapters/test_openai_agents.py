@@ -24,6 +24,7 @@ from recollect import BudgetTooSmall, ConfigError, InvalidTranscript, Memory, co
 from recollect.adapters.openai_agents import RecollectSession
 from recollect.testing import AdapterSuite, Script, Talk
 from tests.adapters.openai_agents_sdk import AgentsTalk, agent_of, model_of
+from tests.wrong import wrong
 
 SHAPE = "openai-responses"
 
@@ -148,6 +149,8 @@ class TestTheSession:
         assert validate(parse(shown, SHAPE), SHAPE) == []
 
     def test_a_budget_that_makes_no_sense_is_refused(self, memory: Memory) -> None:
+        with pytest.raises(ConfigError, match="budget is '8k'; it must be a whole number"):
+            RecollectSession(memory.session("trip", user="ada"), budget=wrong("8k"))
         with pytest.raises(ConfigError, match="budget is 0"):
             RecollectSession(memory.session("trip", user="ada"), budget=0)
 

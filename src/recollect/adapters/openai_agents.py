@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import Any, Final, cast
 
 from recollect.aio import done
-from recollect.errors import BudgetTooSmall, ConfigError, MissingExtra
+from recollect.arguments import check_budget
+from recollect.errors import BudgetTooSmall, MissingExtra
 from recollect.flow.context import beside
 from recollect.flow.fence import with_memory
 from recollect.flow.render import parse, render
@@ -51,8 +52,7 @@ class RecollectSession(SessionABC):
         *,
         session_settings: SessionSettings | dict[str, Any] | None = None,
     ) -> None:
-        if budget is not None and budget <= 0:
-            raise ConfigError(f"budget is {budget}; it must be a whole number of tokens above 0")
+        check_budget(budget)
         self.session, self.budget = session, budget
         self.session_id = session.scope.session or ""
         self.session_settings = SessionSettings().resolve(session_settings)
