@@ -11,7 +11,7 @@ from tests.wrong import wrong
 
 def test_a_mistake_is_told_when_an_adapter_is_made() -> None:
     with Memory.open(":memory:", embedder=None) as memory:
-        with pytest.raises(ConfigError, match="memory='memory.db': give a Memory"):
+        with pytest.raises(ConfigError, match=r"memory='memory\.db': give a Memory"):
             Histories(wrong("memory.db"), "ada")
         with pytest.raises(ConfigError, match="user must be text that is not empty, got ''"):
             Histories(memory, "")
