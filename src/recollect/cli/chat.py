@@ -107,7 +107,7 @@ def _edited() -> str:
     """A line of the terminal, which arrow keys edit and bring back; empty at the end."""
     try:
         return f"{input('you ')}\n"
-    except EOFError:
+    except (EOFError, KeyboardInterrupt):
         err.print()
         return ""
 
