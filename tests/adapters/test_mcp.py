@@ -19,7 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import TextResourceContents
 
-from recollect import Memory, Message
+from recollect import Memory
 from recollect.adapters.mcp import serve, server
 from recollect.errors import ConfigError
 from tests.wrong import wrong
