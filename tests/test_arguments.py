@@ -12,6 +12,7 @@ import pytest
 
 from recollect import ConfigError, Memory, Message, RecollectError, Session
 from recollect.backfill import backfill
+from recollect.errors import StoreUnavailable
 from recollect.types import Image, Text, Thinking, ToolCall, ToolResult
 from tests.wrong import wrong
 
@@ -27,6 +28,9 @@ def chat(tmp_path: Path) -> Iterator[Any]:
     [
         (lambda chat: chat.add("user", None), "content must be text or parts, got None"),
         (lambda chat: chat.add("user", 5), "content must be text or parts, got 5"),
+        (lambda chat: chat.add("user", b"x"), "content must be text or parts, got b'x'"),
+        (lambda chat: chat.add("user", {"text": "x"}), "content must be text or parts, got {'text'"),
+        (lambda chat: chat.add("user", [{"text": "x"}]), r"a dict is not a part; .* parse\(raw, shape\)"),
         (lambda chat: chat.add("user", "x", name=5), "the name of a message must be text, got int"),
         (lambda chat: chat.add("user", "x", id=5), "a message's id must be text that is not empty, got 5"),
         (lambda chat: chat.add("user", "x", shape=5), "the shape of a message must be text, got int"),
@@ -75,6 +79,7 @@ def chat(tmp_path: Path) -> Iterator[Any]:
         (lambda chat: chat.tools.add("rain", "weather", at="now"), "a time is a datetime, got 'now'"),
         (lambda chat: chat.forget("id"), "give a list of ids, not one text"),
         (lambda chat: chat.forget([Message("user", "x")]), "the id of a message must be text"),
+        (lambda chat: chat.memory.forget("ada"), r"scope='ada': give Scope\(tenant, user, session\)"),
         (lambda chat: chat.memory.session(None, user="ada"), "session must be text that is not empty, got None"),
         (
             lambda chat: backfill(chat.memory, wrong("chats.jsonl"), user="ada"),
@@ -106,8 +111,34 @@ def test_the_arguments_of_a_call_may_be_given_as_a_mapping() -> None:
     assert ToolCall("1", "weather", wrong({"city": "Ålesund"})) == ToolCall("1", "weather", '{"city": "Ålesund"}')
 
 
-@pytest.mark.parametrize("mistaken", [{"model": "nobody:x"}, {"counter": "nothing"}, {"embedder": "nobody:x"}])
-def test_a_memory_that_can_not_be_opened_opens_no_file(tmp_path: Path, mistaken: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError):
-        Memory.open(tmp_path / "memory.db", **{"embedder": None, **mistaken})
+@pytest.mark.parametrize(
+    ("mistaken", "said"),
+    [
+        ({"model": "nobody:x"}, "model 'nobody:x' is not known"),
+        ({"counter": "nothing"}, "no token counter 'nothing'"),
+        ({"embedder": "nobody:x"}, "embedder 'nobody:x' is not known"),
+        ({"url": 5}, "url=5: give a file or an address"),
+        ({"embedder": 5}, "embedder=5: give an Embedder, its name"),
+        ({"embedder": len}, "embedder=<built-in function len>: give an Embedder, its name"),
+        ({"former": ["x"]}, r"former=\['x'\]: give an Embedder"),
+        ({"settings": {"context_budget": 5}}, r"settings={'context_budget': 5}: give Settings"),
+        ({"settings": None}, "settings=None: give Settings"),
+        ({"index": 5}, "index=5: give chroma:///folder"),
+        ({"model": 5}, "model=5: give a ChatModel"),
+        ({"search": "web"}, "search='web': give a function"),
+        ({"reranker": True}, "reranker=True: give a Reranker"),
+        ({"on_alert": "me"}, "on_alert='me': give a function"),
+    ],
+)
+def test_a_memory_that_can_not_be_opened_opens_no_file(
+    tmp_path: Path, mistaken: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=said):
+        Memory.open(**{"url": "memory.db", "embedder": None, **mistaken})
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_is_no_store(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailable, match="is a folder: name a file in it"):
+        Memory.open(tmp_path, embedder=None)

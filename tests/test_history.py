@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from recollect import Memory, Message, Session, Text
+from recollect import ConfigError, Memory, Message, Session, Text
 from recollect.flow.fence import block, with_memory
-from recollect.history import History
+from recollect.history import Histories, History
+from tests.wrong import wrong
+
+
+def test_a_mistake_is_told_when_an_adapter_is_made() -> None:
+    with Memory.open(":memory:", embedder=None) as memory:
+        with pytest.raises(ConfigError, match=r"memory='memory\.db': give a Memory"):
+            Histories(wrong("memory.db"), "ada")
+        with pytest.raises(ConfigError, match="user must be text that is not empty, got ''"):
+            Histories(memory, "")
+        with pytest.raises(ConfigError, match="budget is '8k'; it must be a whole number of tokens above 0"):
+            Histories(memory, "ada", budget=wrong("8k"))
 
 
 @pytest.mark.parametrize("question", ["Which volcano erupted near Reykjavik?", "Where does my sister live?"])

@@ -197,7 +197,7 @@ def test_the_counter_that_the_settings_name_counts(tmp_path: Path) -> None:
         Memory.open(tmp_path / "m.db", settings=Settings(counter="nope"))
 
 
-@pytest.mark.parametrize(("session", "reply"), [("before", 7_900), ("s", 7_980), ("s", 7_999)])
+@pytest.mark.parametrize(("session", "reply"), [("before", 7_960), ("s", 7_980), ("s", 7_999)])
 def test_a_budget_that_is_too_small_for_the_reply_tells_so(tmp_path: Path, session: str, reply: int) -> None:
     with opened(tmp_path / "m.db", {"reply_tokens": reply, "profile_tokens": 200}) as memory:
         memory.session("before", user="ada").add("user", "My name is Ada. I'm allergic to nuts. " * 9)

@@ -20,7 +20,7 @@ MAX_QUESTION: Final = 4_000
 def as_message(message: Message | Role, content: str | Sequence[Part], fields: Mapping[str, Any]) -> Message:
     """A message given whole, or by its role, content and fields; both at once are refused."""
     if not isinstance(message, Message):
-        if not isinstance(content, Iterable):
+        if not isinstance(content, Iterable) or isinstance(content, (bytes, Mapping)):
             raise InvalidTranscript(f"content must be text or parts, got {content!r}")
         return Message(message, content if isinstance(content, str) else tuple(content), **fields)
     if content or fields:
@@ -45,6 +45,19 @@ def check_question(question: str) -> None:
     """Raises unless it is text."""
     if not isinstance(question, str):
         raise ConfigError(f"a question is text, not a {type(question).__name__}")
+
+
+def check_given(**given: tuple[object, bool, str]) -> None:
+    """Raises for an argument that does not fit: each has its value, whether that fits, and what to give."""
+    for name, (value, fits, give) in given.items():
+        if not fits:
+            raise ConfigError(f"{name}={value!r}: give {give}")
+
+
+def check_budget(budget: int | None) -> None:
+    """Raises unless it is none, or a whole number of tokens above 0."""
+    if budget is not None and (not isinstance(budget, int) or isinstance(budget, bool) or budget <= 0):
+        raise ConfigError(f"budget is {budget!r}; it must be a whole number of tokens above 0")
 
 
 def check_whole(name: str, value: int, least: int = 0) -> None:

@@ -172,15 +172,15 @@ class Controller:
             needed = wanted.budget - room + max(asked, 1)
             raise BudgetTooSmall(needed, wanted.budget, list(given.values()), extra + reply)
         roomy = self._limits(overhead + room - self._share(room))
-        try:
-            return self._shown(scope, roomy, overhead, until)
-        except BudgetTooSmall:
-            pass
-        try:
-            return self._shown(scope, replace(roomy, budget=overhead + room - asked), overhead, until)
-        except BudgetTooSmall as error:
-            needed = error.needed + asked + reply
-            raise BudgetTooSmall(needed, wanted.budget, [*given.values(), *error.ledger], extra + reply) from None
+        tight = replace(roomy, budget=overhead + room - asked)
+        after = [replace(limits, follows=True) for limits in (roomy, tight)] if wanted.question else []
+        for limits in (roomy, tight, *after):
+            try:
+                return self._shown(scope, limits, overhead, until)
+            except BudgetTooSmall as error:
+                least = error
+        needed = least.needed + asked + reply
+        raise BudgetTooSmall(needed, wanted.budget, [*given.values(), *least.ledger], extra + reply)
 
     def _given(self, wanted: Wanted) -> dict[str, Line]:
         """What the caller gives and what that takes: the system text and the question."""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Final
 
 from recollect.settings import PREFIX, Settings
@@ -15,6 +18,17 @@ OTHERS: Final = (
 )  # fmt: skip
 """What the command line and the service read beside the settings."""
 KNOWN: Final = frozenset((*OTHERS, *(setting.name.upper() for setting in dataclasses.fields(Settings))))
+
+_LINE: Final = re.compile(r"^[ \t]*(?:export[ \t]+)?(\w+)[ \t]*=", re.MULTILINE)
+
+
+def here() -> set[str]:
+    """The names of all variables of the environment, and of those in a `.env` that can be read."""
+    try:
+        written = Path(".env").read_text("utf-8", "replace")
+    except OSError:
+        written = ""
+    return {*os.environ, *_LINE.findall(written)}
 
 
 def misspelt(names: Iterable[str]) -> list[str]:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from recollect.arguments import check_budget, check_given
 from recollect.errors import BudgetTooSmall
 from recollect.flow.align import align, answered, fingerprint, says
 from recollect.flow.context import beside
@@ -22,7 +23,7 @@ from recollect.recent import Recent
 from recollect.session import Session
 from recollect.store import Entry
 from recollect.tokens import REPLY_TOKENS, count_message, count_tools
-from recollect.types import Message
+from recollect.types import Message, check_id
 
 KNOWN: Final = 2_000
 """How many of a session's newest messages are compared with what is given; more where more is given."""
@@ -167,6 +168,11 @@ class Histories:
     budget: int | None = None
     _kept: Recent[str, History] = field(default_factory=lambda: Recent(KEPT_HISTORIES))
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        check_given(memory=(self.memory, isinstance(self.memory, Memory), "a Memory"))
+        check_id(self.user, "user")
+        check_budget(self.budget)
 
     def of(self, session: str, *, whole: bool = False) -> History:
         """The history of a session."""

@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from os import PathLike
 from pathlib import Path
 from typing import Final, Self
 
 from recollect import embed, llm, store
+from recollect.arguments import check_given
 from recollect.controller import Controller
 from recollect.embed import Embedder, Reranker
 from recollect.embed.cached import CachedEmbedder
@@ -40,6 +42,11 @@ MOST_FRESH: Final = 10_000
 """How many sessions with new messages `drain` remembers, to learn from them without waiting for more to be said.
 
 Others wait for more to be said, as all do after a restart."""
+
+
+def _named_or(value: object, verb: str) -> bool:
+    """Whether it is a name, nothing, or does what the verb says."""
+    return isinstance(value, str | None) or callable(getattr(value, verb, None))
 
 
 class Memory:
@@ -108,6 +115,17 @@ class Memory:
         of a day. `search` is a web search that is asked when a question is about what is new; `reranker` reads the
         best passages of documents again (`embed.open_reranker()`); `on_alert` gets alerts.
         """
+        check_given(
+            url=(url, isinstance(url, str | PathLike | None), "a file or an address"),
+            embedder=(embedder, _named_or(embedder, "embed"), "an Embedder, its name, or None"),
+            former=(former, _named_or(former, "embed"), "an Embedder, its name, or None"),
+            settings=(settings, isinstance(settings, Settings), "Settings(…)"),
+            index=(index, isinstance(index, str | None), "chroma:///folder or chroma://host:port"),
+            model=(model, _named_or(model, "complete"), "a ChatModel, its name, or None"),
+            search=(search, search is None or callable(search), "a function from a question to excerpts"),
+            reranker=(reranker, reranker is None or hasattr(reranker, "score"), "a Reranker"),
+            on_alert=(on_alert, on_alert is None or callable(on_alert), "a function that takes an Alert"),
+        )
         if url is None:
             from recollect.embed.models import data_dir  # at the call, so that models can be run as a script
 
@@ -153,6 +171,7 @@ class Memory:
 
         Text, index and all that was learned from it: what was made of more than that is made anew from what is left.
         """
+        check_given(scope=(scope, isinstance(scope, Scope), "Scope(tenant, user, session)"))
         for id in each_once(ids or ()):
             check_id(id, "the id of a message")
         along = 0

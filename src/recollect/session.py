@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from recollect import store
 from recollect.answers import Document, Excerpt, Fact, FactType, Recalled
-from recollect.arguments import MAX_QUESTION, as_message, check_number, check_question, check_whole, messages_only
+from recollect.arguments import (
+    MAX_QUESTION,
+    as_message,
+    check_budget,
+    check_number,
+    check_question,
+    check_whole,
+    messages_only,
+)
 from recollect.controller import Wanted
 from recollect.errors import ConfigError
 from recollect.flow.context import Context
@@ -154,9 +162,8 @@ class Session:
         tools: Sequence[Mapping[str, Any]],
     ) -> Wanted:
         memory = self.memory
+        check_budget(budget)
         tokens = memory.settings.budget if budget is None else budget
-        if not isinstance(tokens, int) or isinstance(tokens, bool) or tokens <= 0:
-            raise ConfigError(f"budget is {budget!r}; it must be a whole number of tokens above 0")
         asked = Message("user", question) if isinstance(question, str) else question
         if not (asked is None or (isinstance(asked, Message) and asked.role == "user")):
             raise ConfigError("a question is text or a user's Message")

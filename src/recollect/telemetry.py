@@ -34,6 +34,13 @@ SERIES: Final = {
     "recollect_cached_prefix_ratio": "share of a prompt that the prompt before it began with",
 }
 GAUGES: Final = {"recollect_process_bytes": "memory of this process"}
+ALERTS: Final = {
+    "context_share": "alert_budget",
+    "retrieval_ms": "alert_retrieval_ms",
+    "process_bytes": "alert_memory_bytes",
+    "cache_hit_rate": "alert_cache_hits",
+}
+"""Every alert by its name, and the setting that has its limit."""
 KEPT: Final = 1_000
 """How many of a series' newest values the percentiles are of."""
 EVERY: Final = 100
@@ -85,7 +92,7 @@ class Telemetry:
         found = Alert(name, value, limit)
         self.count("recollect_alerts_total")
         if self.count(name) % EVERY == 1:
-            log.warning("alert: %s", found)
+            log.warning("alert: %s (the setting %s)", found, ALERTS[name])
         try:
             if self.on_alert:
                 self.on_alert(found)

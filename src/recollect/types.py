@@ -302,7 +302,7 @@ def _parts(role: str, content: Any) -> tuple[Part, ...]:
     for part in content:
         if type(part) not in _KIND:
             raise InvalidTranscript(
-                f"a {type(part).__name__} is not a part; use {', '.join(c.__name__ for c in _KIND)}"
+                f"a {type(part).__name__} is not a part; use {', '.join(c.__name__ for c in _KIND)}; {READ_WITH_PARSE}"
             )
         if _BELONGS.get(type(part), role) != role:
             raise InvalidTranscript(f"a {type(part).__name__} belongs to role {_BELONGS[type(part)]!r}, not {role!r}")

@@ -19,7 +19,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import TextResourceContents
 
-from recollect import Memory, Message
+from recollect import Memory
 from recollect.adapters.mcp import serve, server
 from recollect.errors import ConfigError
 from tests.wrong import wrong
@@ -249,9 +249,8 @@ def test_half_a_surrogate_pair_in_memory_is_told_as_a_question_mark(memory: Memo
 
 
 def test_an_error_tells_the_model_what_to_do_next(memory: Memory) -> None:
-    memory.session("mcp", user="ada").add(Message("user", "word " * 2_000))
     with pytest.raises(ToolError, match="Raise the budget"):
-        call(memory, "get_context", question="And now?", budget=100)
+        call(memory, "get_context", question="And now? " * 100, budget=100)
     with pytest.raises(ToolError, match="NUL"):
         call(memory, "add_memory", text="hi", session="\x00")
     with pytest.raises(ToolError, match="at least 1 character"):

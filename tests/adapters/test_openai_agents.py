@@ -24,6 +24,7 @@ from recollect import BudgetTooSmall, ConfigError, InvalidTranscript, Memory, co
 from recollect.adapters.openai_agents import RecollectSession
 from recollect.testing import AdapterSuite, Script, Talk
 from tests.adapters.openai_agents_sdk import AgentsTalk, agent_of, model_of
+from tests.wrong import wrong
 
 SHAPE = "openai-responses"
 
@@ -148,6 +149,8 @@ class TestTheSession:
         assert validate(parse(shown, SHAPE), SHAPE) == []
 
     def test_a_budget_that_makes_no_sense_is_refused(self, memory: Memory) -> None:
+        with pytest.raises(ConfigError, match="budget is '8k'; it must be a whole number"):
+            RecollectSession(memory.session("trip", user="ada"), budget=wrong("8k"))
         with pytest.raises(ConfigError, match="budget is 0"):
             RecollectSession(memory.session("trip", user="ada"), budget=0)
 
@@ -274,6 +277,17 @@ class TestRuns:
             run(Runner.run(agent_of(script), "long " * 1_000, session=session, run_config=config))
         assert script.requests == []
         assert session.session.history()[0].text == "long " * 1_000
+
+    @pytest.mark.parametrize("limit", [None, 5])
+    def test_after_a_message_that_is_too_long_the_conversation_goes_on(self, memory: Memory, limit: int | None) -> None:
+        script, kept = Script(), memory.session("trip", user="ada")
+        session = RecollectSession(kept, budget=200, session_settings=SessionSettings(limit=limit))
+        config = RunConfig(call_model_input_filter=session.fit_input, tracing_disabled=True)
+        with pytest.raises(BudgetTooSmall):
+            run(Runner.run(agent_of(script), "long " * 1_000, session=session, run_config=config))
+        run(Runner.run(agent_of(script), "Hello!", session=session, run_config=config))
+        assert script.last.endswith("Hello!")
+        assert [message.role for message in kept.history()] == ["user", "user", "assistant"]
 
     def test_without_a_budget_the_request_stays_as_it_is(self, session: RecollectSession) -> None:
         data = CallModelData(ModelInputData([user("Hi.")], None), agent=Agent(name="x"), context=None)

@@ -139,7 +139,9 @@ class TestTheBudget:
         TokenBudgetConversationManager(1_000).apply_management(holding(messages))
         assert messages[-1]["content"][1] == source
 
-    @pytest.mark.parametrize("options", [{"budget": 0}, {"budget": -1}, {"budget": 10, "reserve": 10}])
+    @pytest.mark.parametrize(
+        "options", [{"budget": 0}, {"budget": -1}, {"budget": "8k"}, {"budget": 10, "reserve": 10}]
+    )
     def test_a_budget_that_makes_no_sense_is_refused(self, options: dict[str, Any]) -> None:
         with pytest.raises(ConfigError, match="budget is"):
             TokenBudgetConversationManager(**options)

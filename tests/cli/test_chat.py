@@ -7,10 +7,12 @@ import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from recollect import Memory
 from recollect.cli.chat import _lines
 from recollect.testing import Provider
 
@@ -80,3 +82,30 @@ def test_a_second_try_at_a_model_is_no_news(home: Path) -> None:
 def test_a_model_nobody_knows_is_refused_before_anything_is_kept(run: Run) -> None:
     assert "openai:gpt-4o-mini" in run("chat", "Hello", "--model", "nobody", code=1).stderr
     assert parsed(run, "history") == []
+
+
+def test_a_prompt_that_can_not_be_made_does_not_end_the_conversation(trip: Run) -> None:
+    said = trip("chat", "--budget", "300", said=f"{'word ' * 500}\nWhere does my sister live?\n")
+    assert "Oslo" in said.stdout
+    assert said.stderr.startswith("BudgetTooSmall: ") and len(said.stderr.splitlines()) == 1
+
+
+@pytest.mark.skipif(find_spec("readline") is None, reason="this Python has no readline")
+def test_arrow_keys_edit_what_is_typed(home: Path) -> None:
+    import pty
+
+    program, terminal = pty.openpty()
+    env = {**os.environ, "TERM": "xterm", "RECOLLECT_EMBEDDER": "none"}
+    command = [sys.executable, "-m", "recollect", "chat"]
+    with subprocess.Popen(command, env=env, stdin=terminal, stdout=terminal, stderr=terminal) as chat:
+        os.close(terminal)
+        for typed in (b"Helo!\x1b[D\x1b[Dl\n", b"\x1b[A\n", b"\x04"):
+            seen = b""
+            while not seen.endswith(b"you "):
+                seen += os.read(program, 10_000)
+            os.write(program, typed)
+        assert chat.wait(30) == 0
+    os.close(program)
+    with Memory.open(home / "memory.db", embedder=None) as memory:
+        said = memory.session("default", user="ada").history()
+    assert [message.text for message in said if message.role == "user"] == ["Hello!", "Hello!"]

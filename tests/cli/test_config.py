@@ -64,8 +64,25 @@ def test_the_default_store_is_in_the_data_folder(run: Run, home: Path) -> None:
     assert (home / "memory.db").exists()
 
 
-def test_a_variable_with_a_misspelt_name_is_told_once_on_stderr(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECOLLECT_CONTEXT_BUGDET", "100")
+def test_the_embedder_is_the_one_that_is_used(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def told() -> tuple[str, str]:
+        return next((row["value"], row["from"]) for row in parsed(run, "config") if row["name"] == "embedder")
+
+    assert told() == ("none", "keywords alone until: recollect models pull e5-small-v2")
+    (home / "models" / "e5-small-v2").mkdir(parents=True)
+    assert told() == ("onnx:e5-small-v2", "default")
+    monkeypatch.setattr("recollect.embed.names.runs_here", lambda: False)
+    assert told() == ("none", "keywords alone until: pip install 'recollect[local]'")
+
+
+@pytest.mark.parametrize("place", ["environment", ".env", "both"])
+def test_a_variable_with_a_misspelt_name_is_told_once_on_stderr(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    if place != ".env":
+        monkeypatch.setenv("RECOLLECT_CONTEXT_BUGDET", "100")
+    if place != "environment":
+        (home / ".env").write_text("# RECOLLECT_STOR=x\nOTHER=1\nexport RECOLLECT_CONTEXT_BUGDET = 100\n")
     said = run("config", "--json")
     told = "nothing reads RECOLLECT_CONTEXT_BUGDET: is RECOLLECT_CONTEXT_BUDGET or RECOLLECT_ALERT_BUDGET meant?\n"
     assert said.stderr == told

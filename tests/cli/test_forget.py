@@ -13,6 +13,12 @@ def test_forget_shows_what_would_go_and_asks(trip: Run) -> None:
     assert len(parsed(trip, "history", "--session", "trip")) == 3
 
 
+def test_forget_shows_a_line_of_a_long_message(run: Run) -> None:
+    run("add", "word " * 100_000)
+    told = run("forget", said="n\n", code=1).stderr.splitlines()
+    assert told[1].startswith("  user: word word") and told[1].endswith("\u2026") and told[2].startswith("Erase")
+
+
 def test_forget_erases_messages_by_id(trip: Run) -> None:
     first = parsed(trip, "history", "--session", "trip")[0]["id"]
     assert set(parsed(trip, "forget", first, "--session", "trip", "--yes")) == {"messages", "records", "items", "jobs"}

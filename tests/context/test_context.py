@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -33,6 +34,7 @@ from recollect.layers.summary import Summary
 from recollect.layers.windows import ALWAYS
 from recollect.testing.clock import ManualClock
 from tests.contexts import START, opened, told
+from tests.wrong import wrong
 
 
 class Silent:
@@ -211,6 +213,34 @@ def test_a_question_or_a_system_text_that_is_too_large_is_named(memory: Memory) 
     with pytest.raises(BudgetTooSmall) as error:
         chat.context("q", 3)
     assert error.value.needed > 3
+
+
+@pytest.mark.parametrize("answer", ["A long mail.", None])
+def test_a_last_turn_larger_than_the_budget_is_shortened_for_a_question_as_if_that_was_kept_first(
+    memory: Memory, answer: str | None
+) -> None:
+    chat = memory.session("s", user="ada")
+    chat.add("user", "word " * 5_000)
+    if answer:
+        chat.add("assistant", answer)
+    context = chat.context("What was it about?", 500)
+    replayed_at = len(chat.history()) + 1
+    chat.add("user", "What was it about?")
+    assert context.messages == chat.context(None, 500).messages == chat.replay(replayed_at, 500).messages
+    assert context.tokens <= 500
+
+
+@pytest.mark.parametrize("shape", ["openai", "openai-responses", "anthropic", "bedrock", "gemini"])
+def test_half_a_surrogate_pair_is_sent_as_a_question_mark(memory: Memory, shape: str) -> None:
+    memory.session("old", user="ada").add("user", "My sister Nad\ud83dia moved to Oslo.")
+    chat = memory.session("new", user="ada")
+    chat.add("assistant", (ToolCall("c1", "look", wrong({"where\ud83d": ["\ud83d"]})),))
+    chat.add("tool", (ToolResult("c1", "cut \ud83d"),))
+    context = chat.context("Who moved to Oslo?", 500, system="Be \ud83d brief.")
+    assert "Nad?ia" in context.memory
+    sent = json.dumps(context.to(shape).request(), ensure_ascii=False).encode().decode()
+    assert "cut ?" in sent and "Be ? brief." in sent and "where?" in sent
+    assert context.prompt[0].text == "Be \ud83d brief."
 
 
 def test_a_question_asked_again_gets_what_is_known_by_then(tmp_path: Path, clock: ManualClock) -> None:

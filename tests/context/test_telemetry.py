@@ -20,7 +20,7 @@ def test_alerts_come_by_callback_and_log(tmp_path: Path, clock: ManualClock, cap
     with opened(tmp_path, clock, settings=plan, on_alert=alerts.append) as memory, caplog.at_level(logging.WARNING):
         memory.session("s", user="ada").context("word " * 40, 100)
     assert {alert.name for alert in alerts} == {"context_share", "retrieval_ms"}
-    assert "alert: context_share is" in caplog.text
+    assert "alert: context_share is" in caplog.text and "(the setting alert_budget)" in caplog.text
 
 
 def test_a_low_hit_rate_of_the_cache_and_a_large_process_raise_alerts(tmp_path: Path, clock: ManualClock) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from recollect.conversation import ConversationMemory
@@ -18,7 +20,7 @@ def words(message: Message) -> int:
     return len(message.text.split()) + len(message.tool_calls)
 
 
-def window(budget: int | None = None, **limits: int) -> Window:
+def window(budget: int | None = None, **limits: Any) -> Window:
     return Window(words, Limits(budget, **limits))
 
 

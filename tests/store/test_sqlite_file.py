@@ -184,6 +184,8 @@ def test_a_file_of_something_else_is_refused(path: Path) -> None:
     with_raw(path, "CREATE TABLE theirs (x)")
     with pytest.raises(MigrationError, match="something else"):
         SqliteStore(path)
+    with SqliteStore(path.with_name("ours.db")) as store, pytest.raises(MigrationError, match="something else"):
+        store.restore(path)
     path.write_text("just some text that is no database " * 50)
     with pytest.raises(StoreError, match="not a Recollect store"):
         SqliteStore(path)

@@ -16,7 +16,7 @@ from recollect.adapters.answers import ANSWERS, Answer
 from recollect.aio import done
 from recollect.errors import ConfigError
 from recollect.flow.render import parse, render
-from recollect.history import History
+from recollect.history import Histories, History
 from recollect.http import encoded
 from recollect.memory import Memory
 
@@ -44,7 +44,7 @@ def remember(
         kinds = "OpenAI(), AsyncOpenAI(), Anthropic() or AsyncAnthropic()"
         raise ConfigError(f"{type(client).__name__} is no client of openai or anthropic; pass {kinds}")
     ours: Any = client.copy()
-    history = History(memory.session(session, user=user, tenant=tenant), budget)
+    history = Histories(memory, user, tenant, budget).of(session)
     vars(ours)["post"] = (_awaited if inspect.iscoroutinefunction(ours.post) else _plain)(ours.post, history)
     kept: C = ours
     return kept

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import Any, Final, cast
 
 from recollect.aio import done
-from recollect.errors import ConfigError, MissingExtra
+from recollect.arguments import check_budget
+from recollect.errors import BudgetTooSmall, MissingExtra
 from recollect.flow.context import beside
 from recollect.flow.fence import with_memory
 from recollect.flow.render import parse, render
@@ -31,6 +32,8 @@ except ImportError as error:
     raise MissingExtra("openai-agents", "openai-agents", "the adapter for the OpenAI Agents SDK") from error
 
 SHAPE: Final = "openai-responses"
+NEXT: Final = Message("user", "")
+"""What will be said next: before it, the words of the last turn are old and may be shortened."""
 
 
 class RecollectSession(SessionABC):
@@ -49,8 +52,7 @@ class RecollectSession(SessionABC):
         *,
         session_settings: SessionSettings | dict[str, Any] | None = None,
     ) -> None:
-        if budget is not None and budget <= 0:
-            raise ConfigError(f"budget is {budget}; it must be a whole number of tokens above 0")
+        check_budget(budget)
         self.session, self.budget = session, budget
         self.session_id = session.scope.session or ""
         self.session_settings = SessionSettings().resolve(session_settings)
@@ -89,11 +91,17 @@ class RecollectSession(SessionABC):
     def _newest(self, limit: int | None) -> Sequence[Message]:
         if limit is None:
             return self._window() if self.budget else self.session.history()
-        messages = _whole(self.session, limit) if limit > 0 else ()
-        return fit(messages, self.budget, counter=self.session.memory.counter).messages
+        messages, counter = _whole(self.session, limit) if limit > 0 else (), self.session.memory.counter
+        try:
+            return fit(messages, self.budget, counter=counter).messages
+        except BudgetTooSmall:
+            return fit([*messages, NEXT], self.budget, counter=counter).messages[:-1]
 
     def _window(self) -> Sequence[Message]:
-        return self.session.context(None, self.budget).conversation
+        try:
+            return self.session.context(None, self.budget).conversation
+        except BudgetTooSmall:
+            return self.session.context(NEXT, self.budget).conversation[:-1]
 
     def _add(self, items: Sequence[TResponseInputItem]) -> None:
         if messages := parse(items, SHAPE):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated
@@ -43,7 +42,7 @@ from recollect.cli.shell import (
     told,
 )
 from recollect.cli.stats import stats
-from recollect.environment import misspelt
+from recollect.environment import here, misspelt
 
 app = typer.Typer(help="The memory of LLM agents.", no_args_is_help=True, pretty_exceptions_enable=False)
 models = typer.Typer(help="Local models: weights on this machine, no key needed.", no_args_is_help=True)
@@ -81,7 +80,7 @@ def recollect(
 ) -> None:
     """The memory of LLM agents: keeps what was said, finds it again, and fits it into a prompt."""
     if called.invoked_subcommand != "serve":  # the service says it in its log
-        for line in misspelt(os.environ):
+        for line in misspelt(here()):
             err.print(line, style="yellow", soft_wrap=True)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
@@ -25,7 +27,7 @@ from recollect.cli.shell import (
     telling_errors,
     words,
 )
-from recollect.errors import ModelError
+from recollect.errors import BudgetTooSmall, ModelError
 
 if TYPE_CHECKING:
     from recollect.llm import ChatModel, Reply
@@ -79,21 +81,25 @@ def chat(
         for line in _lines():
             try:
                 _turn(talk, answerer, line, budget, system, as_json)
-            except ModelError as error:
+            except (ModelError, BudgetTooSmall) as error:
                 tell(error)
             except KeyboardInterrupt:
                 err.print("Stopped. What you said is kept, the answer is not.")
 
 
 def _lines() -> Iterator[str]:
-    """What is said until the end of input, empty lines left out."""
+    """What is said until the end of input, empty lines left out; at a terminal, arrow keys edit and bring back lines."""
     asking = sys.stdin.isatty()
+    edited = asking and sys.stdout.isatty()
+    if edited:
+        with suppress(ImportError):  # Windows edits lines by itself
+            import_module("readline")
     while True:
-        if asking:
+        if asking and not edited:
             err.print("you ", style="bold", end="")
         try:
-            line = sys.stdin.readline()
-        except KeyboardInterrupt:
+            line = f"{input('you ')}\n" if edited else sys.stdin.readline()
+        except (EOFError, KeyboardInterrupt):
             line = ""
         if not line:
             if asking:

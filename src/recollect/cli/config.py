@@ -23,12 +23,14 @@ def _from(called: typer.Context, name: str) -> str:
 
 def _embedder() -> tuple[str, str]:
     from recollect.embed import models as weights
-    from recollect.embed.names import DEFAULT
+    from recollect.embed.names import DEFAULT, runs_here
 
     if named := os.environ.get(EMBEDDER):
         return named, "the environment"
     if named := in_dotenv(EMBEDDER):
         return named, ".env"
+    if not runs_here():
+        return "none", "keywords alone until: pip install 'recollect[local]'"
     if weights.folder(DEFAULT).is_dir():
         return f"onnx:{DEFAULT}", "default"
     return "none", f"keywords alone until: recollect models pull {DEFAULT}"

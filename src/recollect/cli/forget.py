@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from recollect.session import Session
 
 SAMPLE: Final = 5
+LINE: Final = 500
+"""Characters of a message that are looked at for its line."""
 
 
 def forget(
@@ -98,8 +100,8 @@ def _show(chat: Session, messages: list[Entry], ids: list[str] | None, everythin
     what = "all that is kept of" if everything else f"session {scope.session} of"
     err.print(f"{counted(total, 'message')} of {what} {scope.user}:")
     for entry in messages[:SAMPLE]:
-        words = printable(" ".join(entry.message.text.split()))[:70]
-        err.print(f"  {entry.message.role}: {words}")
+        words = printable(" ".join(entry.message.text[:LINE].split()))
+        err.print(f"  {entry.message.role}: {words}", no_wrap=True, overflow="ellipsis")
     if total > SAMPLE:
         err.print(f"  \u2026 and {total - SAMPLE:,} more")
     if everything and (there := len(chat.documents.list())):

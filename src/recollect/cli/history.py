@@ -36,4 +36,4 @@ def history(
         calls = "".join(f"\n{call.name}({call.arguments})" for call in message.tool_calls)
         say(f"{message.text}{calls}\n".lstrip("\n"))
     if not entries:
-        say(f"Nothing was said in the session {session}. See what is there with: recollect stats")
+        say(f"Nothing was said by {chat.scope.user} in the session {session}. See what is there with: recollect stats")

@@ -55,8 +55,13 @@ def open_reranker(name: str = DEFAULT_RERANKER) -> Reranker:
     return OnnxReranker(_folder(name))
 
 
+def runs_here() -> bool:
+    """Whether the packages that run a local model are installed."""
+    return all(importlib.util.find_spec(package) for package in ("onnxruntime", "tokenizers"))
+
+
 def _local_default() -> Embedder | None:
-    if not all(importlib.util.find_spec(package) for package in ("onnxruntime", "tokenizers")):
+    if not runs_here():
         _say_once("onnxruntime and tokenizers are not installed: pip install 'recollect[local]'")
     elif (folder := _known(DEFAULT)) is None or not folder.is_dir():
         _say_once(f"the local model is not here: python -m recollect.embed.models pull {DEFAULT}")

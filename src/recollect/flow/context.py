@@ -12,7 +12,7 @@ from typing import Any, Final
 from recollect.answers import Candidate
 from recollect.errors import BudgetTooSmall
 from recollect.flow.fence import TITLES
-from recollect.flow.render import Rendered, render
+from recollect.flow.render import Rendered, render, sendable
 from recollect.types import Message
 
 CONVERSATION: Final = ("system", "working", "question")
@@ -167,8 +167,11 @@ class Context:
         return self.to("openai")
 
     def to(self, shape: str) -> Rendered:
-        """The prompt in a provider's shape: openai, openai-responses, anthropic, bedrock or gemini."""
-        return render(self.prompt, shape)
+        """The prompt in a provider's shape: openai, openai-responses, anthropic, bedrock or gemini.
+
+        Half a surrogate pair in it, at which clients fail, is a question mark there.
+        """
+        return sendable(render(self.prompt, shape))
 
     @property
     def receipt(self) -> ContextReceipt:

@@ -44,9 +44,12 @@ def block(taken: Mapping[str, Sequence[Candidate]]) -> str:
 
 
 def quoted(candidate: Candidate) -> str:
-    """A candidate's words as they stand in a prompt, with where they come from if that was no person."""
+    """A candidate's words as they stand in a prompt, with where they come from if that was no person.
+
+    Half a surrogate pair, at which clients fail, becomes a question mark.
+    """
     text = candidate.text if candidate.section not in SOURCED else f"[{candidate.origin}] {candidate.text}"
-    return _FENCE.sub("&lt;", text)
+    return _FENCE.sub("&lt;", text).encode("utf-8", "replace").decode()
 
 
 def with_memory(message: Message, memory: str) -> Message:

@@ -35,6 +35,35 @@ class Rendered(list[dict[str, Any]]):
         return fields if self.system is None else {shape.system[0]: self.system, **fields}
 
 
+def sendable(rendered: Rendered) -> Rendered:
+    """The same; half a surrogate pair in it, at which clients fail, becomes a question mark."""
+    try:
+        _encode([rendered, rendered.system])
+    except UnicodeEncodeError:
+        rendered[:], rendered.system = _replaced(rendered), _replaced(rendered.system)
+    return rendered
+
+
+def _encode(value: Any) -> None:
+    if isinstance(value, str):
+        value.encode()
+    elif isinstance(value, dict):
+        "".join(value).encode()
+        for inner in value.values():
+            _encode(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            _encode(inner)
+
+
+def _replaced(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_replaced(key): _replaced(inner) for key, inner in value.items()}
+    return [_replaced(inner) for inner in value] if isinstance(value, list) else value
+
+
 def parse(raw: Any, shape: str) -> list[Message]:
     """The messages of a wire transcript, one for each wire message; takes the list or the whole request.
 

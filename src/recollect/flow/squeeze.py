@@ -40,6 +40,8 @@ def ladder(
     budget: int,
     count: Count,
     now: Callable[[int], Edit],
+    *,
+    follows: bool = False,
 ) -> Iterator[Rung]:
     """The measures for these turns (indexes into `messages`), to be taken group by group while over the budget.
 
@@ -47,13 +49,15 @@ def ladder(
 
     1. old tool results to head and tail; 2. the newest ones to a quarter of the budget; 3. old steps out, but for a
     turn's last one, pinned ones and the last `keep_last` messages; 4. every result to a line; 5. old words to a
-    quarter of the budget; 6. old words to a line.
+    quarter of the budget; 6. old words to a line. Old words are those before the last turn, and its own
+    where a question `follows`.
     """
     by_turn = [list(steps(messages, turn)) for turn in turns]
     shown = [index for turn in turns for index in turn]
     newest = by_turn[-1][-1] if by_turn and by_turn[-1] else []
     results = [index for index in shown if messages[index].role == "tool"]
-    old_words = [index for turn in turns[:-1] for index in turn if messages[index].role != "tool"]
+    old = turns if follows else turns[:-1]
+    old_words = [index for turn in old for index in turn if messages[index].role != "tool"]
     bound = {*shown[-keep_last:], *(index for index in shown if messages[index].pinned)}
     spare = [step for found in by_turn for step in found[:-1] if bound.isdisjoint(step)]
 
@@ -69,8 +73,8 @@ def ladder(
         return Rung([(index, edit(index))] for index in indexes)
 
     gone = Edit(None, 0, "old step of a turn that stays")
-    old = [index for index in results if index not in newest and now(index).tokens > OLD_RESULT_TOKENS]
-    yield shortened(old, OLD_RESULT_TOKENS, "old tool result shortened")
+    older = [index for index in results if index not in newest and now(index).tokens > OLD_RESULT_TOKENS]
+    yield shortened(older, OLD_RESULT_TOKENS, "old tool result shortened")
     quarter = max(budget // NEWEST_RESULT_SHARE, LINE_TOKENS)
     yield shortened([i for i in results if i in newest], quarter, "large tool result shortened")
     yield Rung(([(index, gone) for index in step] for step in spare), drops=True)

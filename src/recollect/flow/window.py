@@ -25,7 +25,8 @@ from recollect.types import Message, ToolCall, ToolResult
 class Limits:
     """What a window may hold, in tokens, messages and turns, and what of it always stays.
 
-    `budget` is a promise; `last_messages` and `last_turns` bend where a tool call would be torn apart.
+    `budget` is a promise; `last_messages` and `last_turns` bend where a tool call would be torn apart. Where a question
+    that is not here `follows`, the words of the last turn may be shortened too.
     """
 
     budget: int | None = None
@@ -34,6 +35,7 @@ class Limits:
     low_water: float = 0.7
     min_turns: int = 1
     min_messages: int = 2
+    follows: bool = False
 
     def __post_init__(self) -> None:
         if self.budget is not None and not isinstance(self.budget, int):
@@ -283,7 +285,8 @@ class Window:
         turns = [turn.live[:] for turn in self._shown_turns()]
         goal = low if self._tokens > ceiling else ceiling
         budget = 0 if ceiling == float("inf") else int(ceiling)
-        for rung in ladder(self._messages, turns, self.limits.min_messages, budget, self.count, self._now):
+        keep, follows = self.limits.min_messages, self.limits.follows
+        for rung in ladder(self._messages, turns, keep, budget, self.count, self._now, follows=follows):
             for group in rung.groups:
                 if not (self._tokens > goal or (rung.drops and self._crowded())):
                     break

@@ -17,7 +17,7 @@ from anyio import CapacityLimiter, move_on_after, to_thread
 from fastapi import FastAPI
 
 from recollect import embed, llm, settings
-from recollect.environment import misspelt
+from recollect.environment import here, misspelt
 from recollect.errors import ConfigError, RecollectError
 from recollect.http import loopback
 from recollect.llm import ChatModel
@@ -52,7 +52,7 @@ def create_app(options: Options | None = None, memory: Memory | None = None, mod
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        for line in misspelt(os.environ):
+        for line in misspelt(here()):
             logs.log.warning(line)
         sys.setswitchinterval(min(SWITCH_SECONDS, sys.getswitchinterval()))
         app.state.service = service = _started(options, memory, model, counted)

@@ -13,6 +13,7 @@ from recollect.adapters.strands.log import LogRepository, SessionLog
 from recollect.adapters.strands.memory import BUDGET, SessionMemory
 from recollect.adapters.strands.summary import SummarizingConversationManager
 from recollect.adapters.strands.window import SlidingWindowConversationManager
+from recollect.arguments import check_budget
 from recollect.session import Session
 from recollect.settings import load
 
@@ -51,6 +52,7 @@ def with_memory(session: Session, budget: int | None = None) -> dict[str, Any]:
 
     A quarter of the budget, and at most 800 tokens, is for what is recalled from this and other sessions.
     """
+    check_budget(budget)
     tokens = session.memory.settings.budget if budget is None else budget
     share = min(tokens // 4, BUDGET)
     return {

@@ -20,6 +20,7 @@ from recollect.adapters.strands.sdk import (
     Wire,
     apply_pin_first,
 )
+from recollect.arguments import check_budget
 from recollect.errors import BudgetTooSmall, ConfigError
 from recollect.flow.render import parse, render
 from recollect.flow.window import Limits, Window
@@ -87,6 +88,7 @@ class TokenBudgetConversationManager(ConversationManager):
         super().__init__(proactive_compression=proactive_compression)
         if budget is None and last_messages is None:
             budget = BUDGET
+        check_budget(budget)
         if budget is not None and budget <= reserve:
             raise ConfigError(f"budget is {budget}; it must be more than the {reserve} tokens in reserve")
         self.counter = open_counter(counter)

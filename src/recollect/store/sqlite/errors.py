@@ -37,6 +37,8 @@ def _unusable(error: Exception, path: str) -> str:
     folder = Path(path).parent
     if isinstance(error, apsw.CantOpenError) and not folder.is_dir():
         return f"there is no folder {folder} for {path}: make it first, or name another file"
+    if Path(path).is_dir():
+        return f"{path} is a folder: name a file in it"
     if isinstance(error, _KEPT_OUT):
         return f"{path} can't be used ({error}): let this user read and write it and its folder, or name another file"
     return f"{path} can't be used: {error}"

@@ -40,6 +40,7 @@ def migrate(db: apsw.Connection, path: str) -> None:
 
 def check_version(db: apsw.Connection, path: str) -> None:
     """Raises unless this version can use the file, if need be after migrating it."""
+    _check_ours(db, path)
     newest = migrations()[-1].number
     if not 1 <= (done := version(db)) <= newest:
         raise MigrationError(
