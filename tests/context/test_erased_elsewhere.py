@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from recollect import Settings
+from recollect import Memory, Message, Settings
 from recollect.testing.clock import ManualClock
 from tests.contexts import opened
 
@@ -63,3 +63,18 @@ def test_a_fact_erased_elsewhere_is_not_told_beside_a_new_one(tmp_path: Path, cl
         assert [
             line.text.partition(" (")[0] for line in there.context("What can I eat?", 500).offered if line.kept
         ] == ["name: Ada"]
+
+
+def test_a_turn_erased_elsewhere_does_not_count_in_a_ranking(tmp_path: Path, clock: ManualClock) -> None:
+    def scores(memory: Memory) -> list[tuple[str, float]]:
+        found = memory.session("new", user="ada").context("Which kettle?", 500).offered
+        return [(line.text, line.score) for line in found if line.section == "episodic"]
+
+    with opened(tmp_path, clock) as one, opened(tmp_path, clock) as other:
+        here = one.session("old", user="ada")
+        here.add_many([Message("user", f"The {colour} kettle leaks.") for colour in ("red", "blue", "green")])
+        here.add("user", "It rains.")
+        assert len(scores(other)) == 1
+        here.forget([here.history()[0].id])
+        scores(other)
+        assert scores(other) == scores(one)

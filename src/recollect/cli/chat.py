@@ -88,7 +88,7 @@ def chat(
 
 
 def _lines() -> Iterator[str]:
-    """What is said until the end of input, empty lines left out; at a terminal, arrow keys edit and bring back lines."""
+    """What is said until the end of input, empty lines left out; at a terminal, arrow keys edit them."""
     asking = sys.stdin.isatty()
     edited = asking and sys.stdout.isatty()
     if edited:

@@ -129,6 +129,10 @@ class Columns:
         """The number of a session, -1 where it has no turns."""
         return self._sessions.get(name, -1)
 
+    def position_of(self, place: int) -> int:
+        """Where a turn stands in the log."""
+        return int(self._positions[place])
+
     def sessions(self, count: int) -> Marks:
         """The numbers of the sessions of the first so many turns; needs no lock, as what is there stays as it is."""
         return self._turns.session[:count]

@@ -279,12 +279,21 @@ class Episodic:
             if not places and len(best) < size + len(shown):
                 return
             entries = there(self.store, asked.within, [columns.ids[place] for place in places])
+            self._forget_erased(columns, [place for place in places if columns.ids[place] not in entries])
             for place in places:
                 entry = entries.get(columns.ids[place])
                 if entry and _scores(entry, self.min_score) and (everything or where.passes(_item(entry))):
                     yield _moment(entry, float(ranking.scores[place]))
             read.update(places)
             size *= 2
+
+    def _forget_erased(self, columns: Columns, gone: Sequence[int]) -> None:
+        """Drops columns that hold what another process erased: it would count in every ranking.
+
+        What is only newer than the moment that is read has nothing after it there.
+        """
+        if gone and self.store.log.scan(columns.scope, after=columns.position_of(min(gone)), limit=1):
+            self.forget(columns.scope)
 
     def _question(self, columns: Columns, asked: Asked, vectors: Sequence[tuple[str, Vector]]) -> Question:
         today = date.fromordinal(day_of(asked.at))
