@@ -403,11 +403,13 @@ def test_documents_of_another_time_get_a_vector_of_the_new_model(
     with Memory.open(tmp_path / "m.db", embedder=before) as memory:
         memory.session("trip", user="ada").documents.add("Fill the kettle with vinegar.", name="kettle")
         memory.session("trip", user="bob").documents.add("Boil it twice. " * 2_000, name="long")
+        memory.session("trip", user="bob", tenant="acme").add("user", "I boil it once.")
         memory.drain()
     with Memory.open(tmp_path / "m.db", embedder=HashingEmbedder(64)) as memory:
         memory.reindex()
         memory.drain()
-        assert memory.store.index.missing(Scope("default"), HashingEmbedder(64).name) == []
+        for tenant in ("default", "acme"):
+            assert memory.store.index.missing(Scope(tenant), HashingEmbedder(64).name) == []
 
 
 @pytest.mark.parametrize(

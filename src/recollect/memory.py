@@ -153,15 +153,15 @@ class Memory:
         """One conversation of a user; it is there as soon as something is added to it."""
         return Session(self, Scope(tenant, user, check_id(id, "session")))
 
-    def reindex(self, progress: store.Progress | None = None, tenant: str = "default") -> int:
+    def reindex(self, progress: store.Progress | None = None) -> int:
         """How many items the keyword index holds, built anew.
 
-        The tenant's messages and documents without a vector get one in the background.
+        Every tenant's messages and documents without a vector get one in the background.
         """
         items = self.store.reindex(progress)
-        if self.embedder:
-            self.store.jobs.enqueue(Scope(tenant), [embedding.job_for(embedding.CHUNK)])
-            for session in store.each_session(self.store.log, Scope(tenant)):
+        for tenant in map(Scope, self.store.tenants() if self.embedder else ()):
+            self.store.jobs.enqueue(tenant, [embedding.job_for(embedding.CHUNK)])
+            for session in store.each_session(self.store.log, tenant):
                 self.store.jobs.enqueue(session.scope, [embedding.JOB])
         self.wake()
         return items

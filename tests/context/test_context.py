@@ -54,6 +54,7 @@ def test_what_is_known_stands_before_the_question_with_its_date(memory: Memory, 
     assert "3 March 2025 (1 month ago)" in context.memory
     assert "Nadia moved to Oslo" in context.memory
     assert context.messages[-1]["content"] == f"{context.memory}\n\nWhere does my sister live?"
+    assert str(context) == f"user: {context.memory}\n\nWhere does my sister live?"
 
 
 def test_the_newest_turns_are_shown_as_they_were_said_and_not_recalled_again(

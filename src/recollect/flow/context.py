@@ -148,6 +148,7 @@ class Context:
 
     `prompt` is `conversation` with `memory` put in: in front of the question, which is number `asked` of it, or
     in front of the whole. `left_out` counts older messages that are not shown; `settings` names the settings in force.
+    Its text is the words of the prompt.
     """
 
     prompt: tuple[Message, ...]
@@ -160,6 +161,9 @@ class Context:
     settings: str
     count: Callable[[Message], int] = field(repr=False, compare=False)
     left_out: int = 0
+
+    def __str__(self) -> str:
+        return "\n\n".join(f"{message.role}: {message.text}" for message in self.prompt)
 
     @property
     def messages(self) -> Rendered:

@@ -280,6 +280,10 @@ class Store(Protocol):
         """
         ...
 
+    def tenants(self) -> list[str]:
+        """The tenants that have anything here, by name."""
+        ...
+
     def check(self) -> list[Finding]:
         """What is wrong with the engine, the file, the schema, the log and the index; empty when all is well."""
         ...

@@ -226,6 +226,10 @@ class ChromaStore:
         """See `Store.reading`."""
         return self._base.reading()
 
+    def tenants(self) -> list[str]:
+        """See `Store.tenants`."""
+        return self._base.tenants()
+
     def check(self) -> list[Finding]:
         """See `Store.check`."""
         return self._base.check() + [

@@ -66,9 +66,9 @@ _HNSW: Final = (
 
 
 def tenants(database: Database) -> list[str]:
-    """Every tenant that has anything in the store."""
+    """Every tenant that has anything in the store, by name."""
     found = database.read(None, lambda db: rows(db, _TENANTS))
-    return [codec.from_bytes(names)[0] if names else tenant for tenant, names in found]
+    return sorted(codec.from_bytes(names)[0] if names else tenant for tenant, names in found)
 
 
 def words_are_old(database: Database) -> bool:

@@ -14,7 +14,7 @@ from recollect.store.postgres.index import PostgresIndex
 from recollect.store.postgres.jobs import PostgresJobs
 from recollect.store.postgres.log import PostgresLog
 from recollect.store.postgres.records import PostgresRecords
-from recollect.store.postgres.reindex import reindex, words_are_old
+from recollect.store.postgres.reindex import reindex, tenants, words_are_old
 from recollect.store.protocols import Clock, Durability, Progress
 from recollect.store.values import Finding
 from recollect.types import Scope
@@ -40,6 +40,10 @@ class PostgresStore:
     def reading(self) -> AbstractContextManager[None]:
         """See `Store.reading`: each read stands alone, so that one whose connection is lost can be done again."""
         return nullcontext()
+
+    def tenants(self) -> list[str]:
+        """See `Store.tenants`."""
+        return tenants(self._database)
 
     def check(self) -> list[Finding]:
         """See `Store.check`."""

@@ -40,11 +40,16 @@ class ReferenceStore:
         """See `Store.reading`: each read stands alone."""
         return nullcontext()
 
+    def tenants(self) -> list[str]:
+        """See `Store.tenants`."""
+        with self._state.reading() as tables:
+            found = [*tables.sessions, *(key[0] for key in tables.records), *(key[0] for key in tables.items)]
+            found += [queued.job.scope for queued in tables.jobs.values() if queued.job.scope]
+        return sorted({scope.tenant for scope in found})
+
     def check(self) -> list[Finding]:
         """See `Store.check`."""
-        with self._state.reading() as tables:
-            owners = {scope.tenant for scope in tables.sessions}
-        return [finding for tenant in sorted(owners) for finding in self.log.verify(Scope(tenant))]
+        return [finding for tenant in self.tenants() for finding in self.log.verify(Scope(tenant))]
 
     def reindex(self, progress: Progress | None = None) -> int:
         """See `Store.reindex`; the reference searches the items themselves, so there is nothing to rebuild."""

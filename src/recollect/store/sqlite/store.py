@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 import apsw
 
@@ -21,6 +21,11 @@ from recollect.store.sqlite.migrate import check_version
 from recollect.store.sqlite.records import SqliteRecords
 from recollect.store.values import Finding
 from recollect.types import Scope
+
+_TENANTS: Final = (
+    "SELECT DISTINCT tenant FROM scope WHERE id IN (SELECT scope FROM session UNION SELECT scope FROM record"
+    " UNION SELECT scope FROM item UNION SELECT scope FROM job) ORDER BY tenant"
+)
 
 
 class SqliteStore:
@@ -48,6 +53,11 @@ class SqliteStore:
     def reading(self) -> AbstractContextManager[None]:
         """See `Store.reading`: all see the same moment."""
         return self._database.moment()
+
+    def tenants(self) -> list[str]:
+        """See `Store.tenants`."""
+        with self._database.reading() as db:
+            return [tenant for (tenant,) in db.execute(_TENANTS)]
 
     def check(self) -> list[Finding]:
         """See `Store.check`."""

@@ -50,6 +50,16 @@ class EraseTests(StoreTests):
         say(store, ADA, "g")
         assert store.log.verify(ADA) == store.check() == []
 
+    def test_tenants_are_those_that_have_something(self, store: Store) -> None:
+        assert store.tenants() == []
+        say(store, Scope("müller\U0001f40c", "ada", "trip"), "a")
+        store.records.put(Scope("acme", "bob"), [fact("city", "Oslo")])
+        store.index.put(Scope("shared"), [Item("chunk", "c", "apple")])
+        store.jobs.enqueue(Scope("' OR 1=1"), [Job("tidy")])
+        assert store.tenants() == ["' OR 1=1", "acme", "müller\U0001f40c", "shared"]
+        store.log.erase(Scope("acme"))
+        assert store.tenants() == ["' OR 1=1", "müller\U0001f40c", "shared"]
+
     def test_a_store_that_was_emptied_is_well(self, store: Store) -> None:
         fill(store, ADA)
         assert found(store, ADA, "zebra")
