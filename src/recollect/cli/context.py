@@ -100,7 +100,8 @@ def shortened(lines: Sequence[Line]) -> list[Line]:
     told = dataclasses.replace(
         lines[older[0]], tokens=tokens, shown=shown, text=f"{len(older):,} messages before these"
     )
-    return [told if n == older[0] else line for n, line in enumerate(lines) if n not in set(older[1:])]
+    gone = set(older[1:])
+    return [told if n == older[0] else line for n, line in enumerate(lines) if n not in gone]
 
 
 def _row(line: Line) -> tuple[Text, ...]:
