@@ -89,12 +89,25 @@ def test_models_are_listed() -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("command", [("stats",), ("history", "--json")])
-def test_output_that_can_not_be_written_is_told_in_a_line(file: str, command: tuple[str, ...]) -> None:
+def test_output_that_can_not_be_written_is_told_in_a_line(file: str, command: tuple[str, ...], unbuffered: str) -> None:
+    arguments = [sys.executable, "-m", "recollect", *command, "--store", file, "--user", "ada"]
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with Path("/dev/full").open("w") as full:
-        arguments = [sys.executable, "-m", "recollect", *command, "--store", file, "--user", "ada"]
-        told = subprocess.run(arguments, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        told = subprocess.run(arguments, env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (told.returncode, told.stderr) == (1, "OSError: [Errno 28] No space left on device\n")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_goes_away_is_no_news(file: str, unbuffered: str) -> None:
+    arguments = [sys.executable, "-m", "recollect", "history", "--store", file, "--user", "ada"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    told = subprocess.run(arguments, env=environment, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (told.returncode, told.stderr) == (1, "")
 
 
 @pytest.mark.parametrize("command", [("history",), ("stats",), ("context", "tea"), ("chat", "What do I like?")])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Callable
 from io import TextIOWrapper
 
 from recollect.errors import MissingExtra
@@ -22,7 +24,20 @@ def main() -> None:
         sys.stdin.reconfigure(errors="strict")  # in the locale C, bytes that are no text would be taken for some
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # what the terminal or the file has no letter for
+    sys.exit(_ended(app))
+
+
+def _ended(app: Callable[[], object]) -> int | str | None:
+    """The status that the command ends with, once all that it said is written; a reader that has gone is no news."""
+    status: int | str | None = None
     try:
-        app()
+        try:
+            app()
+        except SystemExit as end:
+            status = end.code
+        if sys.stdout:
+            sys.stdout.flush()
     except OSError as error:
-        sys.exit(f"{type(error).__name__}: {error}")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left can't be written either, and is tried at the end
+        return status or (1 if isinstance(error, BrokenPipeError) else f"{type(error).__name__}: {error}")
+    return status
