@@ -19,6 +19,7 @@ from urllib.parse import quote
 from recollect.errors import ConfigError, MissingExtra, NotFound, RecollectError
 from recollect.flow.facts.tell import due
 from recollect.http import encoded, loopback
+from recollect.layers.semantic import NOTED_VIA
 from recollect.memory import Memory
 from recollect.session import Session
 
@@ -130,10 +131,7 @@ class Tools:
     def add_memory(
         self,
         text: Annotated[
-            Words,
-            Field(
-                description="as the user says it, in the first person: 'I live in Oslo', not 'The user lives in Oslo'"
-            ),
+            Words, Field(description="best as the user says it, 'I live in Oslo'; or of them, 'The user lives in Oslo'")
         ],
         role: Annotated[
             Literal["user", "assistant"],
@@ -150,7 +148,7 @@ class Tools:
         """
         if not text.strip():
             raise ConfigError("the text has no words: give what is to be kept; nothing was kept")
-        kept = self.open(session).add(role, text, id=id or "", metadata={"via": "mcp"})
+        kept = self.open(session).add(role, text, id=id or "", metadata={"via": NOTED_VIA})
         return Added(id=kept.id, session=session or self.session)
 
     def get_context(

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from recollect.answers import FACT_TYPES, Candidate, Fact, FactType
 from recollect.errors import ConfigError, InvalidTranscript
-from recollect.flow.facts import Found, Known, Statement, extract, known
+from recollect.flow.facts import Found, Known, Statement, extract, known, noted
 from recollect.flow.facts.known import opposite
 from recollect.flow.facts.phrases import slug
 from recollect.flow.facts.tell import Told, asked_by, tell
@@ -37,6 +37,8 @@ NEAR_MISSES: Final = 10
 BIRTHDAY: Final = "birthday"
 MANY: Final = frozenset({"likes", "dislikes", "allergy", "avoids", "speaks", "uses", "prefers", "todo"})
 """Keys that hold several values at a time: the value is part of the key."""
+NOTED_VIA: Final = "mcp"
+"""The `via` in the metadata of messages that a model wrote down for a user, who may be called "the user" in them."""
 SAID: Final = frozenset({"type", "value", "at", "order", "session", "ended", "then", "imported"})
 """What of a fact was stated; the rest is where in a message it was found."""
 
@@ -254,7 +256,8 @@ class Semantic:
 def _records(entry: Entry) -> Iterable[Record]:
     message = entry.message
     if message.role == "user" and message.at is not None:
-        for n, found in enumerate(extract(message.text, message.at)):
+        read = noted if message.metadata.get("via") == NOTED_VIA else extract
+        for n, found in enumerate(read(message.text, message.at)):
             yield record_of(entry, found, n)
 
 
