@@ -244,6 +244,15 @@ def test_half_a_surrogate_pair_is_sent_as_a_question_mark(memory: Memory, shape:
     assert context.prompt[0].text == "Be \ud83d brief."
 
 
+@pytest.mark.parametrize("shape", ["openai", "anthropic", "bedrock"])
+@pytest.mark.parametrize("system", ["Be \ud83d brief.", None])
+def test_words_alone_with_half_a_pair_are_sent_whole_too(memory: Memory, shape: str, system: str | None) -> None:
+    chat = memory.session("new", user="ada")
+    chat.add("user", "Hello there" if system else "Hello \ud83d there")
+    sent = json.dumps(chat.context(None, 500, system=system).to(shape).request(), ensure_ascii=False).encode().decode()
+    assert "Hello there" in sent and "Be ? brief." in sent if system else "Hello ? there" in sent
+
+
 def test_a_question_asked_again_gets_what_is_known_by_then(tmp_path: Path, clock: ManualClock) -> None:
     with opened(tmp_path, clock, settings=Settings(documents_threshold=0.0)) as memory:
         chat, question = told(memory, clock), "Where do I live, and what is the door code?"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping
 from functools import wraps
 from typing import Any, Final, TypeVar
@@ -15,9 +14,8 @@ from typing import Any, Final, TypeVar
 from recollect.adapters.answers import ANSWERS, Answer
 from recollect.aio import done
 from recollect.errors import ConfigError
-from recollect.flow.render import parse, render
+from recollect.flow.render import parse, render, sendable
 from recollect.history import Histories, History
-from recollect.http import encoded
 from recollect.memory import Memory
 
 C = TypeVar("C")
@@ -96,16 +94,7 @@ def _shape(path: str, request: Mapping[str, Any]) -> str | None:
 def _fitted(history: History, body: Mapping[str, Any], shape: str) -> dict[str, Any]:
     plain = _plain_json(body)
     sent = history.prompt(parse(plain, shape), plain.get("tools") or ())
-    return {**body, **_sendable(render([line.message for line in sent], shape).request())}
-
-
-def _sendable(request: dict[str, Any]) -> dict[str, Any]:
-    """The request; half a surrogate pair in it, at which the SDKs fail, becomes a question mark."""
-    try:
-        json.dumps(request, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return dict(json.loads(encoded(request)))
-    return request
+    return {**body, **sendable(render([line.message for line in sent], shape)).request()}
 
 
 def _plain_json(value: Any) -> Any:
