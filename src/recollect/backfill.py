@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import Final
 
 from recollect.errors import ConfigError, Conflict, InvalidTranscript, NotFound
 from recollect.imports import Imported, Note, Put, Read, Skipped
 from recollect.imports.values import stable
-from recollect.layers import archive
+from recollect.layers import archive, semantic
 from recollect.memory import Memory
 from recollect.session import Session
 from recollect.store import Record
@@ -53,19 +53,23 @@ def backfill(
     left as it is, so a backfill that was interrupted is just run again. `progress` is called after each conversation
     with what was done so far. Vectors, facts and summaries follow in the background.
     """
-    done, touched, skipped = Backfilled(), set[Scope](), list[Skipped]()
+    number, touched, skipped = Counter[str](), set[Scope](), list[Skipped]()
+
+    def so_far() -> Backfilled:
+        return Backfilled(sessions=len(touched), skipped=tuple(skipped), **number)
+
     for item in _together(transcripts):
         if isinstance(item, list):
-            done = _put(memory, item, user, tenant, done, skipped)
+            number += _put(memory, item, user, tenant, skipped)
         elif isinstance(item, Skipped):
             skipped.append(item)
         elif isinstance(item, Imported):
-            done = _kept(memory, item, _scope(item, user, tenant), done, touched, skipped)
+            number += _kept(memory, item, _scope(item, user, tenant), touched, skipped)
         else:
             raise ConfigError(f"a transcript is what recollect.imports.read(path) gives, not a {type(item).__name__}")
         if progress:
-            progress(replace(done, skipped=tuple(skipped)))
-    return replace(done, skipped=tuple(skipped))
+            progress(so_far())
+    return so_far()
 
 
 def _together(found: Iterable[Read]) -> Iterator[Imported | Skipped | list[Put]]:
@@ -87,27 +91,17 @@ def _scope(item: Imported | Put, user: str | None, tenant: str) -> Scope:
     return Scope(tenant, owner, item.session)
 
 
-def _kept(
-    memory: Memory, item: Imported, scope: Scope, done: Backfilled, touched: set[Scope], skipped: list[Skipped]
-) -> Backfilled:
-    messages = _messages(memory, item, scope, skipped)
-    facts = _facts(memory, item.notes, scope)
-    new = messages > 0 and scope not in touched
-    if new:
+def _kept(memory: Memory, item: Imported, scope: Scope, touched: set[Scope], skipped: list[Skipped]) -> Counter[str]:
+    """How much of a conversation is new, and how much was known."""
+    messages, facts = _messages(memory, item, scope, skipped), _facts(memory, item.notes, scope)
+    if messages:
         touched.add(scope)
-    return replace(
-        done,
-        sessions=done.sessions + new,
-        messages=done.messages + messages,
-        facts=done.facts + facts,
-        known=done.known + len(item.messages) + len(item.notes) - messages - facts,
-    )
+    known = len(item.messages) + len(item.notes) - messages - facts
+    return Counter(messages=messages, facts=facts, known=known)
 
 
-def _put(
-    memory: Memory, things: Sequence[Put], user: str | None, tenant: str, done: Backfilled, skipped: list[Skipped]
-) -> Backfilled:
-    """What was done, with these things of one user; those that can't be kept are skipped."""
+def _put(memory: Memory, things: Sequence[Put], user: str | None, tenant: str, skipped: list[Skipped]) -> Counter[str]:
+    """How many of these things of one user are new, by kind, and how many were known; others are skipped."""
     number = Counter[str]()
     with memory.store.transaction(_scope(things[0], user, tenant).owner):
         for thing in things:
@@ -117,7 +111,7 @@ def _put(
             except (InvalidTranscript, Conflict, NotFound) as error:
                 skipped.append(Skipped(thing.where, str(error)))
     memory.wake()
-    return replace(done, **{name: getattr(done, name) + more for name, more in number.items()})
+    return number
 
 
 def _messages(memory: Memory, item: Imported, scope: Scope, skipped: list[Skipped]) -> int:
@@ -165,4 +159,4 @@ def _fact(note: Note, memory: Memory, scope: Scope) -> Record:
         "ended": False,
         "imported": note.metadata,
     }
-    return Record("fact", f"note:{note.id[:900]}", value, 0.8, "import", "import", id=stable("note", note.id))
+    return Record(semantic.KIND, f"note:{note.id[:900]}", value, 0.8, "import", "import", id=stable("note", note.id))

@@ -44,8 +44,8 @@ class Wanted:
     question: Message | None
     at: datetime
     budget: int
-    system: str | None = None
-    tools: Sequence[Mapping[str, Any]] = ()
+    system: str | None
+    tools: Sequence[Mapping[str, Any]]
 
 
 @dataclass(slots=True, eq=False)

@@ -16,19 +16,19 @@ from typing import Any, Final, TypeAlias
 from recollect.errors import Conflict
 from recollect.flow.retain import MESSAGES, Aged, Policy, expired, idle_sessions
 from recollect.flow.turns import turns
-from recollect.layers import summary
-from recollect.layers.tools import searched_for
+from recollect.layers import documents, procedural, semantic, summary, tools
+from recollect.layers.embedding import CHUNK
 from recollect.store import Entry, Erased, Record, Store, each_session
 from recollect.types import Scope, with_zone
 
 __all__ = ["Going", "Plan", "Policy", "apply", "preview"]
 
 KINDS: Final = {
-    "facts": "fact",
-    "summaries": "summary",
-    "documents": "document",
-    "tools": "artifact",
-    "patterns": "pattern",
+    "facts": semantic.KIND,
+    "summaries": summary.KIND,
+    "documents": documents.KIND,
+    "tools": tools.KIND,
+    "patterns": procedural.KIND,
 }
 SAMPLE: Final = 10
 """Ids that a preview shows of each layer."""
@@ -232,7 +232,7 @@ def _searched(store: Store, found: _Found) -> Iterator[Record]:
     """The excerpts that were searched for with the words of messages that go."""
     for session, ids in found.messages.items():
         gone = store.log.get(session, list(ids))
-        yield from searched_for(store, session, [entry.message.text for entry in gone])
+        yield from tools.searched_for(store, session, [entry.message.text for entry in gone])
 
 
 def _keep_facts(store: Store, found: _Found) -> None:
@@ -261,7 +261,7 @@ def _delete(store: Store, record: Record) -> int:
 
 
 def _items(record: Record) -> Iterable[tuple[str, Iterable[Any]]]:
-    if record.kind == "document":
-        yield "chunk", record.value.get("chunks", ())
-    elif record.kind in ("artifact", "summary"):
+    if record.kind == documents.KIND:
+        yield CHUNK, record.value.get("chunks", ())
+    elif record.kind in (tools.KIND, summary.KIND):
         yield record.kind, (record.id, record.key)

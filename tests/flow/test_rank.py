@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.flow import rank
-from recollect.flow.rank import Nearness, Numbers, Places, Question, Turns
+from recollect.flow.rank import Near, Numbers, Places, Question, Turns
 
 
 def turns_of(sessions: list[int], words: float | list[float] = 10) -> Turns:
@@ -45,7 +45,7 @@ def holding(*places: int) -> Places:
     return np.array(places, np.int64)
 
 
-def near_by(known: dict[int, float]) -> Nearness:
+def near_by(known: dict[int, float]) -> Near:
     return np.array(list(known), np.int64), np.array(list(known.values()), np.float64)
 
 

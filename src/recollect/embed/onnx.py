@@ -27,17 +27,15 @@ MAX_TOKENS, MAX_THREADS = 512, 4
 class OnnxModel:
     """A model and its tokenizer, loaded: texts in, the model's first output out. Safe under threads."""
 
-    def __init__(self, folder: Path, max_tokens: int | None = None, threads: int | None = None) -> None:
+    def __init__(self, folder: Path, max_tokens: int | None) -> None:
         for file in ("model.onnx", "tokenizer.json"):
             if not (folder / file).is_file():
                 raise ConfigError(f"{folder} has no {file}: an ONNX model folder holds model.onnx and tokenizer.json")
-        if threads is not None and threads < 1:
-            raise ConfigError(f"threads must be 1 or more, not {threads}")
         self._folder, self._tokenizer = folder, _tokenizer(folder)
         self.max_tokens = max_tokens or (self._tokenizer.truncation or {}).get("max_length", MAX_TOKENS)
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(self.max_tokens)
-        self._session = _session(folder, threads or min(MAX_THREADS, os.cpu_count() or 1))
+        self._session = _session(folder)
         self._inputs = [given.name for given in self._session.get_inputs()]
         if unknown := set(self._inputs) - {"input_ids", "attention_mask", "token_type_ids"}:
             raise ConfigError(f"{folder}: the model asks for {', '.join(sorted(unknown))}, which a text has not")
@@ -70,13 +68,13 @@ def _tokenizer(folder: Path) -> Any:
         raise ModelUnavailable(f"{folder}: tokenizer.json can't be read: {error}") from error
 
 
-def _session(folder: Path, threads: int) -> Any:
+def _session(folder: Path) -> Any:
     try:
         import onnxruntime
     except ImportError as error:
         raise MissingExtra("onnxruntime", "local", "a local model") from error
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
+    options.intra_op_num_threads = min(MAX_THREADS, os.cpu_count() or 1)
     options.log_severity_level = 3
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # idle threads would burn a core
     try:
@@ -88,11 +86,9 @@ def _session(folder: Path, threads: int) -> Any:
 class OnnxEmbedder:
     """Vectors by a local ONNX model; pooling and prefixes by its style."""
 
-    def __init__(
-        self, folder: Path, name: str | None = None, style: Style | None = None, threads: int | None = None
-    ) -> None:
-        self._style = style or style_in(folder)
-        self._model = OnnxModel(folder, self._style.max_tokens, threads)
+    def __init__(self, folder: Path, name: str | None = None) -> None:
+        self._style = style_in(folder)
+        self._model = OnnxModel(folder, self._style.max_tokens)
         self.name = name or f"onnx:{folder.resolve().name}@{_digest(folder, self._style)}"
 
     @cached_property

@@ -30,8 +30,8 @@ class Reranker(Protocol):
 class OnnxReranker:
     """A cross-encoder in an ONNX folder; scores are its logits, each independent of the other texts."""
 
-    def __init__(self, folder: Path, threads: int | None = None) -> None:
-        self._model = OnnxModel(folder, style_in(folder).max_tokens, threads)
+    def __init__(self, folder: Path) -> None:
+        self._model = OnnxModel(folder, style_in(folder).max_tokens)
         self.name = f"onnx:{folder.resolve().name}"
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:

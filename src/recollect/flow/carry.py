@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 from recollect.flow.shapes import Shape
-from recollect.flow.shapes.wire import NOTHING, Word, json_object, pictures_beside, plain
+from recollect.flow.shapes.wire import NOTHING, Word, json_object, of_kind, pictures_beside, plain
 from recollect.frozen import EMPTY
 from recollect.types import Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 
@@ -132,7 +132,7 @@ class Carrier:
         content = result.content
         if not isinstance(content, str):
             kept = [p for part in content for p in self._inner(part, message, index)]
-            content = tuple(kept) if _pictures(kept) else "\n".join(p.text for p in kept if isinstance(p, Text))
+            content = tuple(kept) if of_kind(kept, Image) else "\n".join(p.text for p in kept if isinstance(p, Text))
         name = result.name or (self.names.get(result.call_id) if self.shape.named else None)
         return ToolResult(self.ids.get(result.call_id, result.call_id), content, result.is_error, name)
 
@@ -159,10 +159,6 @@ class Carrier:
 
 def _kind(part: Opaque) -> str:
     return str(part.data.get("type") or next(iter(part.data), "part"))
-
-
-def _pictures(parts: list[Text | Image]) -> bool:
-    return any(isinstance(part, Image) for part in parts)
 
 
 def join(placed: list[Placed], shape: Shape) -> list[Placed]:

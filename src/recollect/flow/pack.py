@@ -15,7 +15,7 @@ from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
 from recollect.answers import Hit
-from recollect.flow.sentences import sentences
+from recollect.flow.sentences import NAME, sentences
 from recollect.flow.when import written
 
 Count: TypeAlias = Callable[[str], int]
@@ -29,7 +29,6 @@ MIN_WORDS: Final = 8
 """Words below which a piece of a sentence says nothing."""
 _TELLING: Final = re.compile(r"\d|^\W*(?:not?|never|cannot|without)\b|n['\u2019]t\b")
 """Words that make another thing of what is said: numbers, and those that deny it."""
-_NAME: Final = re.compile(r"(?<=[\w,;)&] )[^\W\d_a-z][\w'\u2019-]+")
 
 
 class Moment(NamedTuple):
@@ -138,7 +137,7 @@ def _alike(text: str, one: set[str], before: str, other: set[str]) -> bool:
     differ, both = len(one) + len(other) - 2 * shared, len(one) + len(other) - shared
     if differ > DIFFERENT * both or any(map(_TELLING.search, one ^ other)):
         return False
-    named = {name.lower() for name in (*_NAME.findall(text), *_NAME.findall(before))}
+    named = {name.lower() for name in (*NAME.findall(text), *NAME.findall(before))}
     return named.isdisjoint(word.strip(".,;:!?()\"'") for word in one ^ other)
 
 

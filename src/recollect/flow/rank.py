@@ -25,7 +25,7 @@ from recollect.largest import largest
 Numbers: TypeAlias = NDArray[np.float64]
 Places: TypeAlias = NDArray[np.int64]
 Marks: TypeAlias = NDArray[np.int32]
-Nearness: TypeAlias = tuple[Places, Numbers]
+Near: TypeAlias = tuple[Places, Numbers]
 """Turns, each once, and their cosines."""
 
 MEANING, NEIGHBOURS_MEANING, KEYWORDS = 1.0, 0.3, 0.8
@@ -74,7 +74,7 @@ class Question:
     that hold it, each as often as it does.
     """
 
-    meaning: Nearness | None
+    meaning: Near | None
     postings: Sequence[Places]
     periods: Sequence[Period]
     today: int
@@ -114,7 +114,7 @@ def score(turns: Turns, question: Question) -> Numbers:
     return total
 
 
-def add_meaning(total: Numbers, turns: Turns, known: Nearness) -> None:
+def add_meaning(total: Numbers, turns: Turns, known: Near) -> None:
     """Adds what each turn's nearness to the question, and its neighbours', is worth: 0 at the median, most at the best.
 
     What is not known is as far as the farthest known. Where that is most of them, it is the median, too, and only the
@@ -151,7 +151,7 @@ def _around(turns: Turns, near: Numbers, at: Places, alone: float) -> Numbers:
     return np.where(neighbours > 0, total / np.maximum(neighbours, 1.0), alone)
 
 
-def aligned(old: Nearness, new: Nearness) -> Nearness:
+def aligned(old: Near, new: Near) -> Near:
     """Another model's cosines on the scale of this one's: median to median, best to best."""
     places, cosines = old
     if not len(places) or not len(new[0]):

@@ -41,7 +41,7 @@ def ladder(
     count: Count,
     now: Callable[[int], Edit],
     *,
-    follows: bool = False,
+    follows: bool,
 ) -> Iterator[Rung]:
     """The measures for these turns (indexes into `messages`), to be taken group by group while over the budget.
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from recollect.answers import Candidate
-from recollect.flow.sentences import sentences
+from recollect.flow.sentences import NAME, sentences
 from recollect.flow.when import relative
 
 Count: TypeAlias = Callable[[str], int]
@@ -34,7 +34,6 @@ OVERHEAD, LENGTH = 15, 0.9
 _LEAD: Final = re.compile(r"(?:[-*+>#|\u2022\s]|\d{1,3}[.)]\s)+")
 _SAYS: Final = re.compile(r"[^\W_]{2}|[^\W\d_a-zA-Z]")
 _NUMBER: Final = re.compile(r"(?<![\w.])[$\u20ac\u00a3#]?\d[\d.,:/%-]*\w*")
-_NAME: Final = re.compile(r"(?<=[\w,;)&] )[^\W\d_a-z][\w'\u2019-]+")
 _DECISION: Final = re.compile(
     r"\b(?:let'?s|let us|decided|agreed|settled on|booked|(?:i|we)(?:'ll| will)|i(?:'m| am) going to|i plan to"
     r"|i want to|i need to|deadline|must|never|always|remember|instead of|changed my mind|actually|prefer|my name is"
@@ -209,7 +208,7 @@ def _gain(sentence: Sentence, terms: Mapping[str, float], held: set[str]) -> flo
 def _terms(text: str, words: Words, speakers: set[str]) -> dict[str, float]:
     """The words of a sentence and what each is worth: names and numbers most, small talk and who speaks little."""
     terms = dict.fromkeys(words(text), 1.0)
-    for telling in (*_NAME.findall(text), *_NUMBER.findall(text)):
+    for telling in (*NAME.findall(text), *_NUMBER.findall(text)):
         terms.update(dict.fromkeys(words(telling), TELLING))
     return {word: LITTLE if word in speakers or word in _SMALL_TALK else worth for word, worth in terms.items()}
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from recollect.errors import InvalidTranscript
-from recollect.frozen import EMPTY, FrozenDict, freeze_dict
+from recollect.frozen import FrozenDict, freeze_dict
 from recollect.imports.values import Imported, Origin, Read, first, id_of, moment, paired, stable
 from recollect.types import Message, Opaque, Part, Text, ToolCall, ToolResult
 
@@ -127,4 +127,4 @@ def _metadata(node: Mapping[str, Any]) -> FrozenDict:
         [file["name"] for file in files if isinstance(file, dict) and "name" in file] if isinstance(files, list) else []
     )
     kept = {"model": model if isinstance(model, str) else None, "files": names or None}
-    return freeze_dict({key: value for key, value in kept.items() if value}, "metadata") or EMPTY
+    return freeze_dict({key: value for key, value in kept.items() if value}, "metadata")

@@ -44,29 +44,31 @@ class Layers:
     ) -> Layers:
         """The layers over a store, with the numbers of the settings."""
         return cls(
-            Episodic(store, count, embedder, former, settings.episodic_min_score, settings.episodic_floor),
-            Semantic(store, settings.facts_every_turns, max(semantic.MOST, settings.facts_top_k or 0)),
+            Episodic(
+                store, count, embedder, former, min_score=settings.episodic_min_score, floor=settings.episodic_floor
+            ),
+            Semantic(store, settings.facts_every_turns, most=max(semantic.MOST, settings.facts_top_k or 0)),
             Procedural(
                 store,
                 count,
-                settings.patterns_every_sessions,
-                settings.hints_tokens,
-                embedder.name if embedder else None,
+                every=settings.patterns_every_sessions,
+                max_tokens=settings.hints_tokens,
+                model=embedder.name if embedder else None,
             ),
-            Summary(store, count, settings.summary_every_messages, settings.summary_tokens),
+            Summary(store, count, every=settings.summary_every_messages, max_tokens=settings.summary_tokens),
             Documents(
                 store,
                 count,
                 embedder,
                 reranker,
-                settings.chunk_tokens,
-                settings.chunk_overlap,
-                settings.documents_search_k,
-                settings.documents_threshold,
-                settings.documents_rerank_n,
-                settings.documents_top_k,
+                size=settings.chunk_tokens,
+                overlap=settings.chunk_overlap,
+                top_k=settings.documents_search_k,
+                threshold=settings.documents_threshold,
+                rerank_top=settings.documents_rerank_n,
+                final_k=settings.documents_top_k,
             ),
-            Tools(store, count, search, settings.tools_days, settings.tools_top_k),
+            Tools(store, count, search, days=settings.tools_days, most=settings.tools_top_k),
         )
 
     def jobs(self, settings: Settings) -> list[Job]:

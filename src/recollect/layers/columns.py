@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from recollect.flow import rank
-from recollect.flow.rank import REACH, Marks, Nearness, Numbers, Places, Turns, lends, worth
+from recollect.flow.rank import REACH, Marks, Near, Numbers, Places, Turns, lends, worth
 from recollect.store import Entry, Store
 from recollect.store.words import words
 from recollect.types import Message, Scope
@@ -161,7 +161,7 @@ class Columns:
         held: Sequence[int] = self._postings.get(word, ())
         return held if not held or held[-1] < len(self) else held[: bisect_left(held, len(self))]
 
-    def known(self, positions: Places, cosines: Numbers) -> Nearness:
+    def known(self, positions: Places, cosines: Numbers) -> Near:
         """The turns at these positions of the log; a position of none is left out."""
         held = self._positions[: len(self)]
         places = np.searchsorted(held, positions)

@@ -21,8 +21,7 @@ from recollect.embed.nearness import Nearness
 from recollect.embed.scripts import reads
 from recollect.errors import ModelError
 from recollect.flow.pack import Moment, distinct, of_sessions, one_by_one, pack, turn_line
-from recollect.flow.rank import Nearness as Near
-from recollect.flow.rank import Numbers, Places, Question, aligned, best_first, matching, score
+from recollect.flow.rank import Near, Numbers, Places, Question, aligned, best_first, matching, score
 from recollect.flow.share import unheard
 from recollect.flow.when import ago, periods, with_days, written
 from recollect.frozen import EMPTY

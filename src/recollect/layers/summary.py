@@ -78,8 +78,7 @@ class Summary:
 
     def text(self, scope: Scope) -> str:
         """The summary of all that was said in the session so far."""
-        newest = self.store.log.read(scope, limit=1, reverse=True)
-        return "\n".join(candidate.text for entry in newest for candidate in self.offer(scope, entry.seq + 1))
+        return "\n".join(candidate.text for candidate in self.offer(scope, self._last(scope) + 1))
 
     def told(self, scope: Scope, until: int) -> list[Sentence]:
         """The conversation's own sentences that the newest summary up to message `until` rests on."""
@@ -87,8 +86,7 @@ class Summary:
 
     def newest(self, scope: Scope) -> tuple[int, Record | None]:
         """The newest summary that is kept, and the number of the message it goes up to."""
-        newest = self.store.log.read(scope, limit=1, reverse=True)
-        return self._standing(scope, newest[0].seq if newest else 0, None)
+        return self._standing(scope, self._last(scope), None)
 
     def forget(self, scope: Scope, ids: Sequence[str] = ()) -> int:
         """How many summaries went that came after one of these messages; call it when they are about to be erased.
@@ -108,6 +106,11 @@ class Summary:
         erased = [entry.seq for entry in self.store.log.get(scope, ids)]
         kept = self.store.records.find(scope, kind=KIND, exact=True) if erased else []
         return [record for record in kept if int(record.key.split()[0]) >= min(erased)]
+
+    def _last(self, scope: Scope) -> int:
+        """The number of the session's newest message; 0 where there is none."""
+        newest = self.store.log.read(scope, limit=1, reverse=True)
+        return newest[0].seq if newest else 0
 
     def _candidates(
         self, scope: Scope, first_seq: int, at: int, record: Record | None, entries: list[Entry]
@@ -163,8 +166,7 @@ class Summary:
         return learned(partial(self._fold_once, scope, job), partial(drop_citing, self.store, scope, KIND))
 
     def _fold_once(self, scope: Scope, job: Job | None) -> int:
-        newest = self.store.log.read(scope, limit=1, reverse=True)
-        whole = newest[0].seq // self.every * self.every if newest else 0
+        whole = self._last(scope) // self.every * self.every
         at, record = self._standing(scope, whole, None)
         until = min(whole, at + BLOCKS_A_JOB * self.every)
         made, rolling = [], _sentences(record)

@@ -40,6 +40,8 @@ MAX_CHARS: Final = 2_000
 SOON: Final = 60.0
 """Seconds until work is looked at again that could not be done; four times as many each time, up to a day."""
 DAY: Final = 86_400.0
+BLOCKS: Final = 4
+"""How many blocks of messages pass between two summaries by the model."""
 RETRIES: Final = 3
 """How often a batch that is too large for the model is made smaller."""
 LAST: Final = 1_000
@@ -93,8 +95,6 @@ class Taught:
     count: Callable[[str], int]
     layers: Layers
     ledger: Ledger
-    blocks: int = 4
-    """How many blocks of messages pass between two summaries by the model."""
 
     @property
     def summary(self) -> Summary:
@@ -110,7 +110,7 @@ class Taught:
         """What is enqueued with every message: seldom due, so that calls are few."""
         return [
             replace(FACTS, every=2 * every_turns),
-            replace(SUMMARY, every=self.blocks * self.summary.every),
+            replace(SUMMARY, every=BLOCKS * self.summary.every),
         ]
 
     def learn_facts(self, job: Job) -> int:
@@ -143,7 +143,7 @@ class Taught:
             return 0
         if not self.ledger.is_open(scope.tenant):
             return self._put_off(job, "the limit of the day is reached")
-        start = max(0, end - self.blocks * self.summary.every)
+        start = max(0, end - BLOCKS * self.summary.every)
         entries = self.store.log.read(scope, after=start, until=end)
         notes = wording(record)
         earlier = self.summary.told(scope, start)

@@ -14,6 +14,7 @@ from recollect.tokens import counter as open_counter
 from recollect.types import Message
 
 REDUCE_TO: Final = (0.7, 0.5, 0.3)
+"""What a request is reduced to when the model says that it is too long, try by try."""
 LIMIT_MARGIN: Final = (0.9, 0.75, 0.6)
 
 

@@ -9,8 +9,9 @@ from typing import Any, ClassVar, Final, Literal
 
 from recollect.flow.fence import OPEN
 from recollect.flow.render import Rendered, render
+from recollect.flow.shapes.wire import RAW
 from recollect.frozen import thaw
-from recollect.llm.dialect import Ask, count, part, reply_of, text
+from recollect.llm.dialect import Ask, count, part, reply_of, shown, text
 from recollect.llm.model import Delta, Reply, Usage
 from recollect.llm.openai import ANSWER
 from recollect.types import Message
@@ -48,7 +49,7 @@ class Anthropic:
         if ask.schema is not None and (answer := _answer(blocks)):
             blocks, finish = [{"type": "text", "text": answer}], finish.replace("tool_use", "end_turn")
         wire = {"role": "assistant", "content": [block for block in blocks if block.get("text") != ""]}
-        return reply_of(wire, "anthropic", finish, _usage(part(data, "usage")), data, text(data.get("model")))
+        return reply_of(wire, "anthropic", finish, _usage(part(data, "usage")), data)
 
     def pieces(self, ask: Ask) -> Events:
         """Events."""
@@ -153,8 +154,7 @@ class Events:
         given = text(delta.get("partial_json"))
         if given:
             self.inputs.setdefault(index, []).append(given)
-        shown = Delta(text(delta.get("text")) or (given if self.structured else ""), text(delta.get("thinking")))
-        return shown if shown.text or shown.thinking else None
+        return shown(text(delta.get("text")) or (given if self.structured else ""), text(delta.get("thinking")))
 
     def done(self) -> None:
         """There is no end mark but the last event."""
@@ -173,4 +173,4 @@ class Events:
         try:
             return {**self.blocks[index], "input": json.loads(given)}
         except ValueError:
-            return {**self.blocks[index], "input": given if self.structured else {"_raw": given}}
+            return {**self.blocks[index], "input": given if self.structured else {RAW: given}}

@@ -56,22 +56,20 @@ class Dialect(Protocol):
         """What takes the pieces of a streamed answer."""
 
 
-def reply_of(
-    wire: Mapping[str, Any], shape: str, finish: str | None, usage: Usage, data: Mapping[str, Any], name: str = ""
-) -> Reply:
+def reply_of(wire: Mapping[str, Any], shape: str, finish: str, usage: Usage, data: Mapping[str, Any]) -> Reply:
     """A reply from the message on the wire, checked: it says something, or why it does not."""
     try:
         message = parse([wire], shape)[0]
     except InvalidTranscript as error:
         raise BadReply(f"the answer can't be read: {error}") from error
-    ended = _FINISHES.get(finish or "stop", "length" if detect(200, finish or "") else "stop")
+    ended = _FINISHES.get(finish, "length" if detect(200, finish) else "stop")
     if message.tool_calls:
         ended = "tool_calls"
     elif not message.text and ended != "content_filter":
-        if overflow := refusal(200, finish or ""):
+        if overflow := refusal(200, finish):
             raise overflow
         raise BadReply("the answer says nothing" + (": raise max_tokens" if ended == "length" else ""))
-    return Reply(message, usage, ended, name, raw=_frozen(data))
+    return Reply(message, usage, ended, text(data.get("model")), raw=_frozen(data))
 
 
 def _frozen(data: Mapping[str, Any]) -> FrozenDict:
@@ -115,6 +113,11 @@ def refusal(status: int, text: str) -> ContextOverflow | None:
         return None
     problem = f"the request is too large for the context: {text[:500]}"
     return ContextOverflow(problem, found.limit, found.tokens, found.reply)
+
+
+def shown(text: str, thinking: str = "") -> Delta | None:
+    """What of a piece can be shown; None where it says nothing."""
+    return Delta(text, thinking) if text or thinking else None
 
 
 def count(value: Any) -> int:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from recollect.embed import models
 from recollect.errors import ConfigError, MissingExtra, ModelUnavailable
-from recollect.http import RETRIES, Endpoint, Retries
+from recollect.http import Endpoint, Retries
 from recollect.llm.dialect import refusal
 from recollect.llm.openai import OpenAI
 from recollect.llm.remote import RemoteModel
@@ -18,18 +18,12 @@ CONTEXT: Final = 4_096
 _starting = threading.Lock()
 
 
-def local_model(model: str, context: int = CONTEXT, retries: Retries = RETRIES) -> RemoteModel:
+def local_model(model: str, context: int, retries: Retries) -> RemoteModel:
     """A model by its file, or by a name that was pulled; it runs until this process ends."""
     name = f"local:{model}"
     with _starting:
         server = _server(name, str(file(model)), context)
-    endpoint = Endpoint(
-        name,
-        f"{server.listening_address}/v1",
-        name,
-        judge=refusal,
-        retries=retries,
-    )
+    endpoint = Endpoint(name, f"{server.listening_address}/v1", name, judge=refusal, retries=retries)
     return RemoteModel(model, endpoint, OpenAI())
 
 

@@ -11,10 +11,11 @@ from typing import Any, ClassVar, Final, Literal
 
 from recollect.errors import ContextOverflow
 from recollect.flow.render import render
+from recollect.flow.shapes.wire import RAW
 from recollect.frozen import thaw
-from recollect.llm.dialect import Ask, count, part, reply_of, text
+from recollect.llm.dialect import Ask, count, part, reply_of, shown, text
 from recollect.llm.model import Delta, Reply, Usage
-from recollect.tokens import TokenCounter, count_messages, count_tools, estimate
+from recollect.tokens import count_messages, count_tools, estimate
 from recollect.types import Image, Message
 
 CONTEXT: Final = 8_192
@@ -29,7 +30,6 @@ class Ollama:
     """The wire format; `context` is the size of the context the server is asked for."""
 
     context: int = CONTEXT
-    counter: TokenCounter = estimate
     path: ClassVar[str] = "/api/chat"
     lines: ClassVar[Literal["events", "json"]] = "json"
 
@@ -57,14 +57,14 @@ class Ollama:
             wire["tool_calls"] = [_call(call) for call in made]
         usage = Usage(count(data.get("prompt_eval_count")), count(data.get("eval_count")))
         self._check_seen(ask, usage.prompt)
-        return reply_of(wire, "openai", text(data.get("done_reason")), usage, data, text(data.get("model")))
+        return reply_of(wire, "openai", text(data.get("done_reason")), usage, data)
 
     def pieces(self, ask: Ask) -> Lines:
         """Lines."""
         return Lines()
 
     def _check_seen(self, ask: Ask, seen: int) -> None:
-        sent = count_messages(ask.messages, self.counter) + count_tools(ask.tools, self.counter)
+        sent = count_messages(ask.messages, estimate) + count_tools(ask.tools, estimate)
         if not seen or seen >= FEWER * sent:
             return
         problem = f"the model saw {seen} tokens of a prompt of about {sent}; its context was to be {self.context}"
@@ -104,7 +104,7 @@ def _object(function: Mapping[str, Any]) -> dict[str, Any]:
     try:
         arguments = json.loads(function["arguments"])
     except ValueError:
-        arguments = {"_raw": function["arguments"]}
+        arguments = {RAW: function["arguments"]}
     return {"function": {"name": function["name"], "arguments": arguments}}
 
 
@@ -124,8 +124,7 @@ class Lines:
             said.append(text(message.get(key)))
         if isinstance(made := message.get("tool_calls"), list):
             self.calls += made
-        shown = Delta(text(message.get("content")), text(message.get("thinking")))
-        return shown if shown.text or shown.thinking else None
+        return shown(text(message.get("content")), text(message.get("thinking")))
 
     def done(self) -> None:
         """There is no end mark but the last line."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, Literal
 from recollect.errors import BadReply
 from recollect.flow.render import render
 from recollect.frozen import thaw
-from recollect.llm.dialect import Ask, count, part, reply_of, text
+from recollect.llm.dialect import Ask, count, part, reply_of, shown, text
 from recollect.llm.model import Delta, Reply, Usage
 
 ANSWER = "answer"
@@ -59,7 +59,7 @@ class OpenAI:
         if refused := text(wire.pop("refusal", None)):
             wire, finish = {"content": refused}, "content_filter"
         message = {"role": "assistant", "content": None, **wire}
-        return reply_of(message, "openai", finish, _usage(part(data, "usage")), data, text(data.get("model")))
+        return reply_of(message, "openai", finish, _usage(part(data, "usage")), data)
 
     def pieces(self, ask: Ask) -> Chunks:
         """Chunks."""
@@ -127,8 +127,7 @@ class Chunks:
             self._add_call(call, place)
         self.more = _joined(self.more, {key: delta[key] for key in delta if key not in _APART})
         thinking = text(delta.get("reasoning_content")) or text(delta.get("reasoning"))
-        shown = Delta(text(delta.get("content")), thinking)
-        return shown if shown.text or shown.thinking else None
+        return shown(text(delta.get("content")), thinking)
 
     def _add_call(self, call: Mapping[str, Any], place: int) -> None:
         index = index if type(index := call.get("index")) is int else place

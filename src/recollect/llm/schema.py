@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from recollect.errors import ConfigError
+from recollect.store.values import same
 
 _TYPES: Final[dict[str, Any]] = {
     "object": dict, "array": list, "string": str, "boolean": bool, "null": type(None),
@@ -62,9 +63,9 @@ def _problems(value: Any, schema: Mapping[str, Any] | bool, root: Mapping[str, A
     if "type" in schema and not _is(value, schema["type"]):
         yield f"{where} is a {_kind(value)}, not {schema['type']}"
         return
-    if "enum" in schema and not any(_same(value, item) for item in schema["enum"]):
+    if "enum" in schema and not any(same(value, item) for item in schema["enum"]):
         yield f"{where} is {value!r}, not one of {schema['enum']}"
-    if "const" in schema and not _same(value, schema["const"]):
+    if "const" in schema and not same(value, schema["const"]):
         yield f"{where} is {value!r}, not {schema['const']!r}"
     if "anyOf" in schema and all(any(_problems(value, one, root, where)) for one in schema["anyOf"]):
         yield f"{where} fits none of its {len(schema['anyOf'])} forms"
@@ -120,10 +121,6 @@ def _is(value: Any, kind: str | list[str]) -> bool:
     if kind == "integer" and isinstance(value, float):
         return value.is_integer()
     return isinstance(value, _TYPES[kind])
-
-
-def _same(one: Any, other: Any) -> bool:
-    return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
 
 
 def _kind(value: Any) -> str:

@@ -26,6 +26,7 @@ from recollect.flow.context import beside
 from recollect.flow.render import parse, render
 from recollect.history import History
 from recollect.layers.answer import room
+from recollect.layers.working import REDUCE_TO
 from recollect.llm.overflow import Overflow, detect
 from recollect.server import given, shown
 from recollect.server.heard import Heard, answer_of
@@ -41,9 +42,6 @@ from recollect.types import Message
 
 T = TypeVar("T")
 SHAPE: Final = "openai"
-SMALLER: Final = (0.7, 0.5, 0.3)
-"""What a prompt is reduced to when the model says that it is too long, try by try."""
-
 REST_SECONDS: Final = 1.0
 """How long a connection to the model may take to end after its last event."""
 
@@ -156,7 +154,7 @@ class Turn:
         """
         (request, tokens), kept = await self.service.run(self._kept)
         reply = await _told(ask, request)
-        for share in SMALLER:
+        for share in REDUCE_TO:
             if not (found := _overflow(reply)):
                 break
             most = min(int(tokens * share), room(found, tokens) or tokens)
@@ -212,6 +210,14 @@ class Turn:
     async def _pieces(self, opened: Opened, asked: Kept) -> AsyncGenerator[bytes]:
         """The stream as it comes. The answer is kept before its end is sent on: the caller may go on at once."""
         heard, kept, sent = Heard(), asked.again, b""
+
+        async def keep_once() -> None:
+            nonlocal kept
+            if not kept:
+                kept = True
+                with CancelScope(shield=True):
+                    await self.service.run(self._add, heard, asked)
+
         try:
             async for piece in opened.pieces:
                 heard.feed(piece)
@@ -220,25 +226,16 @@ class Turn:
                     yield piece
                     continue
                 opened.until.push_async_callback(_rest, opened.pieces)
-                if not kept:
-                    kept = True
-                    await self._keep(heard, asked)
+                await keep_once()
                 yield piece.rstrip() + b"\n\n"
                 return
         except RecollectError as error:
             if sent and not sent.endswith(b"\n"):
                 raise  # amid an event: nothing can be said after it
-            if not kept:
-                kept = True
-                await self._keep(heard, asked)
+            await keep_once()
             yield b"\ndata: " + to_json(openais(told(error))) + b"\n\n"
         finally:
-            if not kept:
-                await self._keep(heard, asked)
-
-    async def _keep(self, heard: Heard, asked: Kept) -> None:
-        with CancelScope(shield=True):
-            await self.service.run(self._add, heard, asked)
+            await keep_once()
 
     def _add(self, heard: Heard, asked: Kept) -> None:
         if message := heard.message():

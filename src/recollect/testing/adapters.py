@@ -61,7 +61,7 @@ class Script:
     @property
     def last(self) -> str:
         """All the words of the last request."""
-        return "\n".join(message.text for message in self.requests[-1])
+        return text(self.requests[-1])
 
 
 def _call(number: int) -> ToolCall:

@@ -17,6 +17,7 @@ from langchain_core.messages import (
 )
 from langchain_core.messages import ToolCall as LangChainCall
 
+from recollect.flow.shapes.wire import words_of
 from recollect.frozen import freeze_dict, thaw
 from recollect.types import Image, Message, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult
 
@@ -27,7 +28,7 @@ ROLES: Final[Mapping[str, Role]] = {"ai": "assistant", "AIMessageChunk": "assist
 def from_langchain(message: BaseMessage) -> Message:
     """The message as ours; blocks that only its provider understands are carried along."""
     if isinstance(message, ToolMessage):
-        answer = message.content if isinstance(message.content, str) else tuple(_quoted(message))
+        answer = message.content if isinstance(message.content, str) else tuple(words_of(_parts(message)))
         return Message("tool", (ToolResult(message.tool_call_id, answer, message.status == "error", message.name),))
     calls = tuple(_calls(message)) if isinstance(message, AIMessage) else ()
     content = message.content if isinstance(message.content, str) and not calls else (*_parts(message), *calls)
@@ -50,11 +51,8 @@ def changed(given: AnyMessage, message: Message) -> AnyMessage:
     return given.model_copy(update={"content": to_langchain(message)[0].content})
 
 
-def _parts(message: BaseMessage) -> Iterator[Part]:
-    for block in message.content_blocks:
-        part = _part(dict(block))
-        if part is not None:
-            yield part
+def _parts(message: BaseMessage) -> list[Part]:
+    return [part for block in message.content_blocks if (part := _part(dict(block)))]
 
 
 def _part(block: dict[str, Any]) -> Part | None:
@@ -68,12 +66,6 @@ def _part(block: dict[str, Any]) -> Part | None:
         case "tool_call" | "invalid_tool_call":
             return None
     return Opaque(SHAPE, freeze_dict(json.loads(json.dumps(block, default=str)), "content"))
-
-
-def _quoted(message: ToolMessage) -> Iterator[Text | Image | Opaque]:
-    for part in _parts(message):
-        if isinstance(part, (Text, Image, Opaque)):
-            yield part
 
 
 def _calls(message: AIMessage) -> Iterator[ToolCall]:

@@ -41,7 +41,7 @@ class SummarizingConversationManager(TokenBudgetConversationManager):
     @property
     def summary(self) -> str:
         """What the messages that left the list said, as the model reads it; empty before the first cut."""
-        return _fenced(self._told)
+        return _around(render(self._told))
 
     def get_state(self) -> dict[str, Any]:
         """What a session keeps, the summary included."""
@@ -97,7 +97,3 @@ def _leads(wire: Wire, summary: str) -> bool:
 
 def _around(text: str) -> str:
     return block({"summary": [Candidate("summary", text)]}) if text else ""
-
-
-def _fenced(told: list[Sentence]) -> str:
-    return _around(render(told))

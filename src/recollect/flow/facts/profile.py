@@ -136,7 +136,7 @@ def profile(clause: Clause) -> Iterator[Found]:
         yield from read(clause)
 
 
-def _read(
+def read_after(
     clause: Clause,
     words: re.Pattern[str],
     value: Callable[[str, int], Phrase | None],
@@ -167,13 +167,13 @@ def _names(clause: Clause) -> Iterator[Found]:
 
 
 def _places(clause: Clause) -> Iterator[Found]:
-    yield from _read(clause, _LIVE, place_name, "place")
+    yield from read_after(clause, _LIVE, place_name, "place")
     if (match := _LEFT_PLACE.match(clause.text)) and (left := name(clause.text, match.end())):
         to = _TO.match(clause.text, left.end)
         now = place_name(clause.text, to.end()) if to else None
         end, then = (now.end, now.text) if now else (left.end, "")
         yield found(clause, PROFILE, "place", left.text, end, ended=True, then=then)
-    yield from _read(clause, _FROM, place_name, "hometown")
+    yield from read_after(clause, _FROM, place_name, "hometown")
     if (match := _MOVED.match(clause.text)) and (where := place_name(clause.text, match.end())):
         if _NOT_FOR_GOOD.match(clause.text, where.end):
             return
@@ -192,10 +192,10 @@ def _work(clause: Clause) -> Iterator[Found]:
         for key in ("company", "role"):
             yield found(clause, PROFILE, key, "", jobless.end(), ended=True)
         return
-    yield from _read(clause, _LEFT_WORK, name, "company", ended=True)
+    yield from read_after(clause, _LEFT_WORK, name, "company", ended=True)
     if (match := _WORK.match(clause.text)) and (firm := name(clause.text, match.end())):
         yield found(clause, PROFILE, "company", firm.text, firm.end)
-        yield from _read(clause, AS_ROLE, role, "role", firm.end)
+        yield from read_after(clause, AS_ROLE, role, "role", firm.end)
 
 
 def _roles(clause: Clause) -> Iterator[Found]:
@@ -203,7 +203,7 @@ def _roles(clause: Clause) -> Iterator[Found]:
     if match := _NO_ROLE.match(text):
         yield found(clause, PROFILE, "role", match[1].lower(), match.end())
     elif _NOT_ROLE.match(text):
-        yield from _read(clause, _NOT_ROLE, role, "role", ended=True)
+        yield from read_after(clause, _NOT_ROLE, role, "role", ended=True)
     elif (match := _NOT_AS.match(text)) and (what := thing(text, match.end(), stops=LINKED)):
         yield found(clause, PROFILE, "role", what.text, what.end, ended=True)
     elif (match := _WORK_AS.match(text)) and (what := thing(text, match.end(), stops=LINKED)):
@@ -222,9 +222,9 @@ _AT, _AS_FROM, _BASED = rule(",? (?:at|for|with) "), rule(",? from "), rule(",? 
 
 
 def _around_role(clause: Clause, end: int) -> Iterator[Found]:
-    yield from _read(clause, _AT, name, "company", end)
-    yield from _read(clause, _AS_FROM, place_name, "hometown", end)
-    yield from _read(clause, _BASED, place_name, "place", end)
+    yield from read_after(clause, _AT, name, "company", end)
+    yield from read_after(clause, _AS_FROM, place_name, "hometown", end)
+    yield from read_after(clause, _BASED, place_name, "place", end)
 
 
 def _age(clause: Clause) -> Iterator[Found]:

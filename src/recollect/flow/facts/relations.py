@@ -11,7 +11,7 @@ from recollect.flow.facts.food import ALLERGIC, DIETS
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.people import CALLED, FRIENDS, KEYS, MANY, ONE, PARTNERS, PLURALS
 from recollect.flow.facts.phrases import Phrase, name, place_name, slug, things
-from recollect.flow.facts.profile import AS_ROLE, PROFILE, STOP, birthday
+from recollect.flow.facts.profile import AS_ROLE, PROFILE, STOP, birthday, read_after
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
 from recollect.flow.facts.wording import any_of, rule
@@ -188,12 +188,7 @@ def _about(clause: Clause, who: str, end: int) -> Iterator[Found]:
         yield fact
         end = fact.span[1] - clause.offset
         if fact.key == f"{who}:company":
-            yield from _role_there(clause, who, end)
-
-
-def _role_there(clause: Clause, who: str, end: int) -> Iterator[Found]:
-    if (match := AS_ROLE.match(clause.text, end)) and (what := role(clause.text, match.end())):
-        yield found(clause, PROFILE, f"{who}:role", what.text, what.end)
+            yield from read_after(clause, AS_ROLE, role, f"{who}:role", end)
 
 
 def _next_about(clause: Clause, who: str, end: int) -> Found | None:

@@ -235,7 +235,7 @@ def data_url(image: Image) -> str:
     return f"data:{media_type(image)};base64,{image.data or ''}" if image.url is None else image.url
 
 
-def image_of_url(url: str, detail: str | None = None, extra: Mapping[str, Any] = EMPTY) -> Image:
+def image_of_url(url: str, detail: str | None, extra: Mapping[str, Any]) -> Image:
     """A picture from an address; a base64 data address is taken apart."""
     head, comma, data = url.partition(";base64,")
     if comma and head.startswith("data:image/") and head.count(";") == 0:

@@ -77,11 +77,6 @@ class Database:
         """Closes every connection that no one uses; the others once they are given back."""
         self._pool.close()
 
-    @property
-    def in_transaction(self) -> bool:
-        """Whether this thread is inside `transaction()`."""
-        return self._held() is not None
-
     def read(self, tenant: str | None, work: Callable[[Connection], T]) -> T:
         """What the function finds; a connection lost meanwhile is replaced once."""
         return self._call(lambda connection: self._see(connection, tenant), work, repeatable=True)

@@ -43,10 +43,7 @@ UPDATE recollect.sessions AS head SET (messages, tokens, first, last) = (
     SELECT * FROM unnest(%(owners)s::text[], %(sessions)s::text[])
 )
 """
-_RECORDS: Final = "DELETE FROM recollect.records WHERE"
-_ITEMS: Final = "DELETE FROM recollect.items WHERE"
-_JOBS: Final = "DELETE FROM recollect.jobs WHERE"
-_LOG: Final = ("DELETE FROM recollect.messages WHERE", "DELETE FROM recollect.sessions WHERE")
+_ALL: Final = "DELETE FROM recollect.<table> WHERE <inside>"
 
 
 def erase(db: Connection, scope: Scope, ids: Sequence[str] | None) -> Erased:
@@ -58,12 +55,11 @@ def erase(db: Connection, scope: Scope, ids: Sequence[str] | None) -> Erased:
         db.execute(_BLANK, gone)
         db.execute(_TOTALS, gone)
         return Erased(len(gone["ids"]), records, items)
-    records += len(_deleted(db, _RECORDS, "records", scope))
-    items += _derived(_deleted(db, _ITEMS, "items", scope))
-    jobs = len(_deleted(db, _JOBS, "jobs", scope))
-    for query, table in zip(_LOG, ("messages", "sessions"), strict=True):
-        condition, known = inside(scope, table)
-        db.execute(" ".join((query, condition)), known)
+    records += len(_deleted(db, "records", scope))
+    items += _derived(_deleted(db, "items", scope))
+    jobs = len(_deleted(db, "jobs", scope))
+    for table in ("messages", "sessions"):
+        db.execute(*_all(table, scope))
     return Erased(len(gone["ids"]), records, items, jobs)
 
 
@@ -82,9 +78,14 @@ def _citing(db: Connection, table: str, gone: dict[str, Any]) -> list[tuple[Any,
     return rows(db, _DELETE.replace("<table>", table), {"tenant": gone["tenant"], "found": found})
 
 
-def _deleted(db: Connection, query: str, table: str, scope: Scope) -> list[tuple[Any, ...]]:
+def _all(table: str, scope: Scope) -> tuple[str, dict[str, Any]]:
     condition, known = inside(scope, table)
-    return rows(db, " ".join((query, condition, "RETURNING kind")), known)
+    return _ALL.replace("<table>", table).replace("<inside>", condition), known
+
+
+def _deleted(db: Connection, table: str, scope: Scope) -> list[tuple[Any, ...]]:
+    query, known = _all(table, scope)
+    return rows(db, " ".join((query, "RETURNING kind")), known)
 
 
 def _derived(kinds: list[tuple[Any, ...]]) -> int:

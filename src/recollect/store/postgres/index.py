@@ -10,7 +10,7 @@ from recollect.store import codec
 from recollect.store.postgres.database import Database, rows
 from recollect.store.postgres.driver import Connection
 from recollect.store.postgres.items import COLUMNS, SOURCE, Prepared, insert, item_from, passing
-from recollect.store.postgres.keys import inside, key, keys
+from recollect.store.postgres.keys import inside, key, keys, known_key
 from recollect.store.postgres.search import matches, search
 from recollect.store.postgres.vectors import NAMED, PLACED, ByteVectors, PgVectors, Vectors
 from recollect.store.values import ANY, Filter, Item, Match
@@ -90,7 +90,7 @@ class PostgresIndex:
         """See `Index.missing`."""
         codec.check_count("limit", limit, 1)
         condition, known = passing(scope, Filter(tuple(kinds)))
-        return self._found(scope, f"{condition} {_MISSING}", known | {"model": _key(model), "limit": min(limit, 2**62)})
+        return self._found(scope, f"{condition} {_MISSING}", known | {"model": known_key(model), "limit": limit})
 
     def vectors(
         self, scope: Scope, kind: str, model: str, ids: Sequence[str]
@@ -98,7 +98,8 @@ class PostgresIndex:
         """See `Index.vectors`."""
         condition, known = inside(scope, "items")
         these = "".join((condition, " AND items.kind = %(kind)s AND items.id = ANY(%(ids)s)"))
-        return self._with_vectors(scope, these, known | {"kind": _key(kind), "ids": keys(ids), "model": _key(model)})
+        known |= {"kind": known_key(kind), "ids": keys(ids), "model": known_key(model)}
+        return self._with_vectors(scope, these, known)
 
     def embedded(
         self, scope: Scope, model: str, *, after: int = 0, limit: int = 1_000
@@ -106,7 +107,7 @@ class PostgresIndex:
         """See `Index.embedded`."""
         codec.check_range(after, None, limit)
         condition, known = inside(scope, "items")
-        known |= {"model": _key(model), "after": min(after, 2**62), "limit": min(limit, 2**62)}
+        known |= {"model": known_key(model), "after": after, "limit": limit}
         return self._with_vectors(scope, f"{condition} AND items.position > %(after)s", known, " LIMIT %(limit)s")
 
     def _with_vectors(
@@ -121,14 +122,14 @@ class PostgresIndex:
         codec.check_own_kind(kind)
         condition, known = inside(scope, "items")
         query = " ".join((_DELETE, condition, "AND kind = %(kind)s AND id = ANY(%(ids)s) RETURNING id"))
-        known |= {"kind": _key(kind), "ids": keys(ids)}
+        known |= {"kind": known_key(kind), "ids": keys(ids)}
         return self._database.write(scope, lambda db: len(rows(db, query, known)))
 
     def drop(self, scope: Scope, model: str) -> int:
         """See `Index.drop`."""
         condition, known = inside(scope, "vectors")
         query = " ".join((_DROP, condition, "AND model = %(model)s RETURNING position"))
-        return self._database.write(scope, lambda db: len(rows(db, query, known | {"model": _key(model)})))
+        return self._database.write(scope, lambda db: len(rows(db, query, known | {"model": known_key(model)})))
 
     def _nearest(self, scope: Scope, vector: Vector, model: str, k: int, where: Filter, wanted: str) -> list[Any]:
         codec.check_count("k", k, 1)
@@ -159,7 +160,3 @@ def _put(db: Connection, scope: Scope, ready: Sequence[Prepared]) -> None:
             for one, (position,) in zip(by_key.values(), positions, strict=True)
         ],
     )
-
-
-def _key(text: str) -> str | None:
-    return key(text) if codec.storable(text) else None

@@ -28,6 +28,11 @@ def keys(ids: Sequence[str]) -> list[str]:
     return [key(id) for id in codec.each_once(ids) if codec.storable(id)]
 
 
+def known_key(id: str | None) -> str | None:
+    """The key of an id; None for none, and for one that no row can have."""
+    return key(id) if id is not None and codec.storable(id) else None
+
+
 def names(*ids: str | None) -> bytes | None:
     """The ids behind the keys of a row; nothing where the keys say it all."""
     if all(id is None or key(id) == id for id in ids):

@@ -24,7 +24,7 @@ _SESSIONS: Final = (
 )
 _TAG: Final = "UPDATE recollect.messages SET tags = %s WHERE tenant = %s AND owner = %s AND session = %s AND seq = %s"
 _TAG_ITEM: Final = "UPDATE recollect.items SET tags = %s WHERE tenant = %s AND position = %s"
-_LAST: Final = 2**62
+_LAST: Final = 2**63 - 1
 
 
 class PostgresLog:
@@ -63,11 +63,7 @@ class PostgresLog:
                 "LIMIT %(limit)s",
             )
         )
-        known |= {
-            "after": min(after, _LAST),
-            "until": _LAST if until is None else min(until, _LAST),
-            "limit": _most(limit),
-        }
+        known |= {"after": after, "until": _LAST if until is None else until, "limit": limit}
         return self._entries(scope, query, known)
 
     def scan(self, scope: Scope, *, after: int = 0, limit: int = 1_000) -> list[Entry]:
@@ -77,7 +73,7 @@ class PostgresLog:
         query = " ".join(
             (ENTRIES, condition, "AND position > %(after)s AND body IS NOT NULL ORDER BY position LIMIT %(limit)s")
         )
-        return self._entries(scope, query, known | {"after": min(after, _LAST), "limit": _most(limit)})
+        return self._entries(scope, query, known | {"after": after, "limit": limit})
 
     def get(self, scope: Scope, ids: Sequence[str]) -> list[Entry]:
         """See `Log.get`."""
@@ -91,7 +87,7 @@ class PostgresLog:
         codec.check_range(0, before, limit)
         condition, known = inside(scope, "sessions")
         query = " ".join((_SESSIONS, condition, "AND position < %(before)s ORDER BY position DESC LIMIT %(limit)s"))
-        known |= {"before": _LAST if before is None else min(before, _LAST), "limit": _most(limit)}
+        known |= {"before": _LAST if before is None else before, "limit": limit}
         found = self._database.read(scope.tenant, lambda db: rows(db, query, known))
         return [_session(row) for row in found]
 
@@ -135,7 +131,3 @@ def _tag(db: Connection, scope: Scope, id: str, tags: Mapping[str, Any]) -> Entr
     db.execute(_TAG, (data, *place(scope), entry.seq))
     db.execute(_TAG_ITEM, (numbers(entry.message.metadata), key(scope.tenant), entry.position))
     return entry
-
-
-def _most(limit: int | None) -> int | None:
-    return None if limit is None else min(limit, _LAST)

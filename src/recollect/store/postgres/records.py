@@ -10,7 +10,7 @@ from typing import Any, Final
 from recollect.store import codec
 from recollect.store.postgres.database import Database, rows
 from recollect.store.postgres.driver import Connection
-from recollect.store.postgres.keys import inside, key, keys, named, names, place
+from recollect.store.postgres.keys import inside, key, keys, known_key, named, names, place
 from recollect.store.values import Record, aware
 from recollect.types import Scope
 
@@ -70,8 +70,8 @@ class PostgresRecords:
         condition, known = inside(scope, "records", exact)
         time = aware(valid_at)
         clauses = [condition, "position > %(after)s", *_standing(as_of), *_valid(time), *_about(kind, key)]
-        known |= {"after": min(after, 2**62), "as_of": None if as_of is None else min(as_of, 2**62), "limit": limit}
-        known |= {"kind": _key(kind), "key": _key(key), "time": None if time is None else codec.micros(time)}
+        known |= {"after": after, "as_of": as_of, "limit": limit}
+        known |= {"kind": known_key(kind), "key": known_key(key), "time": None if time is None else codec.micros(time)}
         return self._found(scope, " AND ".join(clauses) + " ORDER BY position LIMIT %(limit)s", known)
 
     def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
@@ -84,7 +84,8 @@ class PostgresRecords:
         """See `Records.history`."""
         condition, known = inside(scope, "records")
         clauses = " AND ".join((condition, *_about(kind, key)))
-        return self._found(scope, f"{clauses} ORDER BY position", known | {"kind": _key(kind), "key": _key(key)})
+        known |= {"kind": known_key(kind), "key": known_key(key)}
+        return self._found(scope, f"{clauses} ORDER BY position", known)
 
     def delete(self, scope: Scope, ids: Sequence[str]) -> int:
         """See `Records.delete`."""
@@ -169,7 +170,3 @@ def _valid(time: datetime | None) -> tuple[str, ...]:
 def _about(kind: str | None, about: str | None) -> tuple[str, ...]:
     wanted = (("kind = %(kind)s", kind), ("key = %(key)s", about))
     return tuple(clause for clause, value in wanted if value is not None)
-
-
-def _key(text: str | None) -> str | None:
-    return None if text is None or not codec.storable(text) else key(text)

@@ -50,7 +50,7 @@ def search(db: Connection, scope: Scope, text: str, k: int, where: Filter) -> li
     if not asked:
         return []
     condition, known = passing(scope, where)
-    known |= {"query": query(scope, place(scope), where.exact, asked), "asked": asked, "k": min(k, 2**62)}
+    known |= {"query": query(scope, place(scope), where.exact, asked), "asked": asked, "k": k}
     return matches(scope, rows(db, _SEARCH.replace("<passing>", condition), known))
 
 

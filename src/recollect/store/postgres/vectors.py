@@ -118,7 +118,7 @@ class PgVectors:
         if not _has(db, scope, model, asked):
             return []
         source, known = _candidates(scope, model, where)
-        known |= {"asked": _text(asked), "k": min(k, 2**62)}
+        known |= {"asked": _text(asked), "k": k}
         if scope.user is None and not where.exact and self._is_large(db, key(scope.tenant), key(model)):
             db.execute(_HNSW_SETTINGS, (str(max(100, min(2 * k, 1_000))),))
             query = " ".join((_HNSW, source, _HNSW_BEST, wanted)).replace("<length>", str(len(asked)))

@@ -27,10 +27,9 @@ _SOME: Final = scopes.by_scope(
     " JOIN scope ON scope.id = message.session WHERE scope.id <scope>"
 )
 _CITING: Final = "SELECT position FROM source WHERE message = ? AND scope IN (?, ?, ?)"
-_INSIDE: Final = {
-    "record": scopes.by_scope("SELECT position FROM record WHERE scope <scope>"),
-    "item": scopes.by_scope("SELECT position FROM item WHERE scope <scope>"),
-}
+_DERIVED: Final = scopes.by_scope(
+    "SELECT position FROM record WHERE scope <scope> UNION ALL SELECT position FROM item WHERE scope <scope>"
+)
 _JOBS: Final = scopes.by_scope("DELETE FROM job WHERE scope <scope>")
 _HEADS: Final = scopes.by_scope("DELETE FROM session WHERE scope <scope>")
 _ERASED: Final = scopes.by_scope("DELETE FROM erased WHERE session <scope>")
@@ -88,8 +87,7 @@ def remove_records(db: apsw.Connection, positions: set[int]) -> int:
 
 def _remove_rest(change: Change, level: str, place: scopes.Place, derived: set[int]) -> tuple[int, int, int]:
     db = change.db
-    for queries in _INSIDE.values():
-        derived.update(row[0] for row in scopes.rows(db, queries[level], (place.id,)))
+    derived.update(row[0] for row in scopes.rows(db, _DERIVED[level], (place.id,)))
     records, items = remove_records(db, derived), remove_items(change, derived)
     db.execute(_JOBS[level], (place.id,))
     jobs = db.changes()

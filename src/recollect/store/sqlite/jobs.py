@@ -80,11 +80,7 @@ class SqliteJobs:
 
     def finish(self, job: Job) -> None:
         """See `Jobs.finish`."""
-
-        def work(change: Change) -> None:
-            change.db.execute("DELETE FROM job WHERE position = ?", (int(_held(change.db, job).id),))
-
-        self._database.write(work)
+        self._database.write(lambda change: _remove(change.db, _held(change.db, job)))
 
     def fail(self, job: Job, error: str, *, retry: bool = True) -> Job:
         """See `Jobs.fail`."""
@@ -143,7 +139,7 @@ def _fail(change: Change, job: Job, error: str, retry: bool) -> Job:
     if queue.is_dead(held.attempts, retry):
         return _move(change, held, 0, state="dead", error=error)
     if (other := _twin(change.db, held)) is not None:
-        change.db.execute("DELETE FROM job WHERE position = ?", (int(held.id),))
+        _remove(change.db, held)
         return other
     return _move(change, held, queue.backoff(held.attempts), state="waiting", error=error)
 
@@ -155,7 +151,7 @@ def _revive(change: Change, scope: Scope) -> int:
         if _twin(change.db, job) is None:
             _move(change, job, 0, state="waiting", attempts=0, error=None)
         else:
-            change.db.execute("DELETE FROM job WHERE position = ?", (int(job.id),))
+            _remove(change.db, job)
     return len(dead)
 
 
@@ -189,6 +185,10 @@ def _twin(db: apsw.Connection, job: Job) -> Job | None:
     scope = db.execute("SELECT scope FROM job WHERE position = ?", (int(job.id),)).get
     row = db.execute(_WAITING, (scope, job.kind, job.key)).fetchone()
     return None if row is None else _get(db, row[0])
+
+
+def _remove(db: apsw.Connection, job: Job) -> None:
+    db.execute("DELETE FROM job WHERE position = ?", (int(job.id),))
 
 
 def _get(db: apsw.Connection, position: int) -> Job:

@@ -171,7 +171,6 @@ def _append(change: Change, scope: Scope, ready: Sequence[_Ready], jobs: Sequenc
     if rows:
         change.cursor.executemany(_PUT, rows)
         change.cursor.execute(_PUT_HEAD, (session, seq, link, position, count + seq - started, total, first, last))
-    if rows:
         enqueue(change, place, (job for job in jobs if job.reached(started, seq)))
     return out
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from recollect.arguments import MAX_WHOLE
 from recollect.errors import ConfigError, RecollectError, StoreUnavailable
 from recollect.frozen import freeze
 from recollect.store import Erased, Filter, Item, Job, Store
@@ -17,6 +18,7 @@ from recollect.testing.stores.base import (
     NOON,
     StoreTests,
     fact,
+    fill,
     found,
     nothing,
     said,
@@ -105,6 +107,21 @@ class AnythingTests(StoreTests):
                 say(store, ADA, *names[start : start + 1_000])
         assert texts(store.log.read(ADA)) == names
         assert store.log.sessions(ADA)[0].messages == 5_000
+
+    def test_the_largest_number_is_a_bound_like_any_other(self, store: Store) -> None:
+        fill(store, ADA)
+        log, records, index, most = store.log, store.records, store.index, MAX_WHOLE
+        assert (
+            texts(log.read(ADA, until=most, limit=most))
+            == texts(log.scan(ADA, limit=most))
+            == ["zebra one", "zebra two"]
+        )
+        assert len(log.sessions(ADA, before=most, limit=most)) == len(store.jobs.find(ADA, limit=most)) == 1
+        assert len(records.find(ADA, as_of=most, limit=most)) == 2
+        assert len(index.search(ADA, "zebra", most)) == len(index.nearest(ADA, v(1, 0), "m", most)) == 4
+        assert len(index.missing(ADA, "other", limit=most)) == len(index.embedded(ADA, "m", limit=most)) == 4
+        nothing(log.read(ADA, after=most), log.scan(ADA, after=most), records.find(ADA, after=most))
+        nothing(index.embedded(ADA, "m", after=most))
 
     def test_numbers_survive(self, store: Store) -> None:
         numbers = [0, -1, 2**53 + 1, 10**30, 0.1, 1e300, -0.0, True, None]
