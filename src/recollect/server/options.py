@@ -13,7 +13,9 @@ from recollect.errors import ConfigError
 class Options(BaseSettings):
     """Where memory is kept, which model answers, and how much one caller may ask for."""
 
-    model_config = SettingsConfigDict(env_prefix="RECOLLECT_", env_file=".env", extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(
+        env_prefix="RECOLLECT_", env_file=".env", env_ignore_empty=True, extra="ignore", frozen=True
+    )
 
     store: str | None = Field(default=None, description="file or address of the store; without one, in the data folder")
     index: str | None = Field(
