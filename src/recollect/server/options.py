@@ -25,6 +25,12 @@ class Options(BaseSettings):
     model: str = Field(
         default="recall:", description="the model that answers, as 'provider:model'; recall: needs no key"
     )
+    background_model: str | None = Field(
+        default=None, description="a model that improves facts and summaries in the background, by name"
+    )
+    reranker: str | None = Field(
+        default=None, description="a pulled re-ranker, or its folder, that reads the best passages of documents again"
+    )
     questions: tuple[str, ...] = Field(
         default=(), description="what the page suggests to ask in a new conversation, as a JSON list"
     )
