@@ -37,3 +37,9 @@ def test_the_one_that_is_meant_is_named(written: str, meant: str) -> None:
 def test_what_is_not_ours_is_left_alone(names: list[str]) -> None:
     assert misspelt(name for name in names if not name.upper().startswith("RECOLLECT_")) == []
     assert misspelt(["RECOLLECT_SHARED", "RECOLLECT_", "recollect_store"]) == []
+
+
+def test_an_empty_variable_of_a_service_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("STORE", "MODEL", "EMBEDDER", "MAX_BODY"):
+        monkeypatch.setenv(f"RECOLLECT_{name}", "")
+    assert Options.read() == Options.model_construct()

@@ -57,6 +57,15 @@ def test_a_file_without_the_section_changes_nothing(content: str) -> None:
     assert load() == Settings()
 
 
+@pytest.mark.parametrize("name", ["RECOLLECT_CHUNK_TOKENS", "RAG_CHUNK_SIZE", "EMBEDDINGS_DEVICE"])
+def test_an_empty_variable_is_none(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    write("agent: {chunk_tokens: 200}\n")
+    write(f"{name}=\n", ".env")
+    assert load().chunk_tokens == 200
+    monkeypatch.setenv(name, "")
+    assert load() == Settings(chunk_tokens=200)
+
+
 def test_arguments_win_over_environment_over_dotenv_over_file(monkeypatch: pytest.MonkeyPatch) -> None:
     write("agent: {context_budget: 1, min_turns: 1, min_messages: 1, low_water: 0.1}\n")
     write("RECOLLECT_MIN_TURNS=2\nRECOLLECT_MIN_MESSAGES=2\nRECOLLECT_LOW_WATER=0.2\nOTHER=x\n", ".env")

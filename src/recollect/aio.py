@@ -95,6 +95,7 @@ class AsyncSession(_Awaited[Session]):
     patterns = awaited(Session.patterns)
     summary = awaited(Session.summary)
     history = awaited(Session.history)
+    tag = awaited(Session.tag)
     stats = awaited(Session.stats)
     forget = awaited(Session.forget)
 

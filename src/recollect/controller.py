@@ -133,6 +133,13 @@ class Controller:
         view, before = self._view(scope, asked, seq - 1), entries[0].position - 1
         return self._assembled(scope, view, self._ask(scope, view, asked.question, asked.at, before, before), asked)
 
+    def tagged(self, scope: Scope, metadata: Mapping[str, Any]) -> None:
+        """Drop what depends on these tags of a session's messages: a pin its window, a score what was recalled."""
+        if "pinned" in metadata:
+            self.windows.forget(scope)
+        with self._lock:
+            self._settled.clear()
+
     def forget(self, scope: Scope) -> None:
         """Drop what is kept in memory of a scope whose messages were erased or changed."""
         self.layers.forget(scope)

@@ -13,8 +13,8 @@ from typing import Final
 from recollect.settings import PREFIX, Settings
 
 OTHERS: Final = (
-    "DATA_DIR", "DRAIN_SECONDS", "EMBEDDER", "INDEX", "MAX_BODY", "MAX_DEPTH", "MAX_STREAMS", "MODEL", "QUESTIONS",
-    "RATE", "SESSION", "STORE", "USER",
+    "BACKGROUND_MODEL", "DATA_DIR", "DRAIN_SECONDS", "EMBEDDER", "INDEX", "MAX_BODY", "MAX_DEPTH", "MAX_STREAMS",
+    "MODEL", "QUESTIONS", "RATE", "RERANKER", "SESSION", "STORE", "USER",
 )  # fmt: skip
 """What the command line and the service read beside the settings."""
 KNOWN: Final = frozenset((*OTHERS, *(setting.name.upper() for setting in dataclasses.fields(Settings))))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from recollect import store
 from recollect.answers import Document, Excerpt, Fact, FactType, Recalled
@@ -26,17 +27,26 @@ from recollect.flow.context import Context
 from recollect.flow.fence import without_memory
 from recollect.frozen import FrozenDict, freeze_dict
 from recollect.layers.documents import Documents, Listed, Passages
-from recollect.layers.episodic import Asked
+from recollect.layers.episodic import Asked, item_of
 from recollect.layers.tools import Tools
 from recollect.layers.windows import always, stays
 from recollect.patterns import Patterns
-from recollect.store import ANY, Erased, Filter
+from recollect.store import ANY, Entry, Erased, Filter
 from recollect.store.codec import check_count
 from recollect.tokens import count_message
-from recollect.types import Message, Part, Role, Scope, with_zone
+from recollect.types import Message, Part, Role, Scope, check_id, with_zone
 
 if TYPE_CHECKING:
     from recollect.memory import Memory
+
+PAGE: Final = 1_000
+"""Messages that are looked through at a time."""
+
+
+def _filter(where: Filter) -> Filter:
+    if not isinstance(where, Filter):
+        raise ConfigError(f"where is {where!r}; give a Filter")
+    return where
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,12 +179,38 @@ class Session:
             raise ConfigError("a question is text or a user's Message")
         return Wanted(asked, with_zone(at) if at else memory.clock(), tokens, system, tools)
 
-    def history(self, limit: int | None = None, before: int | None = None) -> tuple[Message, ...]:
-        """The last `limit` messages (all without one) in order; `before` is the number of a message, from 1."""
+    def history(
+        self, limit: int | None = None, before: int | None = None, *, where: Filter = ANY
+    ) -> tuple[Message, ...]:
+        """The last `limit` messages (all without one) in order; `before` is the number of a message, from 1.
+
+        `where` narrows it by time, role and metadata.
+        """
+        check_count("limit", limit)
         check_count("before", before, 1)
         until = None if before is None else before - 1
-        entries = self.memory.store.log.read(self.scope, until=until, limit=limit, reverse=True)
+        if _filter(where) == ANY:
+            entries = self.memory.store.log.read(self.scope, until=until, limit=limit, reverse=True)
+        else:
+            entries = list(islice((one for one in self._newest(until) if where.passes(item_of(one))), limit))
         return tuple(entry.message for entry in reversed(entries))
+
+    def _newest(self, until: int | None) -> Iterator[Entry]:
+        """The messages up to a number, the newest first."""
+        while page := self.memory.store.log.read(self.scope, until=until, limit=PAGE, reverse=True):
+            yield from page
+            until = page[-1].seq - 1
+
+    def tag(self, id: str, /, **metadata: Any) -> Message:
+        """Set metadata on a message of this session, such as a `score` that is given later; None takes a tag off."""
+        if metadata.get("score") is not None:
+            check_number("score", metadata["score"], 0, 10)
+        store = self.memory.store
+        with store.transaction(self.scope):
+            entry = store.log.tag(self.scope, check_id(id, "the id of a message"), freeze_dict(metadata, "metadata"))
+            store.records.put(self.scope, always([entry]))
+        self.memory.controller.tagged(self.scope, metadata)
+        return entry.message
 
     def recall(
         self,
@@ -216,8 +252,7 @@ class Session:
 
     def _asked(self, question: str, at: datetime | None, scope: str, where: Filter, recency: float) -> Asked:
         check_question(question)
-        if not isinstance(where, Filter):
-            raise ConfigError(f"where is {where!r}; give a Filter")
+        _filter(where)
         check_number("recency", recency)
         text, when = question[:MAX_QUESTION], with_zone(at) if at else self.memory.clock()
         days = self.memory.layers.semantic.days(self.scope, text, where.as_of)

@@ -218,6 +218,7 @@ def _reader() -> Any:
     class Reader(BaseSettings):
         model_config = SettingsConfigDict(
             env_file=".env",
+            env_ignore_empty=True,
             dotenv_filtering="only_existing",
             extra="forbid",
             populate_by_name=True,

@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+import recollect.store
+from recollect.embed.hashing import HashingEmbedder
+from recollect.layers import summary
+
 from .conftest import Run, parsed
 
 
@@ -73,6 +77,38 @@ def test_the_embedder_is_the_one_that_is_used(run: Run, home: Path, monkeypatch:
     assert told() == ("onnx:e5-small-v2", "default")
     monkeypatch.setattr("recollect.embed.names.runs_here", lambda: False)
     assert told() == ("none", "keywords alone until: pip install 'recollect[local]'")
+
+
+def test_a_model_of_sentence_transformers_runs_where_the_settings_say(
+    trip: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def model(name: str, device: str | None) -> HashingEmbedder:
+        asked.append((name, device))
+        return HashingEmbedder(64)
+
+    monkeypatch.setattr("recollect.embed.names.SentenceTransformersEmbedder", model)
+    monkeypatch.setenv("RECOLLECT_EMBEDDER", "sentence-transformers:some/model")
+    (home / ".env").write_text("EMBEDDINGS_DEVICE=cuda\n")
+    for command in (["search", "sister"], ["reindex"]):
+        trip(*command)
+        assert asked.pop() == ("some/model", "cuda")
+
+
+def test_what_reindex_learns_keeps_to_the_settings(run: Run, home: Path) -> None:
+    (home / "talk.jsonl").write_text(
+        json.dumps([{"role": "user", "content": f"Boat {n} was built by Smith in {1600 + n}."} for n in range(30)])
+    )
+    run("import", "talk.jsonl")
+    (home / ".env").write_text("CONVO_SUMMARY_MAX_TOKENS=50\n")
+    with recollect.store.open(str(home / "memory.db")) as store:
+        (talk,) = store.log.sessions(recollect.Scope(user="ada"))
+        store.jobs.enqueue(talk.scope, [summary.JOB])
+    run("reindex")
+    with recollect.store.open(str(home / "memory.db")) as store:
+        kept = store.records.find(talk.scope, kind="summary")
+    assert {record.key.split()[-1] for record in kept} == {"400", "50"}  # the most tokens each may have
 
 
 @pytest.mark.parametrize("place", ["environment", ".env", "both"])

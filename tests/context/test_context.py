@@ -158,6 +158,26 @@ def test_what_a_document_says_never_becomes_a_fact(memory: Memory, clock: Manual
     assert context.receipt.sections["documents"] > 0
 
 
+def test_what_was_searched_for_stands_beside_a_memory_that_would_fill_its_share(
+    tmp_path: Path, clock: ManualClock
+) -> None:
+    found = Excerpt("All ferries from Bergen are cancelled.", "https://ferry.example")
+    with opened(tmp_path, clock, search=lambda _: [found]) as memory:
+        for day in range(9):
+            past = memory.session(f"day {day}", user="ada")
+            past.add_turn(
+                f"On day {day} Nadia took the ferry from Bergen.", f"Stop {day}. " + f"Ferry {day} was late. " * 30
+            )
+        chat = memory.session("now", user="ada")
+        for n in range(60):
+            chat.add_turn(f"Smith {n} built boat {n} in {1600 + n}.", "He built it of oak. " * 9)
+        memory.drain()
+        context = chat.context("What is the latest news on the ferry from Bergen?", 2_000)
+    assert context.receipt.sections["summary"] > 300
+    assert context.receipt.sections["episodic"] > 0
+    assert "All ferries from Bergen are cancelled." in context.memory
+
+
 def test_a_system_message_that_comes_again_is_noted_once(memory: Memory) -> None:
     chat = memory.session("april", user="ada")
     for _ in range(3):

@@ -222,3 +222,22 @@ def test_a_caller_that_leaves_amid_its_own_words_is_no_failure(
     while 'route="/import",status="499"} 1' not in service.http.get("/metrics").text:
         time.sleep(0.01)
     assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+def test_a_message_is_tagged_later_and_found_with_its_tags(service: Running) -> None:
+    kept = add(service, HELLO).json()["items"][0]
+    tags = {"metadata": {"important": True, "id": "its own"}}
+    tagged = service.http.patch("/message", params={**ADA, "id": kept["id"]}, json=tags)
+    assert (tagged.status_code, tagged.json()["seq"]) == (200, 1)
+    assert tagged.json()["message"]["metadata"] == tags["metadata"]
+    off = service.http.patch("/message", params={**ADA, "id": kept["id"]}, json={"metadata": {"important": None}})
+    assert off.json() == service.http.get("/message", params={**ADA, "id": kept["id"]}).json()
+    assert off.json()["message"]["metadata"] == {"id": "its own"}
+
+
+def test_tags_that_can_not_be_set_are_refused(service: Running) -> None:
+    kept = add(service, HELLO).json()["items"][0]
+    for id, metadata, status in (("nowhere", {"a": 1}, 404), (kept["id"], {"score": 11}, 422)):
+        tagged = service.http.patch("/message", params={**ADA, "id": id}, json={"metadata": metadata})
+        assert tagged.status_code == status
+    assert "metadata" not in listed(service)["items"][0]["message"]

@@ -31,11 +31,11 @@ from recollect.cli.shell import (
     check_new,
     confirm,
     counted,
-    embedder,
     err,
     machine,
     opened,
     out,
+    remembered,
     say,
     table,
     telling_errors,
@@ -115,9 +115,7 @@ def reindex(store: Where = None, as_json: Json = False) -> None:
 
     Example: recollect reindex --store memory.db
     """
-    from recollect.memory import Memory
-
-    with opened(store) as opened_store, Memory(opened_store, embedder=embedder()) as memory:
+    with opened(store) as opened_store, remembered(opened_store) as memory:
         with bar("Indexing") as progress:
             items = memory.reindex(progress)
         with err.status("Embedding"):

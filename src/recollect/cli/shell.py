@@ -32,6 +32,7 @@ from recollect.errors import ConfigError, RecollectError
 
 if TYPE_CHECKING:
     from recollect.embed import Embedder
+    from recollect.memory import Memory
     from recollect.session import Session
 
 out = Console(highlight=False, emoji=False, markup=False)
@@ -130,12 +131,12 @@ def login() -> str:
         return "me"
 
 
-def embedder() -> Embedder | None:
+def embedder(plan: settings.Settings) -> Embedder | None:
     """The embedder that RECOLLECT_EMBEDDER names, in the environment or `.env`, else the local one where it is here."""
     from recollect import embed
 
     name = os.environ.get(EMBEDDER) or in_dotenv(EMBEDDER) or "auto"
-    return None if name == "none" else embed.open(name)
+    return None if name == "none" else embed.open(name, device=plan.embeddings_device)
 
 
 def words(text: str) -> str:
@@ -212,14 +213,16 @@ def remembering(
     where: str | None, user: str | None = None, session: str = DEFAULT, *, must_exist: bool = True, finds: bool = True
 ) -> Iterator[Session]:
     """A conversation of the user in the store, with the settings in force here; no embedder where nothing is found."""
+    with opened(where, must_exist) as store, _quiet(), remembered(store, finds=finds) as memory:
+        yield memory.session(session, user=user or login())
+
+
+def remembered(store: stores.Store, *, finds: bool = True) -> Memory:
+    """The memory in a store, with the settings in force here."""
     from recollect.memory import Memory
 
-    with (
-        opened(where, must_exist) as store,
-        _quiet(),
-        Memory(store, embedder=embedder() if finds else None, settings=settings.load()) as memory,
-    ):
-        yield memory.session(session, user=user or login())
+    plan = settings.load()
+    return Memory(store, embedder=embedder(plan) if finds else None, settings=plan)
 
 
 def check_new(file: Path) -> None:

@@ -29,7 +29,7 @@ Offer: TypeAlias = Sequence[Candidate] | Callable[[int, frozenset[str]], Sequenc
 """What a layer offers, best first: candidates, or a function of the tokens there are and the messages shown, by their
 ids in the conversation."""
 
-PRIORITY: Final = ("profile", "facts", "hints", "summary", "documents", "episodic", "tools")
+PRIORITY: Final = ("profile", "facts", "hints", "summary", "documents", "tools", "episodic")
 FIRM: Final = ("profile", "facts")
 """What never gives way, as far as it is told first."""
 FEWEST: Final = 2
@@ -39,6 +39,8 @@ QUOTED: Final = (*FIRM, "episodic")
 IN_CONVERSATION: Final = "in the conversation"
 APART: Final = "documents"
 """What the cap of memory and tools does not cover."""
+KEEPS: Final = "tools"
+"""What hands on no more than it was handed: with fewer excerpts a prompt is shorter, not full of other things."""
 FEWER: Final = {"episodic": 1, "documents": 2}
 """How far these sections give way, in this order."""
 
@@ -190,7 +192,8 @@ class _Fill:
                 limits = _Limits(share if name == APART else min(share, memory), room - fences, most.get(name), rest)
                 self._section(name, filled, limits, shown, told)
                 spent = filled.spent[name] - before
-                unused = 0 if cap is None else max(0, share - spent)
+                left = 0 if cap is None else max(0, share - spent)
+                unused = min(unused, left) if name == KEEPS else left
                 memory -= 0 if name == APART else spent
         filled.lines.sort(key=lambda line: PRIORITY.index(line.section))
         filled.used += fences if filled.taken else 0

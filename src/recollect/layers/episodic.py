@@ -281,7 +281,7 @@ class Episodic:
             self._forget_erased(columns, [place for place in places if columns.ids[place] not in entries])
             for place in places:
                 entry = entries.get(columns.ids[place])
-                if entry and _scores(entry, self.min_score) and (everything or where.passes(_item(entry))):
+                if entry and _scores(entry, self.min_score) and (everything or where.passes(item_of(entry))):
                     yield _moment(entry, float(ranking.scores[place]))
             read.update(places)
             size *= 2
@@ -351,7 +351,7 @@ def _scores(entry: Entry, least: float) -> bool:
     return not isinstance(given, (int, float)) or isinstance(given, bool) or given >= least
 
 
-def _item(entry: Entry) -> Item:
+def item_of(entry: Entry) -> Item:
     """An entry as filters know it."""
     message = entry.message
     return Item(

@@ -114,8 +114,14 @@ def _parameters() -> dict[tuple[str, str], frozenset[str]]:
 
 def opened(options: Options) -> Memory:
     """The memory that the options name."""
-    embedder = None if options.embedder == "none" else options.embedder
-    return Memory.open(options.store, embedder=embedder, index=options.index, settings=settings.load())
+    return Memory.open(
+        options.store,
+        embedder=None if options.embedder == "none" else options.embedder,
+        index=options.index,
+        settings=settings.load(),
+        model=options.background_model,
+        reranker=embed.open_reranker(options.reranker) if options.reranker else None,
+    )
 
 
 def _started(options: Options, memory: Memory | None, model: ChatModel | None, counted: Metrics) -> Service:
@@ -169,9 +175,12 @@ def _check(options: Options, host: str, workers: int) -> None:
     """What can't be served is told before a process starts for it; models are for those processes to load."""
     if options.store == ":memory:" and workers > 1:
         raise ConfigError("each of several processes would have a :memory: of its own: name a file, or serve with one")
-    llm.check(options.model)
+    for model in filter(None, (options.model, options.background_model)):
+        llm.check(model)
     if options.embedder != "none":
         embed.check(options.embedder)
+    if options.reranker:
+        embed.check(f"onnx:{options.reranker}")
     with Memory.open(options.store, embedder=None, index=options.index) as memory:
         if not loopback(host) and not list_keys(memory.store):
             raise ConfigError(

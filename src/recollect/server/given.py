@@ -275,6 +275,12 @@ class DocumentQuestion(Given):
     k: Few = 5
 
 
+class Tags(Given):
+    """Metadata to lay over those that a message has; null takes one off. A `score` is from 0 to 10."""
+
+    metadata: Json
+
+
 class GivenExcerpt(Given):
     """A short excerpt of what a tool found, its source (an address, a tool's name) and when it was found."""
 

@@ -13,7 +13,9 @@ from recollect.errors import ConfigError
 class Options(BaseSettings):
     """Where memory is kept, which model answers, and how much one caller may ask for."""
 
-    model_config = SettingsConfigDict(env_prefix="RECOLLECT_", env_file=".env", extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(
+        env_prefix="RECOLLECT_", env_file=".env", env_ignore_empty=True, extra="ignore", frozen=True
+    )
 
     store: str | None = Field(default=None, description="file or address of the store; without one, in the data folder")
     index: str | None = Field(
@@ -22,6 +24,12 @@ class Options(BaseSettings):
     embedder: str = Field(default="auto", description="the embedder, by name; 'none' goes by keywords alone")
     model: str = Field(
         default="recall:", description="the model that answers, as 'provider:model'; recall: needs no key"
+    )
+    background_model: str | None = Field(
+        default=None, description="a model that improves facts and summaries in the background, by name"
+    )
+    reranker: str | None = Field(
+        default=None, description="a pulled re-ranker, or its folder, that reads the best passages of documents again"
     )
     questions: tuple[str, ...] = Field(
         default=(), description="what the page suggests to ask in a new conversation, as a JSON list"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Annotated, Any
 
@@ -110,7 +111,22 @@ async def get_message(request: Request, service: Served, scope: ReadScope, id: A
     found = await service.run(service.memory.store.log.get, scope, [id])
     if not found:
         raise NotFound(f"no message {id!r} in this session" if scope.session else f"no message {id!r} of this user")
-    return tagged(request, {**_entry(found[0]), "session": found[0].scope.session})
+    return tagged(request, _found(found[0]))
+
+
+@routes.patch("/message", operation_id="tagMessage", response_model=shown.FoundEntry)
+async def tag_message(service: Served, chat: WrittenSession, id: Annotated[Id, Query()], tags: given.Tags) -> Response:
+    """Set metadata on a message of a session, such as a score that is given later; null takes a tag off."""
+    return answer(_found(await service.run(_tag, chat, id, tags.metadata)))
+
+
+def _tag(chat: Session, id: str, metadata: Mapping[str, Any]) -> Entry:
+    chat.tag(id, **metadata)
+    return chat.memory.store.log.get(chat.scope, [id])[0]
+
+
+def _found(entry: Entry) -> dict[str, Any]:
+    return {**_entry(entry), "session": entry.scope.session}
 
 
 @routes.post("/messages", operation_id="addMessages", response_model=shown.Added, status_code=201)
