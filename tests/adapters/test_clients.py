@@ -13,6 +13,7 @@ import anthropic
 import httpx2
 import openai
 import pytest
+from pydantic import BaseModel
 
 from recollect import Memory, Message, ToolCall
 from recollect.adapters.clients import remember
@@ -232,7 +233,7 @@ def test_what_is_no_client_is_refused(memory: Memory) -> None:
         remember("gpt", memory, user="ada", session="trip")
 
 
-def responses(requests: list[Any]) -> openai.OpenAI:
+def responses(requests: list[Any], text: str = OSLO) -> openai.OpenAI:
     """A client of the Responses API whose model thinks, calls a tool, then answers."""
 
     def answer(request: httpx2.Request) -> httpx2.Response:
@@ -244,7 +245,7 @@ def responses(requests: list[Any]) -> openai.OpenAI:
             "id": f"msg_{number}",
             "role": "assistant",
             "status": "completed",
-            "content": [{"type": "output_text", "text": OSLO, "annotations": []}],
+            "content": [{"type": "output_text", "text": text, "annotations": []}],
         }
         call = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "lookup", "arguments": '{"number": 7}'}
         output = [{"type": "reasoning", "id": "rs_1", "summary": []}, call] if number == 1 else [message]
@@ -280,6 +281,30 @@ def test_the_responses_api_keeps_what_was_thought_with_its_call(memory: Memory) 
     ]
     assert requests[1]["instructions"] == SYSTEM
     assert [role for role, _ in said(memory)] == ["user", "assistant", "assistant", "tool", "assistant"]
+
+
+class Place(BaseModel):
+    city: str
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_the_sdk_reads_from_an_answer_is_not_sent(memory: Memory) -> None:
+    requests: list[Any] = [{}]
+    with responses(requests, '{"city": "Oslo"}') as plain, Provider("openai", ['{"city": "Oslo"}']) as provider:
+        client = remember(plain, memory, user="ada", session="trip")
+        for question in ("Where does Nadia live?", "Where is that?"):
+            assert client.responses.parse(model="gpt", input=question, text_format=Place).output_parsed == Place(
+                city="Oslo"
+            )
+        with openai.OpenAI(base_url=provider.url, api_key="none") as chat:
+            asked: Any = {
+                "model": "gpt",
+                "messages": [{"role": "user", "content": "And now?"}],
+                "response_format": Place,
+            }
+            remember(chat, memory, user="ada", session="chat").chat.completions.parse(**asked)
+    (part,) = requests[-1]["input"][1]["content"]
+    assert part == {"type": "output_text", "text": '{"city": "Oslo"}', "annotations": []}
 
 
 def test_a_conversation_that_the_provider_keeps_is_left_to_it(memory: Memory) -> None:

@@ -244,6 +244,13 @@ class TestRuns:
         assert [m.role for m in session.session.history()][::3] == ["user", "tool", "tool"]
         assert len(script.requests) == 3
 
+    def test_calls_made_at_once_are_told_as_made_at_once(self, memory: Memory) -> None:
+        script, session = Script(), RecollectSession(memory.session("trip", user="ada"), budget=2_000)
+        config = RunConfig(call_model_input_filter=session.fit_input, tracing_disabled=True)
+        script.call_tools(1, 3)
+        run(Runner.run(agent_of(script), "Read it.", session=session, run_config=config))
+        assert [m.role for m in script.requests[-1]] == ["user", *["assistant"] * 4, *["tool"] * 3]
+
     def test_the_instructions_are_part_of_the_budget(self, memory: Memory) -> None:
         script, session = Script(), RecollectSession(memory.session("trip", user="ada"), budget=1_000)
         agent = agent_of(script, instructions="Be brief. " * 100)

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from pydantic_ai import Agent, BinaryContent, ImageUrl, ModelRetry, models
+from pydantic_ai import Agent, BinaryContent, DocumentUrl, ImageUrl, ModelRetry, models
 from pydantic_ai.messages import (
+    CachePoint,
     ModelMessage,
     ModelRequest,
     ModelResponse,
@@ -18,13 +19,14 @@ from pydantic_ai.messages import (
     TextPart,
     ThinkingPart,
     ToolCallPart,
+    UploadedFile,
     UserPromptPart,
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.usage import UsageLimits
 
-from recollect import BudgetTooSmall, Memory, Message
+from recollect import BudgetTooSmall, Memory, Message, count_messages
 from recollect.adapters.pydantic_ai import Remember, _pieces, to_pydantic
 from recollect.testing import AdapterSuite, Script, Talk, lookup
 
@@ -184,6 +186,43 @@ def test_pictures_and_thoughts_go_through_as_they_are(memory: Memory) -> None:
     recalled, *question = content(seen[1][-1])
     assert "Tom" in recalled
     assert question == ["And this cat?", *pictures]
+
+
+def test_words_beside_pictures_and_answers_of_several_parts_are_shortened_too(memory: Memory) -> None:
+    seen: list[list[ModelMessage]] = []
+
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        seen.append(messages)
+        return ModelResponse([TextPart("first " * 300), TextPart("second " * 300)])
+
+    agent = Agent(FunctionModel(answer), capabilities=[Remember(memory, "ada", session="trip", budget=3_000)])
+    picture = ImageUrl("https://example.org/cat.png")
+    first = run(agent, ["Look. " + "And look. " * 300, picture])
+    run(agent, "long " * 900, message_history=first.all_messages())
+    asked, answered, _ = seen[-1]
+    assert content(asked)[1:] == [picture]
+    assert content(asked)[0].startswith("Look. ")
+    assert [str(part.content)[:6] for part in answered.parts if isinstance(part, TextPart)] == ["first ", "second"]
+    assert count_messages(ours(seen[-1]), memory.counter) <= 3_000
+
+
+def test_a_file_is_told_again_by_its_address_or_its_kind(memory: Memory) -> None:
+    seen: list[list[ModelMessage]] = []
+
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        seen.append(messages)
+        return ModelResponse([TextPart("A letter.")])
+
+    agent = Agent(FunctionModel(answer), capabilities=[Remember(memory, "ada", session="trip")])
+    letter, upload = DocumentUrl("https://example.org/letter.pdf"), UploadedFile("file_1", provider_name="openai")
+    run(agent, [BinaryContent(b"%PDF", media_type="application/pdf"), CachePoint()])
+    run(agent, [letter, upload, "What are these?"])
+    run(agent, "Thank you.")
+    assert [content(message) for message in seen[-1][::2]] == [
+        ["[a file that is not shown: application/pdf]"],
+        [letter, upload, "What are these?"],
+        "Thank you.",
+    ]
 
 
 def test_a_budget_that_can_not_be_met_is_an_error(memory: Memory) -> None:

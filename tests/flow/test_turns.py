@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import takewhile
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recollect.flow.render import parse, render
 from recollect.flow.turns import answerable
 from recollect.flow.validate import validate
 from recollect.types import Message, Part, Text, Thinking, ToolCall, ToolResult
@@ -90,3 +93,34 @@ def test_an_answer_to_a_later_call_of_the_same_name_is_no_answer_to_the_first() 
     result, thanks = Message("tool", (ToolResult("a", "rain"),)), Message("user", "thanks")
     left = answerable([Message("user", "hi"), call("first"), thanks, call("again"), result, thanks])
     assert [len(message.tool_calls) for message in left] == [0, 0, 0, 1, 0, 0]
+
+
+def user(text: str) -> dict[str, Any]:
+    return {"role": "user", "content": text}
+
+
+THOUGHT: dict[str, Any] = {"type": "reasoning", "id": "rs_1", "summary": []}
+CALLS: list[dict[str, Any]] = [
+    {"type": "function_call", "call_id": id, "name": "look", "arguments": "{}"} for id in IDS
+]
+OUTPUTS: list[dict[str, Any]] = [{"type": "function_call_output", "call_id": id, "output": "rain"} for id in IDS]
+
+
+@pytest.mark.parametrize(
+    ("items", "left"),
+    [
+        ([THOUGHT, *CALLS, *OUTPUTS, user("thanks")], [THOUGHT, *CALLS, *OUTPUTS, user("thanks")]),
+        ([*CALLS, *OUTPUTS[::-1]], [*CALLS, *OUTPUTS[::-1]]),
+        ([THOUGHT, *CALLS], [THOUGHT, *CALLS]),
+        ([THOUGHT, *CALLS, user("stop")], [user("stop")]),
+        ([THOUGHT, *CALLS[:2], OUTPUTS[1], user("stop")], [THOUGHT, CALLS[1], OUTPUTS[1], user("stop")]),
+        ([THOUGHT, CALLS[0], user("and?"), OUTPUTS[0]], [user("and?"), THOUGHT, CALLS[0], OUTPUTS[0]]),
+        ([THOUGHT, CALLS[0], THOUGHT, CALLS[1], OUTPUTS[1]], [THOUGHT, CALLS[1], OUTPUTS[1]]),
+    ],
+    ids=["all at once", "in any order", "waiting", "given up", "one given up", "late", "asked again"],
+)
+def test_what_the_model_said_in_one_go_stays_together_where_each_item_is_a_message(
+    items: list[dict[str, Any]], left: list[dict[str, Any]]
+) -> None:
+    kept = answerable(parse([user("hi"), *items], "openai-responses"))
+    assert list(render(kept, "openai-responses")) == [user("hi"), *left]

@@ -12,7 +12,7 @@ from recollect.flow.shorten import shorten_results, shorten_text
 from recollect.flow.turns import turns
 from recollect.flow.window import Limits, Window
 from recollect.layers.working import fit
-from recollect.types import Message, ToolCall, ToolResult
+from recollect.types import Image, Message, Opaque, Text, ToolCall, ToolResult
 
 
 def words(message: Message) -> int:
@@ -216,6 +216,20 @@ def test_what_was_said_to_be_needed_is_enough() -> None:
         with pytest.raises(BudgetTooSmall) as caught:
             fit(messages, 1, min_turns=3)
         assert fit(messages, caught.value.needed, min_turns=3).tokens <= caught.value.needed
+
+
+def test_pictures_and_files_of_a_turn_before_give_way_to_the_question() -> None:
+    point, file = Opaque("bedrock", {"cachePoint": {}}), Opaque("openai", {"file": {"file_data": "QUJD" * 2_000}})
+    shown = Message("user", (Text("What are these?"), Image("https://example.org/a.png"), file, point))
+    asked = Message("user", (Text("And this?"), Image("https://example.org/b.png")))
+    talk = [shown, Message("assistant", "A cat, and a letter."), asked]
+    window = fit(talk, 2_000)
+    assert window.messages[0].parts == (Text("What are these?"), Text("[image cut]"), Text("[file cut]"), point)
+    assert window.messages[1:] == tuple(talk[1:])
+    assert window.receipt.entries[0].rule == "old pictures and files cut"
+    assert fit(talk, 20_000).messages == tuple(talk)
+    with pytest.raises(BudgetTooSmall):
+        fit(talk, 1_500)
 
 
 def test_a_result_that_is_short_already_is_not_shortened_again_with_each_message() -> None:

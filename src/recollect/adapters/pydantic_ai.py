@@ -14,15 +14,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from recollect.aio import done
 from recollect.errors import ConfigError, MissingExtra
-from recollect.frozen import FrozenDict
+from recollect.frozen import FrozenDict, thaw
 from recollect.history import Histories, History, Sent
 from recollect.memory import Memory
 from recollect.types import Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 
 try:
+    from pydantic import TypeAdapter
     from pydantic_ai.capabilities import AbstractCapability
     from pydantic_ai.messages import (
         BinaryContent,
+        CachePoint,
         ImageUrl,
         ModelMessage,
         ModelRequest,
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from pydantic_ai.tools import RunContext
 
 SHAPE: Final = "pydantic-ai"
+CONTENT: Final = TypeAdapter[UserContent](UserContent)
 
 
 @dataclass
@@ -143,22 +146,37 @@ def _parts(line: Sent, piece: _Piece) -> Sequence[Any]:
     """The parts of a piece, with the content that they now have."""
     if not line.changed:
         return piece.parts
+    if isinstance(piece.native, ModelResponse):
+        return _reworded(piece.parts, piece.message, line.message) or to_pydantic(line.message).parts
     results = {result.call_id: result.text for result in line.message.tool_results}
     changed: list[Any] = []
     for part in piece.parts:
         if isinstance(part, ToolReturnPart) and part.tool_call_id in results:
             changed.append(replace(part, content=results[part.tool_call_id]))
-        elif isinstance(part, UserPromptPart) and isinstance(part.content, str):
-            changed.append(replace(part, content=line.message.text))
-        elif isinstance(part, UserPromptPart):
-            more = max(0, len(line.message.parts) - len(piece.message.parts))
-            front = [text.text for text in line.message.parts[:more] if isinstance(text, Text)]
-            changed.append(replace(part, content=[*front, *part.content]))
-        elif isinstance(part, TextPart):
-            changed.append(replace(part, content=line.message.text))
+        elif isinstance(part, UserPromptPart) and not isinstance(part.content, str):
+            items = _reworded(part.content, piece.message, line.message)
+            changed += [replace(part, content=items)] if items else to_pydantic(line.message).parts
+        elif isinstance(part, (UserPromptPart, RetryFeedbackPart)):
+            changed.append(UserPromptPart(line.message.text, timestamp=part.timestamp))
         else:
             changed.append(part)
     return changed
+
+
+def _reworded(natives: Sequence[Any], before: Message, now: Message) -> list[Any]:
+    """Parts or items with the words that they now have, memory in front of them; none where they are not the same."""
+    more = len(now.parts) - len(before.parts)
+    if more not in (0, 1):
+        return []
+    front = [part.text for part in now.parts[:more] if isinstance(part, Text)]
+    pairs = zip(natives, before.parts, now.parts[more:], strict=True)
+    return [*front, *(_with_words(native, part) if part != was else native for native, was, part in pairs)]
+
+
+def _with_words(native: Any, part: Part) -> Any:
+    if not isinstance(part, Text):
+        return native
+    return replace(native, content=part.text) if isinstance(native, (TextPart, TextContent)) else part.text
 
 
 def _pieces(place: int, message: ModelMessage) -> Iterator[_Piece]:
@@ -208,7 +226,9 @@ def _content(item: UserContent) -> Part:
         return Image(url=item.url)
     if isinstance(item, BinaryContent) and item.is_image:
         return Image(data=b64encode(item.data).decode(), media_type=item.media_type)
-    return _opaque(item)
+    if isinstance(item, BinaryContent):
+        return _opaque(item, media_type=item.media_type, identifier=item.identifier)
+    return _opaque(item) if isinstance(item, CachePoint) else Opaque(SHAPE, CONTENT.dump_python(item, mode="json"))
 
 
 def _answer(response: ModelResponse) -> Message:
@@ -226,9 +246,10 @@ def _said(part: ModelResponsePart) -> Part:
     return _opaque(part)
 
 
-def _opaque(value: Any) -> Opaque:
+def _opaque(value: Any, **about: str) -> Opaque:
     """A part that is counted by its kind alone, and sent as it was given."""
-    return Opaque(SHAPE, FrozenDict({"kind": getattr(value, "part_kind", None) or getattr(value, "kind", "unknown")}))
+    kind = getattr(value, "part_kind", None) or getattr(value, "kind", "unknown")
+    return Opaque(SHAPE, FrozenDict({"kind": kind, **about}))
 
 
 def to_pydantic(message: Message) -> ModelMessage:
@@ -252,7 +273,15 @@ def _item(part: Part) -> UserContent | None:
         return ImageUrl(part.url)
     if isinstance(part, Image) and part.data:
         return BinaryContent(b64decode(part.data), media_type=part.media_type or "image/png")
-    return None
+    return _file(part) if isinstance(part, Opaque) else None
+
+
+def _file(part: Opaque) -> UserContent | None:
+    """What a user showed beside words and pictures, as far as it was kept: an address, but no bytes."""
+    kind = part.data.get("kind")
+    if part.shape != SHAPE or kind == "binary":
+        return f"[a file that is not shown: {part.data.get('media_type') or part.data.get('type') or 'unknown'}]"
+    return None if kind == "cache-point" else CONTENT.validate_python(thaw(part.data))
 
 
 def _tools(parameters: ModelRequestParameters) -> list[Mapping[str, Any]]:

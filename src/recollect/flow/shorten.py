@@ -5,11 +5,14 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from recollect.types import Image, Message, Opaque, Part, Text, ToolResult
 
 Count: TypeAlias = Callable[[Message], int]
+
+IMAGE_CUT: Final = "[image cut]"
+FILE_CUT: Final = "[file cut]"
 
 
 def shorten_text(text: str, limit: int, count: Count) -> str:
@@ -50,6 +53,22 @@ def shorten_words(message: Message, limit: int, count: Count) -> Message:
     return _with_parts(message, parts)
 
 
+def only_words(message: Message, limit: int, count: Count) -> Message:
+    """The message as `shorten_words` has it, with a mark in the place of each picture and file over `limit` tokens."""
+    short = shorten_words(message, limit, count)
+    if isinstance(short.content, str):
+        return short
+    return _with_parts(
+        short, [part if count(Message("user", (part,))) <= limit else _mark(part) for part in short.parts]
+    )
+
+
+def _mark(part: Part) -> Part:
+    if isinstance(part, Image):
+        return Text(IMAGE_CUT)
+    return Text(FILE_CUT) if isinstance(part, Opaque) else part
+
+
 def _with_parts(message: Message, parts: list[Part]) -> Message:
     return message if tuple(parts) == message.content else message.replace(content=tuple(parts))
 
@@ -73,6 +92,6 @@ def _words(part: Text | Image | Opaque) -> str:
         case Text():
             return part.text
         case Image():
-            return "[image cut]"
+            return IMAGE_CUT
         case Opaque():
             return json.dumps(part.data, ensure_ascii=False)

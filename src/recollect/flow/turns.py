@@ -7,8 +7,12 @@ the results of the tools it called. Cutting between turns, or taking a whole ste
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from recollect.types import Message, Thinking, ToolCall, ToolResult
+
+ITEMS: Final = "openai-responses"
+"""The shape in which each thought and each call of an answer is a message."""
 
 
 def turns(messages: Sequence[Message]) -> list[tuple[Message, ...]]:
@@ -52,36 +56,58 @@ def steps(messages: Sequence[Message], indexes: Iterable[int]) -> Iterator[list[
 def answerable(messages: Sequence[Message]) -> tuple[Message, ...]:
     """The conversation as every provider takes it: without calls that were never answered before user or model went on.
 
-    Results without their call, which erasing it leaves behind, are left out, too. A step whose results came after
-    something else was said stands where the last of them came.
+    Results without their call, which erasing it leaves behind, are left out, too, and thoughts of which nothing else is
+    left. A step whose results came after something else was said stands where the last of them came.
     """
     if all(isinstance(message.content, str) for message in messages):
         return tuple(messages)
     messages = tuple(_called(messages))
-    results = _results(messages)
-    order = list(_ordered(len(messages), results))
+    runs = _runs(messages)
+    results = _results(messages, runs)
+    order = list(_ordered(runs, results))
     last = next((n for n in reversed(order) if messages[n].role in ("user", "assistant")), None)
-    kept = (messages[n] if n == last else _without_calls(messages[n], messages, results.get(n, ())) for n in order)
-    return tuple(message for message in kept if message is not None)
+    waiting = {last} if last is None or runs[last] in results else {n for n in order if runs[n] == runs[last]}
+    kept = {
+        n: message
+        for n in order
+        if (message := messages[n] if n in waiting else _answered(messages[n], messages, results.get(runs[n], ())))
+    }
+    spoken = {runs[n] for n, message in kept.items() if not _only_thought(message)}
+    return tuple(message for n, message in kept.items() if runs[n] in spoken or message.shape != ITEMS)
 
 
-def _results(messages: Sequence[Message]) -> dict[int, list[int]]:
-    """For each message that calls tools, by its index: the messages with the results."""
+def _runs(messages: Sequence[Message]) -> list[int]:
+    """For each message, the first of what the model said in one go; an item of OpenAI's Responses is a message each."""
+    runs: list[int] = []
+    for n, message in enumerate(messages):
+        before = messages[max(0, n - 1)]
+        items = n > 0 and all(m.role == "assistant" and m.shape == ITEMS for m in (before, message))
+        goes_on = items and (_only_thought(before) or not _only_thought(message))
+        runs.append(runs[-1] if goes_on else n)
+    return runs
+
+
+def _results(messages: Sequence[Message], runs: Sequence[int]) -> dict[int, list[int]]:
+    """For each run that calls tools, by its first message: the messages with the results."""
     callers: dict[str, int] = {}
     results: dict[int, list[int]] = {}
     for n, message in enumerate(messages):
         if found := message.tool_results:
             results.setdefault(callers[found[0].call_id], []).append(n)
-        callers.update((call.id, n) for call in message.tool_calls)
+        callers.update((call.id, runs[n]) for call in message.tool_calls)
     return results
 
 
-def _ordered(count: int, results: Mapping[int, list[int]]) -> Iterator[int]:
+def _ordered(runs: Sequence[int], results: Mapping[int, list[int]]) -> Iterator[int]:
     """Indexes, each step in one piece."""
-    late = [(step, *found) for step, found in results.items() if found[-1] != step + len(found)]
+    members: dict[int, list[int]] = {}
+    for n, run in enumerate(runs):
+        members.setdefault(run, []).append(n)
+    steps = [(*members[run], *found) for run, found in results.items()]
+    late = [step for step in steps if step[-1] != step[0] + len(step) - 1]
     homes = {step[-1]: step for step in late}
     moved = {n for step in late for n in step}
-    for n in range(count):
+    for n in range(len(runs)):
         if n in homes:
             yield from homes[n]
         elif n not in moved:
@@ -101,10 +127,14 @@ def _called(messages: Sequence[Message]) -> Iterator[Message]:
             yield message.replace(content=left)
 
 
-def _without_calls(message: Message, messages: Sequence[Message], results: Iterable[int]) -> Message | None:
+def _answered(message: Message, messages: Sequence[Message], results: Iterable[int]) -> Message | None:
     """The message with no calls but those that these answered; None where that leaves nothing to say."""
     answered = {result.call_id for n in results for result in messages[n].tool_results}
     if all(call.id in answered for call in message.tool_calls):
         return message
     left = tuple(part for part in message.parts if not isinstance(part, ToolCall) or part.id in answered)
     return message.replace(content=left) if any(not isinstance(part, Thinking) for part in left) else None
+
+
+def _only_thought(message: Message) -> bool:
+    return bool(message.content) and all(isinstance(part, Thinking) for part in message.parts)
