@@ -327,6 +327,26 @@ def test_a_refused_append_leaves_nothing_open(path: Path) -> None:
         other.close()
 
 
+def test_a_writer_elsewhere_right_after_a_restore_writes_to_its_own_session(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with SqliteStore(path) as store, SqliteStore(path) as elsewhere:
+        say(store, ADA, "before")
+        say(elsewhere, ADA, "before")
+        store.backup(path.with_name("backup.db"))
+        say(elsewhere, BOB, "not in the backup")
+
+        def in_between(db: apsw.Connection, path: str) -> None:
+            say(elsewhere, BOB, "right after")
+            migrate.migrate(db, path)
+
+        monkeypatch.setattr(database, "migrate", in_between)
+        store.restore(path.with_name("backup.db"))
+        say(store, Scope("acme", "eve", "new"), "hello")
+        assert texts(store.log.read(BOB)) == ["right after"]
+        assert texts(store.log.read(Scope("acme", "eve", "new"))) == ["hello"]
+
+
 def test_more_writers_than_fit_in_a_batch_are_all_served(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "BATCH", 2)
     with SqliteStore(path) as store:
