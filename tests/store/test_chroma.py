@@ -210,6 +210,34 @@ def test_a_vector_that_comes_before_the_old_one_is_taken_out_stays(
         assert [match.score for match in store.index.nearest(ADA, v(0, 1), "m")] == [pytest.approx(1)]
 
 
+@pytest.mark.parametrize("copied", ["as it comes", "by a comparison"])
+def test_what_is_erased_while_it_is_copied_leaves_chroma(
+    place: Place, copied: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from chromadb import Collection
+
+    upsert = Collection.upsert
+
+    def erase_first(collection: Collection, **rows: Any) -> None:
+        monkeypatch.undo()
+        with place.open() as elsewhere:
+            elsewhere.log.erase(ADA, ["east"])
+        upsert(collection, **rows)
+
+    with place.open() as store, connected(place.index) as client:
+        if copied == "by a comparison":
+            fill(store)
+            client.delete_collection(client.list_collections()[0].name)
+            monkeypatch.setattr(Collection, "upsert", erase_first)
+            store.index.nearest(ADA, v(1, 0), "m")
+        else:
+            monkeypatch.setattr(Collection, "upsert", erase_first)
+            fill(store)
+        (collection,) = client.list_collections()
+        assert collection.count() == 1
+        assert store.check() == []
+
+
 def test_an_index_is_named_clearly(tmp_path: Path) -> None:
     for bad in ("faiss:///x", "chroma:///"):
         with pytest.raises(ConfigError, match="chroma"):

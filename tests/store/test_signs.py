@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,26 @@ def test_a_metadata_filter_sees_all_of_them(store: SqliteStore, rows: Any) -> No
     assert nearest(store, -rows[7])[0] == "far"
     store.index.delete(ADA, "tagged", ["far"])
     assert "far" not in nearest(store, -rows[7])
+
+
+def test_a_tenant_is_searched_as_of_a_moment_before_some_of_them_came(tmp_path: Path, rows: Any) -> None:
+    bob, acme = Scope("acme", "bob"), Scope("acme")
+    named = {f"n{place}": rows[place] for place in range(6_000)}
+    first, later, of_bob = (
+        dict([*named.items()][part]) for part in (slice(2_000), slice(2_000, 2_900), slice(3_000, None))
+    )
+    with SqliteStore(tmp_path / "memory.db", durability="normal") as store:
+        store.index.cache = VectorCache(600_000, compared=0)
+        store.index.put(ADA, [Item("x", name) for name in (*first, *later)])
+        store.index.put(bob, [Item("x", name) for name in of_bob])
+        store.index.embed(ADA, "x", "m", first)
+        store.index.embed(bob, "x", "m", of_bob)
+        with store.reading():
+            before = store.index.nearest(acme, rows[4_005], "m")
+            with ThreadPoolExecutor(1) as others:
+                others.submit(store.index.embed, ADA, "x", "m", later).result()
+                others.submit(store.index.nearest, acme, rows[4_005], "m").result()
+            assert store.index.nearest(acme, rows[4_005], "m") == before
 
 
 def test_vectors_that_all_lean_one_way_are_found_too(tmp_path: Path) -> None:

@@ -279,6 +279,44 @@ def test_a_file_that_this_user_may_not_write_says_what_to_do(path: Path, refused
     assert "let this user read and write it and its folder" in str(error)
 
 
+@pytest.mark.parametrize("away", ["deleted", "replaced", "moved"])
+def test_nothing_is_acknowledged_to_a_file_that_is_no_longer_there(
+    path: Path, away: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "LOOK_SECONDS", 0)
+    with SqliteStore(path) as store:
+        say(store, ADA, "before")
+        kept = path.rename(path.with_name("kept.db"))
+        if away == "deleted":
+            kept.unlink()
+        elif away == "replaced":
+            shutil.copy(kept, path)
+        with pytest.raises(StoreUnavailable, match="moved, replaced or deleted"):
+            say(store, ADA, "lost")
+        with pytest.raises(StoreUnavailable, match="moved, replaced or deleted"), store.transaction():
+            say(store, ADA, "lost")
+        assert texts(store.log.read(ADA)) == ["before"]
+        if away == "moved":
+            kept.rename(path)
+            say(store, ADA, "after")
+            assert texts(store.log.read(ADA)) == ["before", "after"]
+
+
+def test_a_relative_path_stays_the_same_file_wherever_the_process_goes(
+    path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "LOOK_SECONDS", 0)
+    monkeypatch.chdir(path.parent)
+    with SqliteStore(path.name) as store:
+        monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+        say(store, ADA, "hello")
+        assert texts(store.log.read(ADA)) == ["hello"]
+        with store.reading():
+            store.log.read(ADA)
+            assert store.check() == []
+            assert store.index.search(ADA, "hello")
+
+
 def test_a_refused_append_leaves_nothing_open(path: Path) -> None:
     with SqliteStore(path) as store:
         store.log.append(ADA, [said("a", "taken")])
@@ -287,6 +325,26 @@ def test_a_refused_append_leaves_nothing_open(path: Path) -> None:
         other = apsw.Connection(str(path))
         assert other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall() == [(0, 0, 0)]
         other.close()
+
+
+def test_a_writer_elsewhere_right_after_a_restore_writes_to_its_own_session(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with SqliteStore(path) as store, SqliteStore(path) as elsewhere:
+        say(store, ADA, "before")
+        say(elsewhere, ADA, "before")
+        store.backup(path.with_name("backup.db"))
+        say(elsewhere, BOB, "not in the backup")
+
+        def in_between(db: apsw.Connection, path: str) -> None:
+            say(elsewhere, BOB, "right after")
+            migrate.migrate(db, path)
+
+        monkeypatch.setattr(database, "migrate", in_between)
+        store.restore(path.with_name("backup.db"))
+        say(store, Scope("acme", "eve", "new"), "hello")
+        assert texts(store.log.read(BOB)) == ["right after"]
+        assert texts(store.log.read(Scope("acme", "eve", "new"))) == ["hello"]
 
 
 def test_more_writers_than_fit_in_a_batch_are_all_served(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

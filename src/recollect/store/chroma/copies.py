@@ -112,7 +112,7 @@ class Copies:
     def put(self, model: str, rows: Sequence[tuple[Item, Row]]) -> None:
         """Copies vectors that were just taken."""
         if rows and rows[0][0].scope is not None:
-            _upsert(self._collection(rows[0][0].scope.tenant, model), rows)
+            self._copy(self._collection(rows[0][0].scope.tenant, model), model, rows)
 
     def remove(self, tenant: str, positions: Iterable[int]) -> None:
         """Takes out what is at these positions, of every model."""
@@ -149,8 +149,17 @@ class Copies:
         have, want = _have(collection), _want(self._base, scope, model)
         for page in _pages([place for place in have if place not in want]):
             collection.delete(ids=page)
-        for page in _pages([(item, row) for place, (item, row, mark) in want.items() if have.get(place) != mark]):
+        self._copy(
+            collection, model, [(item, row) for place, (item, row, mark) in want.items() if have.get(place) != mark]
+        )
+
+    def _copy(self, collection: Any, model: str, rows: Sequence[tuple[Item, Row]]) -> None:
+        """Copies vectors, and takes out again those that are gone by then: who erased them may have come too early."""
+        for page in _pages(rows):
             _upsert(collection, page)
+            kept = _still_there(self._base, model, [item for item, _ in page])
+            if gone := [str(item.position) for item, _ in page if item.position not in kept]:
+                collection.delete(ids=gone)
 
     def _collection(self, tenant: str, model: str) -> Any:
         name = _PREFIX + sha256(f"{len(tenant)} {tenant} {model}".encode()).hexdigest()[:40]
@@ -201,12 +210,21 @@ def _inside(scope: Scope, exact: bool) -> list[dict[str, Any]]:
 
 
 def _upsert(collection: Any, rows: Sequence[tuple[Item, Row]]) -> None:
-    for page in _pages(rows):
-        collection.upsert(
-            ids=[str(item.position) for item, _ in page],
-            embeddings=[row for _, row in page],
-            metadatas=[_about(item, row) for item, row in page],
-        )
+    collection.upsert(
+        ids=[str(item.position) for item, _ in rows],
+        embeddings=[row for _, row in rows],
+        metadatas=[_about(item, row) for item, row in rows],
+    )
+
+
+def _still_there(base: Store, model: str, items: Sequence[Item]) -> set[int]:
+    """The positions of these items that have a vector of the model."""
+    ids: dict[tuple[Scope, str], list[str]] = {}
+    for item in items:
+        ids.setdefault((item.scope or Scope(), item.kind), []).append(item.id)
+    return {
+        item.position for (scope, kind), some in ids.items() for item, _ in base.index.vectors(scope, kind, model, some)
+    }
 
 
 def _about(item: Item, row: Row) -> dict[str, Any]:

@@ -5,6 +5,7 @@ The driver's pipelines, its `executemany` among them, are not used: they hang wh
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -55,6 +56,7 @@ class Database:
             raise ConfigError(f"durability {durability!r} is not 'full' or 'normal'")
         self._commit = "on" if durability == "full" else "off"
         self._mine = threading.local()
+        self._process = os.getpid()
         self._wait = WAIT
         try:
             parts = psycopg.conninfo.conninfo_to_dict(url)
@@ -74,8 +76,12 @@ class Database:
         self._pool.open()
 
     def close(self) -> None:
-        """Closes every connection that no one uses; the others once they are given back."""
-        self._pool.close()
+        """Closes every connection that no one uses; the others once they are given back.
+
+        In a fork of the process that opened them they are left to that one.
+        """
+        if os.getpid() == self._process:
+            self._pool.close()
 
     def read(self, tenant: str | None, work: Callable[[Connection], T]) -> T:
         """What the function finds; a connection lost meanwhile is replaced once."""
@@ -174,6 +180,8 @@ class Database:
         return held
 
     def _lend(self) -> Connection:
+        if os.getpid() != self._process:
+            raise errors.forked(self.name)
         if self._pool.closed:
             raise errors.closed(self.name)
         try:

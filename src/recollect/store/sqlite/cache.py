@@ -42,7 +42,7 @@ _ROWS: Final = (
     "SELECT id, position, scope, kind, at, role, check_sum, data FROM vector"
     " WHERE owner = ? AND model = ? AND id > ? ORDER BY id LIMIT ?"
 )
-_DATA: Final = "SELECT data FROM vector WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
+_DATA: Final = "SELECT position, data FROM vector WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
 
 
 class Asked(NamedTuple):
@@ -148,17 +148,17 @@ def _scored(rows: Rows, asked: Asked) -> Scored:
 
 
 def _near(db: apsw.Connection, rows: Rows, held: _Held, asked: Asked) -> Scored:
-    """The same of those whose signs are most alike, by their own vectors."""
+    """The same of those whose signs are most alike, by their own vectors: an older moment may lack some of them."""
     import numpy as np
 
     lean = asked.direction if held.mean is None else asked.direction - held.mean
     places = closest(rows.bits, lean, rows.kept(asked.only, asked.where), asked.k)
     if held.vectors:
         return _cosines(rows.vector.take(places, axis=0), asked.direction), rows.position[places]
-    data = [row[0] for row in scopes.rows(db, _DATA, (json.dumps(rows.id[places].tolist()),))]
-    given = numbers(data, held.size)
+    found = list(scopes.rows(db, _DATA, (json.dumps(rows.id[places].tolist()),)))
+    given = numbers([data for _, data in found], held.size)
     lengths = np.sqrt(np.einsum("ij,ij->i", given, given))
-    return _cosines(given, asked.direction) / lengths, rows.position[places]
+    return _cosines(given, asked.direction) / lengths, np.array([position for position, _ in found], np.int64)
 
 
 def _cosines(directions: NDArray[np.float32], asked: NDArray[np.float32]) -> NDArray[np.float32]:

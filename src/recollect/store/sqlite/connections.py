@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import Final
 
 import apsw
@@ -37,13 +39,25 @@ class Connections:
         check_engine()
         self.path = path
         self.closed = False
+        self._process = os.getpid()
+        self._place = str(Path(path).absolute())
         self._vfs = vfs
         self._synchronous = {"full": "FULL", "normal": "NORMAL"}[durability]
         self._idle: deque[Connection] = deque()
 
+    @property
+    def forked(self) -> bool:
+        """Whether this process is a fork of the one that opened the file, with which the locks on it stayed."""
+        return os.getpid() != self._process
+
+    def check_open(self) -> None:
+        """Raises where the file is closed, or was opened before a fork."""
+        if self.closed or self.forked:
+            raise (errors.closed if self.closed else errors.forked)(self.path)
+
     def connect(self) -> Connection:
         """A new one."""
-        db = Connection(self.path, vfs=self._vfs, statementcachesize=200)
+        db = Connection(self._place, vfs=self._vfs, statementcachesize=200)
         db.set_busy_timeout(BUSY_MS)
         db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)  # else most statements are compiled anew for every value
         _write_ahead(db)
@@ -62,8 +76,7 @@ class Connections:
     @contextmanager
     def fresh(self) -> Iterator[apsw.Connection]:
         """A new connection that sees a moment and has nothing cached."""
-        if self.closed:
-            raise errors.closed(self.path)
+        self.check_open()
         db = self.connect()
         try:
             db.execute("BEGIN")
@@ -75,8 +88,7 @@ class Connections:
 
     def borrowed(self) -> Connection:
         """A connection beside the writer's, until it is given back."""
-        if self.closed:
-            raise errors.closed(self.path)
+        self.check_open()
         try:
             return self._idle.pop()
         except IndexError:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from pathlib import Path
 from typing import Final, TypeVar
 
 import apsw
@@ -25,6 +27,8 @@ SCRUB_MS: Final = 1_000
 SMALL: Final = 64 * 2**20
 """Bytes of a file up to which it is written anew once messages were erased."""
 MAX_SCOPES: Final = 20_000
+LOOK_SECONDS: Final = 0.1
+"""How long a file is taken to be where it was seen last: what is written to one that was deleted is lost."""
 
 
 class _Mine(threading.local):
@@ -51,6 +55,8 @@ class Database:
             self._cursor = self._writer.cursor()
         except apsw.Error as error:
             raise errors.translated(error, path) from error
+        self._place = self._writer.filename
+        self._file, self._seen = _identity(self._place), time.monotonic()
         self.scrub(wait=0)
         self._unscrubbed = False
 
@@ -79,6 +85,7 @@ class Database:
 
     def write(self, work: Callable[[Change], T]) -> T:
         """What the function returns, once what it wrote is durable. It may run in any thread, together with others'."""
+        self.connections.check_open()
         if (change := self._mine.change) is not None:
             return self._nested(change, work)
         if self._turns.enter_if_free():
@@ -95,6 +102,7 @@ class Database:
 
     def write_if_free(self, work: Callable[[Change], None]) -> None:
         """The same for work that can wait: it is left where others are writing for long, or the disk is full."""
+        self.connections.check_open()
         if (change := self._mine.change) is not None:
             self._nested(change, work)
         elif self._turns.enter(FREE_MS / 1_000):
@@ -109,6 +117,7 @@ class Database:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Makes every call of this thread inside the block part of one transaction."""
+        self.connections.check_open()
         if (outer := self._mine.change) is not None:
             with self._savepoint(outer):
                 yield
@@ -191,11 +200,18 @@ class Database:
     def _begin(self) -> Change:
         if self.connections.closed:
             raise errors.closed(self.path)
+        self._check_there()
         change = Change(self._cursor, self.clock, self._places)
         if change.epoch != self._epoch or len(self._places) > MAX_SCOPES:
             self._places.clear()
             self._epoch = change.epoch
         return change
+
+    def _check_there(self) -> None:
+        if (now := time.monotonic()) >= self._seen + LOOK_SECONDS:
+            if _identity(self._place) != self._file:
+                raise errors.gone(self.path)
+            self._seen = now
 
     def _after(self, change: Change) -> None:
         self._unscrubbed |= change.erased
@@ -245,6 +261,8 @@ class Database:
     def close(self) -> None:
         """Closes every connection; what is being written is finished first."""
         self._refuse_inside("closing")
+        if self.connections.forked:
+            return
         with self._turns:
             if self.connections.closed:
                 return
@@ -254,9 +272,11 @@ class Database:
     def replace(self, source: apsw.Connection) -> None:
         """Everything in the file replaced by what the source holds, in one transaction."""
         self._refuse_inside("restoring")
+        self.connections.check_open()
         with self._turns:
             if self.connections.closed:
                 raise errors.closed(self.path)
+            self._check_there()
             try:
                 epoch = self._writer.execute("SELECT epoch FROM counter").get
                 with self._writer.backup("main", source, "main") as copy:
@@ -266,6 +286,15 @@ class Database:
                 self.scrub()
             except apsw.Error as error:
                 raise errors.translated(error, self.path) from error
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """What tells the file at a place from every other; None where there is none."""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _serve(change: Change, batch: list[Request[Change]]) -> None:

@@ -33,6 +33,18 @@ def closed(path: str) -> StoreUnavailable:
     return StoreUnavailable(f"the store {path} is closed; open it again")
 
 
+def forked(path: str) -> StoreUnavailable:
+    """The error for a call in a process that was forked from the one that opened the file."""
+    return StoreUnavailable(f"the store {path} was opened before this process was forked: open it again in this one")
+
+
+def gone(path: str) -> StoreUnavailable:
+    """The error for a file that is no longer at its place."""
+    return StoreUnavailable(
+        f"{path} was moved, replaced or deleted while it was open: nothing was written; put it back, or open it again"
+    )
+
+
 def _unusable(error: Exception, path: str) -> str:
     folder = Path(path).parent
     if isinstance(error, apsw.CantOpenError) and not folder.is_dir():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import AbstractContextManager
+import secrets
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Final, Self
 
@@ -78,6 +79,7 @@ class SqliteStore:
         try:
             with self._database.connections.lent() as db:
                 db.execute("VACUUM INTO ?", (os.fspath(part),))
+                _renumber(part)
             _sync(part)
             part.rename(target)
             _sync(target.parent)
@@ -123,6 +125,12 @@ def _checked(path: Path) -> apsw.Connection:
         backup.close()
         raise StoreError(f"the backup {path} is damaged ({problems[0]}); nothing was changed, choose another")
     return backup
+
+
+def _renumber(path: Path) -> None:
+    """An epoch that no process knows: none that has the file open takes what it remembers for what was restored."""
+    with closing(apsw.Connection(os.fspath(path))) as db:
+        db.execute("UPDATE counter SET epoch = ?", (secrets.randbits(52),))
 
 
 def _sync(path: Path) -> None:
