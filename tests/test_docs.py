@@ -1,16 +1,25 @@
-"""Every Python block in README and docs runs, top to bottom, one file one namespace."""
+"""Every Python block in README and docs runs, top to bottom, one file one namespace, and prints what is shown below."""
 
 from __future__ import annotations
 
+import io
 import re
+from collections.abc import Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_command
+
+from recollect.cli.app import app
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```python\n(.*?)^```(?:\n+```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+VARYING = re.compile(r"\d{1,2} [A-Z][a-z]+ 20\d\d|\d+\.\d+|\s+")
+"""Days of today, scores by the embedder that is here, and the blanks that line them up."""
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
@@ -20,10 +29,49 @@ def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pyt
     namespace: dict[str, Any] = {"__name__": page.stem}
     for block in BLOCK.finditer(text):
         line = text.count("\n", 0, block.start(1))
-        exec(compile("\n" * line + block[1], str(page), "exec"), namespace)
+        with redirect_stdout(io.StringIO()) as printed:
+            exec(compile("\n" * line + block[1], str(page), "exec"), namespace)
+        if block[2]:
+            assert lines(printed.getvalue()) == lines(block[2])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", page.read_text("utf-8"))
     assert [t for t in targets if not (page.parent / t).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_a_link_to_a_heading_finds_it(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#\s]*)#([^)]+)\)", page.read_text("utf-8"))
+    assert [link for link in links if link[1] not in anchors(page.parent / link[0] if link[0] else page)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_what_is_installed_is_this_project(page: Path) -> None:
+    """`recollect` on PyPI is another project: a page names the checkout."""
+    assert re.findall(r"(?:pip|uv|pipx) [^`\n]*\brecollect\b[^`\n]*", page.read_text("utf-8")) == []
+
+
+def test_every_option_of_a_command_is_told() -> None:
+    """In the page of the command line, or in that of what the command serves."""
+    told = "".join((ROOT / "docs" / f"{name}.md").read_text("utf-8") for name in ("cli", "service", "mcp", "import"))
+    options = {name for command in commands(get_command(app)) for one in command.params for name in one.opts}
+    assert {name for name in options if name.startswith("--") and name not in told} - {"--help"} == set()
+
+
+def lines(printed: str) -> list[str]:
+    """What is the same on every day and with every embedder; of a line that is cut, its beginning."""
+    whole = [line.rpartition("\u2026")[0][:-12] or line for line in printed.strip().splitlines()]
+    return [VARYING.sub(" ", line).strip() for line in whole]
+
+
+def anchors(page: Path) -> set[str]:
+    """The names that GitHub gives to the headings of a page."""
+    found = HEADING.findall(page.read_text("utf-8"))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
+
+
+def commands(group: Any) -> Iterator[Any]:
+    for command in getattr(group, "commands", {}).values():
+        yield from commands(command) if hasattr(command, "commands") else [command]

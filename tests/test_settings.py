@@ -25,6 +25,12 @@ def write(text: str, name: str = "providers.yaml") -> None:
     Path(name).write_text(text, "utf-8")
 
 
+def test_settings_tell_what_is_not_the_default() -> None:
+    assert repr(Settings()) == "Settings()"
+    told = repr(Settings(context_budget=9_000, layout="memory-first"))
+    assert told == "Settings(context_budget=9000, layout='memory-first')"
+
+
 def test_without_any_place_the_defaults_hold() -> None:
     assert load() == Settings()
     assert load().limit == ("tokens", 8000)

@@ -111,7 +111,7 @@ class AsyncSession(_Awaited[Session]):
 
 
 class AsyncMemory(_Awaited[Memory]):
-    """A store with its background work, for asyncio."""
+    """`Memory` for asyncio: the same verbs, awaited."""
 
     reindex = awaited(Memory.reindex)
     forget = awaited(Memory.forget)

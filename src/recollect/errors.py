@@ -68,7 +68,7 @@ class BudgetTooSmall(RecollectError, ValueError):
 
 
 class StoreError(RecollectError):
-    """Something about what is kept."""
+    """The store can't do it: it is damaged, or what was given can't be kept."""
 
 
 class StoreUnavailable(StoreError, ConnectionError):

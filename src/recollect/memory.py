@@ -50,7 +50,7 @@ def _named_or(value: object, verb: str) -> bool:
 
 
 class Memory:
-    """A store with its background work. Safe to share between threads."""
+    """A store with its background work: begin with `Memory.open`. Safe to share between threads."""
 
     def __init__(
         self,

@@ -135,6 +135,11 @@ class Settings:
             "min_messages": self.min_messages,
         }
 
+    def __repr__(self) -> str:
+        """What is not the default, so that signatures with settings in them can be read."""
+        given = [(one.name, getattr(self, one.name), one.default) for one in dataclasses.fields(self)]
+        return f"Settings({', '.join(f'{name}={value!r}' for name, value, default in given if value != default)})"
+
     @property
     def hash(self) -> str:
         """A name for these very settings: the same numbers, the same name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sqlite3
@@ -166,6 +167,36 @@ def test_documents_are_kept_found_and_removed(run: Run, home: Path) -> None:
     assert parsed(run, "documents", "search", "water tomatoes")[0]["document"] == "guide.md"
     assert parsed(run, "documents", "remove", "guide.md")["name"] == "guide.md"
     assert "guide.md" in run("documents", "remove", "guide.md", code=1).stderr
+
+
+def test_the_same_text_by_another_name_is_told(run: Run, home: Path) -> None:
+    for name in ("guide.md", "copy.md"):
+        (home / name).write_text("# Tomatoes\n\nWater them every second day.\n")
+    assert run("documents", "add", "guide.md").stdout.startswith("guide.md: 1 chunk")
+    assert run("documents", "add", "copy.md").stdout == "copy.md has the text of guide.md, which stays the one kept.\n"
+    assert run("documents", "add", "guide.md").stdout.startswith("guide.md: 1 chunk")
+    assert "guide.md" in run("documents", "add", "-", "--name", "b", said=(home / "copy.md").read_text()).stdout
+
+
+def test_facts_can_be_those_of_one_session(trip: Run) -> None:
+    trip("add", "I live in Bergen.", "--session", "home")
+    assert {fact["key"] for fact in parsed(trip, "facts", "--session", "home")} == {"place"}
+    assert len(parsed(trip, "facts")) > 1
+    assert "nowhere" in trip("facts", "--session", "nowhere").stdout
+
+
+def test_a_data_folder_that_cannot_be_made_says_what_to_do(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "file").touch()
+    monkeypatch.setenv("RECOLLECT_DATA_DIR", str(home / "file" / "data"))
+    told = run("add", "Hello", code=1).stderr
+    assert told.startswith("ConfigError:") and "RECOLLECT_DATA_DIR" in told and "--store" in told
+
+
+def test_a_question_is_not_part_of_the_answer(trip: Run) -> None:
+    assert trip("forget", "--session", "trip", "--json", code=1).stdout == ""
+    assert json.loads(trip("forget", "--session", "trip", "--json", said="Y\n").stdout)["messages"] == 3
 
 
 def test_a_question_nobody_can_answer_says_how_to_go_on(trip: Run) -> None:

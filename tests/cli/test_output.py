@@ -41,6 +41,13 @@ def test_a_receipt_tells_date_speaker_and_words_in_80_columns_and_cuts_what_is_l
     assert "…" in what and "The end." not in what
 
 
+def test_a_receipt_has_room_for_its_words_in_60_columns(trip: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(out, "_width", 60)
+    table, _, _ = trip("context", "Where does my sister live?", "--session", "trip").stdout.partition("└")
+    assert "in the conversation" in " ".join(line.split("│")[4].strip() for line in table.splitlines()[3:])
+    assert all(len(line) == 60 and len(line.split("│")[5]) > 12 for line in table.splitlines()[3:])
+
+
 @given(st.dictionaries(st.sampled_from(sorted(COLOURS)), st.integers(0, 10**6)), st.integers(0, 300))
 def test_a_bar_has_its_width_and_a_place_for_whatever_has_a_token(sections: dict[str, int], width: int) -> None:
     places = places_of(sections, width)

@@ -133,7 +133,10 @@ def test_import_says_what_it_can_read(run: Run, home: Path) -> None:
     (home / "shopping.txt").write_text("milk")
     assert "--format" in run("import", "shopping.txt", code=1).stderr
     missing = run("import", "nowhere.jsonl", code=1).stderr
-    assert missing == "ConfigError: nowhere.jsonl can't be read: No such file or directory\n"
+    assert (
+        missing
+        == "ConfigError: nowhere.jsonl can't be read (No such file or directory): name an export file that can\n"
+    )
 
 
 def test_import_that_can_take_nothing_fails_and_says_why_in_words(run: Run, home: Path) -> None:

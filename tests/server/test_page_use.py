@@ -407,3 +407,56 @@ def test_the_parts_of_a_budget_are_told_by_more_than_their_colour(sample: Runnin
         parts, named = (page.locator(place).all_text_contents() for place in (".budget > span", ".legend .dot"))
         assert parts == named == [str(number + 1) for number in range(len(parts))]
         assert len(parts) > 3
+
+
+@needs_chromium
+@pytest.mark.parametrize("width", [360, 1200])
+def test_no_number_in_a_budget_is_cut(width: int, sample: Running, tab: Any) -> None:
+    with tab(sample.url, viewport={"width": width, "height": 720}) as found:
+        parts = found.open("replay").locator(".budget > span")
+        expect(parts.first).to_be_visible()
+        cut = "all => all.filter((part) => part.innerText.trim() && part.scrollWidth > part.clientWidth).length"
+        assert parts.evaluate_all(cut) == 0
+        assert parts.evaluate_all("all => all.filter((part) => part.innerText.trim()).length") > 0
+
+
+@needs_chromium
+def test_fields_and_buttons_in_a_row_are_as_tall(sample: Running, tab: Any) -> None:
+    with tab(sample.url) as found:
+        page = found.open("search")
+        tall = "all => [...new Set(all.map((one) => Math.round(one.getBoundingClientRect().height)))]"
+        assert len(page.locator(".bar > input, .bar > select, .bar > button").evaluate_all(tall)) == 1
+        assert len(page.locator(".pick > select, .pick > button").evaluate_all(tall)) == 1
+
+
+@needs_chromium
+def test_a_search_claims_no_more_than_it_knows(sample: Running, tab: Any) -> None:
+    with tab(sample.url) as found:
+        page = found.open("search", at="airport")
+        expect(page.locator(".hint").first).to_have_text(re.compile(r"^\d+ found, best first$"))
+
+
+@needs_chromium
+def test_a_plot_of_what_stays_the_same_is_flat(sample: Running, tab: Any) -> None:
+    sizes = iter(range(300 << 20, 400 << 20, 4_096))
+    with tab(sample.url) as found:
+
+        def answer(route: Any) -> None:
+            told = route.fetch().json()
+            route.fulfill(json={**told, "recollect_process_bytes": next(sizes)})
+
+        found.page.route("**/stats", answer)
+        metric = found.open("metrics").locator(".metric").filter(has_text="Memory of the process")
+        expect(metric.locator(".axis")).to_contain_text(re.compile(r"[1-9]\d* s ago"))
+        points = metric.locator("polyline").get_attribute("points").split()
+        assert len({point.split(",")[1] for point in points}) == 1
+
+
+@needs_chromium
+def test_what_is_not_there_yet_says_what_it_takes(tab: Any) -> None:
+    with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
+        memory.session("trip", user="ada").add_turn("How do I get to the airport?", "By train.")
+        memory.drain()
+        page = found.open("patterns")
+        expect(page.locator(".hint").filter(has_text="3 conversations")).to_have_count(2)
+        expect(found.open("jobs").locator("#state option").last).to_have_text("given up")

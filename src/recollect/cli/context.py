@@ -10,7 +10,21 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from recollect.cli.shell import DEFAULT, At, Json, Talk, Tokens, User, Where, machine, out, printable, remembering, say
+from recollect.cli.shell import (
+    DEFAULT,
+    SHORT,
+    At,
+    Json,
+    Talk,
+    Tokens,
+    User,
+    Where,
+    machine,
+    out,
+    printable,
+    remembering,
+    say,
+)
 from recollect.errors import NotFound
 from recollect.flow.context import CONVERSATION, Context, ContextReceipt, Line
 
@@ -33,6 +47,8 @@ FILLS: Final = "\u2588\u2593\u2592"
 FREE: Final = "\u00b7"
 NEWEST: Final = 6
 """Messages of the conversation that a receipt shows one by one."""
+NARROW: Final = 35
+"""Cells of a receipt that its narrow columns and its lines take; words share the rest."""
 LONGEST: Final = 120
 """Characters of a text that a receipt shows at most."""
 
@@ -81,7 +97,7 @@ def show(receipt: ContextReceipt) -> None:
     shown.add_column("section", no_wrap=True)
     shown.add_column("tokens", no_wrap=True, justify="right")
     shown.add_column("score", no_wrap=True, justify="right")
-    shown.add_column("why")
+    shown.add_column("why", max_width=max((out.width - NARROW) // 2, SHORT))
     shown.add_column("what", ratio=1, overflow="fold")
     for line in shortened(receipt.lines):
         shown.add_row(*_row(line), style="" if line.kept else "dim")

@@ -43,8 +43,14 @@ def add(
     if as_json:
         machine([_told(document) for document in kept])
     else:
-        for document in kept:
-            say(f"{document.name}: {counted(document.chunks, 'chunk')}, {counted(document.tokens, 'token')}")
+        for file, document in zip(files, kept, strict=True):
+            say(_said(document, name or Path(file).as_posix()))
+
+
+def _said(document: Document, name: str) -> str:
+    if name not in (document.name, "-"):
+        return f"{name} has the text of {document.name}, which stays the one kept."
+    return f"{document.name}: {counted(document.chunks, 'chunk')}, {counted(document.tokens, 'token')}"
 
 
 @documents.command("list")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, machine, moment, remembering, say, table
+from recollect.cli.shell import Json, User, Where, machine, moment, remembering, say, table
 
 if TYPE_CHECKING:
     from recollect.answers import Fact
@@ -41,7 +41,10 @@ def facts(
     ] = None,
     store: Where = None,
     user: User = None,
-    session: Talk = DEFAULT,
+    session: Annotated[
+        str | None,
+        typer.Option("--session", help="Only what was said in this conversation.", show_default="all of the user's"),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Show what the user said of themselves, each with when and how sure.
@@ -50,12 +53,14 @@ def facts(
 
     Example: recollect facts --as-of 2026-01-31 --user ada
     """
-    with remembering(store, user, session, finds=False) as chat:
-        known = chat.facts(as_of)
+    with remembering(store, user, finds=False) as chat:
+        known = [fact for fact in chat.facts(as_of) if session in (None, *fact.sessions)]
     if as_json:
         machine([dataclasses.asdict(fact) for fact in known])
     elif known:
         table(("type", "what", "value", "sure", "last said", "session"), [_row(fact) for fact in known], whole="what")
+    elif session is not None:
+        say(f"Nothing is known of {chat.scope.user} from the session {session}. See all with: recollect facts")
     elif as_of:
         say(f"Nothing was known of {chat.scope.user} then. See what is known now with: recollect facts")
     else:

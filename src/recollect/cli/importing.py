@@ -37,8 +37,9 @@ def bring(
 ) -> None:
     """Keep the conversations of an export: ChatGPT, Claude, OpenAI JSONL, LangChain, mem0, or `recollect export`.
 
-    Run it again after an interruption or with a newer export: nothing is kept twice. Without --user, each conversation
-    goes to the user that the export names, else to you.
+    Run it again after an interruption or with a newer export: nothing is kept twice.
+
+    Without --user, each conversation goes to the user that the export names, else to you.
 
     Example: recollect import chats.jsonl
 

@@ -26,7 +26,7 @@ def serve(
     port: Annotated[int, typer.Option(min=1, max=65_535, help="The port to listen on.")] = 8642,
     workers: Annotated[int, typer.Option(min=1, help="Processes that answer.")] = 1,
 ) -> None:
-    """Serve memory over HTTP: REST, a streaming chat and an OpenAI-compatible proxy.
+    """Serve memory over HTTP: a page to look inside, REST, a streaming chat and an OpenAI-compatible proxy.
 
     Example: recollect serve --store memory.db --model openai:gpt-4o-mini
     """

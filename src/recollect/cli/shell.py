@@ -179,9 +179,19 @@ def opened(where: str | None, must_exist: bool = True) -> Iterator[stores.Store]
         if (file := _file(url)) is not None:
             _check(file, must_exist)
             if where is None:
-                file.parent.mkdir(parents=True, exist_ok=True)
+                _make(file.parent)
         with stores.open(url) as store:
             yield store
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"the data folder {folder} can't be made ({error.strerror}): set RECOLLECT_DATA_DIR to another, or name a "
+            "file by --store"
+        ) from error
 
 
 def _file(url: str) -> Path | None:
@@ -266,14 +276,13 @@ def _quiet() -> Iterator[None]:
 
 def confirm(question: str) -> None:
     """Go on when the answer is yes; where nobody can answer, the error says how to go on without."""
-    try:
-        sure = typer.confirm(question, err=True)
-    except typer.Abort:
-        if sys.stdin.isatty():
-            raise
+    err.print(f"{question} [y/N]: ", end="", soft_wrap=True)
+    said = sys.stdin.readline()
+    if not said:
         err.print()
-        raise ConfigError("there is no terminal to ask at: use --yes to go on without; nothing was changed") from None
-    if not sure:
+        if not sys.stdin.isatty():
+            raise ConfigError("there is no terminal to ask at: use --yes to go on without; nothing was changed")
+    if said.strip().lower() not in ("y", "yes"):
         raise typer.Abort
 
 

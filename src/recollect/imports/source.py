@@ -35,7 +35,7 @@ def values(path: Path) -> Iterator[Value | Skipped]:
             yield from (_lines if _is_lines(name, file) else _document)(name, file)
     except (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
         why = error.strerror if isinstance(error, OSError) else None
-        raise ConfigError(f"{path} can't be read: {why or error}") from error
+        raise ConfigError(f"{path} can't be read ({why or error}): name an export file that can") from error
 
 
 def _files(path: Path) -> Iterator[tuple[str, IO[bytes]]]:

@@ -1,7 +1,7 @@
 // The page: which conversation, which view, and how one gets from one to the other.
 
 import { get } from "./api.js";
-import { button, dialog, empty, failed, h, loading, number, show, status } from "./dom.js";
+import { button, dialog, empty, failed, h, loading, plural, show, status } from "./dom.js";
 import * as chat from "./chat.js";
 import * as documents from "./documents.js";
 import * as facts from "./facts.js";
@@ -100,7 +100,7 @@ const refresh = async () => {
   whole = next === null;
   show(picker, items.map((found) =>
     h("option", { value: key(found.user, found.session) },
-      `${found.session} · ${found.user} · ${number(found.messages)}`)),
+      `${found.session} · ${found.user} · ${plural(found.messages, "message")}`)),
   !whole && h("option", { disabled: true }, "Older ones are opened by name: New…"));
   return items;
 };

@@ -70,7 +70,7 @@ const budget = (context, cached) => {
   const told = sections.map(([section, tokens]) => `${name(section)} ${number(tokens)}`).join(", ");
   const bar = h("div", { class: "budget", role: "img", "aria-label": `Budget of ${number(receipt.budget)} tokens: ${told}` },
     sections.map(([section, tokens], n) => {
-      const piece = h("span", { class: `s-${section}`, title: `${name(section)}: ${plural(tokens, "token")}` }, n + 1);
+      const piece = h("span", { class: `s-${section}`, title: `${name(section)}: ${plural(tokens, "token")}` }, h("b", {}, n + 1));
       piece.style.flexGrow = tokens;
       return piece;
     }), cached > 0 && shade(cached, receipt.budget));
@@ -79,7 +79,7 @@ const budget = (context, cached) => {
       h("b", {}, number(tokens)))));
   return [
     h("p", { class: "big" }, h("b", {}, number(receipt.tokens)), ` of ${plural(receipt.budget, "token")}`,
-      cached != null && h("span", { class: "cached-note" }, `${percent(cached / receipt.tokens)} as before, from the start`)),
+      cached != null && h("span", { class: "cached-note" }, `${percent(cached / receipt.tokens)} cached prefix`)),
     bar, legend,
   ];
 };

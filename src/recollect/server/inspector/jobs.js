@@ -7,10 +7,11 @@ export const title = "Jobs";
 
 const SHOWN = 200;
 const MOST = 1_000;
+const NAMES = { dead: "given up" };
 
 export const view = async ({ signal }) => {
   const state = h("select", { id: "state" }, h("option", { value: "" }, "All"),
-    ["waiting", "running", "dead"].map((name) => h("option", { value: name }, name)));
+    ["waiting", "running", "dead"].map((name) => h("option", { value: name }, NAMES[name] ?? name)));
   const place = h("div");
 
   const draw = async () => {
@@ -20,7 +21,7 @@ export const view = async ({ signal }) => {
       ? h("div", { class: "table", tabindex: 0, role: "region", "aria-label": "Jobs" }, h("table", {},
         h("thead", {}, h("tr", {}, ["Kind", "State", "Attempts", "Conversation", "Error"].map((name) => h("th", { scope: "col" }, name)))),
         h("tbody", {}, items.slice(0, SHOWN).map((job) => h("tr", {},
-          h("td", {}, job.kind), h("td", {}, h("span", { class: `state ${job.state}` }, job.state)), h("td", { class: "num" }, job.attempts),
+          h("td", {}, job.kind), h("td", {}, h("span", { class: `state ${job.state}` }, NAMES[job.state] ?? job.state)), h("td", { class: "num" }, job.attempts),
           h("td", {}, [job.scope?.session, job.scope?.user].filter(Boolean).join(" · ")), h("td", {}, job.error ?? ""))))))
       : empty("All is done", "Facts, summaries and habits are learned in the background; nothing waits now."),
     more > 0 && h("p", { class: "hint" }, `The oldest ${number(SHOWN)} are shown; there are ${number(more)}${items.length === MOST ? " or more" : ""} others.`));

@@ -45,8 +45,9 @@ const plots = () => PLOTS.map(([name, value, written]) => {
   const values = found.map((value) => value ?? 0);
   const told = written(values.at(-1));
   const [low, high] = [Math.min(...values), Math.max(...values)].map((value) => written(value));
+  const drawn = low === high ? values.slice(-1) : values; // what is written alike is drawn alike
   const ago = Math.round((looks.at(-1).time - looks[0].time) / 1_000);
-  return h("figure", { class: "metric" }, h("figcaption", {}, name), h("b", {}, told), lineOf(values, `${name}: ${told}`),
+  return h("figure", { class: "metric" }, h("figcaption", {}, name), h("b", {}, told), lineOf(drawn, `${name}: ${told}`),
     h("div", { class: "axis" }, h("span", {}, `${number(ago)} s ago`), h("span", {}, low === high ? low : `${low} – ${high}`),
       h("span", {}, "now")));
 });

@@ -9,14 +9,14 @@ export const title = "Patterns";
 
 const figure = (label, value) => h("div", { class: "figure" }, h("b", {}, value), h("span", {}, label));
 
-const mentions = (name, found, where, go) => [
+const mentions = (name, needed, found, where, go) => [
   h("h2", {}, name),
   found.length
     ? h("ul", { class: "cards" }, found.map((item) => h("li", { class: "card" },
       passage(item.text),
       h("div", { class: "line-foot" }, h("span", {}, plural(item.conversations, "conversation")),
         button("First said", () => jump(where, item.source, item.session, go), { class: "link" })))))
-    : h("p", { class: "hint" }, "Not enough evidence yet."),
+    : h("p", { class: "hint" }, `Nothing yet: it takes ${needed} in 3 conversations.`),
 ];
 
 export const view = async ({ where, go, signal }) => {
@@ -32,7 +32,8 @@ export const view = async ({ where, go, signal }) => {
     h("h2", {}, "Hours of the day"),
     h("p", { class: "hint" }, "On how many days something was said at that hour, by the clock of the messages' own time zone."),
     barsOf(found.hours, `Active hours of the day; most at ${hour(found.hours.indexOf(Math.max(...found.hours)))}`, hour),
-    mentions("Asked again and again", found.questions, where, go), mentions("Topics", found.topics, where, go),
+    mentions("Asked again and again", "the same question", found.questions, where, go),
+    mentions("Topics", "the same word", found.topics, where, go),
     found.worked.length > 0 && [h("h2", {}, "What scored well"), h("ul", { class: "cards" }, found.worked.map((item) =>
       h("li", { class: "card" }, h("p", {}, item.trait), h("div", { class: "line-foot" },
         `${number(item.score, 2)} over ${plural(item.answers, "answer")}, others ${number(item.others, 2)} over ${item.other_answers}`))))]);

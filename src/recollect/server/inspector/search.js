@@ -1,7 +1,7 @@
 // The turns that match a question, best first.
 
 import { post } from "./api.js";
-import { button, empty, failed, form, h, passage, percent, show, status, when } from "./dom.js";
+import { button, empty, failed, form, h, passage, show, status, when } from "./dom.js";
 import { jump } from "./message.js";
 
 export const title = "Search";
@@ -26,11 +26,11 @@ export const view = async ({ where, at, go, stay, signal }) => {
     stay(field.value);
     status("Searching…");
     try {
-      const { items, relevance } = await post("/search", where, { question: field.value, scope, k: 20 });
+      const { items } = await post("/search", where, { question: field.value, scope, k: 20 });
       if (signal.aborted || mine !== latest) return;
       status(`${items.length} found`);
       if (!items.length) return show(place, empty("Nothing found", "Try other words, or all conversations."));
-      show(place, h("p", { class: "hint" }, `${items.length} found, the best is ${percent(relevance)} relevant`),
+      show(place, h("p", { class: "hint" }, `${items.length} found, best first`),
         h("ul", { class: "cards" }, items.map(hit)));
     } catch (error) {
       if (signal.aborted) return;
