@@ -192,7 +192,8 @@ def test_facts_top_k_counts_also_where_it_is_more_than_a_dozen(tmp_path: Path) -
 def test_the_counter_that_the_settings_name_counts(tmp_path: Path) -> None:
     with opened(tmp_path / "m.db", {"counter": "estimate:o200k"}) as memory:
         assert memory.counter is not estimate
-        assert Memory(memory.store, settings=memory.settings).counter is not estimate
+        with Memory(memory.store, settings=memory.settings) as another:
+            assert another.counter is not estimate
     with pytest.raises(ConfigError, match="no token counter 'nope'"):
         Memory.open(tmp_path / "m.db", settings=Settings(counter="nope"))
 

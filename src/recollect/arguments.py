@@ -11,6 +11,7 @@ from recollect.errors import ConfigError, InvalidTranscript
 from recollect.types import READ_WITH_PARSE, Message, Part, Role
 
 MAX_WHOLE: Final = 2**63 - 1
+"""The largest whole number that a store holds: as a limit, as many as there are."""
 LARGEST: Final = sys.float_info.max
 """The largest number that can be counted with; whole numbers of Python can be larger."""
 MAX_QUESTION: Final = 4_000

@@ -93,8 +93,7 @@ class Controller:
         known = _settled(lines)
         if known and not self._still_there(scope.owner, known):
             known = {}
-        offers = known or self._timed(scope, view, question, wanted.at, None if wanted.question else view.asked_at - 1)
-        context = self._assembled(scope, view, offers, wanted)
+        context = self._assembled(scope, view, known or self._timed(scope, view, question, wanted), wanted)
         with self._lock:
             self._settled[key] = lines if known else context.offered
         self._watch.built(scope, context, perf_counter() - started)
@@ -109,11 +108,9 @@ class Controller:
             return False
         return len(self.store.index.get(owner, CHUNK, chunks)) == len(chunks)
 
-    def _timed(
-        self, scope: Scope, view: View, question: Message | None, at: datetime, said: int | None
-    ) -> Mapping[str, Offer]:
+    def _timed(self, scope: Scope, view: View, question: Message | None, wanted: Wanted) -> Mapping[str, Offer]:
         started = perf_counter()
-        offers = self._ask(scope, view, question, at, None, said)
+        offers = self._ask(scope, view, question, wanted.at, None, None if wanted.question else view.asked_at - 1)
         self.telemetry.observe("recollect_retrieval_seconds", perf_counter() - started)
         return offers
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import heapq
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import groupby, islice
 from operator import attrgetter
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from recollect.errors import Conflict, InvalidTranscript, NotFound
 from recollect.imports.recollect import told
@@ -25,6 +25,9 @@ from recollect.types import Message, Scope
 PAGE: Final = 500
 AGAIN: Final = "correct it and import again: what is in already stays once"
 Placed = TypeVar("Placed", Entry, Record)
+Heard: TypeAlias = tuple[str, str, Message] | Put
+"""What a line says: the user, the session and the message, or what else is put in."""
+Place: TypeAlias = tuple[str, str, bool]
 
 
 def exported(memory: Memory, scope: Scope) -> Iterator[tuple[str, str]]:
@@ -59,22 +62,26 @@ def import_lines(memory: Memory, lines: Iterable[str | bytes], tenant: str = "de
     taken, numbered = Counter[str](), enumerate(lines, first)
     while page := list(islice(numbered, PAGE)):
         heard = [(number, _told(line, number)) for number, line in page if line.strip()]
-        for (user, session, alone), group in groupby(heard, key=lambda one: _place(one[1])):
-            things = list(group)
-            if batch := [thing[2] for _, thing in things if not isinstance(thing, Put)]:
-                memory.session(session, user=user, tenant=tenant).add_many(batch)
-                taken["message"] += len(batch)
-                continue
-            with nullcontext() if alone else memory.store.transaction(Scope(tenant, user)):
-                for number, thing in things:
-                    if isinstance(thing, Put):
-                        _keep(memory, thing, tenant, number)
-                        taken[thing.kind] += 1
+        for place, group in groupby(heard, key=lambda one: _place(one[1])):
+            taken += _taken(memory, tenant, place, list(group))
         memory.wake()
     return taken
 
 
-def _place(thing: tuple[str, str, Message] | Put) -> tuple[str, str, bool]:
+def _taken(memory: Memory, tenant: str, place: Place, heard: Sequence[tuple[int, Heard]]) -> Counter[str]:
+    """How much was taken in, by kind, of what is kept together: either messages or other things."""
+    user, session, alone = place
+    if messages := [thing[2] for _, thing in heard if not isinstance(thing, Put)]:
+        memory.session(session, user=user, tenant=tenant).add_many(messages)
+        return Counter(message=len(messages))
+    things = [(number, thing) for number, thing in heard if isinstance(thing, Put)]
+    with nullcontext() if alone else memory.store.transaction(Scope(tenant, user)):
+        for number, thing in things:
+            _keep(memory, thing, tenant, number)
+    return Counter(thing.kind for _, thing in things)
+
+
+def _place(thing: Heard) -> Place:
     """What is kept together: messages of one session, other things of one user; documents are kept alone."""
     return (thing.user, "", thing.kind == "document") if isinstance(thing, Put) else (*thing[:2], False)
 
@@ -91,7 +98,7 @@ def _line(scope: Scope, kind: str, body: Mapping[str, Any]) -> str:
     return json.dumps({**where, kind: body}) + "\n"
 
 
-def _told(line: str | bytes, number: int) -> tuple[str, str, Message] | Put:
+def _told(line: str | bytes, number: int) -> Heard:
     try:
         return told(json.loads(line))
     except (ValueError, TypeError, AttributeError, RecursionError) as error:

@@ -177,6 +177,23 @@ def test_who_died_or_parted_is_told_no_longer(text: str, who: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "much",
+    [
+        "very much", "quite a bit", "the most", "the best", "a lot", "right now", "these days", "at the moment",
+        "more than anything", "better than pop", "above all", "in general",
+    ],
+)  # fmt: skip
+def test_how_much_and_when_something_is_liked_is_no_part_of_it(much: str) -> None:
+    assert one(f"I love jazz {much}.").value == "jazz"
+    assert {liked.value for liked in extract(f"I'm into chess and jazz {much}.", SAID)} == {"chess", "jazz"}
+
+
+def test_what_is_not_liked_or_eaten_at_all_is_told_without_that() -> None:
+    assert one("I don't like tomatoes at all.").value == "tomatoes"
+    assert one("I do not eat pork at all.").value == "pork"
+
+
+@pytest.mark.parametrize(
     "text", ["My wife left me a note.", "My wife and I separated the laundry.", "My dad nearly died laughing."]
 )
 def test_what_only_sounds_like_a_loss_ends_nothing(text: str) -> None:

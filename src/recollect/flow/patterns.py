@@ -102,7 +102,7 @@ def derive(tally: Tally, meanings: Meanings = EMPTY, asking: frozenset[str] = fr
         follow_ups=freeze_dict(dict(sorted(tally.follow_ups.items())), "follow_ups"),
         length=_length(tally),
         depth=_depth(tally),
-        worked=_worked(tally),
+        worked=_compared(tally, sorted(tally.scores.keys() - {"any"})),
     )
 
 
@@ -208,10 +208,6 @@ def _length(tally: Tally) -> str:
     if not wished:
         return scored.pop() if len(scored) == 1 else ""
     return wished if not scored or wished in scored else ""
-
-
-def _worked(tally: Tally) -> tuple[Worked, ...]:
-    return _compared(tally, sorted(tally.scores.keys() - {"any"}))
 
 
 def _compared(tally: Tally, traits: Sequence[str]) -> tuple[Worked, ...]:

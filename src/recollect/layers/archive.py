@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 from recollect.answers import Excerpt
+from recollect.arguments import MAX_WHOLE
 from recollect.errors import InvalidTranscript, ModelError, NotFound, StoreError
 from recollect.layers import documents, ledger, marks, procedural, semantic, summary, tools
 from recollect.layers.all import Layers
@@ -34,7 +35,6 @@ OWN: Final = (*DERIVED, *IN_SESSIONS, CHUNK, MESSAGE)
 FIELDS: Final = ("key", "id", "value", "confidence", "origin", "trust", "sources", "valid_from", "valid_to")
 NO_MODEL: Final = "none"
 """The name of no model: every item is without a vector of it."""
-ALL: Final = 2**31 - 1
 
 
 def told(layers: Layers, record: Record) -> tuple[str, Plain] | None:
@@ -62,7 +62,7 @@ def told(layers: Layers, record: Record) -> tuple[str, Plain] | None:
 def items(layers: Layers, scope: Scope, kinds: Iterable[str]) -> Iterator[tuple[Scope, Plain]]:
     """What others than the layers are found by, of these kinds."""
     wanted = tuple(kind for kind in kinds if kind not in OWN)
-    found = layers.documents.store.index.missing(scope, NO_MODEL, kinds=wanted, limit=ALL) if wanted else []
+    found = layers.documents.store.index.missing(scope, NO_MODEL, kinds=wanted, limit=MAX_WHOLE) if wanted else []
     for item in found:
         if item.scope and item.scope.user:
             yield item.scope, {"kind": item.kind, "id": item.id, **plain_item(item)}

@@ -44,7 +44,7 @@ def _values(text: str, kind: Any) -> Iterator[Any]:
     starts = [match.start() for match in re.finditer(f"[{re.escape(marks)}]", text)][:STARTS]
     for start in starts:
         try:
-            yield _Reader(text, start).value(0)
+            yield _Reader(text, start).value()
         except _Broken:
             continue
 
@@ -70,13 +70,11 @@ class _Reader:
     def __init__(self, text: str, at: int) -> None:
         self.text, self.at = text, at
 
-    def value(self, depth: int) -> Any:
-        """The value, or what of it is complete."""
+    def value(self) -> Any:
+        """The object or list that starts here, or what of it is complete."""
         try:
-            return self._value(depth)
+            return self._value(0)
         except _Cut as cut:
-            if not cut.kept:
-                raise _Broken from None
             return cut.kept[0]
 
     def _value(self, depth: int) -> Any:

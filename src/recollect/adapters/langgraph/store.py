@@ -28,6 +28,7 @@ from langgraph.store.base import (
     get_text_at_path,
 )
 
+from recollect.arguments import MAX_WHOLE
 from recollect.errors import ConfigError
 from recollect.frozen import FrozenDict, freeze, thaw
 from recollect.memory import Memory
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 KIND: Final = "langgraph item"
-ALL: Final = 2**31 - 1
-"""More than a store has: as many as there are."""
 REFRESH_AFTER: Final = 0.1
 """Reading an item gives it its whole time to live again, once this share of it is gone."""
 OPERATORS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
@@ -125,12 +124,12 @@ class RecollectStore(BaseStore):
         """Those that match the query, best first, by the mean of how well they do in words and in meaning."""
         where = Filter(kinds=(KIND,), exact=True, metadata=_under(op.namespace_prefix))
         index, query = self.memory.store.index, op.query or ""
-        words = _best(index.search(self.scope, query, ALL, where=where))
+        words = _best(index.search(self.scope, query, MAX_WHOLE, where=where))
         top = max(words.values(), default=1.0)
         channels = [{key: score / top for key, score in words.items()}]
         if self._meaning:
             vector = self._meaning.query(query)
-            channels.append(_best(index.nearest(self.scope, vector, self._meaning.name, ALL, where=where)))
+            channels.append(_best(index.nearest(self.scope, vector, self._meaning.name, MAX_WHOLE, where=where)))
         keys = among.keys() & {key for channel in channels for key in channel}
         scores = {key: sum(channel.get(key, 0.0) for channel in channels) / len(channels) for key in keys}
         for key in sorted(scores, key=lambda key: (-scores[key], key)):

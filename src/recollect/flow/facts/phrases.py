@@ -58,12 +58,12 @@ _LIGHT: Final = word_set(
 )
 """Activities that are none without what they are done with."""
 _TRAILING: Final = rule(
-    r"\s+"
-    + any_of(
+    any_of(
         """a_lot very_much so_much the_most the_best these_days any_?more as_well at_the_moment right_now by_the_way
-        of_course more_than_anything a_bit lots all_day to_death"""
+        of_course more_than_anything better_than above_all at_all in_general a_bit quite_a_bit quite_a_lot lots all_day
+        to_death with_a_passion"""
     )
-    + "$"
+    + r"(?!\w| of\b)"
 )
 _NO_THING: Final = word_set(
     """it it's its this that that's these those how what when where who why you your yours you're him her hers them
@@ -130,15 +130,13 @@ def thing(text: str, start: int, most: int = MAX_WORDS, stops: frozenset[str] = 
     end = start
     for token in tokens(text, start):
         word = token[0].lower()
+        if word in _STOPS or word in stops or word in _TRAILERS or (words and _TRAILING.match(text, token.start())):
+            break
         if word in _NARROWS:
             return None
-        if word in _STOPS or word in stops or word in _TRAILERS:
-            break
         words.append(token[0])
         end = token.end()
     found = _shortened(words, most)
-    while found and (trailing := _TRAILING.search(found)):
-        found = found[: trailing.start()]
     if not found or not _is_thing(found) or _goes_on(text, end, found):
         return None
     return Phrase(found, start + len(found))

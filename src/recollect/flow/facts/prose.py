@@ -215,8 +215,6 @@ def _sentences(prose: str) -> Iterator[tuple[int, str]]:
             continue
         yield start, sentence
         start = None
-    if start is not None:
-        yield start, prose[start:]
 
 
 def _clauses(sentence: str, start: int, at: datetime, greeted: bool) -> Iterator[Clause]:

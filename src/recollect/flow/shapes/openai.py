@@ -17,6 +17,7 @@ from recollect.flow.shapes.wire import (
     data_url,
     expect,
     field,
+    from_json,
     image_of_url,
     lay_out,
     leftover,
@@ -32,7 +33,6 @@ from recollect.flow.shapes.wire import (
     unanswered,
     words_of,
 )
-from recollect.flow.shapes.wire import from_json as read_json
 from recollect.frozen import EMPTY, FrozenDict, freeze_dict, thaw
 from recollect.types import Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 
@@ -168,12 +168,9 @@ def write(message: Message) -> list[Wire]:
         "name": message.name,
     }
     if thinking:
-        fields = {"role": fields.pop("role"), "content": fields.pop("content"), key: _joined(thinking), **fields}
+        thought = "\n".join(part.text for part in thinking)
+        fields = {"role": fields.pop("role"), "content": fields.pop("content"), key: thought, **fields}
     return [lay_out(fields, message.extra, [key, "tool_calls", "function_call", "name"])]
-
-
-def _joined(thinking: list[Thinking]) -> str:
-    return "\n".join(part.text for part in thinking)
 
 
 def _write_content(message: Message, composite: bool) -> Any:
@@ -207,7 +204,7 @@ def _write_call(call: ToolCall) -> Wire:
 
 
 def _write_function(call: ToolCall, key: str, extra: Mapping[str, Any], before: Wire | None = None) -> Wire:
-    arguments = read_json(call.arguments) if note(extra, key) == JSON else call.arguments
+    arguments = from_json(call.arguments) if note(extra, key) == JSON else call.arguments
     return lay_out({**(before or {}), "name": call.name, key: arguments}, extra)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from recollect.arguments import MAX_WHOLE
 from recollect.errors import NotFound
 from recollect.frozen import freeze_dict
 from recollect.store import codec
@@ -24,7 +25,6 @@ _SESSIONS: Final = (
 )
 _TAG: Final = "UPDATE recollect.messages SET tags = %s WHERE tenant = %s AND owner = %s AND session = %s AND seq = %s"
 _TAG_ITEM: Final = "UPDATE recollect.items SET tags = %s WHERE tenant = %s AND position = %s"
-_LAST: Final = 2**63 - 1
 
 
 class PostgresLog:
@@ -63,7 +63,7 @@ class PostgresLog:
                 "LIMIT %(limit)s",
             )
         )
-        known |= {"after": after, "until": _LAST if until is None else until, "limit": limit}
+        known |= {"after": after, "until": MAX_WHOLE if until is None else until, "limit": limit}
         return self._entries(scope, query, known)
 
     def scan(self, scope: Scope, *, after: int = 0, limit: int = 1_000) -> list[Entry]:
@@ -87,7 +87,7 @@ class PostgresLog:
         codec.check_range(0, before, limit)
         condition, known = inside(scope, "sessions")
         query = " ".join((_SESSIONS, condition, "AND position < %(before)s ORDER BY position DESC LIMIT %(limit)s"))
-        known |= {"before": _LAST if before is None else before, "limit": limit}
+        known |= {"before": MAX_WHOLE if before is None else before, "limit": limit}
         found = self._database.read(scope.tenant, lambda db: rows(db, query, known))
         return [_session(row) for row in found]
 

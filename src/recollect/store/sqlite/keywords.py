@@ -109,7 +109,8 @@ def best_by_words(
     db: apsw.Connection, scope: Scope, place: Place, asked: Sequence[str], where: Filter, limit: int
 ) -> Iterator[tuple[int, float]]:
     """Positions that share one of these words, and how well, best first."""
-    query = f"scope : ({_inside(scope, place, where)}) AND text : ({' OR '.join(map(_quoted, asked))})"
+    some = " OR ".join(f'"{word}"' for word in asked)
+    query = f"scope : ({_inside(scope, place, where)}) AND text : ({some})"
     for position, score in db.execute(_SEARCH, (query, limit)):
         yield position, -score
 
@@ -156,7 +157,3 @@ def _inside(scope: Scope, place: Place, where: Filter) -> str:
 
 def _kind(kind: str) -> str:
     return "k" + kind.encode().hex()
-
-
-def _quoted(word: str) -> str:
-    return f'"{word}"'

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from recollect.arguments import MAX_WHOLE
 from recollect.errors import NotFound
 from recollect.frozen import freeze_dict
 from recollect.store import codec
@@ -61,7 +62,6 @@ _SESSIONS: Final = scopes.by_scope(
 FEW: Final = 2_000
 """Positions up to which it is faster to look at all that came since than at all that the scope holds."""
 _TAG: Final = "UPDATE message SET tags = ? WHERE position = ?"
-_ALL: Final = 2**62
 
 
 _Ready: TypeAlias = tuple[Message, Message, int, bytes]
@@ -97,7 +97,7 @@ class SqliteLog:
             if place is None:
                 return []
             query = _BACKWARD if reverse else _FORWARD
-            bounds = (place.id, after, _ALL if until is None else until, limit or -1)
+            bounds = (place.id, after, MAX_WHOLE if until is None else until, limit or -1)
             return [_entry(scope, row) for row in db.execute(query, bounds)]
 
     def scan(self, scope: Scope, *, after: int = 0, limit: int = 1_000) -> list[Entry]:
@@ -127,7 +127,7 @@ class SqliteLog:
             place = scopes.find(db, scope)
             if place is None:
                 return []
-            bounds = (place.id, _ALL if before is None else before, limit)
+            bounds = (place.id, MAX_WHOLE if before is None else before, limit)
             return [_session(row) for row in db.execute(_SESSIONS[scopes.level(scope)], bounds)]
 
     def tag(self, scope: Scope, id: str, tags: Mapping[str, Any]) -> Entry:

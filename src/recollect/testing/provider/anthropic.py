@@ -47,7 +47,7 @@ class Anthropic:
     def blocks(self, messages: tuple[Message, ...], body: Mapping[str, Any], count: TokenCounter) -> list[Block]:
         """Tools, the system text, then block by block."""
         out = [_block("tool", tool, count(minified(tool))) for tool in body.get("tools") or ()]
-        out += [_block("system", raw, count(_text(raw))) for raw in _raw_blocks(body.get("system"))]
+        out += [_block("system", raw, count(str(raw.get("text", "")))) for raw in _raw_blocks(body.get("system"))]
         spoken = [message for message in messages if message.role != "system"]
         for wire, message in zip(body["messages"], spoken, strict=True):
             parts = _raw_blocks(wire["content"]) or [{}]
@@ -133,10 +133,6 @@ def _raw_blocks(content: Any) -> list[dict[str, Any]]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     return [block for block in content or () if isinstance(block, dict)]
-
-
-def _text(block: Mapping[str, Any]) -> str:
-    return str(block.get("text", ""))
 
 
 def _block(place: str, raw: Mapping[str, Any], tokens: int) -> Block:
