@@ -127,10 +127,9 @@ class Memory:
             on_alert=(on_alert, on_alert is None or callable(on_alert), "a function that takes an Alert"),
         )
         if url is None:
-            from recollect.embed.models import data_dir  # at the call, so that models can be run as a script
+            from recollect.embed.models import made_data_dir  # at the call, so that models can be run as a script
 
-            url = data_dir() / "memory.db"
-            url.parent.mkdir(parents=True, exist_ok=True)
+            url = made_data_dir() / "memory.db"
         new, old = (
             embed.open(which, device=settings.embeddings_device) if isinstance(which, str) else which
             for which in (embedder, former)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from recollect.cli.context import COLOURS
 from recollect.memory import Memory
 from recollect.server.auth import add_key
 from recollect.store import Job
@@ -27,16 +28,17 @@ LINES = """(element) => {
     words.selectNodeContents(element);
     return new Set([...words.getClientRects()].map((line) => Math.round(line.bottom))).size;
 }"""
-CONTRAST = """(name) => {
-    const light = (colour) => {
-        const part = (n) => (n / 255 <= 0.04045 ? n / 255 / 12.92 : ((n / 255 + 0.055) / 1.055) ** 2.4);
-        const [r, g, b] = colour.match(/[\\d.]+/g).map(Number).map(part);
-        return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
-    };
+LIGHT = """(colour) => {
+    const part = (n) => (n / 255 <= 0.04045 ? n / 255 / 12.92 : ((n / 255 + 0.055) / 1.055) ** 2.4);
+    const [r, g, b] = colour.match(/[\\d.]+/g).map(Number).map(part);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
+}"""
+CONTRAST = f"""(name) => {{
+    const light = {LIGHT};
     const style = getComputedStyle(document.querySelector(name));
     const both = [light(style.borderTopColor), light(getComputedStyle(document.body).backgroundColor)];
     return Math.max(...both) / Math.min(...both);
-}"""
+}}"""
 
 
 @needs_chromium
@@ -460,3 +462,20 @@ def test_what_is_not_there_yet_says_what_it_takes(tab: Any) -> None:
         page = found.open("patterns")
         expect(page.locator(".hint").filter(has_text="3 conversations")).to_have_count(2)
         expect(found.open("jobs").locator("#state option").last).to_have_text("given up")
+
+
+@needs_chromium
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_numbers_of_a_budget_can_be_read(scheme: str, sample: Running, tab: Any) -> None:
+    with tab(sample.url, color_scheme=scheme) as found:
+        page = found.open("chat")
+        expect(page.locator(".legend .dot").first).to_be_visible()
+        told = f"""() => {list(COLOURS)}.filter((section) => {{
+                const dot = document.querySelector('.legend .dot').cloneNode(true);
+                dot.className = `dot s-${{section}}`;
+                document.querySelector('.legend').append(dot);
+                const {{ color, backgroundColor, textShadow }} = getComputedStyle(dot);
+                const both = [color, backgroundColor].map({LIGHT});
+                return textShadow !== 'none' || Math.max(...both) / Math.min(...both) < 4.5;
+            }})"""
+        assert page.evaluate(told) == []

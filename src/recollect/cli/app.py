@@ -44,7 +44,7 @@ from recollect.cli.shell import (
 from recollect.cli.stats import stats
 from recollect.environment import here, misspelt
 
-app = typer.Typer(help="The memory of LLM agents.", no_args_is_help=True, pretty_exceptions_enable=False)
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 models = typer.Typer(help="Local models: weights on this machine, no key needed.", no_args_is_help=True)
 app.command()(chat)
 app.command()(add)
@@ -78,7 +78,12 @@ def recollect(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """The memory of LLM agents: keeps what was said, finds it again, and fits it into a prompt."""
+    """The memory of LLM agents: keeps what was said, finds it again, and fits it into a prompt.
+
+    Example: recollect add "My sister Nadia moved to Oslo in May."
+
+    Example: recollect chat "Where does my sister live?"
+    """
     if called.invoked_subcommand != "serve":  # the service says it in its log
         for line in misspelt(here()):
             err.print(line, style="yellow", soft_wrap=True)

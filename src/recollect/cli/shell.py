@@ -174,24 +174,16 @@ def tell(error: Exception) -> None:
 @contextmanager
 def opened(where: str | None, must_exist: bool = True) -> Iterator[stores.Store]:
     """The store, open for the length of the block; errors are told as by `telling_errors`."""
+    from recollect.embed.models import made_data_dir
+
     with telling_errors():
         url = address(where)
         if (file := _file(url)) is not None:
             _check(file, must_exist)
             if where is None:
-                _make(file.parent)
+                made_data_dir()
         with stores.open(url) as store:
             yield store
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(
-            f"the data folder {folder} can't be made ({error.strerror}): set RECOLLECT_DATA_DIR to another, or name a "
-            "file by --store"
-        ) from error
 
 
 def _file(url: str) -> Path | None:

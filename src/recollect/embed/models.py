@@ -84,6 +84,17 @@ def data_dir() -> Path:
     return user_data_path("recollect", appauthor=False)
 
 
+def made_data_dir() -> Path:
+    """The same, made where it is not there."""
+    found = data_dir()
+    try:
+        found.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        problem = f"the data folder {found} can't be made ({error.strerror})"
+        raise ConfigError(f"{problem}: set RECOLLECT_DATA_DIR to another, or name a file for the store") from error
+    return found
+
+
 def folder(name: str) -> Path:
     """Where a known model is, or would be, once pulled."""
     return data_dir() / "models" / name
