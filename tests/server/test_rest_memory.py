@@ -108,6 +108,10 @@ def test_documents_are_kept_found_and_removed(service: Running) -> None:
 def test_an_excerpt_of_a_tool_is_quoted_in_a_context(service: Running) -> None:
     excerpt = {"text": "The ferry to Bastoy leaves at 14:10 today.", "source": "https://example.org/ferries"}
     assert service.http.post("/tools", params=ADA, json=excerpt).status_code == 201
+    (kept,) = service.http.get("/tools", params=ADA).json()["items"]
+    assert (kept["text"], kept["source"]) == (excerpt["text"], excerpt["source"])
+    asked = service.http.post("/tools/search", params=ADA, json={"question": excerpt["text"]})
+    assert asked.json()["items"] == [kept]
     made = service.http.post("/context", params=ADA, json={"question": "When does the ferry to Bastoy leave?"}).json()
     assert "14:10" in json.dumps(made["messages"])
 
