@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from tests.server.rest import ADA, HELLO, NOTED, add
 from tests.server.running import Running
@@ -132,3 +133,12 @@ def test_sources_name_their_sessions(service: Running) -> None:
     made = service.http.post("/context", params=ADA, json={"question": "Where do I live?"}).json()
     (line,) = [line for line in made["receipt"]["lines"] if line["section"] == "profile"]
     assert (line["kept"], line["sources"], line["sessions"]) == (True, ["1", "1"], ["mon", "tue"])
+
+
+def test_a_context_with_a_system_text_comes_again_as_it_was(service: Running) -> None:
+    add(service, *[{**said, "content": f"{said['content']} {n}"} for n in range(40) for said in (HELLO, NOTED)])
+    question, given = "Where does my sister live?", {"budget": 400, "system": "You plan trips. " * 10}
+    made = service.http.post("/context", params=ADA, json={"question": question, **given}).json()
+    add(service, {"role": "user", "content": question})
+    again: dict[str, Any] = {**ADA, **given}
+    assert service.http.get("/contexts/81", params=again).json()["messages"] == made["messages"]

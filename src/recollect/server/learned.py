@@ -48,9 +48,10 @@ async def replay(
     chat: ReadSession,
     seq: Annotated[int, Path(ge=1, le=2**53 - 1, description="The number of a message of the user.")],
     budget: Annotated[given.Budget | SkipJsonSchema[None], Query()] = None,
+    system: Annotated[str | SkipJsonSchema[None], Query()] = None,
 ) -> Response:
-    """The context as it was built for an earlier question, from what was kept until then."""
-    return answer(await service.run(chat.replay, seq, budget))
+    """The context as it was built for an earlier question, from what was kept until then, with that system text."""
+    return answer(await service.run(chat.replay, seq, budget, system=system))
 
 
 @routes.get("/facts", operation_id="listFacts", response_model=shown.Facts)
