@@ -8,6 +8,7 @@ from datetime import datetime
 
 import pytest
 
+from recollect import BudgetTooSmall
 from recollect.conversation import Conversation, ConversationMemory
 from recollect.testing import MemorySuite
 from recollect.tokens import TokenCounter
@@ -56,3 +57,8 @@ def test_eight_writers_of_ten_thousand_messages_with_readers_lose_and_tear_nothi
         writer, n = message.text.split()
         by_writer.setdefault(writer, []).append(int(n))
     assert all(numbers == list(range(per_writer)) for numbers in by_writer.values())
+
+
+def test_an_empty_memory_says_only_what_helps_of_a_limit_below_zero() -> None:
+    with pytest.raises(BudgetTooSmall, match=r"the budget is -5: 5 too many\. Raise the budget$"):
+        ConversationMemory().prune(-5)

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect import ConfigError, Filter, Memory, Message, Scope, Session
+from recollect import ConfigError, Filter, Memory, Message, Scope, Session, Settings
 from recollect.embed import Kind
 from recollect.embed.hashing import HashingEmbedder
 from recollect.embed.names import _say_once
@@ -443,3 +443,15 @@ def test_one_long_sentence_is_cut_rather_than_left_out(memory: Memory) -> None:
     memory.drain()
     (hit,) = chat.recall("river", budget=100)
     assert hit.text.endswith("[…]")
+
+
+def test_drain_analyses_habits_once_there_are_enough_conversations(tmp_path: Path) -> None:
+    plan = Settings(patterns_every_sessions=6)
+    with Memory.open(tmp_path / "m.db", embedder=None, settings=plan, durability="normal") as memory:
+        for n in range(6):
+            assert "Habits" not in memory.session("now", user="ada").context("How?").memory
+            chat = memory.session(f"s{n}", user="ada")
+            chat.add_turn("How do I export an invoice?", "First, open the list of invoices. " * 60)
+            chat.add_turn("Shorter please", "Invoices, then Export.")
+            memory.drain()
+        assert "Habits" in memory.session("now", user="ada").context("How?").memory

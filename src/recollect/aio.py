@@ -78,6 +78,8 @@ class AsyncTools(_Awaited[ToolsOf]):
     """A session's tool excerpts."""
 
     add = awaited(ToolsOf.add)
+    list = awaited(ToolsOf.list)
+    search = awaited(ToolsOf.search)
 
 
 class AsyncSession(_Awaited[Session]):

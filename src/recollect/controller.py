@@ -121,7 +121,9 @@ class Controller:
     def replay(self, scope: Scope, wanted: Wanted, seq: int) -> Context:
         """The context as it was when the message with that number, a user's, was about to be added."""
         entries = self.store.log.read(scope, after=seq - 1, until=seq) if seq > 0 else []
-        if not entries or entries[0].message.role != "user":
+        if not entries:
+            raise NotFound(f"message {seq} of this session is not there: it was erased, or never said")
+        if entries[0].message.role != "user":
             raise NotFound(f"message {seq} of this session is no question of a user: there was no context for it")
         message = entries[0].message
         asked = replace(

@@ -54,9 +54,9 @@ class BudgetTooSmall(RecollectError, ValueError):
 
     def __init__(self, needed: int, allowed: int, ledger: Sequence[Any] = (), overhead: int = 0) -> None:
         self.needed, self.allowed, self.ledger, self.overhead = needed, allowed, tuple(ledger), overhead
+        most = f", or make smaller what takes most: {largest}" if (largest := self._largest()) else ""
         super().__init__(
-            f"{needed} tokens must stay, the budget is {allowed}: {needed - allowed} too many. "
-            f"Raise the budget, or make smaller what takes most: {self._largest()}"
+            f"{needed} tokens must stay, the budget is {allowed}: {needed - allowed} too many. Raise the budget{most}"
         )
 
     def _largest(self) -> str:

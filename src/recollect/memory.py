@@ -194,11 +194,12 @@ class Memory:
 
     def drain(self) -> int:
         """Do all background work now, also what would wait for more to be said; how many things were learned."""
-        learned = self._background.drain()
+        learned, owners = self._background.drain(), set[Scope]()
         while self._fresh:
             scope = self._fresh.pop()
+            owners.add(scope.owner)
             learned += self.layers.semantic.catch_up(scope) + self.layers.summary.catch_up(scope)
-        return learned
+        return learned + sum(map(self.layers.procedural.catch_up, owners))
 
     def stats(self) -> dict[str, float]:
         """Every metric of this process by its name, as `recollect.telemetry` lists them."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from recollect import store
 from recollect.answers import Document, Excerpt, Fact, FactType, Recalled
@@ -38,6 +38,8 @@ from recollect.types import Message, Part, Role, Scope, check_id, with_zone
 
 if TYPE_CHECKING:
     from recollect.memory import Memory
+
+Excerpts: TypeAlias = list[Excerpt]
 
 PAGE: Final = 1_000
 """Messages that are looked through at a time."""
@@ -94,6 +96,14 @@ class ToolsOf:
     def add(self, excerpt: str, source: str, at: datetime | None = None) -> Excerpt:
         """The excerpt as kept until it expires; `source` says where it is from."""
         return self.layer.add(self.scope, excerpt, source, with_zone(at) if at else self.clock())
+
+    def list(self) -> Excerpts:
+        """What the session has that is not expired, in the order in which it came."""
+        return self.layer.kept(self.scope, self.clock())
+
+    def search(self, question: str, k: int = 5) -> Excerpts:
+        """The `k` best of them that are to the point of a question, best first."""
+        return self.layer.find(self.scope, question, self.clock(), k)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +282,7 @@ class Session:
 
     @property
     def tools(self) -> ToolsOf:
-        """What tools said in this session: `add` an excerpt with its source."""
+        """What tools said in this session: `add` an excerpt with its source, `list`, `search`."""
         return ToolsOf(self.memory.layers.tools, self.scope, self.memory.clock)
 
     def facts(self, as_of: datetime | None = None) -> list[Fact]:

@@ -74,6 +74,8 @@ def test_a_turn_erased_elsewhere_does_not_count_in_a_ranking(tmp_path: Path, clo
         here = one.session("old", user="ada")
         here.add_many([Message("user", f"The {colour} kettle leaks.") for colour in ("red", "blue", "green")])
         here.add("user", "It rains.")
+        one.drain()
+        other.drain()
         assert len(scores(other)) == 1
         here.forget([here.history()[0].id])
         scores(other)

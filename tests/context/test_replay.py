@@ -73,3 +73,12 @@ def test_the_same_log_gives_the_same_context_to_another_process(tmp_path: Path, 
         context = chat.context("Where does my sister live?", 700).to_dict()
     with opened(tmp_path, clock) as other:
         assert other.session("april", user="ada").context("Where does my sister live?", 700).to_dict() == context
+
+
+def test_a_message_that_is_gone_is_told_from_one_that_asks_nothing(memory: Memory) -> None:
+    chat = memory.session("trip", user="ada")
+    question, _ = chat.add_turn("Where is the kettle?", "In the kitchen.")
+    chat.forget([question.id])
+    for number, why in ((1, "it was erased, or never said"), (2, "no question of a user"), (3, "never said")):
+        with pytest.raises(NotFound, match=why):
+            chat.replay(number)

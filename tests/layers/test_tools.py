@@ -176,3 +176,24 @@ def test_odd_text_and_the_ends_of_time_are_taken(store: Store) -> None:
     for at in (datetime.min, datetime.max, datetime(2026, 1, 1)):
         tools.add(TRIP, "code \ud800 4417 \x00 \u202etoday", "weather", at)
         assert shown(tools.offer(TRIP, "code 4417", at)) == ["code \ud800 4417 \x00 \u202etoday"]
+
+
+def test_what_a_session_keeps_can_be_listed_and_searched(store: Store) -> None:
+    tools = Tools(store, estimate)
+    long = "The timetable of the ferry to Bergen. " + "It sails at nine. " * 100
+    tools.add(TRIP, "Snow in Oslo.", "weather", NOW - timedelta(days=6))
+    tools.add(TRIP, long, "timetable", NOW)
+    tools.add(TRIP, "The ferry to Bergen is late.", "https://example.org", NOW)
+    assert [(one.text, one.source) for one in tools.kept(TRIP, NOW)] == [
+        ("Snow in Oslo.", "weather"),
+        (long, "timetable"),
+        ("The ferry to Bergen is late.", "https://example.org"),
+    ]
+    found = tools.find(TRIP, "When does the ferry to Bergen sail?", NOW)
+    assert [one.source for one in found] == ["timetable", "https://example.org"]
+    assert found[0] == Excerpt(long, "timetable", NOW)
+    assert tools.find(TRIP, "When does the ferry to Bergen sail?", NOW, 1) == found[:1]
+    assert tools.find(TRIP, "Which wine goes with salmon?", NOW) == []
+    assert [one.source for one in tools.kept(TRIP, NOW + timedelta(days=2))] == ["timetable", "https://example.org"]
+    elsewhere = Scope("acme", "ada", "other")
+    assert (tools.kept(elsewhere, NOW), tools.find(elsewhere, "ferry", NOW)) == ([], [])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from tests.server.rest import ADA, HELLO, NOTED, add
 from tests.server.running import Running
@@ -108,6 +109,10 @@ def test_documents_are_kept_found_and_removed(service: Running) -> None:
 def test_an_excerpt_of_a_tool_is_quoted_in_a_context(service: Running) -> None:
     excerpt = {"text": "The ferry to Bastoy leaves at 14:10 today.", "source": "https://example.org/ferries"}
     assert service.http.post("/tools", params=ADA, json=excerpt).status_code == 201
+    (kept,) = service.http.get("/tools", params=ADA).json()["items"]
+    assert (kept["text"], kept["source"]) == (excerpt["text"], excerpt["source"])
+    asked = service.http.post("/tools/search", params=ADA, json={"question": excerpt["text"]})
+    assert asked.json()["items"] == [kept]
     made = service.http.post("/context", params=ADA, json={"question": "When does the ferry to Bastoy leave?"}).json()
     assert "14:10" in json.dumps(made["messages"])
 
@@ -128,3 +133,12 @@ def test_sources_name_their_sessions(service: Running) -> None:
     made = service.http.post("/context", params=ADA, json={"question": "Where do I live?"}).json()
     (line,) = [line for line in made["receipt"]["lines"] if line["section"] == "profile"]
     assert (line["kept"], line["sources"], line["sessions"]) == (True, ["1", "1"], ["mon", "tue"])
+
+
+def test_a_context_with_a_system_text_comes_again_as_it_was(service: Running) -> None:
+    add(service, *[{**said, "content": f"{said['content']} {n}"} for n in range(40) for said in (HELLO, NOTED)])
+    question, given = "Where does my sister live?", {"budget": 400, "system": "You plan trips. " * 10}
+    made = service.http.post("/context", params=ADA, json={"question": question, **given}).json()
+    add(service, {"role": "user", "content": question})
+    again: dict[str, Any] = {**ADA, **given}
+    assert service.http.get("/contexts/81", params=again).json()["messages"] == made["messages"]

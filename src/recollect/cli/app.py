@@ -21,6 +21,7 @@ from recollect.cli.facts import facts
 from recollect.cli.forget import forget
 from recollect.cli.history import history
 from recollect.cli.mcp import mcp
+from recollect.cli.retention import retention
 from recollect.cli.search import search
 from recollect.cli.shell import (
     Json,
@@ -54,6 +55,7 @@ app.command()(facts)
 app.command()(history)
 app.add_typer(documents, name="documents")
 app.command()(forget)
+app.command()(retention)
 app.command("import")(importing.bring)
 app.command()(exporting.export)
 app.command()(stats)

@@ -132,9 +132,14 @@ def add_meaning(total: Numbers, turns: Turns, known: Near) -> None:
         beside, middle = np.arange(len(total)), _median(near)
         around = _around(turns, near, beside, middle)
         middle_around = _median(around)
-        total += (near - middle) * (MEANING / max(float(near.max()) - middle, 1e-6))
-    most = float(around.max(initial=-np.inf)) - middle_around
-    total[beside] += (around - middle_around) * (NEIGHBOURS_MEANING / max(most, 1e-6))
+        total += _spread(near, middle, MEANING)
+    total[beside] += _spread(around, middle_around, NEIGHBOURS_MEANING)
+
+
+def _spread(near: Numbers, middle: float, most: float) -> Numbers:
+    """What nearness is worth: 0 in the middle, `most` at the best, and no less than that below it."""
+    best = float(near.max(initial=-np.inf)) - middle
+    return np.maximum((near - middle) * (most / max(best, 1e-6)), -most)
 
 
 def _beside(turns: Turns, places: Places) -> Places:

@@ -90,6 +90,13 @@ class Procedural:
     max_tokens: int | None = 100
     model: str | None = None
 
+    def catch_up(self, scope: Scope) -> int:
+        """1 where enough conversations of the user have passed and the patterns were analysed anew."""
+        due = self._due(_owner(scope))
+        if due:
+            self._analyse(_owner(scope))
+        return int(due)
+
     def learn(self, job: Job) -> int:
         """1 where enough conversations have passed and the patterns were analysed anew; the job is done either way."""
         scope = _owner(job.scope)

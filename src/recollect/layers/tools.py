@@ -10,7 +10,7 @@ from datetime import date, datetime, timedelta
 from typing import Final, TypeAlias
 
 from recollect.answers import Candidate, Excerpt
-from recollect.arguments import MAX_QUESTION
+from recollect.arguments import MAX_QUESTION, check_question
 from recollect.errors import ConfigError
 from recollect.flow.chunk import chunks
 from recollect.flow.cues import asks_for_news
@@ -19,6 +19,7 @@ from recollect.layers.columns import day_of
 from recollect.layers.marks import check_there
 from recollect.recent import Recent
 from recollect.store import Filter, Item, Record, Store
+from recollect.store.codec import check_count
 from recollect.store.words import query_words, words
 from recollect.types import Scope, check_id, with_zone
 
@@ -100,17 +101,32 @@ class Tools:
             self.store.index.delete(scope, KIND, [record.id for record in gone])
             return self.store.records.delete(scope, [record.id for record in gone])
 
+    def kept(self, scope: Scope, at: datetime) -> list[Excerpt]:
+        """What the session has that is not expired at that time, in the order in which it came."""
+        records = self.store.records.find(scope, kind=KIND, exact=True)
+        return [_excerpt(record) for record in records if _holds(record, with_zone(at))]
+
+    def find(self, scope: Scope, question: str, at: datetime, k: int = LOOKED_AT) -> list[Excerpt]:
+        """The `k` best of them that are to the point of a question, best first."""
+        check_question(question)
+        check_count("k", k)
+        asked, at = question[:MAX_QUESTION], with_zone(at)
+        wanted, found = set(query_words(asked)), self._found(scope, asked, at, None)
+        scored = [(self._candidate(record, wanted, at), record) for record in found]
+        best = sorted((one for one in scored if not one[0].out), key=lambda one: (-one[0].score, one[0].origin))
+        return [_excerpt(record) for _, record in best[:k]]
+
     def _stored(self, scope: Scope, asked: str, at: datetime, as_of: int | None) -> list[Candidate]:
+        wanted = set(query_words(asked))
+        return [self._candidate(record, wanted, at) for record in self._found(scope, asked, at, as_of)]
+
+    def _found(self, scope: Scope, asked: str, at: datetime, as_of: int | None) -> list[Record]:
         if not self.store.records.find(scope, kind=KIND, exact=True, limit=1):
             return []
         where = Filter(kinds=(KIND,), since=_later(at, -self.days), before=_later(at, 1e-9), as_of=as_of, exact=True)
         matches = self.store.index.search(scope, asked, LOOKED_AT, where=where)
-        wanted = set(query_words(asked))
-        return [
-            self._candidate(record, wanted, at)
-            for record in self.store.records.get(scope, [match.id for match in matches])
-            if record.valid_to is None or at < record.valid_to
-        ]
+        records = self.store.records.get(scope, [match.id for match in matches])
+        return [record for record in records if _holds(record, at)]
 
     def _candidate(self, record: Record, wanted: set[str], at: datetime) -> Candidate:
         text, source = record.value["text"], record.value["source"]
@@ -195,6 +211,14 @@ def searched_for(store: Store, session: Scope, texts: Sequence[str]) -> list[Rec
     asked = {text[:MAX_QUESTION].strip() for text in texts} - {""}
     kept = store.records.find(session, kind=KIND, exact=True) if asked else []
     return [record for record in kept if _question(record).strip() in asked]
+
+
+def _holds(record: Record, at: datetime) -> bool:
+    return record.valid_to is None or at < record.valid_to
+
+
+def _excerpt(record: Record) -> Excerpt:
+    return Excerpt(record.value["text"], record.value["source"], record.valid_from)
 
 
 def _question(record: Record) -> str:

@@ -269,7 +269,7 @@ class GivenDocument(Given):
 
 
 class DocumentQuestion(Given):
-    """What to look for in the documents."""
+    """What to look for, and how much of it at most."""
 
     question: str
     k: Few = 5

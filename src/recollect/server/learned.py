@@ -48,9 +48,10 @@ async def replay(
     chat: ReadSession,
     seq: Annotated[int, Path(ge=1, le=2**53 - 1, description="The number of a message of the user.")],
     budget: Annotated[given.Budget | SkipJsonSchema[None], Query()] = None,
+    system: Annotated[str | SkipJsonSchema[None], Query()] = None,
 ) -> Response:
-    """The context as it was built for an earlier question, from what was kept until then."""
-    return answer(await service.run(chat.replay, seq, budget))
+    """The context as it was built for an earlier question, from what was kept until then, with that system text."""
+    return answer(await service.run(chat.replay, seq, budget, system=system))
 
 
 @routes.get("/facts", operation_id="listFacts", response_model=shown.Facts)
@@ -150,3 +151,15 @@ async def search_documents(service: Served, chat: ReadUser, asked: given.Documen
 async def add_excerpt(service: Served, chat: WrittenSession, excerpt: given.GivenExcerpt) -> Response:
     """Keep what a tool or a web search found, with its source, until it expires."""
     return answer(await service.run(chat.tools.add, excerpt.text, excerpt.source, excerpt.at), 201)
+
+
+@routes.get("/tools", operation_id="listExcerpts", response_model=shown.Excerpts)
+async def list_excerpts(request: Request, service: Served, chat: ReadSession) -> Response:
+    """What tools and searches brought into a session and is not expired, in the order in which it came."""
+    return tagged(request, {"items": await service.run(chat.tools.list)})
+
+
+@routes.post("/tools/search", operation_id="searchExcerpts", response_model=shown.Excerpts)
+async def search_excerpts(service: Served, chat: ReadSession, asked: given.DocumentQuestion) -> Response:
+    """Those of them that are to the point of a question, best first."""
+    return answer({"items": await service.run(chat.tools.search, asked.question, asked.k)})

@@ -212,6 +212,12 @@ class ShownExcerpt(Shown):
     at: datetime | None
 
 
+class Excerpts(Shown):
+    """Excerpts of what tools found."""
+
+    items: list[ShownExcerpt]
+
+
 class Text(Shown):
     """Words."""
 

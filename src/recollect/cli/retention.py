@@ -1,0 +1,80 @@
+"""`recollect retention`: shows what a layer has kept long enough, asks, and erases it for good."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from recollect.cli.shell import (
+    Json,
+    User,
+    Where,
+    Yes,
+    answer,
+    confirm,
+    counted,
+    day,
+    err,
+    machine,
+    remembering,
+    say,
+    table,
+)
+from recollect.flow.retain import LAYERS, Layer
+from recollect.types import Scope
+
+if TYPE_CHECKING:
+    from recollect.retention import Going
+
+
+def retention(
+    layer: Annotated[Layer, typer.Argument(help=f"What may go: {', '.join(LAYERS)}.", show_default=False)],
+    *,
+    days: Annotated[float | None, typer.Option(min=0, help="What is older goes.", show_default=False)] = None,
+    count: Annotated[
+        int | None, typer.Option(min=0, help="All but a user's newest so many go.", show_default=False)
+    ] = None,
+    idle: Annotated[
+        float | None,
+        typer.Option(min=0, help="Sessions go in which nothing was said for so many days.", show_default=False),
+    ] = None,
+    everyone: Annotated[bool, typer.Option("--everyone", help="All users of the store.")] = False,
+    preview: Annotated[bool, typer.Option("--preview", help="Show what would go, and stop.")] = False,
+    yes: Yes = False,
+    store: Where = None,
+    user: User = None,
+    as_json: Json = False,
+) -> None:
+    """Erase what a layer has kept long enough. It shows what would go, with all that goes along, and asks first.
+
+    Example: recollect retention messages --days 365 --preview
+
+    Example: recollect retention tools --count 100 --everyone --yes
+    """
+    from recollect import retention as kept
+
+    with remembering(store, user, finds=False) as chat:
+        memory, scope = chat.memory, Scope(chat.scope.tenant, None if everyone else chat.scope.user)
+        plan = kept.preview(memory.store, scope, [kept.Policy(layer, days, count, idle)], memory.clock())
+        if preview:
+            _previewed(plan.going, as_json)
+            return
+        if not yes and plan.going:
+            for going in plan.going:
+                err.print(f"{going.layer}: {going.count:,}, the oldest of {day(going.oldest)}")
+            confirm("Erase this for good?")
+        erased = kept.apply(memory.store, plan)
+    others = counted(erased.records, "thing")
+    told = f"Gone for good: {counted(erased.messages, 'message')}, and {others} kept beside."
+    answer(as_json, dataclasses.asdict(erased), told)
+
+
+def _previewed(going: tuple[Going, ...], as_json: bool) -> None:
+    if as_json:
+        machine([dataclasses.asdict(one) for one in going])
+    elif going:
+        table(("layer", "would go", "oldest"), [(one.layer, one.count, day(one.oldest)) for one in going])
+    else:
+        say("Nothing would go.")
