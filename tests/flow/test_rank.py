@@ -120,15 +120,19 @@ def test_meaning_is_nought_at_the_median_and_one_at_the_best() -> None:
     assert worth.round(6).tolist() == [-1.0, 0.0, 1.0]
 
 
+def test_meaning_takes_no_more_than_it_gives_where_most_turns_are_as_near_as_the_best() -> None:
+    worth = meaning(turns_of([0, 1, 2]), {0: 0.3, 1: 0.9, 2: 0.9})
+    assert worth.round(6).tolist() == [-rank.MEANING, 0.0, 0.0]
+
+
 def plain_meaning(turns: Turns, known: dict[int, float]) -> Numbers:
     floor = min(known.values())
     near = [known.get(place, floor) for place in range(len(turns.session))]
     pairs = zip(turns.before, turns.after, strict=True)
     beside = [[near[at] for at in pair if at >= 0] for pair in pairs]
     around = [sum(each) / len(each) if each else float(np.median(near)) for each in beside]
-    worth = [
-        (np.array(values) - np.median(values)) / max(max(values) - np.median(values), 1e-6) for values in (near, around)
-    ]
+    above = [np.array(values) - np.median(values) for values in (near, around)]
+    worth = [np.maximum(each / max(max(each), 1e-6), -1.0) for each in above]
     return rank.MEANING * worth[0] + rank.NEIGHBOURS_MEANING * worth[1]
 
 

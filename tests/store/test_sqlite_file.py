@@ -447,6 +447,14 @@ def test_open_takes_files_and_urls(path: Path, url: str) -> None:
         assert texts(store.log.read(ADA)) == ["a"]
 
 
+def test_what_a_postgresql_client_takes_is_no_name_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=r"postgresql://user") as refused:
+        open("host=db user=ada password=secret")
+    assert "secret" not in str(refused.value)
+    assert not list(tmp_path.iterdir())
+
+
 def test_open_refuses_what_it_does_not_know(tmp_path: Path) -> None:
     assert all(isinstance(open(url), ReferenceStore) for url in (":memory:", "sqlite:///:memory:"))
     for nothing in ("", "sqlite://", "sqlite:///"):

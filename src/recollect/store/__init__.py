@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import Final
 
 from recollect.errors import ConfigError
 from recollect.store.codec import utc_now
@@ -48,6 +50,8 @@ __all__ = [
     "open",
 ]
 
+_CONNINFO: Final = re.compile(r"\s*(?:host|hostaddr|port|dbname|user|password|passfile|service)\s*=")
+
 
 def open(url: str, *, index: str | None = None, durability: Durability = "full", clock: Clock = utc_now) -> Store:
     """The store at a url: `memory.db` or `sqlite:///memory.db`, `postgresql://…`, `:memory:` for one that is not kept.
@@ -78,6 +82,10 @@ def _opened(url: str, durability: Durability, clock: Clock) -> Store:
         from recollect.store.postgres import PostgresStore
 
         return PostgresStore(url, durability, clock)
+    if _CONNINFO.match(url):
+        raise ConfigError(
+            "the store looks like libpq's name=value pairs: give it as postgresql://user:password@host/db"
+        )
     path = rest.removeprefix("/") if found else url
     if not path or (found and scheme != "sqlite"):
         raise ConfigError(f"{url!r} is not a store: give a file, sqlite:///file, postgresql://… or :memory:")
