@@ -180,7 +180,8 @@ class Controller:
         roomy = self._limits(overhead + room - self._share(room))
         tight = replace(roomy, budget=overhead + room - asked)
         after = [replace(limits, follows=True) for limits in (roomy, tight)] if wanted.question else []
-        for limits in (roomy, tight, *after):
+        last = [replace(limits, whole_pictures=False) for limits in (tight, *after[1:])]
+        for limits in (roomy, tight, *after, *last):
             try:
                 return self._shown(scope, limits, overhead, until)
             except BudgetTooSmall as error:
@@ -227,6 +228,7 @@ class Controller:
             settings.low_water,
             settings.min_turns,
             settings.min_messages,
+            whole_pictures=True,
         )
 
     def _ask(

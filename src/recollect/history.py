@@ -126,12 +126,19 @@ class History:
         share = int(room * MEMORY_SHARE)
         memory = "" if asked is None else self._remembered(lines[asked].message, room, share)
         try:
-            shown = self._running(lines, Limits(room - share), overhead)
+            shown = self._running(lines, Limits(room - share, whole_pictures=True), overhead)
         except BudgetTooSmall:
-            return self._running(lines, Limits(room), overhead)
+            return self._alone(lines, room, overhead)
         if memory and asked is not None:
             return [with_memory(m, memory) if m.id == lines[asked].message.id else m for m in shown]
         return shown
+
+    def _alone(self, lines: Sequence[Sent], room: int, overhead: int) -> list[Message]:
+        """A changed history without memory; its older pictures and files stay if they can."""
+        try:
+            return self._running(lines, Limits(room, whole_pictures=True), overhead)
+        except BudgetTooSmall:
+            return self._running(lines, Limits(room), overhead)
 
     def _running(self, lines: Sequence[Sent], limits: Limits, overhead: int) -> list[Message]:
         """What the window shows; it is begun anew where it has taken something else."""

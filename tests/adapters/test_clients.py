@@ -210,6 +210,22 @@ def test_a_budget_that_is_too_small_is_an_error_before_anything_is_sent(memory: 
         assert provider.requests == ()
 
 
+@pytest.mark.parametrize("whole", [False, True], ids=["only what is new", "a changed history"])
+def test_after_pictures_that_are_too_many_the_conversation_goes_on(memory: Memory, whole: bool) -> None:
+    picture: Any = {"type": "image_url", "image_url": {"url": "https://example.org/cat.png"}}
+    shown: Any = {"role": "user", "content": [{"type": "text", "text": "Whose cats are these?"}, *[picture] * 3]}
+    asked: Any = {"role": "user", "content": [{"type": "text", "text": "And this one?"}, picture]}
+    before: Any = [{"role": "user", "content": "Hello!"}, {"role": "assistant", "content": "Hi!"}] if whole else []
+    with Provider("openai", ["Tom."]) as provider, openai.OpenAI(base_url=provider.url, api_key="none") as plain:
+        client = remember(plain, memory, user="ada", session="trip", budget=4_000)
+        with pytest.raises(BudgetTooSmall):
+            client.chat.completions.create(model="gpt", messages=[shown])
+        client.chat.completions.create(model="gpt", messages=[*before, shown, asked] if whole else [asked])
+    earlier, now = provider.requests[-1].messages[-2:]
+    assert earlier.text == "Whose cats are these?" + "\n[image cut]" * 3
+    assert [type(part).__name__ for part in now.parts] == ["Text", "Image"]
+
+
 def test_half_a_surrogate_pair_in_memory_stops_no_request(memory: Memory) -> None:
     memory.session("old", user="ada").add("user", "My sister Nad\ud83dia moved to Oslo.")
     with Provider("openai", ["In Oslo."]) as provider:

@@ -131,6 +131,14 @@ class TestRestore:
         with pytest.raises(SessionException, match="unique"):
             agent_of(ScriptedModel(Script()), session_manager=keeper, agent_id="critic")
 
+    def test_a_second_agent_is_not_told_its_own_words_as_memory(self, memory: Memory) -> None:
+        memory.session("before", user="ada").add("user", "My sister Nadia moved to Oslo in May.")
+        script, asked = Script(), "Where does my sister Nadia live?"
+        with_both = with_memory(memory.session("trip", user="ada"), 2_000)
+        agent_of(ScriptedModel(script), agent_id="critic", **with_both)(asked)
+        assert "Oslo" in script.last
+        assert script.last.count(asked) == 1
+
     def test_what_is_not_there_is_said(self, memory: Memory) -> None:
         log: Any = LogRepository(memory, user="ada")
         assert log.read_session("x") is None

@@ -312,7 +312,8 @@ def _smaller(window: Shown, tokens: int, min_turns: int, counts: Counts) -> Show
         tokens = max(tokens, window.overhead + sum(map(counts.message, kept)))
         if window.tokens <= tokens:
             return window
-    smaller = Window(counts.message, Limits(max(tokens, 0), low_water=1.0, min_turns=min_turns), window.overhead)
+    limits = Limits(max(tokens, 0), low_water=1.0, min_turns=min_turns, whole_pictures=True)
+    smaller = Window(counts.message, limits, window.overhead)
     smaller.extend(messages)
     fewer = len(messages) - len(smaller.messages)
     return Shown(smaller.messages, smaller.tokens, window.overhead, window.left_out + fewer)

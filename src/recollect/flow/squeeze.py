@@ -42,6 +42,7 @@ def ladder(
     now: Callable[[int], Edit],
     *,
     follows: bool,
+    whole: bool,
 ) -> Iterator[Rung]:
     """The measures for these turns (indexes into `messages`), to be taken group by group while over the budget.
 
@@ -49,8 +50,8 @@ def ladder(
 
     1. old tool results to head and tail; 2. the newest ones to a quarter of the budget; 3. old steps out, but for a
     turn's last one, pinned ones and the last `keep_last` messages; 4. every result to a line; 5. old words to a
-    quarter of the budget; 6. old words to a line; 7. a mark in the place of old pictures and files of the user. Old
-    are those before the last turn, and its own where a question `follows`.
+    quarter of the budget; 6. old words to a line; 7. a mark in the place of old pictures and files of the user, unless
+    those stay `whole`. Old are those before the last turn, and its own where a question `follows`.
     """
     by_turn = [list(steps(messages, turn)) for turn in turns]
     shown = [index for turn in turns for index in turn]
@@ -81,5 +82,5 @@ def ladder(
     yield shortened(results, LINE_TOKENS, "tool result shortened to a line")
     yield shortened(old_words, quarter, "old words shortened", shorten_words)
     yield shortened(old_words, LINE_TOKENS, "old words shortened to a line", shorten_words)
-    shown_by_user = [index for index in old_words if messages[index].role == "user"]
+    shown_by_user = [index for index in old_words if messages[index].role == "user" and not whole]
     yield shortened(shown_by_user, LINE_TOKENS, "old pictures and files cut", only_words)

@@ -26,7 +26,8 @@ class Limits:
     """What a window may hold, in tokens, messages and turns, and what of it always stays.
 
     `budget` is a promise; `last_messages` and `last_turns` bend where a tool call would be torn apart. Where a question
-    that is not here `follows`, the words of the last turn may be shortened too.
+    that is not here `follows`, the words of the last turn may be shortened too. With `whole_pictures` pictures and
+    files are never cut.
     """
 
     budget: int | None = None
@@ -36,6 +37,7 @@ class Limits:
     min_turns: int = 1
     min_messages: int = 2
     follows: bool = False
+    whole_pictures: bool = False
 
     def __post_init__(self) -> None:
         if self.budget is not None and not isinstance(self.budget, int):
@@ -285,8 +287,8 @@ class Window:
         turns = [turn.live[:] for turn in self._shown_turns()]
         goal = low if self._tokens > ceiling else ceiling
         budget = 0 if ceiling == float("inf") else int(ceiling)
-        keep, follows = self.limits.min_messages, self.limits.follows
-        for rung in ladder(self._messages, turns, keep, budget, self.count, self._now, follows=follows):
+        keep, follows, whole = self.limits.min_messages, self.limits.follows, self.limits.whole_pictures
+        for rung in ladder(self._messages, turns, keep, budget, self.count, self._now, follows=follows, whole=whole):
             for group in rung.groups:
                 if not (self._tokens > goal or (rung.drops and self._crowded())):
                     break

@@ -55,8 +55,9 @@ def with_memory(session: Session, budget: int | None = None) -> dict[str, Any]:
     check_budget(budget)
     tokens = session.memory.settings.budget if budget is None else budget
     share = min(tokens // 4, BUDGET)
+    store = SessionMemory(session, share, prompt=int(tokens * AFTER_A_CUT))
     return {
         "conversation_manager": TokenBudgetConversationManager(tokens, counter=session.memory.counter, reserve=share),
-        "session_manager": SessionLog(session),
-        "memory_manager": {"stores": [SessionMemory(session, share, prompt=int(tokens * AFTER_A_CUT))]},
+        "session_manager": SessionLog(session, store),
+        "memory_manager": {"stores": [store]},
     }

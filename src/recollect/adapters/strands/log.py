@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, cast
 
 from recollect.adapters.strands.budget import SHAPE
+from recollect.adapters.strands.memory import SessionMemory
 from recollect.adapters.strands.sdk import (
     LocalAgent,
     MultiAgentBase,
@@ -35,11 +36,11 @@ class SessionLog(RepositorySessionManager):
 
     Everything the agent hears and says is in the session's log, whatever its conversation manager takes out of its
     list. A conversation that began elsewhere goes on here. A second agent in the same session has a session of its
-    own, named `session/agent`.
+    own, named `session/agent`; a `memory` then leaves out what is shown of that one.
     """
 
-    def __init__(self, session: Session) -> None:
-        scope = session.scope
+    def __init__(self, session: Session, memory: SessionMemory | None = None) -> None:
+        scope, self._memory = session.scope, memory
         self._log = LogRepository(session.memory, user=scope.user or "", tenant=scope.tenant)
         super().__init__(scope.session or "", self._log)
 
@@ -50,6 +51,8 @@ class SessionLog(RepositorySessionManager):
         if began_elsewhere:
             self._log.create_agent(session, SessionAgent.from_agent(agent))
             self._is_new_session = False
+        if self._memory:
+            self._memory.session = self._log._session(session, name)
         super().initialize(agent, **kwargs)
 
 
