@@ -132,8 +132,9 @@ def plain_meaning(turns: Turns, known: dict[int, float]) -> Numbers:
     beside = [[near[at] for at in pair if at >= 0] for pair in pairs]
     around = [sum(each) / len(each) if each else float(np.median(near)) for each in beside]
     above = [np.array(values) - np.median(values) for values in (near, around)]
-    worth = [np.maximum(each / max(*each, 1e-6), -1.0) for each in above]
-    return rank.MEANING * worth[0] + rank.NEIGHBOURS_MEANING * worth[1]
+    own, lent = (np.maximum(each / max(*each, 1e-6), -1.0) for each in above)
+    total: Numbers = rank.MEANING * own + rank.NEIGHBOURS_MEANING * lent
+    return total
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=60), st.data())
