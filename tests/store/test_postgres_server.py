@@ -19,7 +19,7 @@ from psycopg_pool.base import AttemptWithBackoff
 
 from recollect.errors import ConfigError, MigrationError, StoreUnavailable
 from recollect.store import Job, Record, Store, open
-from recollect.store.postgres import PostgresStore, database
+from recollect.store.postgres import PostgresStore, chain, database
 from recollect.store.postgres.erase import CITING
 from recollect.store.postgres.migrate import migrations
 from recollect.store.reference import ReferenceStore
@@ -107,6 +107,35 @@ def test_a_message_that_was_damaged_is_found(store: PostgresStore, url: str, bod
     (broken,) = store.log.verify(Scope("acme"))
     assert (broken.scope, broken.seq, broken.problem) == (ADA, 2, "message 2 is not as it was written")
     assert broken in store.check()
+
+
+def test_a_session_that_grows_while_it_is_checked_is_whole(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    links = chain._links
+
+    def grown(db: Any, at: tuple[str, str, str]) -> Iterator[tuple[Any, ...]]:
+        say(store, ADA, f"text {len(store.log.read(ADA))}")
+        return links(db, at)
+
+    say(store, ADA, "text 0")
+    monkeypatch.setattr(chain, "_links", grown)
+    assert store.check() == []
+    assert store.log.verify(ADA) == []
+    monkeypatch.undo()
+    with store.transaction(ADA):
+        assert store.log.verify(ADA) == []
+
+
+def test_a_server_that_fails_while_a_backup_is_restored_does_not_make_it_damaged(
+    store: PostgresStore, url: str, tmp_path: Path
+) -> None:
+    store.backup(tmp_path / "backup")
+    store.close()
+    with psycopg.connect(url) as other, PostgresStore(f"{url} options='-c lock_timeout=100ms'") as waits:
+        other.execute("LOCK TABLE recollect.messages IN SHARE MODE")
+        with pytest.raises(StoreUnavailable, match="busy"):
+            waits.restore(tmp_path / "backup")
 
 
 def test_a_newer_schema_is_refused(postgres: Databases) -> None:

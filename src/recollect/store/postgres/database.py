@@ -33,6 +33,7 @@ MOST: Final = 16
 ATTEMPTS: Final = 5
 """How often a call that collides with others is tried."""
 
+_AT_A_MOMENT: Final = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"
 _SEE_ONE: Final = (
     "SELECT set_config('recollect.tenant', %s, true), set_config('recollect.every_tenant', '', true),"
     " set_config('synchronous_commit', %s, true)"
@@ -95,9 +96,15 @@ class Database:
         """Whether this thread is inside `transaction()`."""
         return self._held() is not None
 
-    def read(self, tenant: str | None, work: Callable[[Connection], T]) -> T:
-        """What the function finds; a connection lost meanwhile is replaced once."""
-        return self._call(lambda connection: self._see(connection, tenant), work, repeatable=True)
+    def read(self, tenant: str | None, work: Callable[[Connection], T], *, at_a_moment: bool = False) -> T:
+        """What the function finds, if asked for at one moment; a connection lost meanwhile is replaced once."""
+
+        def start(connection: Connection) -> None:
+            if at_a_moment and not self.in_transaction:
+                connection.execute(_AT_A_MOMENT)
+            self._see(connection, tenant)
+
+        return self._call(start, work, repeatable=True)
 
     def write(self, scope: Scope | None, work: Callable[[Connection], T], *, repeatable: bool = False) -> T:
         """What the function returns, once what it wrote is durable.
