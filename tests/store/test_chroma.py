@@ -238,6 +238,27 @@ def test_what_is_erased_while_it_is_copied_leaves_chroma(
         assert store.check() == []
 
 
+def test_while_chroma_is_away_the_store_is_checked_reindexed_and_restored(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with place.open() as store, connected(place.index) as client:
+        fill(store)
+        store.backup(tmp_path / "backup")
+        store.log.erase(ADA, ["east"])
+
+        def away(*_: Any) -> None:
+            raise OSError("connection refused")
+
+        monkeypatch.setattr(type(client), "list_collections", away)
+        assert [finding.problem for finding in store.check()] == ["Chroma can't be read: connection refused"]
+        assert store.reindex() == 1
+        store.restore(tmp_path / "backup")
+        assert [entry.message.id for entry in store.log.read(ADA)] == ["east", "north"]
+        monkeypatch.undo()
+        assert near(store) == ["east", "north"]
+        assert store.check() == []
+
+
 def test_an_index_is_named_clearly(tmp_path: Path) -> None:
     for bad in ("faiss:///x", "chroma:///"):
         with pytest.raises(ConfigError, match="chroma"):

@@ -7,6 +7,7 @@ import re
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,13 @@ from psycopg_pool.base import AttemptWithBackoff
 
 from recollect.errors import ConfigError, MigrationError, StoreUnavailable
 from recollect.store import Job, Record, Store, open
-from recollect.store.postgres import PostgresStore, database
+from recollect.store.postgres import PostgresStore, chain, database
 from recollect.store.postgres.erase import CITING
 from recollect.store.postgres.migrate import migrations
 from recollect.store.reference import ReferenceStore
 from recollect.testing.stores.base import ADA, BOB, RIVAL, USER, fact, found, said, say, texts, v
 from recollect.types import Message, Scope
-from tests.postgres import FAST, Databases, emptied, running
+from tests.postgres import FAST, ROLE, Databases, emptied, running
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 TABLES = ("sessions", "messages", "records", "items", "words", "vectors", "jobs")
@@ -108,6 +109,35 @@ def test_a_message_that_was_damaged_is_found(store: PostgresStore, url: str, bod
     assert broken in store.check()
 
 
+def test_a_session_that_grows_while_it_is_checked_is_whole(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    links = chain._links
+
+    def grown(db: Any, at: tuple[str, str, str]) -> Iterator[tuple[Any, ...]]:
+        say(store, ADA, f"text {len(store.log.read(ADA))}")
+        return links(db, at)
+
+    say(store, ADA, "text 0")
+    monkeypatch.setattr(chain, "_links", grown)
+    assert store.check() == []
+    assert store.log.verify(ADA) == []
+    monkeypatch.undo()
+    with store.transaction(ADA):
+        assert store.log.verify(ADA) == []
+
+
+def test_a_server_that_fails_while_a_backup_is_restored_does_not_make_it_damaged(
+    store: PostgresStore, url: str, tmp_path: Path
+) -> None:
+    store.backup(tmp_path / "backup")
+    store.close()
+    with psycopg.connect(url) as other, PostgresStore(f"{url} options='-c lock_timeout=100ms'") as waits:
+        other.execute("LOCK TABLE recollect.messages IN SHARE MODE")
+        with pytest.raises(StoreUnavailable, match="busy"):
+            waits.restore(tmp_path / "backup")
+
+
 def test_a_newer_schema_is_refused(postgres: Databases) -> None:
     with postgres.fresh(pgvector=False) as url:
         with psycopg.connect(url) as connection:
@@ -151,6 +181,34 @@ def test_many_may_open_an_empty_database_at_once(postgres: Databases) -> None:
         with psycopg.connect(url) as connection:
             numbers = [row[0] for row in connection.execute("SELECT number FROM recollect.migrations ORDER BY number")]
         assert numbers == [step.number for step in migrations()]
+
+
+def test_a_database_that_isolates_transactions_more_keeps_what_many_append(postgres: Databases) -> None:
+    with postgres.bare() as url:
+        name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(f"ALTER DATABASE {name} SET default_transaction_isolation = 'repeatable read'")
+        with PostgresStore(url) as store, ThreadPoolExecutor(6) as writers:
+            done = [writers.submit(say, store, ADA, f"text {number}") for number in range(60)]
+            assert [len(each.result()) for each in done] == [1] * 60
+            assert [entry.seq for entry in store.log.read(ADA)] == [*range(1, 61)]
+
+
+def test_a_database_that_can_not_hold_all_text_is_refused(postgres: Databases) -> None:
+    with psycopg.connect(postgres.address, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE plain OWNER {ROLE} ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
+        try:
+            with pytest.raises(ConfigError, match=r"SQL_ASCII.*UTF8"):
+                PostgresStore(postgres.url("plain"))
+        finally:
+            connection.execute("DROP DATABASE plain WITH (FORCE)")
+
+
+def test_all_text_is_kept_whatever_the_environment_says(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    with PostgresStore(url) as store:
+        say(store, Scope("acme", "東京", "🙂"), "hello")
+        assert [session.scope for session in store.log.sessions(Scope("acme"))] == [Scope("acme", "東京", "🙂")]
 
 
 def test_a_url_opens_it(url: str) -> None:

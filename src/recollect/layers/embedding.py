@@ -38,11 +38,12 @@ class Embedding:
         kinds = job.payload.get("kinds", KINDS)
         items = self.store.index.missing(scope, self.embedder.name, kinds=kinds, limit=BATCH)
         vectors = self.embedder.embed(self._texts(items), kind="passage")
-        with self.store.transaction():
-            made = sum(
-                self.store.index.embed(at, kind, self.embedder.name, {items[n].id: vectors[n] for n in places})
-                for (at, kind), places in _together(items).items()
-            )
+        with self.store.transaction(scope):
+            made = 0
+            for (at, kind), places in _together(items).items():
+                there = {item.position for item in self.store.index.get(at, kind, [items[n].id for n in places])}
+                rows = {items[n].id: vectors[n] for n in places if items[n].position in there}
+                made += self.store.index.embed(at, kind, self.embedder.name, rows)
             if len(items) == BATCH:
                 self.store.jobs.enqueue(scope, [Job(job.kind, job.payload, job.key)])
             self.store.jobs.finish(job)

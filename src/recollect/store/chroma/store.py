@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
+from recollect.errors import StoreError
 from recollect.store import codec
 from recollect.store.chroma.copies import Copies, passing
 from recollect.store.protocols import Index, Log, Progress, Store
@@ -36,13 +37,16 @@ class After:
         self._mine = threading.local()
 
     @property
-    def waiting(self) -> list[tuple[str, Callable[[], None]]] | None:
+    def waiting(self) -> list[tuple[str | None, Callable[[], None]]] | None:
         """This thread's list, inside a transaction."""
-        found: list[tuple[str, Callable[[], None]]] | None = getattr(self._mine, "waiting", None)
+        found: list[tuple[str | None, Callable[[], None]]] | None = getattr(self._mine, "waiting", None)
         return found
 
-    def do(self, tenant: str, copy: Callable[[], None]) -> None:
-        """Copies now, or at the end of this thread's transaction; what fails makes the tenant's copies doubtful."""
+    def do(self, tenant: str | None, copy: Callable[[], None]) -> None:
+        """Copies now, or at the end of this thread's transaction.
+
+        What fails makes the tenant's copies doubtful, or all of them.
+        """
         if self.waiting is not None:
             self.waiting.append((tenant, copy))
             return
@@ -58,7 +62,7 @@ class After:
         if self.waiting is not None:
             yield
             return
-        done: list[tuple[str, Callable[[], None]]] = []
+        done: list[tuple[str | None, Callable[[], None]]] = []
         self._mine.waiting = done
         try:
             yield
@@ -232,16 +236,23 @@ class ChromaStore:
 
     def check(self) -> list[Finding]:
         """See `Store.check`."""
-        return self._base.check() + [
-            Finding("index", f"{count} vectors of model {model!r} differ in Chroma", Scope(tenant), fix="run reindex")
-            for tenant, model, count in self._copies.differences()
-        ]
+        return self._base.check() + list(self._differences())
+
+    def _differences(self) -> Iterator[Finding]:
+        try:
+            for tenant, model, count in self._copies.differences():
+                problem = f"{count} vectors of model {model!r} differ in Chroma"
+                yield Finding("index", problem, Scope(tenant), fix="run reindex")
+        except StoreError:
+            raise
+        except Exception as error:
+            yield Finding("index", f"Chroma can't be read: {error}", fix="start it; the store beside answers meanwhile")
 
     def reindex(self, progress: Progress | None = None) -> int:
         """See `Store.reindex`; every copy in Chroma is made equal too."""
         found = self._base.reindex(progress)
         self._copies.doubt()
-        self._copies.compare_all()
+        self._after.do(None, self._copies.compare_all)
         return found
 
     def backup(self, path: str | Path) -> None:
@@ -252,7 +263,7 @@ class ChromaStore:
         """See `Store.restore`."""
         self._base.restore(path)
         self._copies.doubt()
-        self._copies.compare_all()
+        self._after.do(None, self._copies.compare_all)
 
     def close(self) -> None:
         """See `Store.close`."""

@@ -69,6 +69,8 @@ def read(database: Database, path: Path) -> None:
                 database.see_all(db)
                 _check_version(manifest["schema"], version(db), path)
                 _replace(db, archive, manifest["position"])
+    except StoreError:
+        raise
     except FileNotFoundError as error:
         raise NotFound(f"there is no backup {path}") from error
     except (zipfile.BadZipFile, OSError, EOFError) as error:

@@ -35,7 +35,7 @@ def check(database: Database) -> list[Finding]:
     """Everything that was found."""
     found = database.read(None, lambda db: [*_engine(db), *_schema(db), *_nearest(db)])
     for tenant in tenants(database):
-        found += database.read(tenant, partial(_log, tenant=tenant))
+        found += database.read(tenant, partial(_log, tenant=tenant), at_a_moment=True)
         found += _index(database, tenant)
     return found
 
@@ -76,7 +76,7 @@ def _index(database: Database, tenant: str) -> Iterator[Finding]:
 
 def _words(database: Database, tenant: str) -> Iterator[Finding]:
     after = 0
-    while page := database.read(tenant, partial(_page, tenant=tenant, after=after)):
+    while page := database.read(tenant, partial(_page, tenant=tenant, after=after), at_a_moment=True):
         after, found = page
         yield from found
 

@@ -33,6 +33,7 @@ MOST: Final = 16
 ATTEMPTS: Final = 5
 """How often a call that collides with others is tried."""
 
+_AT_A_MOMENT: Final = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"
 _SEE_ONE: Final = (
     "SELECT set_config('recollect.tenant', %s, true), set_config('recollect.every_tenant', '', true),"
     " set_config('synchronous_commit', %s, true)"
@@ -60,17 +61,24 @@ class Database:
         self._wait = WAIT
         try:
             parts = psycopg.conninfo.conninfo_to_dict(url)
-            self._conninfo = psycopg.conninfo.make_conninfo(url, connect_timeout=round(WAIT))
+            self._conninfo = psycopg.conninfo.make_conninfo(url, connect_timeout=round(WAIT), client_encoding="UTF8")
         except psycopg.Error as error:
             raise ConfigError(f"not a PostgreSQL address: {' '.join(str(error).split())}") from error
         self.name = f"PostgreSQL {parts.get('dbname', '')} on {parts.get('host', 'this machine')}"
         self._pool: Pool = psycopg_pool.ConnectionPool(
-            self._conninfo, min_size=1, max_size=MOST, open=False, reconnect_timeout=WAIT, name="recollect"
+            self._conninfo,
+            min_size=1,
+            max_size=MOST,
+            open=False,
+            configure=_isolate,
+            reconnect_timeout=WAIT,
+            name="recollect",
         )
 
     def open(self) -> None:
         """Connects, after the schema was brought to this version."""
         with self.maintaining() as connection:
+            self._check_encoding(connection)
             migrate(connection)
             self.pgvector = has_pgvector(connection)
         self._pool.open()
@@ -83,9 +91,15 @@ class Database:
         if os.getpid() == self._process:
             self._pool.close()
 
-    def read(self, tenant: str | None, work: Callable[[Connection], T]) -> T:
-        """What the function finds; a connection lost meanwhile is replaced once."""
-        return self._call(lambda connection: self._see(connection, tenant), work, repeatable=True)
+    def read(self, tenant: str | None, work: Callable[[Connection], T], *, at_a_moment: bool = False) -> T:
+        """What the function finds, if asked for at one moment; a connection lost meanwhile is replaced once."""
+
+        def start(connection: Connection) -> None:
+            if at_a_moment and self._held() is None:
+                connection.execute(_AT_A_MOMENT)
+            self._see(connection, tenant)
+
+        return self._call(start, work, repeatable=True)
 
     def write(self, scope: Scope | None, work: Callable[[Connection], T], *, repeatable: bool = False) -> T:
         """What the function returns, once what it wrote is durable.
@@ -128,6 +142,7 @@ class Database:
         """A connection without a transaction, for what can't be done inside one."""
         try:
             with psycopg.connect(self._conninfo, autocommit=True) as connection:
+                _isolate(connection)
                 yield connection
         except psycopg.Error as error:
             raise errors.translated(error, self.name) from error
@@ -157,6 +172,14 @@ class Database:
             return False
         self._pool.check()
         return True
+
+    def _check_encoding(self, connection: Connection) -> None:
+        encoding = connection.info.parameter_status("server_encoding")
+        if encoding not in ("UTF8", None):
+            raise ConfigError(
+                f"{self.name} has the encoding {encoding}, which can't hold every text: "
+                "make a database with ENCODING 'UTF8' TEMPLATE template0"
+            )
 
     def see_all(self, connection: Connection) -> None:
         """Lets the connection's transaction see every tenant."""
@@ -217,6 +240,11 @@ class _Attempt:
         self.committing = True
         connection.commit()
         return result
+
+
+def _isolate(connection: Connection) -> None:
+    """Who waited for another sees what that one wrote, whatever the database has by default."""
+    connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
 
 
 def rows(connection: Connection, query: str, values: Any = None) -> list[tuple[Any, ...]]:

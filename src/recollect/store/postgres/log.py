@@ -105,7 +105,7 @@ class PostgresLog:
 
     def verify(self, scope: Scope) -> list[Finding]:
         """See `Log.verify`."""
-        return self._database.read(scope.tenant, lambda db: list(verified(db, scope)))
+        return self._database.read(scope.tenant, lambda db: list(verified(db, scope)), at_a_moment=True)
 
     def _entries(self, scope: Scope, query: str, known: Mapping[str, Any]) -> list[Entry]:
         found = self._database.read(scope.tenant, lambda db: rows(db, query, known))
