@@ -37,6 +37,26 @@ def days(question: str, asked: date = ASKED) -> list[tuple[str, str]]:
         ("What did I buy two weeks before November 3?", "2023-10-17", "2023-10-23"),
         ("Who called the day after the 5th of June 2023?", "2023-06-06", "2023-06-06"),
         ("Who called a month after 29 February?", "2020-03-20", "2020-04-09"),
+        ("Where did I travel last year?", "2022-01-01", "2022-12-31"),
+        ("Where did I travel in the past year?", "2022-10-22", "2023-10-22"),
+        ("Where did I travel in 2021?", "2021-01-01", "2021-12-31"),
+        ("What did I read in the summer of 2021?", "2021-01-01", "2021-12-31"),
+        ("What have I spent this month?", "2023-10-01", "2023-10-22"),
+        ("What have I spent this week?", "2023-10-16", "2023-10-22"),
+        ("What have I read since March?", "2023-03-01", "2023-10-22"),
+        ("What have I read since the 3rd of May?", "2023-05-03", "2023-10-22"),
+        ("What have I read since 2021?", "2021-01-01", "2023-10-22"),
+        ("How often did I run between March and May?", "2023-03-01", "2023-05-31"),
+        ("How often did I run from November to February?", "2022-11-01", "2023-02-28"),
+        ("What did I buy in the past few months?", "2023-07-23", "2023-10-22"),
+        ("What did I buy a couple weeks ago?", "2023-10-05", "2023-10-11"),
+        ("What did we agree on on Tuesday?", "2023-10-17", "2023-10-17"),
+        ("What did I say the day before yesterday?", "2023-10-20", "2023-10-20"),
+        ("What did I eat last night?", "2023-10-21", "2023-10-21"),
+        ("Who came on 3/15?", "2023-03-15", "2023-03-15"),
+        ("Who came by 12/31/2021?", "2021-12-31", "2021-12-31"),
+        ("What did I get for Christmas?", "2022-12-25", "2022-12-25"),
+        ("Who called two weeks before New Year\u2019s Eve?", "2022-12-14", "2022-12-20"),
     ],
 )
 def test_a_period_is_read(question: str, first: str, last: str) -> None:
@@ -44,7 +64,21 @@ def test_a_period_is_read(question: str, first: str, last: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "question", ["", "May I ask?", "Who may march?", "Call me at 10:30", "31 February 2023", "12345 days ago?"]
+    "question",
+    [
+        "",
+        "May I ask?",
+        "Who may march?",
+        "Call me at 10:30",
+        "31 February 2023",
+        "12345 days ago?",
+        "on 13/13?",
+        "on 1/2/3",
+        "24/7",
+        "I have 2023 stamps",
+        "Anything to watch tonight?",
+        "What is on Tuesday?",
+    ],
 )
 def test_what_is_no_period_is_none(question: str) -> None:
     assert days(question) == []
@@ -56,6 +90,10 @@ def test_a_day_of_ones_life_is_read_where_it_is_known() -> None:
     assert days(asked) == days("What did I buy two weeks before 9 June?") != []
     assert days(with_days("Who came on my sister's birthday?", birthdays)) == [("2023-05-01", "2023-05-01")]
     assert with_days("my birthdays?", birthdays) == "my birthdays?"
+
+
+def test_a_date_that_can_be_read_in_two_ways_is_both() -> None:
+    assert days("Who came on 5/6?") == [("2023-05-06", "2023-05-06"), ("2023-06-05", "2023-06-05")]
 
 
 def test_two_periods_are_two() -> None:

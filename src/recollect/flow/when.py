@@ -22,10 +22,24 @@ _WEEKDAYS: Final = {name: n for n, name in enumerate(_WEEK)}
 _DIGITS: Final = (
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
 )  # fmt: skip
-_NUMBERS: Final = {word: n for n, word in enumerate(_DIGITS)} | {"a": 1, "an": 1, "a couple of": 2, "a few": 3}
+_NUMBERS: Final = {word: n for n, word in enumerate(_DIGITS)} | {
+    "a": 1,
+    "an": 1,
+    "a couple of": 2,
+    "a couple": 2,
+    "couple of": 2,
+    "a few": 3,
+    "few": 3,
+}
 _DAYS: Final = {"day": 1.0, "week": 7.0, "month": 30.4, "year": 365.0}
 _GIVE_OR_TAKE: Final = {"day": 1, "week": 3, "month": 10, "year": 45}
+_FEASTS: Final = {
+    "christmas eve": "24 december", "christmas": "25 december", "new year's eve": "31 december",
+    "new year's day": "1 january", "valentine's day": "14 february", "st. patrick's day": "17 march",
+    "independence day": "4 july", "halloween": "31 october",
+}  # fmt: skip
 _LAST: Final = {"week": (10, 2), "weekend": (8, 1), "month": (45, 7)}
+_NEAR: Final = {"yesterday": 1, "last night": 1, "day before yesterday": 2}
 
 
 def _one_of(words: dict[str, int]) -> str:
@@ -40,20 +54,35 @@ _FORMS: Final[tuple[tuple[str, str], ...]] = (
         rf"(?:(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {_MONTH}|{_MONTH}\.? (\d{{1,2}})(?:st|nd|rd|th)?)\b"
         r"(?:,? (\d{4})\b)?",
     ),
+    ("months", rf"\b(?:between|from) {_MONTH} (?:and|to|until|through) {_MONTH}\b(?:,?(?: of)? (\d{{4}})\b)?"),
     ("day month", rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {_MONTH}\b\.?,?(?: (\d{{4}}))?"),
     ("month day", rf"\b{_MONTH}\.? (\d{{1,2}})(?:st|nd|rd|th)?\b,?(?: (\d{{4}}))?"),
     ("iso", r"\b(\d{4})-(\d\d)-(\d\d)\b"),
+    ("slashes", r"\b(?:on|by|before|after|around|since|until) (\d{1,2})/(\d{1,2})(?:/(\d{4}))?\b(?!/)"),
     ("month year", rf"\b{_MONTH}\.?,?(?: of)? (\d{{4}})\b"),
     ("month", rf"\b(?:in|during|of|since|early|late|mid|this|last|by|until)[ -](?:early |late |mid-?)?{_MONTH}\b"),
+    (
+        "year",
+        r"\b(?:in|during|since|throughout|early|late|mid|spring of|summer of|autumn of|fall of|winter of)[ -]"
+        r"(?:early |late |mid-?)?((?:19|20)\d\d)\b",
+    ),
     ("ago", rf"\b{_NUMBER} (day|week|month|year)s? ago\b"),
-    ("last n", rf"\b(?:last|past) {_NUMBER} (day|week|month)s\b"),
-    ("weekday", rf"\b(?:last|past|this) {_one_of(_WEEKDAYS)}\b"),
-    ("last", r"\b(?:last|past|previous) (weekend|week|month)\b"),
-    ("near", r"\b(yesterday|today)\b"),
+    ("last n", rf"\b(?:last|past) {_NUMBER} (day|week|month|year)s\b"),
+    ("past year", r"\b(?:the last|the past|past) year\b"),
+    ("weekday", rf"\b(?:last|past|this|on) {_one_of(_WEEKDAYS)}\b"),
+    ("last", r"\b(?:last|past|previous) (weekend|week|month|year)\b"),
+    ("this", r"\bthis (week|month|year)\b"),
+    ("near", r"\b(day before yesterday|yesterday|last night|today|this morning)\b"),
 )
 _PATTERNS: Final = tuple((form, re.compile(pattern)) for form, pattern in _FORMS)
-_ANY: Final = re.compile(rf"{_MONTH}|\bago\b|-\d|\b(?:last|past|previous|this|yesterday|today)\b")
+_ANY: Final = re.compile(
+    rf"{_MONTH}|{_one_of(_WEEKDAYS)}|\bago\b|[-/]\d|\b(?:19|20)\d\d\b"
+    r"|\b(?:last|past|previous|this|yesterday|today)\b"
+)
 """What every form has something of."""
+_FEAST: Final = re.compile(rf"\b(?:{'|'.join(_FEASTS)})\b")
+_PAST: Final = re.compile(r"\b(?:did|was|were|had|said|told)\b")
+_SINCE: Final = re.compile(r"\bsince (?:the )?$")
 _UNTIL: Final = r"(?:(?:by|on|before|until|till|for|at|due)(?: the)? )?"
 _AHEAD: Final[tuple[tuple[str, str], ...]] = (
     ("iso", rf"\b{_UNTIL}(\d{{4}})-(\d\d)-(\d\d)\b"),
@@ -86,14 +115,22 @@ _RELATIVE: Final = re.compile(
 
 def periods(question: str, asked: date) -> list[Period]:
     """Each period the question names; relative ones count back from the day it was asked."""
-    text, found = question[:10_000].lower(), list[Period]()
+    text, found = question[:10_000].lower().replace("\u2019", "'"), list[Period]()
+    text = _FEAST.sub(lambda match: _FEASTS[match[0]], text)
     if not _ANY.search(text):
         return found
     for form, pattern in _PATTERNS:
         if matches := list(pattern.finditer(text)):
-            found += [period for match in matches for period in _READ[form](match, asked)]
+            found += [period for match in matches for period in _since(text, match, _READ[form](match, asked), asked)]
             text = pattern.sub(lambda match: " " * len(match[0]), text)
     return found
+
+
+def _since(text: str, match: re.Match[str], named: Iterator[Period], asked: date) -> Iterator[Period]:
+    """The periods as they are named; "since" one of them, until the question."""
+    on = match[0].startswith("since ") or _SINCE.search(text, 0, match.start())
+    for first, last in named:
+        yield first, max(last, asked.toordinal()) if on else last
 
 
 def relative(text: str) -> bool:
@@ -157,6 +194,13 @@ def _around(match: re.Match[str], asked: date) -> Iterator[Period]:
     yield centre - _GIVE_OR_TAKE[match[2]], centre + _GIVE_OR_TAKE[match[2]]
 
 
+def _slashes(match: re.Match[str], asked: date) -> Iterator[Period]:
+    """Month and day, or day and month: each that is a day."""
+    for month, day in dict.fromkeys(((match[1], match[2]), (match[2], match[1]))):
+        if 1 <= int(month) <= 12:
+            yield from _day(day, int(month), match[3], asked)
+
+
 def _beside(match: re.Match[str], asked: date) -> Iterator[Period]:
     """So long before or after a day; without a year, the latest time that was not after the question."""
     count, unit = _count(match[1] or "one"), match[2]
@@ -169,17 +213,48 @@ def _beside(match: re.Match[str], asked: date) -> Iterator[Period]:
         yield centre - slack, centre + slack
 
 
+def _month_of(month: int, year: str | None, asked: date) -> Iterator[Period]:
+    """A month without a year is the latest one that had begun by the day of the question."""
+    return _whole_month(month, int(year) if year else asked.year - ((month, 1) > (asked.month, asked.day)))
+
+
+def _months(match: re.Match[str], asked: date) -> Iterator[Period]:
+    """From one month to another, which is in the next year where it is no later in its own."""
+    first, last, year = _MONTHS[match[1]], _MONTHS[match[2]], match[3]
+    for end in _month_of(last, year, asked):
+        of = date.fromordinal(end[1]).year - (first > last)
+        yield from ((begin[0], end[1]) for begin in _whole_month(first, of))
+
+
+def _year(year: int) -> Iterator[Period]:
+    for first in _ordinal(year, 1, 1):
+        yield first, date(year, 12, 31).toordinal()
+
+
+def _last(match: re.Match[str], asked: date) -> Iterator[Period]:
+    return _year(asked.year - 1) if match[1] == "year" else _back(asked, *_LAST[match[1]])
+
+
+def _this(match: re.Match[str], asked: date) -> Iterator[Period]:
+    """What there was until the question of the week, month or year it was asked in."""
+    so_far = {"week": asked.weekday(), "month": asked.day - 1, "year": asked.timetuple().tm_yday - 1}
+    yield from _back(asked, so_far[match[1]], 0)
+
+
 def _back(asked: date, most: int, least: int) -> Iterator[Period]:
     yield asked.toordinal() - most, asked.toordinal() - least
 
 
 def _weekday(match: re.Match[str], asked: date) -> Iterator[Period]:
+    """The last such day before the question; "on Friday" alone is one only where something was said to be past."""
+    if match[0].startswith("on ") and not _PAST.search(match.string, 0, match.start()):
+        return
     back = (asked.weekday() - _WEEKDAYS[match[1]]) % 7 or 7
     yield from _back(asked, back, back)
 
 
 def _near(match: re.Match[str], asked: date) -> Iterator[Period]:
-    back = match[1] == "yesterday"
+    back = _NEAR.get(match[1], 0)
     yield from _back(asked, back, back)
 
 
@@ -188,12 +263,17 @@ _READ: Final[dict[str, Callable[[re.Match[str], date], Iterator[Period]]]] = {
     "day month": lambda m, asked: _day(m[1], _MONTHS[m[2]], m[3], asked),
     "month day": lambda m, asked: _day(m[2], _MONTHS[m[1]], m[3], asked),
     "iso": lambda m, asked: _day(m[3], int(m[2]), m[1], asked),
+    "slashes": _slashes,
     "month year": lambda m, _: _whole_month(_MONTHS[m[1]], int(m[2])),
-    "month": lambda m, asked: _whole_month(_MONTHS[m[1]], asked.year - ((_MONTHS[m[1]], 1) > (asked.month, asked.day))),
+    "month": lambda m, asked: _month_of(_MONTHS[m[1]], None, asked),
+    "months": _months,
+    "year": lambda m, _: _year(int(m[1])),
     "ago": _around,
     "last n": lambda m, asked: _back(asked, round(_count(m[1]) * _DAYS[m[2]]), 0),
     "weekday": _weekday,
-    "last": lambda m, asked: _back(asked, *_LAST[m[1]]),
+    "past year": lambda _, asked: _back(asked, 365, 0),
+    "last": _last,
+    "this": _this,
     "near": _near,
 }
 

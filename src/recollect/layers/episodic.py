@@ -21,7 +21,7 @@ from recollect.embed.nearness import Nearness
 from recollect.embed.scripts import reads
 from recollect.errors import ModelError
 from recollect.flow.pack import Moment, distinct, of_sessions, one_by_one, pack, turn_line
-from recollect.flow.rank import Near, Numbers, Places, Question, aligned, best_first, matching, score
+from recollect.flow.rank import Near, Numbers, Places, Question, aligned, best_first, dated, matching, score
 from recollect.flow.share import unheard
 from recollect.flow.when import ago, periods, with_days, written
 from recollect.frozen import EMPTY
@@ -231,8 +231,11 @@ class Episodic:
             return ranking if asked.within.session is None else ranking.within([asked.within.session])
 
     def _unheard(self, columns: Columns, asked: Asked, question: Question) -> float:
-        """The part of a question that was never said; none of one that names a day or a speaker, or without vectors."""
-        if not _has_meaning(question) or question.periods:
+        """The part of a question that was never said; none where it names a speaker or a day of the talk.
+
+        There is none without vectors either.
+        """
+        if not _has_meaning(question) or dated(columns.turns().day, question.periods).any():
             return 0.0
         holders = columns.holders([word for word in query_words(asked.text) if word not in columns.names])
         part = unheard(holders, len(columns))
