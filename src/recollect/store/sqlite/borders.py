@@ -6,8 +6,6 @@ from bisect import bisect_left
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Final
 
-from recollect.store.sqlite import scopes
-
 if TYPE_CHECKING:
     import apsw
 
@@ -24,7 +22,7 @@ def forget(db: apsw.Connection, removed: Collection[str]) -> None:
     """Moves each border that one of the removed words left behind to the next word that is still there."""
     db.execute("SAVEPOINT written; RELEASE written")
     gone = sorted(_MAIN + word.encode() for word in removed)
-    left = [(part, border) for part, border in scopes.rows(db, _BORDERS) if _begins_one(border, gone)]
+    left = [(part, border) for part, border in db.execute(_BORDERS) if _begins_one(border, gone)]
     db.execute(_KNOWN)
     for part, border in left:
         _move(db, part, border)

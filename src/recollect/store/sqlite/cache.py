@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from recollect.store import codec
-from recollect.store.sqlite import scopes
 from recollect.store.sqlite.rows import Rows, empty, made, numbers
 from recollect.store.sqlite.signs import closest, signs, words
 from recollect.store.values import Filter
@@ -155,7 +154,7 @@ def _near(db: apsw.Connection, rows: Rows, held: _Held, asked: Asked) -> Scored:
     places = closest(rows.bits, lean, rows.kept(asked.only, asked.where), asked.k)
     if held.vectors:
         return _cosines(rows.vector.take(places, axis=0), asked.direction), rows.position[places]
-    found = list(scopes.rows(db, _DATA, (json.dumps(rows.id[places].tolist()),)))
+    found = list(db.execute(_DATA, (json.dumps(rows.id[places].tolist()),)))
     given = numbers([data for _, data in found], held.size)
     lengths = np.sqrt(np.einsum("ij,ij->i", given, given))
     return _cosines(given, asked.direction) / lengths, np.array([position for position, _ in found], np.int64)
@@ -170,7 +169,7 @@ def _cosines(directions: NDArray[np.float32], asked: NDArray[np.float32]) -> NDA
 
 
 def _loaded(db: apsw.Connection, owner: int, model: int, size: int, after: int) -> Iterator[tuple[Rows, int]]:
-    while rows := list(scopes.rows(db, _ROWS, (owner, model, after, CHUNK))):
+    while rows := list(db.execute(_ROWS, (owner, model, after, CHUNK))):
         after = rows[-1][0]
         yield made([row for row in rows if _whole(row)], size), after
 

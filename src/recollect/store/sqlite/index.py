@@ -195,7 +195,7 @@ class SqliteIndex:
         place, number = known
         cache = VectorCache() if self._database.in_transaction else self.cache
         level = scopes.level(scope, where.exact)
-        owners = list(scopes.rows(db, _OWNERS[level], (place.id,))) if level == "tenant" else [(place.user,)]
+        owners = list(db.execute(_OWNERS[level], (place.id,))) if level == "tenant" else [(place.user,)]
         wanted = Asked(asked, k, place.id if level == "exact" else None, where)
         scored = [block for (owner,) in owners for block in cache.nearest(db, owner, number, wanted)]
         cosines, places = _joined(scored)
@@ -226,7 +226,7 @@ def _drop(change: Change, scope: Scope, model: str) -> int:
         return 0
     gone = 0
     level = scopes.level(scope)
-    for (owner,) in list(scopes.rows(change.db, _OWNERS[level], (place.id,))):
+    for (owner,) in list(change.db.execute(_OWNERS[level], (place.id,))):
         change.db.execute(_DROP[level], (place.id, known[0], owner))
         gone += change.db.changes()
         changed(change.db, owner)

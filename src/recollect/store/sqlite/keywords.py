@@ -60,7 +60,7 @@ _IS_LATE: Final = {level: f"SELECT EXISTS ({query})" for level, query in _LATE.i
 
 def rows(db: apsw.Connection, after: int = 0) -> Iterator[tuple[int, str, str]]:
     """Position, tokens and words of all that can be found, after a position."""
-    for position, kind, id, body, scope, user, tenant in scopes.rows(db, _ALL, (after,)):
+    for position, kind, id, body, scope, user, tenant in db.execute(_ALL, (after,)):
         yield position, _tokens(scope, user, tenant, kind), _words(kind, id, body) or ""
 
 
@@ -120,7 +120,7 @@ def late_by_words(
 ) -> Iterator[tuple[int, float]]:
     """The same of what is not in the index yet, in any order, by how often the words stand there alone."""
     late = _LATE[scopes.level(scope, where.exact)]
-    for position, kind, id, body, *_ in scopes.rows(db, late, (place.id, codec.id_list(where.kinds))):
+    for position, kind, id, body, *_ in db.execute(late, (place.id, codec.id_list(where.kinds))):
         said = Counter((_words(kind, id, body) or "").split())
         if score := sum(said[word] / (said[word] + 1) for word in asked):
             yield position, score
