@@ -102,15 +102,12 @@ _TRAITS: Final = {
 
 @dataclass(slots=True)
 class Said:
-    """Where something was said: how it was put first, by which message, and in which sessions it came up.
-
-    `session` is that message's; empty in counts that were kept before it was noted.
-    """
+    """Where something was said: how it was put first, by which message of which session, and in which it came up."""
 
     text: str
     source: str
     sessions: set[str]
-    session: str = ""
+    session: str
 
 
 @dataclass(slots=True)
@@ -181,8 +178,8 @@ class Tally:
             "hours": sorted(self.hours),
             **{
                 kind: [
-                    [k, s.text, s.source, sorted(names[n] for n in s.sessions), *(names[n] for n in (s.session,) if n)]
-                    for k, s in table.items()
+                    [key, said.text, said.source, sorted(names[name] for name in said.sessions), names[said.session]]
+                    for key, said in table.items()
                 ]
                 for kind, table in (("questions", self.questions), ("topics", self.topics))
             },
@@ -197,8 +194,8 @@ class Tally:
         names = [name for name, _ in data["turns"]]
         questions, topics = (
             {
-                key: Said(text, source, {names[n] for n in places}, *(names[n] for n in first))
-                for key, text, source, places, *first in data[kind]
+                key: Said(text, source, {names[n] for n in places}, names[first])
+                for key, text, source, places, first in data[kind]
             }
             for kind in ("questions", "topics")
         )
