@@ -22,6 +22,7 @@ from recollect.frozen import freeze_dict
 from recollect.layers import files
 from recollect.layers.embedding import CHUNK, JOB
 from recollect.recent import Recent
+from recollect.settings import DEFAULTS
 from recollect.store import Filter, Item, Record, Store
 from recollect.store.codec import check_count
 from recollect.store.words import query_words, words
@@ -53,12 +54,12 @@ class Documents:
     count: Callable[[str], int]
     embedder: Embedder | None = None
     reranker: Reranker | None = None
-    size: int = 300
-    overlap: int = 50
-    top_k: int = 5
-    threshold: float = 0.25
-    rerank_top: int = 20
-    final_k: int = 3
+    size: int = DEFAULTS.chunk_tokens
+    overlap: int = DEFAULTS.chunk_overlap
+    top_k: int = DEFAULTS.documents_search_k
+    threshold: float = DEFAULTS.documents_threshold
+    rerank_top: int = DEFAULTS.documents_rerank_n
+    final_k: int = DEFAULTS.documents_top_k
     _nearness: Nearness | None = field(init=False, default=None)
     _words: Recent[str, frozenset[str]] = field(init=False, default_factory=lambda: Recent(KEPT))
     _owners: Recent[Scope, None] = field(init=False, default_factory=lambda: Recent(KEPT))

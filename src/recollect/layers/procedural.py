@@ -27,6 +27,7 @@ from recollect.flow.patterns import derive, hints, most_asked
 from recollect.flow.tally import Said, Tally
 from recollect.layers.marks import check_cited, drop_citing, learned
 from recollect.patterns import Patterns
+from recollect.settings import DEFAULTS
 from recollect.store import MESSAGE, Entry, Item, Job, Record, Store
 from recollect.store.words import COMMON, words
 from recollect.types import Message, Scope
@@ -86,8 +87,8 @@ class Procedural:
 
     store: Store
     count: Callable[[str], int]
-    every: int = 100
-    max_tokens: int | None = 100
+    every: int = DEFAULTS.patterns_every_sessions
+    max_tokens: int | None = DEFAULTS.hints_tokens
     model: str | None = None
 
     def catch_up(self, scope: Scope) -> int:
