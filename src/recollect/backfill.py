@@ -64,7 +64,7 @@ def backfill(
         elif isinstance(item, Skipped):
             skipped.append(item)
         elif isinstance(item, Imported):
-            number += _kept(memory, item, _scope(item, user, tenant), touched, skipped)
+            number += _keep_conversation(memory, item, _scope(item, user, tenant), touched, skipped)
         else:
             raise ConfigError(f"a transcript is what recollect.imports.read(path) gives, not a {type(item).__name__}")
         if progress:
@@ -91,7 +91,9 @@ def _scope(item: Imported | Put, user: str | None, tenant: str) -> Scope:
     return Scope(tenant, owner, item.session)
 
 
-def _kept(memory: Memory, item: Imported, scope: Scope, touched: set[Scope], skipped: list[Skipped]) -> Counter[str]:
+def _keep_conversation(
+    memory: Memory, item: Imported, scope: Scope, touched: set[Scope], skipped: list[Skipped]
+) -> Counter[str]:
     """How much of a conversation is new, and how much was known."""
     messages, facts = _messages(memory, item, scope, skipped), _facts(memory, item.notes, scope)
     if messages:

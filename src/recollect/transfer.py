@@ -1,4 +1,4 @@
-"""What was put into a memory as lines of JSON, out of one store and into another: messages and all else.
+"""Export and import: everything that was put into a memory as lines of JSON, from one store to another.
 
 `{"user": …, "session": …, "message": {…}}`, and `document`, `fact`, `excerpt`, `record` or `item` in its place.
 """
@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import Any, Final, TypeAlias, TypeVar
 
 from recollect.errors import Conflict, InvalidTranscript, NotFound
-from recollect.imports.recollect import told
+from recollect.imports.recollect import parsed
 from recollect.imports.values import Put
 from recollect.layers import archive
 from recollect.memory import Memory
@@ -25,7 +25,7 @@ from recollect.types import Message, Scope
 PAGE: Final = 500
 AGAIN: Final = "correct it and import again: what is in already stays once"
 Placed = TypeVar("Placed", Entry, Record)
-Heard: TypeAlias = tuple[str, str, Message] | Put
+Parsed: TypeAlias = tuple[str, str, Message] | Put
 """What a line says: the user, the session and the message, or what else is put in."""
 Place: TypeAlias = tuple[str, str, bool]
 
@@ -40,7 +40,7 @@ def exported(memory: Memory, scope: Scope) -> Iterator[tuple[str, str]]:
     for one in heapq.merge(*placed, key=attrgetter("position")):
         if isinstance(one, Entry):
             yield "message", _line(one.scope, "message", one.message.to_dict())
-        elif found := archive.told(memory.layers, one):
+        elif found := archive.exported(memory.layers, one):
             yield found[0], _line(one.scope or scope, *found)
             if found[0] == "record":
                 kinds[one.kind] = None
@@ -61,27 +61,27 @@ def import_lines(memory: Memory, lines: Iterable[str | bytes], tenant: str = "de
     """
     taken, numbered = Counter[str](), enumerate(lines, first)
     while page := list(islice(numbered, PAGE)):
-        heard = [(number, _told(line, number)) for number, line in page if line.strip()]
-        for place, group in groupby(heard, key=lambda one: _place(one[1])):
+        found = [(number, _parsed(line, number)) for number, line in page if line.strip()]
+        for place, group in groupby(found, key=lambda one: _place(one[1])):
             taken += _taken(memory, tenant, place, list(group))
         memory.wake()
     return taken
 
 
-def _taken(memory: Memory, tenant: str, place: Place, heard: Sequence[tuple[int, Heard]]) -> Counter[str]:
+def _taken(memory: Memory, tenant: str, place: Place, found: Sequence[tuple[int, Parsed]]) -> Counter[str]:
     """How much was taken in, by kind, of what is kept together: either messages or other things."""
     user, session, alone = place
-    if messages := [thing[2] for _, thing in heard if not isinstance(thing, Put)]:
+    if messages := [thing[2] for _, thing in found if not isinstance(thing, Put)]:
         memory.session(session, user=user, tenant=tenant).add_many(messages)
         return Counter(message=len(messages))
-    things = [(number, thing) for number, thing in heard if isinstance(thing, Put)]
+    things = [(number, thing) for number, thing in found if isinstance(thing, Put)]
     with nullcontext() if alone else memory.store.transaction(Scope(tenant, user)):
         for number, thing in things:
             _keep(memory, thing, tenant, number)
     return Counter(thing.kind for _, thing in things)
 
 
-def _place(thing: Heard) -> Place:
+def _place(thing: Parsed) -> Place:
     """What is kept together: messages of one session, other things of one user; documents are kept alone."""
     return (thing.user, "", thing.kind == "document") if isinstance(thing, Put) else (*thing[:2], False)
 
@@ -98,9 +98,9 @@ def _line(scope: Scope, kind: str, body: Mapping[str, Any]) -> str:
     return json.dumps({**where, kind: body}) + "\n"
 
 
-def _told(line: str | bytes, number: int) -> Heard:
+def _parsed(line: str | bytes, number: int) -> Parsed:
     try:
-        return told(json.loads(line))
+        return parsed(json.loads(line))
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise InvalidTranscript(f"{error}; {AGAIN}", f"line {number}") from error
 

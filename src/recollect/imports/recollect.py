@@ -34,7 +34,7 @@ def kind_of(data: Any) -> str:
 
 def read(data: Any, origin: Origin) -> Iterator[Read]:
     """The message in a value, or another thing, as it was."""
-    found = told(data)
+    found = parsed(data)
     if isinstance(found, Put):
         yield found
         return
@@ -42,7 +42,7 @@ def read(data: Any, origin: Origin) -> Iterator[Read]:
     yield Imported(session, origin.named(session, [message], whole=False), user=user)
 
 
-def told(data: Any) -> tuple[str, str, Message] | Put:
+def parsed(data: Any) -> tuple[str, str, Message] | Put:
     """The user, the session and the message of a line, or what else it puts in.
 
     ValueError, TypeError or AttributeError where it is no line.

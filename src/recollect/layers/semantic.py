@@ -283,8 +283,8 @@ def record_of(entry: Entry, found: Found, n: int, origin: str = "rules", beside:
     return Record(*fields, id=sha256(repr(fields).encode("utf-8", "backslashreplace")).hexdigest()[:32])
 
 
-def told(fact: Record) -> dict[str, Any]:
-    """What a fact says, without its place in a message or a store."""
+def portable(fact: Record) -> dict[str, Any]:
+    """What an export has of a fact: what it says, without its place in a message or a store."""
     return {name: part for name, part in fact.value.items() if name in SAID}
 
 

@@ -44,7 +44,7 @@ _ROWS: Final = (
 _DATA: Final = "SELECT position, data FROM vector WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
 
 
-class Asked(NamedTuple):
+class VectorQuery(NamedTuple):
     """What is looked for: the nearest k to a direction among what passes. `only` is a scope's row."""
 
     direction: NDArray[np.float32]
@@ -99,7 +99,7 @@ class VectorCache:
         self._lock = threading.Lock()
         self._held: OrderedDict[tuple[int, int], _Held] = OrderedDict()
 
-    def nearest(self, db: apsw.Connection, owner: int, model: int, asked: Asked) -> Iterator[Scored]:
+    def nearest(self, db: apsw.Connection, owner: int, model: int, asked: VectorQuery) -> Iterator[Scored]:
         """Cosines and positions of an owner's rows of a model that pass, as that connection sees them, in blocks.
 
         Of very many only those that are near; all, where metadata must be looked at.
@@ -141,12 +141,12 @@ class VectorCache:
         return held.bytes > self._limit or (not held.signs and held.bytes > 2 * self._compared)
 
 
-def _scored(rows: Rows, asked: Asked) -> Scored:
+def _scored(rows: Rows, asked: VectorQuery) -> Scored:
     scores, keep = _cosines(rows.vector, asked.direction), rows.kept(asked.only, asked.where)
     return (scores, rows.position) if keep is None else (scores[keep], rows.position[keep])
 
 
-def _near(db: apsw.Connection, rows: Rows, held: _Held, asked: Asked) -> Scored:
+def _near(db: apsw.Connection, rows: Rows, held: _Held, asked: VectorQuery) -> Scored:
     """The same of those whose signs are most alike, by their own vectors: an older moment may lack some of them."""
     import numpy as np
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from recollect.largest import largest
 from recollect.store import codec
 from recollect.store.sqlite import scopes
-from recollect.store.sqlite.cache import Asked, VectorCache
+from recollect.store.sqlite.cache import VectorCache, VectorQuery
 from recollect.store.sqlite.change import Change
 from recollect.store.sqlite.database import Database
 from recollect.store.sqlite.items import bare_items_at, items_at, names_at, put_item, remove_items
@@ -196,7 +196,7 @@ class SqliteIndex:
         cache = VectorCache() if self._database.in_transaction else self.cache
         level = scopes.level(scope, where.exact)
         owners = list(db.execute(_OWNERS[level], (place.id,))) if level == "tenant" else [(place.user,)]
-        wanted = Asked(asked, k, place.id if level == "exact" else None, where)
+        wanted = VectorQuery(asked, k, place.id if level == "exact" else None, where)
         scored = [block for (owner,) in owners for block in cache.nearest(db, owner, number, wanted)]
         cosines, places = _joined(scored)
         if where.metadata:
