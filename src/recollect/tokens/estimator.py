@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 from itertools import filterfalse
 from operator import mul
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 from zlib import adler32
 
 from recollect.errors import ConfigError
@@ -32,6 +32,14 @@ BLOCKS: Final = {
 }
 """Blocks unlike others of their lead byte: Devanagari, Sinhala, Thai, Lao, Tibetan; Burmese, Georgian, Khmer,
 Vietnamese; Japanese; emoji. Their weights come on top of the lead byte's."""
+
+
+class TokenCounter(Protocol):
+    """Any function from text to a number of tokens."""
+
+    def __call__(self, text: str, /) -> int:
+        """How many tokens the text has."""
+        ...
 
 
 class Cut(NamedTuple):
