@@ -1,4 +1,4 @@
-"""What `recollect export` writes: a message a line, as `{"user": …, "session": …, "message": {…}}`, or others."""
+"""What `recollect export` writes: `{"user": …, "session": …, "message": {…}}` a line, or one of the other kinds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers from a model whose context may be smaller than was thought: told so, the prompt is made smaller."""
+"""Ask a model; where it says that its context overflowed, ask again with a smaller prompt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Estimates tokens with no tokenizer: text is cut much as the encodings cut it, and what they are known to hold is 1.
+"""Estimates tokens with no tokenizer: text is cut much as the encodings cut it, and a piece they know is one token.
 
 known.txt lists words, runs of signs and characters that are one token in o200k and cl100k alike. A word or sign takes
 the blank in front of it along, three digits are a token, and so are other blanks and newlines in a row. What is left,

@@ -1,4 +1,4 @@
-"""The words where pages of the keyword index begin: FTS5 keeps them, or their start, when the word is removed."""
+"""Words at the borders of the keyword index's pages: FTS5 leaves them in the file when they are removed, we do not."""
 
 from __future__ import annotations
 

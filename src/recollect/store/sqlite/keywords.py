@@ -89,7 +89,7 @@ def rebuild(change: Change, progress: Callable[[int], None] = lambda done: None)
 
 
 def remove_words(change: Change, position: int, place: Place, kind: str, id: str, body: bytes) -> None:
-    """Takes what stands at a position out; where it can't be read any more, the index is made anew without it."""
+    """Removes the words of a position; where its text can't be read any more, the whole index is rebuilt without it."""
     if position > change.indexed:
         return
     text = _words(kind, id, body)
@@ -118,7 +118,7 @@ def best_by_words(
 def late_by_words(
     db: apsw.Connection, scope: Scope, place: Place, asked: Sequence[str], where: Filter
 ) -> Iterator[tuple[int, float]]:
-    """The same of what is not in the index yet, in any order, by how often the words stand there alone."""
+    """The same for what is not in the index yet, in any order; scored only by how often the words stand there."""
     late = _LATE[scopes.level(scope, where.exact)]
     for position, kind, id, body, *_ in db.execute(late, (place.id, codec.id_list(where.kinds))):
         said = Counter((_words(kind, id, body) or "").split())

@@ -1,4 +1,4 @@
-"""Vectors as rows: in, out and away."""
+"""Vectors in their table: put in, read and removed."""
 
 from __future__ import annotations
 
