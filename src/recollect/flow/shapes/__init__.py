@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any, Final
 
 from recollect.errors import ConfigError
@@ -42,7 +43,7 @@ class Shape:
     schemes: tuple[str, ...] = ("https", "http")
 
 
-def _shape(module: Any, **known: Any) -> Shape:
+def _shape(module: ModuleType, **known: Any) -> Shape:
     """The shape that a module reads, writes and checks."""
     if "system" in known:
         known |= {"read_system": module.read_system, "write_system": module.write_system}
