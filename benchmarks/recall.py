@@ -29,7 +29,7 @@ from recollect import Memory, Message, Session, Settings, counter, embed
 from recollect.embed import Kind
 from recollect.embed.models import data_dir
 from recollect.flow import rank
-from recollect.layers import episodic
+from recollect.settings import DEFAULTS
 from recollect.types import Scope
 
 USER = "someone"
@@ -238,7 +238,7 @@ def _asked(memory: Memory, questions: Sequence[dict[str, Any]]) -> list[tuple[bo
     asked = [(False, q["question"], datetime.fromisoformat(q["asked_at"])) for q in questions]
     asked += [(True, text, now) for text in UNRELATED]
     layer, told = memory.layers.episodic, {}
-    for floor in (1.0, episodic.FLOOR):
+    for floor in (1.0, DEFAULTS.episodic_floor):
         layer.floor = floor
         contexts = (memory.session("question", user=USER).context(text, 800, at=at) for _, text, at in asked)
         told[floor] = [bool(context.memory) for context in contexts]

@@ -1,4 +1,4 @@
-"""What callers give: taken as it was meant, or refused with what to do about it."""
+"""Checks of what callers pass in; what does not fit is refused with what to do about it."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import Final
@@ -58,13 +59,16 @@ def backfill(
     def so_far() -> Backfilled:
         return Backfilled(sessions=len(touched), skipped=tuple(skipped), **number)
 
-    for item in _together(transcripts):
+    def skip(thing: Put, error: Exception) -> None:
+        skipped.append(Skipped(thing.where, str(error)))
+
+    for item in together(transcripts):
         if isinstance(item, list):
-            number += _put(memory, item, user, tenant, skipped)
+            number += keep_things(memory, item, user, tenant, skip)
         elif isinstance(item, Skipped):
             skipped.append(item)
         elif isinstance(item, Imported):
-            number += _kept(memory, item, _scope(item, user, tenant), touched, skipped)
+            number += _keep_conversation(memory, item, _scope(item, user, tenant), touched, skipped)
         else:
             raise ConfigError(f"a transcript is what recollect.imports.read(path) gives, not a {type(item).__name__}")
         if progress:
@@ -72,7 +76,7 @@ def backfill(
     return so_far()
 
 
-def _together(found: Iterable[Read]) -> Iterator[Imported | Skipped | list[Put]]:
+def together(found: Iterable[Read]) -> Iterator[Imported | Skipped | list[Put]]:
     """The same, with small things of one user that follow each other in one list; a document takes its time."""
     for place, run in groupby(
         found, key=lambda item: (item.user, item.kind == "document") if isinstance(item, Put) else None
@@ -91,7 +95,9 @@ def _scope(item: Imported | Put, user: str | None, tenant: str) -> Scope:
     return Scope(tenant, owner, item.session)
 
 
-def _kept(memory: Memory, item: Imported, scope: Scope, touched: set[Scope], skipped: list[Skipped]) -> Counter[str]:
+def _keep_conversation(
+    memory: Memory, item: Imported, scope: Scope, touched: set[Scope], skipped: list[Skipped]
+) -> Counter[str]:
     """How much of a conversation is new, and how much was known."""
     messages, facts = _messages(memory, item, scope, skipped), _facts(memory, item.notes, scope)
     if messages:
@@ -100,16 +106,25 @@ def _kept(memory: Memory, item: Imported, scope: Scope, touched: set[Scope], ski
     return Counter(messages=messages, facts=facts, known=known)
 
 
-def _put(memory: Memory, things: Sequence[Put], user: str | None, tenant: str, skipped: list[Skipped]) -> Counter[str]:
-    """How many of these things of one user are new, by kind, and how many were known; others are skipped."""
-    number = Counter[str]()
-    with memory.store.transaction(_scope(things[0], user, tenant).owner):
+def keep_things(
+    memory: Memory,
+    things: Sequence[Put],
+    user: str | None,
+    tenant: str,
+    failed: Callable[[Put, Exception], None],
+) -> Counter[str]:
+    """How many of these things of one user are new, by kind, and how many were known; `failed` takes the others.
+
+    All in one transaction, but for a document: nobody should wait while it is cut into chunks.
+    """
+    number, owner = Counter[str](), _scope(things[0], user, tenant).owner
+    with nullcontext() if things[0].kind == "document" else memory.store.transaction(owner):
         for thing in things:
             try:
                 new = archive.keep(memory.layers, _scope(thing, user, tenant), thing.kind, thing.body)
                 number[COUNTED.get(thing.kind, "others") if new else "known"] += 1
             except (InvalidTranscript, Conflict, NotFound) as error:
-                skipped.append(Skipped(thing.where, str(error)))
+                failed(thing, error)
     memory.wake()
     return number
 

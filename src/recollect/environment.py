@@ -1,4 +1,4 @@
-"""The variables of the environment that are ours, and those that look as if they were meant to be."""
+"""Which environment variables are read, and a warning for names that look like misspelt ones."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A framework's own history beside a session: kept once, and fitted into a budget with memory before each model call.
+"""The history that a framework or a client hands over with each model call, beside the session that keeps it.
 
-Frameworks and callers hand over their whole history again and again, or only what is new. Either way each message is
-kept once, in order. What goes to the model is the session's context; a history that was changed on the caller's side
-(something taken out, edited, summed up) is fitted as it is, so that what was taken out stays out.
+Some hand over all of it every time, others only what is new. Either way each message is kept once, in order. What goes
+to the model is the session's context. A history that the caller changed (something taken out, edited, summed up) is
+fitted into the budget as it is instead, so that what was taken out stays out.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class Sent:
 
 @dataclass(slots=True, eq=False)
 class History:
-    """The history of one session. `whole` says that what is given is always all of it; else the session has the past.
+    """The history of one session, within a budget: that of the settings where none is given.
 
-    `budget` is that of the memory's settings where none is given.
+    `whole` says that the caller always hands over all of it. Otherwise what is not handed over is taken from the log.
     """
 
     session: Session
@@ -64,7 +64,7 @@ class History:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def prompt(self, given: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()) -> list[Sent]:
-        """What to send: system texts as given, then what fits of the conversation, which is now kept, with memory."""
+        """Keep what is new; what to send: the system texts as given, what fits of the rest, and memory."""
         with self._lock:
             system = [Sent(message, place) for place, message in enumerate(given) if message.role == "system"]
             lines = self._lines(given)
@@ -78,13 +78,13 @@ class History:
             return [*system, *(_sent(message, known.get(message.id)) for message in shown)]
 
     def keep(self, *answers: Message) -> None:
-        """Keep what the model said; to a question that was answered before, only once the caller goes on with it."""
+        """Keep what the model said; if the question was asked again, only once the caller hands the answer over."""
         with self._lock:
             if not self._again:
                 self.session.add_many(answers)
 
     def _lines(self, given: Sequence[Message]) -> list[Sent]:
-        """The conversation with the ids of the log, system texts and old memory left out; what is new in it is kept."""
+        """Keep what is new; the conversation, without system texts and old memory, under the ids of the log."""
         spoken = [(place, message) for place, message in enumerate(given) if message.role != "system"]
         said = [(place, own) for place, message in spoken if (own := without_memory(message))]
         self._refresh(len(said))
@@ -102,13 +102,13 @@ class History:
         return [*past, *(Sent(m, place, m.content != given[place].content) for place, m in lines)]
 
     def _past(self, known: Sequence[Message], places: Sequence[int | None]) -> Sequence[Message]:
-        """What was said before the first of the given messages; nothing where that is a changed history."""
+        """What the log has before the first of the given messages; nothing where the caller changed the history."""
         found = [place for place in places if place is not None]
         changed = found and found[0] != places[0]
         return () if self.whole or changed else known[: min(found, default=len(known))]
 
     def _refresh(self, given: int) -> None:
-        """Read what the log has gained; all anew where something was erased, or more is needed."""
+        """Read what the log has gained; read it anew where something was erased, or more of it is needed."""
         log, scope = self.session.memory.store.log, self.session.scope
         new = log.read(scope, after=self._log[-1].seq) if self._log else []
         self._log, self._count = [*self._log, *new], self._count + len(new)
@@ -141,7 +141,7 @@ class History:
             return self._running(lines, Limits(room), overhead)
 
     def _running(self, lines: Sequence[Sent], limits: Limits, overhead: int) -> list[Message]:
-        """What the window shows; it is begun anew where it has taken something else."""
+        """What the running window shows; a new one is begun where the messages no longer go on from the last ones."""
         messages = [line.message for line in lines]
         window, taken = self._window, self._taken
         if window is None or (window.limits, window.overhead) != (limits, overhead) or messages[: len(taken)] != taken:
@@ -152,7 +152,7 @@ class History:
         return list(window.messages)
 
     def _remembered(self, question: Message, room: int, most: int) -> str:
-        """What memory knows about a question, the same as long as that is the question; nothing if it is too much."""
+        """What memory has for a question, looked up once; nothing where it takes more than `most` tokens."""
         if self._memory[0] != question.id:
             last = next((e.message.id for e in reversed(self._log) if e.message.role == "user"), "")
             try:

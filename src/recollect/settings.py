@@ -178,6 +178,9 @@ def _problem(settings: Settings, knob: dataclasses.Field[Any]) -> str | None:
     return None
 
 
+DEFAULTS: Final = Settings()
+
+
 def load(path: str | Path | None = None, **arguments: Any) -> Settings:
     """The settings in force here. A file that is named must exist; `providers.yaml` is read where there is one."""
     found = {**places(path), "the arguments": _named(arguments)}

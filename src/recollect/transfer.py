@@ -1,4 +1,4 @@
-"""What was put into a memory as lines of JSON, out of one store and into another: messages and all else.
+"""Export and import: everything that was put into a memory as lines of JSON, from one store to another.
 
 `{"user": …, "session": …, "message": {…}}`, and `document`, `fact`, `excerpt`, `record` or `item` in its place.
 """
@@ -8,26 +8,24 @@ from __future__ import annotations
 import heapq
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
-from itertools import groupby, islice
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
 from operator import attrgetter
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeVar
 
-from recollect.errors import Conflict, InvalidTranscript, NotFound
-from recollect.imports.recollect import told
-from recollect.imports.values import Put
+from recollect.backfill import keep_things, together
+from recollect.errors import InvalidTranscript
+from recollect.imports import Imported, Put, joined
+from recollect.imports.recollect import parsed
 from recollect.layers import archive
 from recollect.memory import Memory
 from recollect.store import Entry, Record
-from recollect.types import Message, Scope
+from recollect.types import Scope
 
 PAGE: Final = 500
 AGAIN: Final = "correct it and import again: what is in already stays once"
 Placed = TypeVar("Placed", Entry, Record)
-Heard: TypeAlias = tuple[str, str, Message] | Put
-"""What a line says: the user, the session and the message, or what else is put in."""
-Place: TypeAlias = tuple[str, str, bool]
 
 
 def exported(memory: Memory, scope: Scope) -> Iterator[tuple[str, str]]:
@@ -40,7 +38,7 @@ def exported(memory: Memory, scope: Scope) -> Iterator[tuple[str, str]]:
     for one in heapq.merge(*placed, key=attrgetter("position")):
         if isinstance(one, Entry):
             yield "message", _line(one.scope, "message", one.message.to_dict())
-        elif found := archive.told(memory.layers, one):
+        elif found := archive.exported(memory.layers, one):
             yield found[0], _line(one.scope or scope, *found)
             if found[0] == "record":
                 kinds[one.kind] = None
@@ -61,29 +59,14 @@ def import_lines(memory: Memory, lines: Iterable[str | bytes], tenant: str = "de
     """
     taken, numbered = Counter[str](), enumerate(lines, first)
     while page := list(islice(numbered, PAGE)):
-        heard = [(number, _told(line, number)) for number, line in page if line.strip()]
-        for place, group in groupby(heard, key=lambda one: _place(one[1])):
-            taken += _taken(memory, tenant, place, list(group))
-        memory.wake()
+        found = [_parsed(line, number) for number, line in page if line.strip()]
+        for item in together(joined(found)):
+            if isinstance(item, list):
+                keep_things(memory, item, None, tenant, _refuse)
+            elif isinstance(item, Imported):
+                memory.session(item.session, user=item.user or "", tenant=tenant).add_many(item.messages)
+        taken.update("message" if isinstance(item, Imported) else item.kind for item in found)
     return taken
-
-
-def _taken(memory: Memory, tenant: str, place: Place, heard: Sequence[tuple[int, Heard]]) -> Counter[str]:
-    """How much was taken in, by kind, of what is kept together: either messages or other things."""
-    user, session, alone = place
-    if messages := [thing[2] for _, thing in heard if not isinstance(thing, Put)]:
-        memory.session(session, user=user, tenant=tenant).add_many(messages)
-        return Counter(message=len(messages))
-    things = [(number, thing) for number, thing in heard if isinstance(thing, Put)]
-    with nullcontext() if alone else memory.store.transaction(Scope(tenant, user)):
-        for number, thing in things:
-            _keep(memory, thing, tenant, number)
-    return Counter(thing.kind for _, thing in things)
-
-
-def _place(thing: Heard) -> Place:
-    """What is kept together: messages of one session, other things of one user; documents are kept alone."""
-    return (thing.user, "", thing.kind == "document") if isinstance(thing, Put) else (*thing[:2], False)
 
 
 def _paged(read: Callable[[int], list[Placed]]) -> Iterator[Placed]:
@@ -98,17 +81,16 @@ def _line(scope: Scope, kind: str, body: Mapping[str, Any]) -> str:
     return json.dumps({**where, kind: body}) + "\n"
 
 
-def _told(line: str | bytes, number: int) -> Heard:
+def _parsed(line: str | bytes, number: int) -> Imported | Put:
+    where = f"line {number}"
     try:
-        return told(json.loads(line))
+        found = parsed(json.loads(line))
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise InvalidTranscript(f"{error}; {AGAIN}", f"line {number}") from error
+        raise InvalidTranscript(f"{error}; {AGAIN}", where) from error
+    return replace(found, where=where) if isinstance(found, Put) else found
 
 
-def _keep(memory: Memory, thing: Put, tenant: str, number: int) -> None:
-    try:
-        archive.keep(memory.layers, Scope(tenant, thing.user, thing.session), thing.kind, thing.body)
-    except InvalidTranscript as error:
-        raise InvalidTranscript(f"{error}; {AGAIN}", f"line {number}") from error
-    except (Conflict, NotFound) as error:
-        raise type(error)(f"line {number}: {error}") from error
+def _refuse(thing: Put, error: Exception) -> None:
+    if isinstance(error, InvalidTranscript):
+        raise InvalidTranscript(f"{error}; {AGAIN}", thing.where) from error
+    raise type(error)(f"{thing.where}: {error}") from error

@@ -156,7 +156,7 @@ def test_while_this_process_writes_for_long_a_search_does_not_wait(
 ) -> None:
     monkeypatch.setattr(database, "FREE_MS", 1)
     say(store, ADA, "apple")
-    with store._database._turns:
+    with store._database._writers:
         assert found(store, ADA, "apple") == ["apple"]
 
 

@@ -16,7 +16,7 @@ import pytest
 from recollect.errors import ConfigError, Conflict, DiskFull, MigrationError, StoreError, StoreUnavailable
 from recollect.store import Item, Job, open, words
 from recollect.store.reference import ReferenceStore
-from recollect.store.sqlite import SqliteStore, connections, database, errors, migrate, turns
+from recollect.store.sqlite import SqliteStore, connections, database, errors, migrate, writers
 from recollect.store.sqlite.change import Change
 from recollect.store.steps import Migration
 from recollect.testing.stores.base import ADA, BOB, USER, fact, fill, found, said, say, texts, v
@@ -348,13 +348,13 @@ def test_a_writer_elsewhere_right_after_a_restore_writes_to_its_own_session(
 
 
 def test_more_writers_than_fit_in_a_batch_are_all_served(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "BATCH", 2)
+    monkeypatch.setattr(writers, "BATCH", 2)
     with SqliteStore(path) as store:
-        with store._database._turns:
+        with store._database._writers:
             threads = [threading.Thread(target=say, args=(store, ADA, str(number))) for number in range(7)]
             for thread in threads:
                 thread.start()
-            while len(store._database._turns.queue) < 7:
+            while len(store._database._writers.queue) < 7:
                 pass
         for thread in threads:
             thread.join()
@@ -381,11 +381,11 @@ def test_writers_that_wait_are_committed_together(path: Path, monkeypatch: pytes
             except Exception as error:
                 refused.append(error)
 
-        with store._database._turns:
+        with store._database._writers:
             threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
             for thread in threads:
                 thread.start()
-            while len(store._database._turns.queue) < 8:
+            while len(store._database._writers.queue) < 8:
                 pass
         for thread in threads:
             thread.join()

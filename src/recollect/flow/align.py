@@ -9,14 +9,15 @@ from recollect.types import Image, Message, Opaque
 
 
 def says(message: Message) -> bool:
-    """Whether a message is one to keep: no answer that holds nothing, as one named by the id of its sound alone."""
+    """Whether a message is worth keeping: an answer without content, such as sound known by its id alone, is not."""
     return message.role != "assistant" or bool(message.parts or message.extra.get("refusal"))
 
 
 def fingerprint(message: Message) -> Hashable:
-    """What makes a message the same one when a framework hands it back: who says what, calling and answering which.
+    """What two messages have in common when they are the same one, handed over once more.
 
-    What a user shows beside the words counts: a picture, a file, a sound; where a cache is to begin does not.
+    That is the role, the text, the ids of tool calls and results, pictures, and the user's files and sounds. Marks of
+    where a prompt cache is to begin do not count.
     """
     images = tuple((part.url, part.data) for part in message.parts if isinstance(part, Image))
     files = tuple(part.data for part in message.parts if isinstance(part, Opaque) and "cachePoint" not in part.data)
@@ -28,10 +29,10 @@ def fingerprint(message: Message) -> Hashable:
 def align(known: Sequence[Hashable], given: Sequence[Hashable]) -> list[int | None]:
     """The place of each given message among the known ones; None where it is new.
 
-    Where the given messages begin with what the known ones end with, the rest is new. Else the history was changed, or
-    is handed over once more, and is compared as a whole. A message that the caller put in front of a known one was kept
-    after it, and is found there when it comes again. A message that comes alone was said now, even if the same was said
-    before.
+    The usual case: the given messages begin with those that the known ones end with, and the rest is new. Otherwise the
+    history was edited, or is handed over once more, and both are compared as a whole. A message that the caller
+    inserted was kept at the end of the log, since that only grows: it is looked for there, too. A single message is
+    always new, even if the same was said before.
     """
     if overlap := _overlap(known, given):
         return [*range(len(known) - overlap, len(known)), *[None] * (len(given) - overlap)]
@@ -49,12 +50,12 @@ def align(known: Sequence[Hashable], given: Sequence[Hashable]) -> list[int | No
 
 
 def answered(places: Sequence[int | None], known: int) -> bool:
-    """Whether all that was given is known, of so many known messages, and something was said since."""
+    """Whether every given message is known and is followed by others: `known` is how many known messages there are."""
     found = [place for place in places if place is not None]
     return 0 < len(places) == len(found) and max(found) < known - 1
 
 
 def _overlap(known: Sequence[Hashable], given: Sequence[Hashable]) -> int:
-    """How many of the given messages the known ones end with, as many as can be."""
+    """How many messages, at most, both end the known ones and begin the given ones."""
     most = min(len(known), len(given))
     return next((n for n in range(most, 0, -1) if list(known[len(known) - n :]) == list(given[:n])), 0)

@@ -64,12 +64,12 @@ class Carrier:
             return None
         content = parts[0].text if len(parts) == 1 and isinstance(parts[0], Text) else tuple(parts)
         if not parts:
-            content = NOTHING if self.shape.filled else ""
+            content = NOTHING if self.shape.strict else ""
         out = message.replace(content=content, shape=self.shape.name, extra=EMPTY)
         return pictures_beside(out) if self.shape.pictures_beside else out
 
     def _stays_empty(self, message: Message, index: int) -> bool:
-        if self.shape.filled:
+        if self.shape.strict:
             self._lose(index, f"empty {message.role} message")
             return message.role == "user"
         return message.role == "user" or isinstance(message.content, str)
@@ -100,7 +100,7 @@ class Carrier:
                 yield from self._thinking(part, message, index)
 
     def _text(self, part: Text) -> Iterator[Text]:
-        if not self.shape.filled or part.text.strip():
+        if not self.shape.strict or part.text.strip():
             yield Text(part.text)
 
     def _image(self, part: Image, message: Message, index: int) -> Iterator[Image]:
@@ -111,7 +111,7 @@ class Carrier:
             yield replace(part, extra=EMPTY)
 
     def _call(self, call: ToolCall, index: int) -> ToolCall:
-        if self.shape.objects and json_object(call.arguments) is None:
+        if self.shape.strict and json_object(call.arguments) is None:
             self._lose(index, f"arguments of {call.id} are no JSON object, sent as text in one")
         return ToolCall(self._own_id(call.id, index), call.name, call.arguments)
 
@@ -127,7 +127,7 @@ class Carrier:
         return fresh
 
     def _result(self, result: ToolResult, message: Message, index: int) -> ToolResult:
-        if result.is_error and not self.shape.failures:
+        if result.is_error and not self.shape.strict:
             self._lose(index, f"error mark of the result of {result.call_id}")
         content = result.content
         if not isinstance(content, str):
@@ -178,7 +178,7 @@ def _belong(first: Placed, second: Placed, shape: Shape) -> bool:
     turn = shape.turns.get(first.message.role)
     if turn is None or turn != shape.turns.get(second.message.role):
         return False
-    return shape.filled or turn == "tool" or bool(first.message.tool_calls)
+    return shape.strict or turn == "tool" or bool(first.message.tool_calls)
 
 
 def _together(first: Placed, second: Placed, shape: Shape) -> Placed:

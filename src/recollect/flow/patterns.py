@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.flow.tally import THOUSANDTHS, Said, Tally
+from recollect.flow.tally import THOUSANDTHS, Recurring, Tally
 from recollect.frozen import EMPTY, freeze_dict
 from recollect.patterns import Mention, Patterns, Worked
 
@@ -106,19 +106,19 @@ def derive(tally: Tally, meanings: Meanings = EMPTY, asking: frozenset[str] = fr
     )
 
 
-def most_asked(questions: Mapping[str, Said]) -> list[str]:
+def most_asked(questions: Mapping[str, Recurring]) -> list[str]:
     """The questions that are compared with one another, the most frequent first, by their words."""
     return sorted(questions, key=lambda bag: -len(questions[bag].sessions))[:COMPARED]
 
 
-def clustered(questions: Mapping[str, Said], meanings: Meanings = EMPTY) -> list[Said]:
+def clustered(questions: Mapping[str, Recurring], meanings: Meanings = EMPTY) -> list[Recurring]:
     """The questions with those that are alike taken together, by words or meaning; the more frequent gives the wording.
 
     The first of a kind leads: who comes later joins the leader it shares most words with or, where it shares too few
     with any, the one nearest in meaning.
     """
     order = most_asked(questions)
-    leaders, by_word, near = list[tuple[frozenset[str], Said]](), dict[str, list[int]](), _Near(order, meanings)
+    leaders, by_word, near = list[tuple[frozenset[str], Recurring]](), dict[str, list[int]](), _Near(order, meanings)
     for bag in order:
         words, said = frozenset(bag.split(" ")), questions[bag]
         same = sorted({n for word in words for n in by_word.get(word, ())})
@@ -131,7 +131,7 @@ def clustered(questions: Mapping[str, Said], meanings: Meanings = EMPTY) -> list
         for word in words:
             by_word.setdefault(word, []).append(len(leaders))
         near.lead(bag, len(leaders))
-        leaders.append((words, Said(said.text, said.source, set(said.sessions), said.session)))
+        leaders.append((words, Recurring(said.text, said.source, set(said.sessions), said.session)))
     return [said for _, said in leaders]
 
 
@@ -162,7 +162,7 @@ class _Near:
             self._numbers[self._places[bag]] = number
 
 
-def _top(found: Sequence[Said], least: float) -> tuple[Mention, ...]:
+def _top(found: Sequence[Recurring], least: float) -> tuple[Mention, ...]:
     often = sorted((said for said in found if len(said.sessions) >= least), key=lambda said: -len(said.sessions))
     return tuple(Mention(said.text, len(said.sessions), said.source, said.session) for said in often[:SHOWN])
 

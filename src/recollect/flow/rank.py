@@ -49,9 +49,9 @@ DATE_SLACK: Final = 10
 class Turns(NamedTuple):
     """What ranking knows of each turn, as columns; `before` and `after` are neighbours in its session, -1 for none.
 
-    `lenders` has a row a turn: the neighbours on both sides that lend it their words and that it lends its own to, -1
-    for none. `length` is how many words it has, those lent to it counted as they count. `worth` is what a turn is worth
-    whatever is asked. `runs` alone is no column: where the session is another one than that of the turn before.
+    A short turn counts as if it held its short neighbours' words, too, at a discount: `lenders` has a row a turn with
+    those neighbours, -1 for none, and `length` counts the words of a turn with what is lent to it. `worth` is what a
+    turn is worth whatever is asked. `runs` is no column: it has the places where another session begins.
     """
 
     session: Marks

@@ -127,7 +127,7 @@ def _moment(value: Any) -> datetime | None:
 def render(messages: Sequence[Message], shape: str) -> Rendered:
     """The messages in a provider's shape, joined and split as it demands; what was read from it comes out the same."""
     target, messages = shape_of(shape), messages_only(messages)
-    if not target.filled and all(plain(one) and one.role != "tool" and not target.apart(one) for one in messages):
+    if not target.strict and all(plain(one) and one.role != "tool" and not target.apart(one) for one in messages):
         out = Rendered(target, chain.from_iterable(map(target.write, messages)), None, [])
         out.sources.extend(range(len(messages)))
         return out
@@ -137,7 +137,7 @@ def render(messages: Sequence[Message], shape: str) -> Rendered:
     apart = [item.message for item in placed if target.apart(item.message)]
     rest = join([item for item in placed if not target.apart(item.message)], target)
     _tell_moved(placed, target, carrier)
-    if target.filled and rest and rest[0].message.role == "assistant" and not rest[0].native:
+    if target.strict and rest and rest[0].message.role == "assistant" and not rest[0].native:
         carrier.lost.append(f"message {rest[0].source}: its place as the first, {shape} starts with the user")
         rest.insert(0, Placed(Message("user", NOTHING, shape=shape), rest[0].source, False))
     return _written(rest, apart, target, carrier.lost)

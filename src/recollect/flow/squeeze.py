@@ -1,4 +1,4 @@
-"""Make the turns that must stay smaller: the ladder of ever harder measures, gentlest first."""
+"""Make the turns that must stay smaller: a ladder of measures, each harder than the one before."""
 
 from __future__ import annotations
 

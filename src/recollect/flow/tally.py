@@ -101,16 +101,13 @@ _TRAITS: Final = {
 
 
 @dataclass(slots=True)
-class Said:
-    """Where something was said: how it was put first, by which message, and in which sessions it came up.
-
-    `session` is that message's; empty in counts that were kept before it was noted.
-    """
+class Recurring:
+    """A question or topic: how it was put first, by which message of which session, and where else it came up."""
 
     text: str
     source: str
     sessions: set[str]
-    session: str = ""
+    session: str
 
 
 @dataclass(slots=True)
@@ -119,8 +116,8 @@ class Tally:
 
     turns: Counter[str] = field(default_factory=Counter)
     hours: set[int] = field(default_factory=set)
-    questions: dict[str, Said] = field(default_factory=dict)
-    topics: dict[str, Said] = field(default_factory=dict)
+    questions: dict[str, Recurring] = field(default_factory=dict)
+    topics: dict[str, Recurring] = field(default_factory=dict)
     follow_ups: Counter[str] = field(default_factory=Counter)
     answers: int = 0
     answer_tokens: int = 0
@@ -139,10 +136,10 @@ class Tally:
         if len(own.split()) > PASTED:
             return
         for stem, word in words(own):
-            _say(self.topics, stem, Said(word, message.id, {session}, session))
+            _say(self.topics, stem, Recurring(word, message.id, {session}, session))
         for question in asked(own):
             if bag := " ".join(sorted({stem for stem, _ in words(question)})):
-                _say(self.questions, bag, Said(question, message.id, {session}, session))
+                _say(self.questions, bag, Recurring(question, message.id, {session}, session))
 
     def answered(self, message: Message, tokens: int) -> None:
         """Count an answer and what it scored."""
@@ -161,7 +158,7 @@ class Tally:
         self.hours |= other.hours
         for mine, theirs in ((self.questions, other.questions), (self.topics, other.topics)):
             for key, said in theirs.items():
-                _say(mine, key, Said(said.text, said.source, set(said.sessions), said.session))
+                _say(mine, key, Recurring(said.text, said.source, set(said.sessions), said.session))
         self.follow_ups.update(other.follow_ups)
         self.answers += other.answers
         self.answer_tokens += other.answer_tokens
@@ -181,8 +178,8 @@ class Tally:
             "hours": sorted(self.hours),
             **{
                 kind: [
-                    [k, s.text, s.source, sorted(names[n] for n in s.sessions), *(names[n] for n in (s.session,) if n)]
-                    for k, s in table.items()
+                    [key, said.text, said.source, sorted(names[name] for name in said.sessions), names[said.session]]
+                    for key, said in table.items()
                 ]
                 for kind, table in (("questions", self.questions), ("topics", self.topics))
             },
@@ -197,8 +194,8 @@ class Tally:
         names = [name for name, _ in data["turns"]]
         questions, topics = (
             {
-                key: Said(text, source, {names[n] for n in places}, *(names[n] for n in first))
-                for key, text, source, places, *first in data[kind]
+                key: Recurring(text, source, {names[n] for n in places}, names[first])
+                for key, text, source, places, first in data[kind]
             }
             for kind in ("questions", "topics")
         )
@@ -208,7 +205,7 @@ class Tally:
         return cls(turns, set(data["hours"]), questions, topics, follow_ups, answers, tokens, scores)
 
 
-def _say(table: dict[str, Said], key: str, said: Said) -> None:
+def _say(table: dict[str, Recurring], key: str, said: Recurring) -> None:
     if key in table:
         table[key].sessions |= said.sessions
     else:

@@ -298,7 +298,7 @@ class Window:
                 return
 
     def _now(self, index: int) -> Edit:
-        """What stands in a message's place; the message itself as long as nothing does."""
+        """The message as it is shown: its replacement, or itself while it has none."""
         return self._edits.get(index) or Edit(self._messages[index], self._counts[index], "")
 
     def _apply(self, index: int, edit: Edit) -> None:

@@ -6,7 +6,7 @@ mem0's memories, and what `recollect export` writes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -51,7 +51,7 @@ def read(path: str | Path, format: str | None = None) -> Iterator[Read]:
     name = format or detect(path)
     if name not in FORMATS:
         raise ConfigError(f"format {name!r} is not one of {', '.join(FORMATS)}")
-    return _joined(_read(Path(path), FORMATS[name]))
+    return joined(_read(Path(path), FORMATS[name]))
 
 
 def _read(path: Path, module: ModuleType) -> Iterator[Read]:
@@ -76,7 +76,7 @@ def _checked(found: Read, where: str) -> Read:
     return found if isinstance(found, Imported) else replace(found, where=where)
 
 
-def _joined(found: Iterator[Read]) -> Iterator[Read]:
+def joined(found: Iterable[Read]) -> Iterator[Read]:
     """The same, with neighbours of one session put together."""
     last: Imported | None = None
     for item in found:

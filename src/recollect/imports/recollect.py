@@ -1,8 +1,9 @@
-"""What `recollect export` writes: a message a line, as `{"user": …, "session": …, "message": {…}}`, or others."""
+"""What `recollect export` writes: `{"user": …, "session": …, "message": {…}}` a line, or one of the other kinds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 from recollect.imports.values import Imported, Origin, Put, Read
@@ -34,21 +35,19 @@ def kind_of(data: Any) -> str:
 
 def read(data: Any, origin: Origin) -> Iterator[Read]:
     """The message in a value, or another thing, as it was."""
-    found = told(data)
-    if isinstance(found, Put):
-        yield found
-        return
-    user, session, message = found
-    yield Imported(session, origin.named(session, [message], whole=False), user=user)
+    found = parsed(data)
+    if isinstance(found, Imported):
+        found = replace(found, messages=origin.named(found.session, found.messages, whole=False))
+    yield found
 
 
-def told(data: Any) -> tuple[str, str, Message] | Put:
-    """The user, the session and the message of a line, or what else it puts in.
+def parsed(data: Any) -> Imported | Put:
+    """The message of a line in its session, or what else it puts in.
 
     ValueError, TypeError or AttributeError where it is no line.
     """
     kind = kind_of(data)
     user, session = check_id(data["user"], "user"), data.get("session")
     if kind == "message":
-        return user, check_id(session, "session"), Message.from_dict(data["message"])
+        return Imported(check_id(session, "session"), (Message.from_dict(data["message"]),), user=user)
     return Put(kind, data[kind], user, None if session is None else check_id(session, "session"))

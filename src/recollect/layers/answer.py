@@ -1,4 +1,4 @@
-"""Answers from a model whose context may be smaller than was thought: told so, the prompt is made smaller."""
+"""Ask a model; where it says that its context overflowed, ask again with a smaller prompt."""
 
 from __future__ import annotations
 
@@ -82,17 +82,30 @@ def _fitting(
     model: ChatModel,
     reply: int,
 ) -> tuple[T, Window, int]:
-    window = _expected(messages, tools, counter, model, reply)
+    """What is answered, the window that was asked with, and how often it had to be made smaller."""
+    window, retries = _expected(messages, tools, counter, model, reply), 0
     limit = window.tokens
-    for attempt in range(1, len(REDUCE_TO) + 1):
+    while True:
         try:
-            return _told(model, window, reply, attempt, ask(window.messages))
+            said = ask(window.messages)
+            break
         except ContextOverflow as overflow:
             named = room(overflow, window.tokens)
             limit = min(limit, window.tokens, window.tokens if named is None else named)
-            shrink = partial(reduce, messages, attempt, limit, counter=counter, tools=tools)
-            window = _reduced(window, shrink, limit, overflow)
-    return _told(model, window, reply, len(REDUCE_TO) + 1, ask(window.messages))
+            if retries == len(REDUCE_TO) or limit == 0:  # 0: the room asked for the answer alone takes all of it
+                raise
+            retries += 1
+            try:
+                smaller = reduce(messages, retries, limit, counter=counter, tools=tools)
+            except BudgetTooSmall as error:
+                raise overflow from error
+            if smaller.tokens >= window.tokens:
+                raise
+            window = smaller
+    if retries:
+        with suppress(TypeError):  # a model that can't be a key
+            _TAKES[model] = window.tokens + reply
+    return said, window, retries
 
 
 def _expected(
@@ -110,25 +123,6 @@ def _expected(
         with suppress(BudgetTooSmall, ConfigError):
             return fit(messages, takes - reply, counter=counter, tools=tools, low_water=1.0)
     return whole
-
-
-def _told(model: ChatModel, window: Window, reply: int, attempt: int, said: T) -> tuple[T, Window, int]:
-    if attempt > 1:
-        with suppress(TypeError):
-            _TAKES[model] = window.tokens + reply
-    return said, window, attempt - 1
-
-
-def _reduced(window: Window, shrink: Callable[[], Window], limit: int, overflow: ContextOverflow) -> Window:
-    if limit == 0:  # the room asked for the answer alone takes all of it
-        raise overflow
-    try:
-        smaller = shrink()
-    except BudgetTooSmall as error:
-        raise overflow from error
-    if smaller.tokens >= window.tokens:
-        raise overflow
-    return smaller
 
 
 def room(overflow: ContextOverflow | Overflow, counted: int) -> int | None:

@@ -37,7 +37,7 @@ NO_MODEL: Final = "none"
 """The name of no model: every item is without a vector of it."""
 
 
-def told(layers: Layers, record: Record) -> tuple[str, Plain] | None:
+def exported(layers: Layers, record: Record) -> tuple[str, Plain] | None:
     """What kind of thing a record is, and what was put in as plain data.
 
     None where it is made of messages, no user's, or not as its layer keeps it.
@@ -53,7 +53,7 @@ def told(layers: Layers, record: Record) -> tuple[str, Plain] | None:
             case tools.KIND:
                 return "excerpt", _excerpt(layers, record)
             case semantic.KIND if not record.sources:
-                return "fact", {**_record(record), "value": semantic.told(record)}
+                return "fact", {**_record(record), "value": semantic.portable(record)}
     except (LookupError, TypeError, AttributeError) as error:
         log.warning("%s %r is left out of the export, it can't be read: %r", record.kind, record.key, error)
     return None

@@ -22,6 +22,7 @@ from recollect.frozen import freeze_dict
 from recollect.layers import files
 from recollect.layers.embedding import CHUNK, JOB
 from recollect.recent import Recent
+from recollect.settings import DEFAULTS
 from recollect.store import Filter, Item, Record, Store
 from recollect.store.codec import check_count
 from recollect.store.words import query_words, words
@@ -53,12 +54,12 @@ class Documents:
     count: Callable[[str], int]
     embedder: Embedder | None = None
     reranker: Reranker | None = None
-    size: int = 300
-    overlap: int = 50
-    top_k: int = 5
-    threshold: float = 0.25
-    rerank_top: int = 20
-    final_k: int = 3
+    size: int = DEFAULTS.chunk_tokens
+    overlap: int = DEFAULTS.chunk_overlap
+    top_k: int = DEFAULTS.documents_search_k
+    threshold: float = DEFAULTS.documents_threshold
+    rerank_top: int = DEFAULTS.documents_rerank_n
+    final_k: int = DEFAULTS.documents_top_k
     _nearness: Nearness | None = field(init=False, default=None)
     _words: Recent[str, frozenset[str]] = field(init=False, default_factory=lambda: Recent(KEPT))
     _owners: Recent[Scope, None] = field(init=False, default_factory=lambda: Recent(KEPT))
@@ -119,14 +120,13 @@ class Documents:
         return old is None
 
     def text(self, document: Record) -> str:
-        """The words of a document as they were given; of one whose chunks have no places yet, as they fit together."""
+        """The words of a document as they were given."""
         ids = list(document.value["chunks"])
         items = self.store.index.get(document.scope or Scope(), CHUNK, ids)
         said = {item.id: item.text.removeprefix(_lead(item.metadata["headings"])) for item in items}
-        places, whole = document.value.get("starts"), ""
-        for n, id in enumerate(ids):
-            part = said.get(id, "")
-            whole += part[max(0, len(whole) - places[n]) if places else _overlap(whole, part) :]
+        whole = ""
+        for id, start in zip(ids, document.value["starts"], strict=True):
+            whole += said.get(id, "")[max(0, len(whole) - start) :]
         return whole
 
     def list(self, scope: Scope) -> Listed:
@@ -331,11 +331,6 @@ def added_at(document: Record) -> datetime | None:
 
 def _said(document: Record) -> dict[str, Any]:
     return {name: part for name, part in document.value.items() if name != "at"}
-
-
-def _overlap(whole: str, part: str) -> int:
-    """How much of the beginning of a part is the end of what comes before it."""
-    return next(n for n in range(min(len(whole), len(part)), -1, -1) if whole.endswith(part[:n]))
 
 
 def _document(record: Record) -> Document:

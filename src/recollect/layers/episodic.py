@@ -27,6 +27,7 @@ from recollect.flow.when import ago, periods, with_days, written
 from recollect.frozen import EMPTY
 from recollect.layers.columns import Columns, day_of, speaker_of
 from recollect.layers.marks import there
+from recollect.settings import DEFAULTS
 from recollect.store import ANY, MESSAGE, Entry, Filter, Item, Store
 from recollect.store.words import COMMON, query_words, words
 from recollect.types import Scope
@@ -50,12 +51,6 @@ FIRST: Final = 16
 """How many turns a context reads at first."""
 NEAR_MISSES: Final = 3
 """How many turns that just missed a context are told on its receipt."""
-MIN_SCORE: Final = 7.0
-"""An answer that was scored lower than this is not recalled; one without a score is."""
-
-FLOOR: Final = 0.5
-"""The part of a question that must be unheard of before nothing is recalled for it."""
-
 _ASKS_ASSISTANT: Final = re.compile(
     r"\b(our (last |previous |earlier |past |prior )?(conversation|chat|discussion|session)"
     r"|(previous|earlier|last) (conversation|chat)|remind me"
@@ -137,15 +132,17 @@ class _Chosen:
 class Episodic:
     """Recall over a store. Without an embedder it goes by words alone.
 
-    `former` is the embedder used before: its vectors serve until the new one's are made.
+    `former` is the embedder used before: its vectors serve until the new one's are made. An answer scored lower than
+    `min_score` is not recalled, one without a score is; nothing is recalled where more than `floor` of a question was
+    never said.
     """
 
     store: Store
     count: Callable[[str], int]
     embedder: Embedder | None = None
     former: Embedder | None = None
-    min_score: float = MIN_SCORE
-    floor: float = FLOOR
+    min_score: float = DEFAULTS.episodic_min_score
+    floor: float = DEFAULTS.episodic_floor
     _nearness: Nearness | None = None
     _kept: OrderedDict[Scope, Columns] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)

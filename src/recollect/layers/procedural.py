@@ -24,9 +24,10 @@ from numpy.typing import NDArray
 from recollect.answers import Candidate
 from recollect.errors import ConfigError, Conflict
 from recollect.flow.patterns import derive, hints, most_asked
-from recollect.flow.tally import Said, Tally
+from recollect.flow.tally import Recurring, Tally
 from recollect.layers.marks import check_cited, drop_citing, learned
 from recollect.patterns import Patterns
+from recollect.settings import DEFAULTS
 from recollect.store import MESSAGE, Entry, Item, Job, Record, Store
 from recollect.store.words import COMMON, words
 from recollect.types import Message, Scope
@@ -86,8 +87,8 @@ class Procedural:
 
     store: Store
     count: Callable[[str], int]
-    every: int = 100
-    max_tokens: int | None = 100
+    every: int = DEFAULTS.patterns_every_sessions
+    max_tokens: int | None = DEFAULTS.hints_tokens
     model: str | None = None
 
     def catch_up(self, scope: Scope) -> int:
@@ -158,7 +159,7 @@ class Procedural:
                 self.store.jobs.finish(job)
         return patterns
 
-    def _meanings(self, scope: Scope, questions: Mapping[str, Said]) -> dict[str, NDArray[np.float32]]:
+    def _meanings(self, scope: Scope, questions: Mapping[str, Recurring]) -> dict[str, NDArray[np.float32]]:
         """The vectors of the questions that are compared, as far as the messages have one and are little else."""
         if self.model is None:
             return {}
@@ -167,7 +168,7 @@ class Procedural:
         vectors = {}
         for item, vector in found:
             session = item.scope.session if item.scope else None
-            bag = asked.get((session or "", item.id)) or asked.get(("", item.id))
+            bag = asked.get((session or "", item.id))
             if bag and _is_all(questions[bag], item):
                 vectors[bag] = vector
         return vectors
@@ -238,7 +239,7 @@ def _ids(cites: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(id for _, id in cites))
 
 
-def _is_all(question: Said, message: Item) -> bool:
+def _is_all(question: Recurring, message: Item) -> bool:
     """Whether a message says little beside a question, so that its vector is that of the question."""
     there = message.scope is not None and message.scope.session in question.sessions
     return there and 2 * len(question.text) >= len(message.text)

@@ -19,6 +19,7 @@ from recollect.flow.facts.phrases import slug
 from recollect.flow.facts.tell import Told, asked_by, tell
 from recollect.layers.marks import check_there, learned, read_to, set_read_to
 from recollect.recent import Recent
+from recollect.settings import DEFAULTS
 from recollect.store import Entry, Job, Record, Store
 from recollect.store.words import query_words, words
 from recollect.types import Scope, with_zone
@@ -76,7 +77,7 @@ class Semantic:
     """
 
     store: Store
-    every: int = 5
+    every: int = DEFAULTS.facts_every_turns
     most: int = MOST
     hits: int = 0
     misses: int = 0
@@ -282,8 +283,8 @@ def record_of(entry: Entry, found: Found, n: int, origin: str = "rules", beside:
     return Record(*fields, id=sha256(repr(fields).encode("utf-8", "backslashreplace")).hexdigest()[:32])
 
 
-def told(fact: Record) -> dict[str, Any]:
-    """What a fact says, without its place in a message or a store."""
+def portable(fact: Record) -> dict[str, Any]:
+    """What an export has of a fact: what it says, without its place in a message or a store."""
     return {name: part for name, part in fact.value.items() if name in SAID}
 
 

@@ -19,6 +19,7 @@ from recollect.flow.when import written
 from recollect.layers.columns import ASSISTANTS, speaker_of
 from recollect.layers.marks import check_there, drop_citing, learned, read_to, set_read_to
 from recollect.recent import Recent
+from recollect.settings import DEFAULTS
 from recollect.store import Entry, Item, Job, Record, Store
 from recollect.store.words import COMMON, query_words, words
 from recollect.types import Scope
@@ -37,8 +38,8 @@ class Summary:
 
     store: Store
     count: Callable[[str], int]
-    every: int = 12
-    max_tokens: int = 400
+    every: int = DEFAULTS.summary_every_messages
+    max_tokens: int = DEFAULTS.summary_tokens
     _kept: Recent[tuple[object, ...], list[Candidate]] = field(default_factory=lambda: Recent(KEPT))
 
     def __post_init__(self) -> None:

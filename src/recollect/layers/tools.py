@@ -18,6 +18,7 @@ from recollect.flow.pack import CUT
 from recollect.layers.columns import day_of
 from recollect.layers.marks import check_there
 from recollect.recent import Recent
+from recollect.settings import DEFAULTS
 from recollect.store import Filter, Item, Record, Store
 from recollect.store.codec import check_count
 from recollect.store.words import query_words, words
@@ -52,8 +53,8 @@ class Tools:
     store: Store
     count: Callable[[str], int]
     search: Search | None = None
-    days: float = 7
-    most: int = 2
+    days: float = DEFAULTS.tools_days
+    most: int = DEFAULTS.tools_top_k
     _searched: Recent[tuple[Scope, str], datetime] = field(default_factory=lambda: Recent(KEPT))
 
     def __post_init__(self) -> None:

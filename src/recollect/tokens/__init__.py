@@ -1,11 +1,10 @@
 """Counts tokens: an estimator that needs nothing, exact tokenizers, and what the providers report."""
 
-from recollect.tokens.estimator import estimate
+from recollect.tokens.estimator import TokenCounter, estimate
 from recollect.tokens.images import image_tokens
 from recollect.tokens.message import REPLY_TOKENS, count_message, count_messages, count_tools
 from recollect.tokens.models import Recommendation, recommended_budget, window_of
 from recollect.tokens.open import counter
-from recollect.tokens.protocol import TokenCounter
 from recollect.tokens.usage import Calibration
 
 __all__ = [

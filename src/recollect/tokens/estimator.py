@@ -1,4 +1,4 @@
-"""Estimates tokens with no tokenizer: text is cut much as the encodings cut it, and what they are known to hold is 1.
+"""Estimates tokens with no tokenizer: text is cut much as the encodings cut it, and a piece they know is one token.
 
 known.txt lists words, runs of signs and characters that are one token in o200k and cl100k alike. A word or sign takes
 the blank in front of it along, three digits are a token, and so are other blanks and newlines in a row. What is left,
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 from itertools import filterfalse
 from operator import mul
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 from zlib import adler32
 
 from recollect.errors import ConfigError
@@ -32,6 +32,14 @@ BLOCKS: Final = {
 }
 """Blocks unlike others of their lead byte: Devanagari, Sinhala, Thai, Lao, Tibetan; Burmese, Georgian, Khmer,
 Vietnamese; Japanese; emoji. Their weights come on top of the lead byte's."""
+
+
+class TokenCounter(Protocol):
+    """Any function from text to a number of tokens."""
+
+    def __call__(self, text: str, /) -> int:
+        """How many tokens the text has."""
+        ...
 
 
 class Cut(NamedTuple):

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from recollect.errors import ConfigError
+from recollect.tokens.estimator import TokenCounter
 from recollect.tokens.images import image_tokens
-from recollect.tokens.protocol import TokenCounter
 from recollect.types import Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 
 MESSAGE_TOKENS: Final = 4

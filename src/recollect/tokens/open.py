@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from recollect.errors import ConfigError
-from recollect.tokens.estimator import estimate, estimator
-from recollect.tokens.protocol import TokenCounter
+from recollect.tokens.estimator import TokenCounter, estimate, estimator
 
 NAMES = (
     "estimate", "estimate:o200k", "tiktoken:gpt-4o", "tokenizer:/path/to/tokenizer.json", "anthropic:MODEL",

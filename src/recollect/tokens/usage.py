@@ -9,8 +9,8 @@ from threading import Lock
 from typing import Any, Final
 
 from recollect.errors import ConfigError
+from recollect.tokens.estimator import TokenCounter
 from recollect.tokens.models import plain_name
-from recollect.tokens.protocol import TokenCounter
 
 LOWEST, HIGHEST = 0.25, 4.0
 """The range a ratio stays in, whatever is reported."""

@@ -8,11 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from recollect.adapters.strands.budget import TokenBudgetConversationManager
+from recollect.adapters.strands.budget import SlidingWindowConversationManager, TokenBudgetConversationManager
 from recollect.adapters.strands.log import LogRepository, SessionLog
 from recollect.adapters.strands.memory import BUDGET, SessionMemory
 from recollect.adapters.strands.summary import SummarizingConversationManager
-from recollect.adapters.strands.window import SlidingWindowConversationManager
 from recollect.arguments import check_budget
 from recollect.session import Session
 from recollect.settings import load

@@ -1,4 +1,4 @@
-"""A conversation manager that holds an agent's messages to a token budget, before every call of the model."""
+"""Conversation managers that hold an agent to a budget of tokens, or of messages, before every call of the model."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ log = logging.getLogger("recollect")
 
 SHAPE: Final = "bedrock"
 KEPT: Final = "kept"
+WINDOW: Final = 40
 
 
 @dataclass(slots=True, eq=False)
@@ -204,6 +205,18 @@ class TokenBudgetConversationManager(ConversationManager):
         """A message of the SDK under its place in the list; its pin is the window's."""
         (message,) = parse([wire], SHAPE)
         return message.replace(id=str(number), metadata={"pinned": True} if _pinned(wire) else {})
+
+
+class SlidingWindowConversationManager(TokenBudgetConversationManager):
+    """Holds an agent to its newest `window_size` messages, however long they are, before every call of the model.
+
+    It stands in the place of the SDK's own of that name; a call stays with its result, pins stay, and an overflow is
+    met as by TokenBudgetConversationManager, which has the other options.
+    """
+
+    def __init__(self, window_size: int = WINDOW, *, min_messages: int = 1, **options: Any) -> None:
+        super().__init__(last_messages=window_size, min_messages=min_messages, **options)
+        self.window_size = window_size
 
 
 def _pinned(wire: Wire) -> bool:

@@ -1,4 +1,4 @@
-"""How the rules are written: words and the forms of a sentence, in capitals or not."""
+"""What the rules are written with: sets of words, and patterns of sentences in upper or lower case."""
 
 from __future__ import annotations
 

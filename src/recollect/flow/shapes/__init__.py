@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any, Final
 
 from recollect.errors import ConfigError
@@ -11,18 +12,16 @@ from recollect.flow.shapes import anthropic, bedrock, gemini, openai, responses
 from recollect.flow.shapes.wire import Fault, OpenCalls, Wire
 from recollect.types import Message
 
-_TURNS: Final = {"user": "user", "tool": "user", "assistant": "assistant"}
-
 
 @dataclass(frozen=True)
 class Shape:
     """What rendering has to know about a provider.
 
     `messages` and `system` name the fields of a request (`system` with its other spellings), `apart` tells the messages
-    that go to the system field. `turns` says which roles are written as one turn. `objects`: arguments must be a JSON
-    object. `filled`: blank text is refused and the user starts. `unique`: no two calls share an id. `failures`: results
-    can be errors. `pictures_beside`: results hold text only. `named`: results carry the tool's name.
-    `names`: messages carry a name. `schemes`: the addresses of images it fetches.
+    that go to the system field. `turns` says which roles are written as one turn. `strict`: blank text is refused, the
+    user starts, arguments must be a JSON object, and results can be errors. `unique`: no two calls share an id.
+    `pictures_beside`: results hold text only. `named`: results carry the tool's name. `names`: messages carry a name.
+    `schemes`: the addresses of images it fetches.
     """
 
     name: str
@@ -36,96 +35,42 @@ class Shape:
     write_system: Callable[[list[Message]], Any] | None = None
     apart: Callable[[Message], bool] = lambda message: False
     turns: Mapping[str, str] = field(default_factory=dict)
-    objects: bool = False
-    filled: bool = False
+    strict: bool = False
     unique: bool = False
-    failures: bool = False
     pictures_beside: bool = False
     named: bool = False
     names: bool = False
     schemes: tuple[str, ...] = ("https", "http")
 
 
-def _is_system(message: Message) -> bool:
-    return message.role == "system"
+def _shape(module: ModuleType, **known: Any) -> Shape:
+    """The shape that a module reads, writes and checks."""
+    if "system" in known:
+        known |= {"read_system": module.read_system, "write_system": module.write_system}
+    return Shape(module.NAME, module.read, module.write, module.check, module.SURROGATE, **known)
 
+
+_STRICT: Final[Mapping[str, Any]] = {
+    "strict": True,
+    "apart": lambda message: message.role == "system",
+    "turns": {"user": "user", "tool": "user", "assistant": "assistant"},
+}
 
 SHAPES: Final = {
     shape.name: shape
     for shape in (
-        Shape(
-            openai.NAME,
-            openai.read,
-            openai.write,
-            openai.check,
-            openai.SURROGATE,
-            turns={"tool": "tool", "assistant": "assistant"},
-            pictures_beside=True,
-            names=True,
-        ),
-        Shape(
-            responses.NAME,
-            responses.read,
-            responses.write,
-            responses.check,
-            responses.SURROGATE,
-            messages="input",
-            system=("instructions",),
-            read_system=responses.read_system,
-            write_system=responses.write_system,
-            apart=responses.is_instructions,
-        ),
-        Shape(
-            anthropic.NAME,
-            anthropic.read,
-            anthropic.write,
-            anthropic.check,
-            anthropic.SURROGATE,
-            system=("system",),
-            read_system=anthropic.read_system,
-            write_system=anthropic.write_system,
-            apart=_is_system,
-            turns=_TURNS,
-            objects=True,
-            filled=True,
-            failures=True,
-            unique=True,
-        ),
-        Shape(
-            bedrock.NAME,
-            bedrock.read,
-            bedrock.write,
-            bedrock.check,
-            bedrock.SURROGATE,
-            system=("system",),
-            read_system=bedrock.read_system,
-            write_system=bedrock.write_system,
-            apart=_is_system,
-            turns=_TURNS,
-            objects=True,
-            filled=True,
-            failures=True,
-            unique=True,
-            schemes=("s3",),
-        ),
-        Shape(
-            gemini.NAME,
-            gemini.read,
-            gemini.write,
-            gemini.check,
-            gemini.SURROGATE,
+        _shape(openai, turns={"tool": "tool", "assistant": "assistant"}, pictures_beside=True, names=True),
+        _shape(responses, messages="input", system=("instructions",), apart=responses.is_instructions),
+        _shape(anthropic, system=("system",), unique=True, **_STRICT),
+        _shape(bedrock, system=("system",), unique=True, schemes=("s3",), **_STRICT),
+        _shape(
+            gemini,
             messages="contents",
             system=("systemInstruction", "system_instruction"),
-            read_system=gemini.read_system,
-            write_system=gemini.write_system,
-            apart=_is_system,
-            turns=_TURNS,
-            objects=True,
-            filled=True,
-            failures=True,
             pictures_beside=True,
             named=True,
             schemes=("https", "http", "gs"),
+            **_STRICT,
         ),
     )
 }

@@ -1,12 +1,10 @@
-"""The words where pages of the keyword index begin: FTS5 keeps them, or their start, when the word is removed."""
+"""Words at the borders of the keyword index's pages: FTS5 leaves them in the file when they are removed, we do not."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Final
-
-from recollect.store.sqlite import scopes
 
 if TYPE_CHECKING:
     import apsw
@@ -24,7 +22,7 @@ def forget(db: apsw.Connection, removed: Collection[str]) -> None:
     """Moves each border that one of the removed words left behind to the next word that is still there."""
     db.execute("SAVEPOINT written; RELEASE written")
     gone = sorted(_MAIN + word.encode() for word in removed)
-    left = [(part, border) for part, border in scopes.rows(db, _BORDERS) if _begins_one(border, gone)]
+    left = [(part, border) for part, border in db.execute(_BORDERS) if _begins_one(border, gone)]
     db.execute(_KNOWN)
     for part, border in left:
         _move(db, part, border)

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from recollect.store import codec
-from recollect.store.sqlite import scopes
 from recollect.store.sqlite.rows import Rows, empty, made, numbers
 from recollect.store.sqlite.signs import closest, signs, words
 from recollect.store.values import Filter
@@ -45,7 +44,7 @@ _ROWS: Final = (
 _DATA: Final = "SELECT position, data FROM vector WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
 
 
-class Asked(NamedTuple):
+class VectorQuery(NamedTuple):
     """What is looked for: the nearest k to a direction among what passes. `only` is a scope's row."""
 
     direction: NDArray[np.float32]
@@ -100,7 +99,7 @@ class VectorCache:
         self._lock = threading.Lock()
         self._held: OrderedDict[tuple[int, int], _Held] = OrderedDict()
 
-    def nearest(self, db: apsw.Connection, owner: int, model: int, asked: Asked) -> Iterator[Scored]:
+    def nearest(self, db: apsw.Connection, owner: int, model: int, asked: VectorQuery) -> Iterator[Scored]:
         """Cosines and positions of an owner's rows of a model that pass, as that connection sees them, in blocks.
 
         Of very many only those that are near; all, where metadata must be looked at.
@@ -142,12 +141,12 @@ class VectorCache:
         return held.bytes > self._limit or (not held.signs and held.bytes > 2 * self._compared)
 
 
-def _scored(rows: Rows, asked: Asked) -> Scored:
+def _scored(rows: Rows, asked: VectorQuery) -> Scored:
     scores, keep = _cosines(rows.vector, asked.direction), rows.kept(asked.only, asked.where)
     return (scores, rows.position) if keep is None else (scores[keep], rows.position[keep])
 
 
-def _near(db: apsw.Connection, rows: Rows, held: _Held, asked: Asked) -> Scored:
+def _near(db: apsw.Connection, rows: Rows, held: _Held, asked: VectorQuery) -> Scored:
     """The same of those whose signs are most alike, by their own vectors: an older moment may lack some of them."""
     import numpy as np
 
@@ -155,7 +154,7 @@ def _near(db: apsw.Connection, rows: Rows, held: _Held, asked: Asked) -> Scored:
     places = closest(rows.bits, lean, rows.kept(asked.only, asked.where), asked.k)
     if held.vectors:
         return _cosines(rows.vector.take(places, axis=0), asked.direction), rows.position[places]
-    found = list(scopes.rows(db, _DATA, (json.dumps(rows.id[places].tolist()),)))
+    found = list(db.execute(_DATA, (json.dumps(rows.id[places].tolist()),)))
     given = numbers([data for _, data in found], held.size)
     lengths = np.sqrt(np.einsum("ij,ij->i", given, given))
     return _cosines(given, asked.direction) / lengths, np.array([position for position, _ in found], np.int64)
@@ -170,7 +169,7 @@ def _cosines(directions: NDArray[np.float32], asked: NDArray[np.float32]) -> NDA
 
 
 def _loaded(db: apsw.Connection, owner: int, model: int, size: int, after: int) -> Iterator[tuple[Rows, int]]:
-    while rows := list(scopes.rows(db, _ROWS, (owner, model, after, CHUNK))):
+    while rows := list(db.execute(_ROWS, (owner, model, after, CHUNK))):
         after = rows[-1][0]
         yield made([row for row in rows if _whole(row)], size), after
 

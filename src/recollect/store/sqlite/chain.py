@@ -28,7 +28,7 @@ _FIX: Final = "restore a backup made before, or erase the session"
 
 def verified(db: apsw.Connection, scope: Scope, place: scopes.Place) -> Iterator[Finding]:
     """The first thing that is wrong with each session."""
-    for id, tenant, user, name, *head in list(scopes.rows(db, _HEADS[scopes.level(scope)], (place.id,))):
+    for id, tenant, user, name, *head in list(db.execute(_HEADS[scopes.level(scope)], (place.id,))):
         try:
             broken = _first_broken(db, id, head)
         except codec.DAMAGE as error:

@@ -17,7 +17,7 @@ from recollect.store.sqlite import errors, scopes
 from recollect.store.sqlite.change import Change
 from recollect.store.sqlite.connections import BUSY_MS, Connection, Connections
 from recollect.store.sqlite.migrate import migrate
-from recollect.store.sqlite.turns import Request, Turns
+from recollect.store.sqlite.writers import Request, Writers
 from recollect.types import Scope
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ class Database:
     def __init__(self, path: str, durability: Durability, clock: Clock, vfs: str | None = None) -> None:
         self.path, self.clock = path, clock
         self.connections = Connections(path, durability, vfs)
-        self._turns = Turns[Change]()
+        self._writers = Writers[Change]()
         self._mine = _Mine()
         self._places: dict[Scope, scopes.Place] = {}
         self._epoch = -1
@@ -88,13 +88,13 @@ class Database:
         self.connections.check_open()
         if (change := self._mine.change) is not None:
             return self._nested(change, work)
-        if self._turns.enter_if_free():
+        if self._writers.enter_if_free():
             try:
                 return self._committed(work)
             finally:
-                self._turns.release()
+                self._writers.release()
         request: Request[Change] = Request(work)
-        self._turns.serve(request, self._run)
+        self._writers.serve(request, self._run)
         if request.error is not None:
             raise request.error
         result: T = request.result
@@ -105,14 +105,14 @@ class Database:
         self.connections.check_open()
         if (change := self._mine.change) is not None:
             self._nested(change, work)
-        elif self._turns.enter(FREE_MS / 1_000):
+        elif self._writers.enter(FREE_MS / 1_000):
             try:
                 self._writer.set_busy_timeout(FREE_MS)
                 with suppress(DiskFull, StoreUnavailable):
                     self._committed(work)
             finally:
                 self._writer.set_busy_timeout(BUSY_MS)
-                self._turns.release()
+                self._writers.release()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -122,7 +122,7 @@ class Database:
             with self._savepoint(outer):
                 yield
             return
-        with self._turns:
+        with self._writers:
             try:
                 change = self._mine.change = self._begin()
                 yield
@@ -263,7 +263,7 @@ class Database:
         self._refuse_inside("closing")
         if self.connections.forked:
             return
-        with self._turns:
+        with self._writers:
             if self.connections.closed:
                 return
             self.connections.close()
@@ -273,7 +273,7 @@ class Database:
         """Everything in the file replaced by what the source holds, in one transaction."""
         self._refuse_inside("restoring")
         self.connections.check_open()
-        with self._turns:
+        with self._writers:
             if self.connections.closed:
                 raise errors.closed(self.path)
             self._check_there()

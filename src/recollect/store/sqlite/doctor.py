@@ -70,14 +70,14 @@ def findings(db: apsw.Connection) -> Iterator[Finding]:
 
 def broken_sessions(db: apsw.Connection) -> Iterator[Finding]:
     """What is wrong with the log."""
-    for row in list(scopes.rows(db, "SELECT tenant, user, session FROM scope WHERE user = '' AND session = ''")):
+    for row in list(db.execute("SELECT tenant, user, session FROM scope WHERE user = '' AND session = ''")):
         try:
             tenant = scopes.named(*row)
             if (place := scopes.find(db, tenant)) is not None:
                 yield from verified(db, tenant, place)
         except StoreError as error:
             yield Finding("log", str(error), fix="restore a backup")
-    for (session,) in list(scopes.rows(db, _LOST)):
+    for (session,) in list(db.execute(_LOST)):
         yield Finding("log", f"messages belong to session number {session}, which is gone", fix="restore a backup")
 
 
@@ -98,23 +98,23 @@ def words_outdated(db: apsw.Connection) -> bool:
 
 
 def _records(db: apsw.Connection) -> Iterator[Finding]:
-    for position, sum, body, *end in scopes.rows(db, _RECORDS):
+    for position, sum, body, *end in db.execute(_RECORDS):
         if not _fits(sum, body, *([] if end == [None] * 3 else end)):
             yield Finding("records", f"position {position} is damaged", fix="erase the record")
 
 
 def _index(db: apsw.Connection) -> Iterator[Finding]:
-    for position, sum, body, at, role in scopes.rows(db, _ITEMS):
+    for position, sum, body, at, role in db.execute(_ITEMS):
         if not _fits(sum, body) or _seen(body) != (at, role):
             yield Finding("index", f"position {position} is damaged", fix="put the item again")
-    for position, sum, data, whole in scopes.rows(db, _VECTORS):
+    for position, sum, data, whole in db.execute(_VECTORS):
         if not _fits(sum, data) or not whole:
             yield Finding("index", f"the vector of position {position} is damaged", fix="drop and embed again")
     yield from _keywords(db)
 
 
 def _jobs(db: apsw.Connection) -> Iterator[Finding]:
-    for position, payload, *rest in scopes.rows(db, _JOBS):
+    for position, payload, *rest in db.execute(_JOBS):
         if codec.sealed(payload[4:], *rest) != payload:
             yield Finding("jobs", f"position {position} is damaged", fix="enqueue the job again")
 

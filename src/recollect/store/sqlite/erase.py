@@ -51,14 +51,14 @@ def erase(change: Change, scope: Scope, ids: Sequence[str] | None) -> Erased:
         return Erased()
     level = scopes.level(scope)
     if ids is None:
-        rows = list(scopes.rows(change.db, _ALL[level], (place.id,)))
+        rows = list(change.db.execute(_ALL[level], (place.id,)))
     else:
         wanted = codec.id_list(ids)
-        rows = list(scopes.rows(change.db, _SOME[level], (place.id, wanted)))
+        rows = list(change.db.execute(_SOME[level], (place.id, wanted)))
     derived: set[int] = set()
     sessions: set[int] = set()
     for position, id, body, seq, link, session, user, tenant in rows:
-        derived.update(row[0] for row in scopes.rows(change.db, _CITING, (id, session, user, tenant)))
+        derived.update(row[0] for row in change.db.execute(_CITING, (id, session, user, tenant)))
         remove_words(change, position, scopes.Place(session, user, tenant), MESSAGE, id, body)
         remove_vectors(change.db, position, user)
         change.db.execute("DELETE FROM message WHERE position = ?", (position,))
@@ -87,7 +87,7 @@ def remove_records(db: apsw.Connection, positions: set[int]) -> int:
 
 def _remove_rest(change: Change, level: str, place: scopes.Place, derived: set[int]) -> tuple[int, int, int]:
     db = change.db
-    derived.update(row[0] for row in scopes.rows(db, _DERIVED[level], (place.id,)))
+    derived.update(row[0] for row in db.execute(_DERIVED[level], (place.id,)))
     records, items = remove_records(db, derived), remove_items(change, derived)
     db.execute(_JOBS[level], (place.id,))
     jobs = db.changes()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from recollect.largest import largest
 from recollect.store import codec
 from recollect.store.sqlite import scopes
-from recollect.store.sqlite.cache import Asked, VectorCache
+from recollect.store.sqlite.cache import VectorCache, VectorQuery
 from recollect.store.sqlite.change import Change
 from recollect.store.sqlite.database import Database
 from recollect.store.sqlite.items import bare_items_at, items_at, names_at, put_item, remove_items
@@ -195,8 +195,8 @@ class SqliteIndex:
         place, number = known
         cache = VectorCache() if self._database.in_transaction else self.cache
         level = scopes.level(scope, where.exact)
-        owners = list(scopes.rows(db, _OWNERS[level], (place.id,))) if level == "tenant" else [(place.user,)]
-        wanted = Asked(asked, k, place.id if level == "exact" else None, where)
+        owners = list(db.execute(_OWNERS[level], (place.id,))) if level == "tenant" else [(place.user,)]
+        wanted = VectorQuery(asked, k, place.id if level == "exact" else None, where)
         scored = [block for (owner,) in owners for block in cache.nearest(db, owner, number, wanted)]
         cosines, places = _joined(scored)
         if where.metadata:
@@ -226,7 +226,7 @@ def _drop(change: Change, scope: Scope, model: str) -> int:
         return 0
     gone = 0
     level = scopes.level(scope)
-    for (owner,) in list(scopes.rows(change.db, _OWNERS[level], (place.id,))):
+    for (owner,) in list(change.db.execute(_OWNERS[level], (place.id,))):
         change.db.execute(_DROP[level], (place.id, known[0], owner))
         gone += change.db.changes()
         changed(change.db, owner)

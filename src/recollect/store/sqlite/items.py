@@ -89,7 +89,7 @@ def bare_items_at(db: apsw.Connection, positions: list[int]) -> dict[int, Item]:
 
 
 def _rows_at(db: apsw.Connection, positions: list[int], query: str) -> Iterator[Any]:
-    return scopes.rows(db, query, (str(positions),)) if positions else iter(())
+    return db.execute(query, (str(positions),)) if positions else iter(())
 
 
 def _bare(row: Sequence[Any]) -> Item:

@@ -156,7 +156,7 @@ def _revive(change: Change, scope: Scope) -> int:
 
 
 def _inside(db: apsw.Connection, scope: Scope, place: scopes.Place, state: str | None, limit: int) -> list[Job]:
-    rows = list(scopes.rows(db, _INSIDE[scopes.level(scope)], (place.id, state, limit)))
+    rows = list(db.execute(_INSIDE[scopes.level(scope)], (place.id, state, limit)))
     return [_get(db, position) for (position,) in rows]
 
 

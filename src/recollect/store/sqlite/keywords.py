@@ -60,7 +60,7 @@ _IS_LATE: Final = {level: f"SELECT EXISTS ({query})" for level, query in _LATE.i
 
 def rows(db: apsw.Connection, after: int = 0) -> Iterator[tuple[int, str, str]]:
     """Position, tokens and words of all that can be found, after a position."""
-    for position, kind, id, body, scope, user, tenant in scopes.rows(db, _ALL, (after,)):
+    for position, kind, id, body, scope, user, tenant in db.execute(_ALL, (after,)):
         yield position, _tokens(scope, user, tenant, kind), _words(kind, id, body) or ""
 
 
@@ -89,7 +89,7 @@ def rebuild(change: Change, progress: Callable[[int], None] = lambda done: None)
 
 
 def remove_words(change: Change, position: int, place: Place, kind: str, id: str, body: bytes) -> None:
-    """Takes what stands at a position out; where it can't be read any more, the index is made anew without it."""
+    """Removes the words of a position; where its text can't be read any more, the whole index is rebuilt without it."""
     if position > change.indexed:
         return
     text = _words(kind, id, body)
@@ -118,9 +118,9 @@ def best_by_words(
 def late_by_words(
     db: apsw.Connection, scope: Scope, place: Place, asked: Sequence[str], where: Filter
 ) -> Iterator[tuple[int, float]]:
-    """The same of what is not in the index yet, in any order, by how often the words stand there alone."""
+    """The same for what is not in the index yet, in any order; scored only by how often the words stand there."""
     late = _LATE[scopes.level(scope, where.exact)]
-    for position, kind, id, body, *_ in scopes.rows(db, late, (place.id, codec.id_list(where.kinds))):
+    for position, kind, id, body, *_ in db.execute(late, (place.id, codec.id_list(where.kinds))):
         said = Counter((_words(kind, id, body) or "").split())
         if score := sum(said[word] / (said[word] + 1) for word in asked):
             yield position, score

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from recollect.errors import ConfigError
 from recollect.store import codec
@@ -31,12 +31,6 @@ _INSIDE: Final = {
 _AT: Final = {"exact": "scope.id = ?1", "user": "scope.user_id = ?1", "tenant": "scope.tenant_id = ?1"}
 
 _FIND: Final = "SELECT id, user_id, tenant_id FROM scope WHERE tenant = ? AND user = ? AND session = ?"
-
-
-def rows(db: apsw.Connection, query: str, values: tuple[Any, ...] = ()) -> Iterator[Any]:
-    """The rows of a query."""
-    found: Iterator[Any] = db.execute(query, values)
-    return found
 
 
 def by_scope(query: str) -> Mapping[str, str]:

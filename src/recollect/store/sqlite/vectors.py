@@ -1,4 +1,4 @@
-"""Vectors as rows: in, out and away."""
+"""Vectors in their table: put in, read and removed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _AT_POSITIONS: Final = (
 
 def find_model(db: apsw.Connection, tenant: int, name: str) -> tuple[int, int] | None:
     """The model's row and the length of its vectors, if it has any."""
-    row = next(scopes.rows(db, _USED_MODEL, (tenant, name)), None)
+    row = next(db.execute(_USED_MODEL, (tenant, name)), None)
     return None if row is None else (row[0], row[1])
 
 
@@ -110,13 +110,13 @@ def embedded(
     db: apsw.Connection, scope: Scope, place: Place, model: tuple[int, int], after: int, limit: int
 ) -> dict[int, NDArray[np.float32]]:
     """The directions of a model's vectors in the scope by position, after one, at most so many."""
-    rows = scopes.rows(db, _EMBEDDED[scopes.level(scope)], (place.id, model[0], after, limit))
+    rows = db.execute(_EMBEDDED[scopes.level(scope)], (place.id, model[0], after, limit))
     return _directions(rows, model[1])
 
 
 def vectors_at(db: apsw.Connection, model: tuple[int, int], positions: Sequence[int]) -> dict[int, NDArray[np.float32]]:
     """The directions of a model's vectors at these positions, by position."""
-    return _directions(scopes.rows(db, _AT_POSITIONS, (model[0], json.dumps(positions))), model[1])
+    return _directions(db.execute(_AT_POSITIONS, (model[0], json.dumps(positions))), model[1])
 
 
 def _directions(rows: Iterable[Any], size: int) -> dict[int, NDArray[np.float32]]:

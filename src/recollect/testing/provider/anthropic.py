@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from recollect.flow.render import render
 from recollect.testing.provider.cache import Block, PromptCache
-from recollect.testing.provider.style import pieces, read_messages
+from recollect.testing.provider.style import Style, pieces, read_messages
 from recollect.testing.provider.values import Answer, Refused, minified
 from recollect.tokens import REPLY_TOKENS, TokenCounter, count_message
 from recollect.types import Message
@@ -24,7 +24,7 @@ _KINDS = {
 _STOPS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use", "content_filter": "refusal"}
 
 
-class Anthropic:
+class Anthropic(Style):
     """Anthropic Messages: the system text beside, blocks inside, caches by breakpoints."""
 
     base: ClassVar = ""
@@ -40,10 +40,6 @@ class Anthropic:
                 raise Refused(400, f"tools.{index}.custom.input_schema: Field required")
         return read_messages(body, "anthropic")
 
-    def shown(self, messages: tuple[Message, ...], body: Mapping[str, Any], count: TokenCounter) -> tuple[Message, ...]:
-        """All of them."""
-        return messages
-
     def blocks(self, messages: tuple[Message, ...], body: Mapping[str, Any], count: TokenCounter) -> list[Block]:
         """Tools, the system text, then block by block."""
         out = [_block("tool", tool, count(minified(tool))) for tool in body.get("tools") or ()]
@@ -58,10 +54,6 @@ class Anthropic:
     def look_up(self, cache: PromptCache, blocks: list[Block]) -> tuple[int, int]:
         """What breakpoints mark."""
         return cache.by_breakpoints(blocks)
-
-    def streams(self, body: Mapping[str, Any]) -> bool:
-        """When asked to."""
-        return body.get("stream") is True
 
     def room(self, body: Mapping[str, Any]) -> int | None:
         """Always given."""

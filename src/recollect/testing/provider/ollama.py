@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from recollect.flow.shapes.wire import OpenCalls
 from recollect.testing.provider.cache import Block, PromptCache
-from recollect.testing.provider.style import message_blocks, pieces
+from recollect.testing.provider.style import Style, pieces
 from recollect.testing.provider.values import Answer, Refused
 from recollect.tokens import TokenCounter, count_messages, count_tools
 from recollect.types import Image, Message, Part, Text, ToolCall, ToolResult
@@ -17,7 +17,7 @@ DEFAULT_CONTEXT = 4_096
 _DONE = {"stop": "stop", "length": "length", "tool_calls": "stop", "content_filter": "stop"}
 
 
-class Ollama:
+class Ollama(Style):
     """Ollama: the oldest messages leave silently where `num_ctx` is too small."""
 
     base: ClassVar = ""
@@ -42,10 +42,6 @@ class Ollama:
                 break
             kept.remove(old)
         return tuple(kept)
-
-    def blocks(self, messages: tuple[Message, ...], body: Mapping[str, Any], count: TokenCounter) -> list[Block]:
-        """Tools, then message by message."""
-        return message_blocks(messages, body.get("tools") or [], count)
 
     def look_up(self, cache: PromptCache, blocks: list[Block]) -> tuple[int, int]:
         """It reports no cache."""

@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 
 from recollect.flow.render import render
 from recollect.testing.provider.cache import Block, PromptCache
-from recollect.testing.provider.style import CREATED, message_blocks, pieces, read_messages
+from recollect.testing.provider.style import CREATED, Style, pieces, read_messages
 from recollect.testing.provider.values import Answer, Refused
-from recollect.tokens import TokenCounter
 from recollect.types import Message, Thinking
 
 _CODES = {
@@ -22,7 +21,7 @@ _CODES = {
 }
 
 
-class OpenAI:
+class OpenAI(Style):
     """OpenAI chat completions, as many servers speak it."""
 
     base: ClassVar = "/v1"
@@ -37,21 +36,9 @@ class OpenAI:
                 raise Refused(400, "Missing required parameter: 'tools[0].function'.")
         return messages
 
-    def shown(self, messages: tuple[Message, ...], body: Mapping[str, Any], count: TokenCounter) -> tuple[Message, ...]:
-        """All of them."""
-        return messages
-
-    def blocks(self, messages: tuple[Message, ...], body: Mapping[str, Any], count: TokenCounter) -> list[Block]:
-        """Tools, then message by message."""
-        return message_blocks(messages, body.get("tools") or [], count)
-
     def look_up(self, cache: PromptCache, blocks: list[Block]) -> tuple[int, int]:
         """The longest beginning seen before."""
         return cache.automatic(blocks)
-
-    def streams(self, body: Mapping[str, Any]) -> bool:
-        """When asked to."""
-        return body.get("stream") is True
 
     def room(self, body: Mapping[str, Any]) -> int | None:
         """Under either of its names."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Protocol
 
 from recollect.errors import InvalidTranscript
@@ -18,7 +18,7 @@ CREATED = 1_700_000_000
 
 
 class Style(Protocol):
-    """How one provider reads requests and writes answers."""
+    """How one provider reads requests and writes answers. What most of them do is done here."""
 
     base: ClassVar[str]
     """The path of the address that clients are given."""
@@ -31,16 +31,23 @@ class Style(Protocol):
         """The messages of a request; Refused with the provider's own words where they are not valid."""
 
     def shown(self, messages: tuple[Message, ...], body: Mapping[str, Any], count: TokenCounter) -> tuple[Message, ...]:
-        """The messages the model gets to see."""
+        """The messages the model gets to see: all of them."""
+        return messages
 
     def blocks(self, messages: tuple[Message, ...], body: Mapping[str, Any], count: TokenCounter) -> list[Block]:
-        """The prompt in pieces, in the order the provider caches it."""
+        """The prompt in pieces, in the order the provider caches it: the tools, then message by message."""
+        tools = body.get("tools") or []
+        return [
+            Block(minified(tools), REPLY_TOKENS + count_tools(tools, count)),
+            *(Block(minified(message.to_dict()), count_message(message, count)) for message in messages),
+        ]
 
     def look_up(self, cache: PromptCache, blocks: list[Block]) -> tuple[int, int]:
         """The tokens read from and written to the cache."""
 
     def streams(self, body: Mapping[str, Any]) -> bool:
-        """Whether the answer is to be streamed."""
+        """Whether the answer is to be streamed: when asked to."""
+        return body.get("stream") is True
 
     def room(self, body: Mapping[str, Any]) -> int | None:
         """The most tokens the answer may have."""
@@ -72,14 +79,6 @@ def read_messages(body: Mapping[str, Any], shape: str) -> tuple[Message, ...]:
     for problem in validate(messages, shape):
         raise Refused(400, problem.error)
     return messages
-
-
-def message_blocks(messages: Iterable[Message], tools: Sequence[Any], count: TokenCounter) -> list[Block]:
-    """A prompt in pieces: the tools, then message by message."""
-    return [
-        Block(minified(tools), REPLY_TOKENS + count_tools(tools, count)),
-        *(Block(minified(message.to_dict()), count_message(message, count)) for message in messages),
-    ]
 
 
 def pieces(text: str) -> Iterable[str]:

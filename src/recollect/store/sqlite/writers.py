@@ -52,8 +52,8 @@ class Request(Generic[C]):
         self.wake()
 
 
-class Turns(Generic[C]):
-    """A lock that, when it is let go of, wakes the first of those who wait to be served."""
+class Writers(Generic[C]):
+    """Lets one thread write at a time, which serves what others ask for, then wakes the first that still waits."""
 
     def __init__(self) -> None:
         self.queue: deque[Request[C]] = deque()
