@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -15,11 +16,11 @@ from hypothesis import strategies as st
 from recollect import Memory, Message, Scope, Session, Settings
 from recollect.embed.hashing import HashingEmbedder
 from recollect.flow.context import Line
-from recollect.layers.procedural import Procedural
+from recollect.layers.procedural import KIND, Procedural
 from recollect.memory import DEFAULTS
 from recollect.patterns import Patterns
 from recollect.retention import Policy, apply, preview
-from recollect.store import Store
+from recollect.store import Record, Store
 from recollect.store import open as open_store
 
 NOW = datetime(2025, 3, 3, 12, tzinfo=UTC)
@@ -166,6 +167,41 @@ def test_patterns_name_the_session_that_said_it_first(store: Store) -> None:
     assert (question.source, question.session) == ("2", "s0")
     (hint,) = [one for one in layer.offer(ADA) if "Asked in" in one.text]
     assert (hint.sources, hint.sessions) == (("2",), ("s0",))
+
+
+def test_patterns_of_an_older_store_are_read_and_counted_on(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recollect.layers.procedural.PART", 3)
+    for n in range(4):
+        store.log.append(
+            Scope("default", "ada", f"s{n}"), [Message("user", "How do I export the invoice?", id="1", at=NOW)]
+        )
+    layer = Procedural(store, len, max_tokens=None)
+    layer.patterns(ADA)
+    for record in store.records.find(ADA, kind=KIND, exact=True):
+        older = _older(record)
+        store.records.delete(ADA, [record.id])
+        store.records.put(ADA, [older])
+    (hint,) = [one for one in layer.offer(ADA) if "Asked in" in one.text]
+    assert (hint.sources, hint.sessions) == (("1",), ("",))
+    store.log.append(Scope("default", "ada", "s9"), [Message("user", "How do I export the invoice?", id="1", at=NOW)])
+    (question,) = layer.patterns(ADA).questions
+    assert (question.conversations, question.source) == (5, "1")
+
+
+def _older(record: Record) -> Record:
+    """A record of patterns as it was kept before it named sessions."""
+    value = dict(record.value)
+    if "tally" in value:
+        tally = json.loads(value["tally"])
+        tally |= {kind: [line[:4] for line in tally[kind]] for kind in ("questions", "topics")}
+        value["tally"] = json.dumps(tally)
+    else:
+        patterns = json.loads(value["patterns"])
+        for kind in ("questions", "topics"):
+            for mention in patterns[kind]:
+                del mention["session"]
+        value["patterns"] = json.dumps(patterns)
+    return Record(KIND, record.key, value, origin="user", sources=record.sources, id=record.id)
 
 
 def test_a_question_erased_while_patterns_are_counted_leaves_none_though_its_id_is_left(

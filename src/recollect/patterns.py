@@ -12,12 +12,15 @@ from recollect.frozen import EMPTY, FrozenDict, freeze_dict, thaw
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """Something the user keeps coming back to, in how many conversations, and which message of which said it first."""
+    """Something the user keeps coming back to, in how many conversations, and the message that said it first.
+
+    `session` is that message's; empty where the patterns were kept before it was noted.
+    """
 
     text: str
     conversations: int
     source: str
-    session: str
+    session: str = ""
 
 
 @dataclass(frozen=True, slots=True)

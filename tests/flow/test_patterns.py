@@ -70,13 +70,13 @@ def test_a_question_counts_by_conversation_not_by_repetition() -> None:
 
 def test_questions_that_are_alike_are_one() -> None:
     bags = {"export invoice": 4, "export invoice csv": 2, "delete account": 3}
-    table = {bag: Recurring(bag, bag, {f"{bag} {n}" for n in range(size)}, "") for bag, size in bags.items()}
+    table = {bag: Recurring(bag, bag, {f"{bag} {n}" for n in range(size)}) for bag, size in bags.items()}
     assert [(s.text, len(s.sessions)) for s in clustered(table)] == [("export invoice", 6), ("delete account", 3)]
     assert len(table["export invoice"].sessions) == 4
 
 
 def asked_about(bags: Mapping[str, int]) -> dict[str, Recurring]:
-    return {bag: Recurring(bag, bag, {f"{bag} {n}" for n in range(size)}, "") for bag, size in bags.items()}
+    return {bag: Recurring(bag, bag, {f"{bag} {n}" for n in range(size)}) for bag, size in bags.items()}
 
 
 def axis(n: int) -> NDArray[np.float32]:

@@ -102,12 +102,15 @@ _TRAITS: Final = {
 
 @dataclass(slots=True)
 class Recurring:
-    """A question or topic: how it was put first, by which message of which session, and where else it came up."""
+    """A question or topic: how it was put first, by which message of which session, and where else it came up.
+
+    `session` is empty in counts that were kept before it was noted.
+    """
 
     text: str
     source: str
     sessions: set[str]
-    session: str
+    session: str = ""
 
 
 @dataclass(slots=True)
@@ -178,8 +181,8 @@ class Tally:
             "hours": sorted(self.hours),
             **{
                 kind: [
-                    [key, said.text, said.source, sorted(names[name] for name in said.sessions), names[said.session]]
-                    for key, said in table.items()
+                    [k, s.text, s.source, sorted(names[n] for n in s.sessions), *(names[n] for n in (s.session,) if n)]
+                    for k, s in table.items()
                 ]
                 for kind, table in (("questions", self.questions), ("topics", self.topics))
             },
@@ -194,8 +197,8 @@ class Tally:
         names = [name for name, _ in data["turns"]]
         questions, topics = (
             {
-                key: Recurring(text, source, {names[n] for n in places}, names[first])
-                for key, text, source, places, first in data[kind]
+                key: Recurring(text, source, {names[n] for n in places}, *(names[n] for n in first))
+                for key, text, source, places, *first in data[kind]
             }
             for kind in ("questions", "topics")
         )

@@ -120,13 +120,14 @@ class Documents:
         return old is None
 
     def text(self, document: Record) -> str:
-        """The words of a document as they were given."""
+        """The words of a document as they were given; of one whose chunks have no places yet, as they fit together."""
         ids = list(document.value["chunks"])
         items = self.store.index.get(document.scope or Scope(), CHUNK, ids)
         said = {item.id: item.text.removeprefix(_lead(item.metadata["headings"])) for item in items}
-        whole = ""
-        for id, start in zip(ids, document.value["starts"], strict=True):
-            whole += said.get(id, "")[max(0, len(whole) - start) :]
+        places, whole = document.value.get("starts"), ""
+        for n, id in enumerate(ids):
+            part = said.get(id, "")
+            whole += part[max(0, len(whole) - places[n]) if places else _overlap(whole, part) :]
         return whole
 
     def list(self, scope: Scope) -> Listed:
@@ -331,6 +332,11 @@ def added_at(document: Record) -> datetime | None:
 
 def _said(document: Record) -> dict[str, Any]:
     return {name: part for name, part in document.value.items() if name != "at"}
+
+
+def _overlap(whole: str, part: str) -> int:
+    """How much of the beginning of a part is the end of what comes before it."""
+    return next(n for n in range(min(len(whole), len(part)), -1, -1) if whole.endswith(part[:n]))
 
 
 def _document(record: Record) -> Document:

@@ -168,7 +168,7 @@ class Procedural:
         vectors = {}
         for item, vector in found:
             session = item.scope.session if item.scope else None
-            bag = asked.get((session or "", item.id))
+            bag = asked.get((session or "", item.id)) or asked.get(("", item.id))
             if bag and _is_all(questions[bag], item):
                 vectors[bag] = vector
         return vectors
