@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -11,19 +12,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.flow.rank import Turns
+from recollect.flow.rank import Turns, worth
+from recollect.layers import columns as columns_module
 from recollect.layers.columns import Columns
 from recollect.store.reference import ReferenceStore
 from recollect.store.sqlite import SqliteStore
 from recollect.store.words import words
-from recollect.types import Message, Role, Scope
+from recollect.types import Message, Role, Scope, ToolResult
 from tests.flow.test_rank import turns_of
 
 OWNER = Scope("acme", "ada")
 Spoken: TypeAlias = tuple[str, Role, str]
 """The session, the role and the words of a message."""
-SPEAKERS: list[Role] = ["user", "assistant", "system"]
-TEXTS = ["oslo trip", "Where to?", "a " * 150, " ", "oslo oslo"]
+SPEAKERS: list[Role] = ["user", "assistant", "tool", "system"]
+TEXTS = [
+    *(
+        "oslo trip",
+        "Where to?",
+        "a " * 150,
+        " ",
+        "oslo oslo",
+        "Trips to Oslo\u2019s fjörds \u2013 moved",
+        "...",
+        "どこ\uff1f",
+    ),
+    *("東京に行く trip", "नमस्ते दुनिया", "☕ \U0001f600", "word1 word2 word3"),
+]
+NAMES = [None, "Ada Lovelace", "bot", "ÅSA"]
+ZONE = timezone(timedelta(hours=5, minutes=30))
 
 said = st.lists(
     st.tuples(st.sampled_from("ab"), st.sampled_from(SPEAKERS), st.sampled_from(TEXTS)),
@@ -31,14 +47,39 @@ said = st.lists(
 )
 
 
+def message(number: int, role: Role, text: str) -> Message:
+    at = datetime(2026, 1, 1, 20, tzinfo=ZONE) + timedelta(hours=7 * number)
+    content = (ToolResult("c", text),) if role == "tool" else text
+    return Message(role, content, f"m{number}", at, name=NAMES[(number + len(text)) % len(NAMES)])
+
+
 def columns_of(spoken: list[Spoken], every: int) -> Columns:
     store, columns = ReferenceStore(), Columns(OWNER)
     for number, (session, role, text) in enumerate(spoken):
-        store.log.append(Scope("acme", "ada", session), [Message(role, text, f"m{number}")])
-        if number % every == 0:
+        store.log.append(Scope("acme", "ada", session), [message(number, role, text)])
+        if (number + 1) % every == 0:
             columns.refresh(store)
     columns.refresh(store)
     return columns
+
+
+def told(columns: Columns) -> dict[str, Any]:
+    """Everything that columns say."""
+    vocabulary = sorted({word for text in TEXTS for word in words(text)})
+    return {
+        **listed(columns.turns()),
+        "ids": columns.ids,
+        "words": columns.words,
+        "speakers": columns.speakers,
+        "names": columns.names,
+        "bytes": columns.bytes,
+        "position": columns.position,
+        "positions": [columns.position_of(place) for place in range(len(columns))],
+        "with assistant": columns.with_assistant,
+        "sessions": [columns.session(name) for name in "abc"],
+        "holders": columns.holders(vocabulary),
+        "holding": [places.tolist() for places in columns.holding(vocabulary)],
+    }
 
 
 def listed(turns: Turns) -> dict[str, list[Any]]:
@@ -48,29 +89,81 @@ def listed(turns: Turns) -> dict[str, list[Any]]:
 @given(said, st.integers(1, 7))
 def test_growing_columns_are_those_read_at_once(spoken: list[Spoken], every: int) -> None:
     grown, whole = columns_of(spoken, every), columns_of(spoken, len(spoken) + 1)
-    assert grown.ids == whole.ids
-    assert grown.words == whole.words
-    assert listed(grown.turns()) == listed(whole.turns())
+    assert told(grown) == told(whole)
     assert [places.tolist() for places in grown.postings(["oslo", "trip"])] == [
         places.tolist() for places in whole.postings(["oslo", "trip"])
     ]
 
 
+@given(said, st.integers(1, 30), st.integers(0, 5), st.integers(0, 20))
+def test_columns_read_in_pages_are_those_read_message_by_message(
+    spoken: list[Spoken], page: int, known: int, few: int
+) -> None:
+    one_by_one = columns_of(spoken, 1)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {"PAGE": page, "KNOWN": known, "A_FEW": few, "ROOM": 1}.items():
+            patch.setattr(columns_module, name, value)
+        assert told(columns_of(spoken, len(spoken) + 1)) == told(one_by_one)
+
+
+@given(said)
+def test_columns_say_of_each_message_what_it_says(spoken: list[Spoken]) -> None:
+    columns = columns_of(spoken, len(spoken) + 1)
+    kept = [
+        (session, message(number, role, text), text)
+        for number, (session, role, text) in enumerate(spoken)
+        if role != "system" and text.strip()
+    ]
+    turns = columns.turns()
+    assert columns.ids == [(session, each.id) for session, each, _ in kept]
+    assert columns.words == [len(words(text)) for *_, text in kept]
+    assert turns.worth.tolist() == [worth(len(words(text)), text.endswith(("?", "\uff1f"))) for *_, text in kept]
+    assert turns.day.tolist() == [each.at.astimezone(UTC).toordinal() for _, each, _ in kept if each.at]
+    assert turns.own.tolist() == [each.role == "user" for _, each, _ in kept]
+    speakers = [each.name or each.role for _, each, _ in kept]
+    assert list(columns.speakers) == list(dict.fromkeys(speakers))
+    assert turns.speaker.tolist() == [columns.speakers[speaker] for speaker in speakers]
+    assert columns.names == {word for speaker in speakers for word in words(speaker)}
+    holding = dict[str, list[int]]()
+    for place, (*_, text) in enumerate(kept):
+        for word in words(text):
+            holding.setdefault(word, []).append(place)
+    assert [places.tolist() for places in columns.holding(list(holding))] == list(holding.values())
+
+
+def test_columns_know_more_words_than_a_short_number_can_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns_module, "A_FEW", 1)
+    many = " ".join(f"w{number}" for number in range(2**16 + 2))
+    columns = columns_of([("a", "user", many), ("a", "user", f"oslo w0 w1 w{2**16} w{2**16 + 1}")], 3)
+    asked = ["w0", "w1", "w2", f"w{2**16}", f"w{2**16 + 1}", "oslo"]
+    assert [places.tolist() for places in columns.holding(asked)] == [[0, 1], [0, 1], [0], [0, 1], [0, 1], [1]]
+
+
 @given(said, st.integers(0, 100))
 def test_columns_until_a_position_are_those_that_there_were(spoken: list[Spoken], count: int) -> None:
+    count %= len(spoken) + 1
     then, whole = columns_of(spoken[:count], 1), columns_of(spoken, 3)
     cut = whole.until(count)
-    assert (cut.ids, cut.words, cut.speakers, cut.names) == (then.ids, then.words, then.speakers, then.names)
-    assert cut.with_assistant == then.with_assistant
+    differ = ("bytes", "position")  # they share what is held of words, and the log may have gone on without turns
+    assert {**told(cut), **dict.fromkeys(differ)} == {**told(then), **dict.fromkeys(differ)}
     assert cut.lock is whole.lock  # what they share grows under it
-    assert [cut.session(name) for name in "abc"] == [then.session(name) for name in "abc"]
-    assert listed(cut.turns()) == listed(then.turns())
     asked = ["oslo", "trip", "never"]
     assert cut.holders(asked) == then.holders(asked)
     assert [places.tolist() for places in cut.postings(asked)] == [places.tolist() for places in then.postings(asked)]
     if len(then):
         near = np.arange(1, 101), np.linspace(0, 1, 100)
         assert [one.tolist() for one in cut.known(*near)] == [one.tolist() for one in then.known(*near)]
+
+
+@given(said, st.integers(0, 100))
+def test_columns_read_until_a_position_go_on_from_there(spoken: list[Spoken], count: int) -> None:
+    store, columns, count = ReferenceStore(), Columns(OWNER), count % (len(spoken) + 1)
+    for number, (session, role, text) in enumerate(spoken):
+        store.log.append(Scope("acme", "ada", session), [message(number, role, text)])
+    columns.refresh(store, count)
+    assert told(columns) == told(columns_of(spoken[:count], 1))
+    columns.refresh(store)
+    assert told(columns) == told(columns_of(spoken, 1))
 
 
 @given(said)

@@ -135,6 +135,43 @@ def test_damage_is_reported(path: Path, damage: str, part: str) -> None:
         assert part in {finding.part for finding in store.check()}
 
 
+@pytest.mark.parametrize(
+    ("damage", "lacking", "extra"),
+    [
+        (("INSERT INTO words (rowid, scope, text) VALUES (999, 't1', 'aardvark zulu \u6771 oslo')",), 0, 5),
+        (("INSERT INTO words (words) VALUES ('delete-all')",), 12, 0),
+        (
+            (
+                "INSERT INTO words (words) VALUES ('delete-all')",
+                "INSERT INTO words (rowid, scope, text) VALUES (1, 't1', 'oslo aardvark')",
+            ),
+            10,
+            1,
+        ),
+    ],
+)
+def test_check_counts_the_words_that_are_wrong(path: Path, damage: tuple[str, ...], lacking: int, extra: int) -> None:
+    with SqliteStore(path) as store:
+        say(store, ADA, "oslo trip", "oslo \u6771")
+        assert found(store, ADA, "oslo")
+    with_raw(path, *damage)
+    with SqliteStore(path) as store:
+        wrong = f"{lacking} words are missing from the keyword index, {extra} are too many"
+        assert [finding.problem for finding in store.check()] == [wrong]
+
+
+def test_check_holds_no_index_of_words_in_memory(path: Path) -> None:
+    text = " ".join(f"word{number}" for number in range(200))
+    with SqliteStore(path, durability="normal") as store:
+        store.log.append(ADA, [said(text, str(number)) for number in range(1_000)])
+        assert found(store, ADA, "word1")
+        apsw.memory_high_water(True)
+        before = apsw.memory_used()
+        assert store.check() == []
+        taken = apsw.memory_high_water() - before
+        assert taken < 12 * 2**20
+
+
 def test_a_byte_flipped_in_the_keyword_index_is_noticed_or_harmless_and_mended(path: Path) -> None:
     with SqliteStore(path) as store:
         fill(store, ADA)

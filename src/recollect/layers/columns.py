@@ -6,7 +6,7 @@ import threading
 from array import array
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -14,12 +14,15 @@ import numpy as np
 
 from recollect.flow import rank
 from recollect.flow.rank import REACH, Marks, Near, Numbers, Places, Turns, lends, worth
-from recollect.store import Entry, Store
-from recollect.store.words import words
+from recollect.store import Spoken, Store
+from recollect.store.stem import stem
+from recollect.store.words import split, words
 from recollect.types import Message, Scope
 
-PAGE = 1_000
+PAGE = 2_000
 ROOM = 64
+A_FEW, KNOWN = 32, 50_000
+"""Up to how many turns are taken in one by one, and how many words are remembered while more are."""
 FEW, COMMON = 1_000, 0.25
 """Of more than so many turns, a word that stands there for every fourth of them tells little, and is not looked up."""
 A_TURN, A_WORD, A_KNOWN_WORD = 300, 5, 200
@@ -27,7 +30,7 @@ A_TURN, A_WORD, A_KNOWN_WORD = 300, 5, 200
 ASSISTANTS = frozenset({"assistant", "ai", "bot", "model"})
 
 
-def speaker_of(message: Message) -> str:
+def speaker_of(message: Message | Spoken) -> str:
     """Who said it: the name, else the role."""
     return message.name or message.role
 
@@ -57,6 +60,41 @@ def _room() -> Turns:
     )
 
 
+class _Many(dict[str, int]):
+    """Adds the words of many turns to the places where each stem stands; while it does, they are numbers."""
+
+    def __init__(self, postings: Mapping[str, array[int]]) -> None:
+        super().__init__()
+        self._postings, self._numbers = postings, dict[str, int]()
+        self._held: list[array[int]] = []
+
+    def __missing__(self, word: str) -> int:
+        stemmed = stem(word)
+        if stemmed not in self._numbers:
+            self._numbers[stemmed] = len(self._held)
+            self._held.append(self._postings[stemmed])
+        number = self[word] = self._numbers[stemmed]
+        return number
+
+    def add(self, texts: Iterable[str], place: int) -> list[int]:
+        """How many words each turn has, of which the first is at that place."""
+        said, counts = list[int](), list[int]()
+        for text in texts:
+            before = len(said)
+            said += map(self.__getitem__, split(text))
+            counts.append(len(said) - before)
+        few = len(self._held) <= 2**16  # which are sorted in a fraction of the time
+        numbers = np.fromiter(said, np.uint16 if few else np.int32, len(said))
+        places = np.repeat(np.arange(place, place + len(counts), dtype=np.int32), counts)
+        data = places[np.argsort(numbers, kind="stable")].tobytes()
+        sizes, start = np.bincount(numbers) * places.itemsize, 0
+        there = np.flatnonzero(sizes)
+        for number, end in zip(there.tolist(), np.cumsum(sizes[there]).tolist(), strict=True):
+            self._held[number].frombytes(data[start:end])
+            start = end
+        return counts
+
+
 @dataclass(slots=True, eq=False)
 class Columns:
     """The turns of one scope. `refresh` takes in what the log has got since; the rest reads, all under the lock."""
@@ -71,7 +109,7 @@ class Columns:
     _assistant: int | None = None
     _said: int = 0
     _sessions: dict[str, int] = field(default_factory=dict)
-    _last: dict[int, int] = field(default_factory=dict)
+    _last: dict[str, tuple[int, ...]] = field(default_factory=dict)
     _runs: array[int] = field(default_factory=lambda: array("i"))
     _postings: dict[str, array[int]] = field(default_factory=lambda: defaultdict(lambda: array("i")))
     _positions: Places = field(default_factory=lambda: np.empty(ROOM, np.int64))
@@ -79,14 +117,16 @@ class Columns:
 
     def refresh(self, store: Store, until: int | None = None) -> None:
         """Take in what was added to the log since the last time, up to a position where one is given."""
-        while page := store.log.scan(self.scope, after=self.position, limit=PAGE):
-            for entry in page:
-                if until is not None and entry.position > until:
-                    return
-                self._add(entry)
-                self.position = entry.position
-            if len(page) < PAGE:
+        many = _Many(self._postings)
+        while page := store.log.spoken(self.scope, after=self.position, limit=PAGE):
+            meant = page if until is None else [spoken for spoken in page if spoken.position <= until]
+            self._add([spoken for spoken in meant if spoken.role != "system" and spoken.text.strip()], many)
+            if meant:
+                self.position = meant[-1].position
+            if len(meant) < PAGE:
                 return
+            if len(many) > KNOWN:
+                many = _Many(self._postings)
 
     def until(self, position: int) -> Columns:
         """The turns up to a position of the log, as they were then; they stay so, and share the lock of these."""
@@ -168,46 +208,63 @@ class Columns:
         there = held[np.minimum(places, len(held) - 1)] == positions
         return places[there], cosines[there]
 
-    def _add(self, entry: Entry) -> None:
-        message, text = entry.message, entry.message.text
-        if message.role == "system" or not text.strip() or message.at is None:
-            return
-        place, name, speaker, said = len(self.ids), entry.scope.session or "", speaker_of(message), words(text)
-        if place == len(self._positions):
+    def _add(self, page: Sequence[Spoken], many: _Many) -> None:
+        """Take in the turns that come next."""
+        start, end = len(self), len(self) + len(page)
+        texts = [spoken.text for spoken in page]
+        counts = many.add(texts, start) if len(page) > A_FEW else self._hold(texts)
+        while end > len(self._positions):
             self._positions = np.concatenate((self._positions, self._positions))
             self._turns = Turns._make(np.concatenate((column, column)) for column in self._turns)
-        self.ids.append((name, message.id))
-        self.words.append(len(said))
-        self._said += len(said)
-        for word in said:
-            self._postings[word].append(place)
-        if self._assistant is None and message.role == "assistant" and speaker.lower() in ASSISTANTS:
+        turns, asks = self._turns, [text.rstrip().endswith(("?", "\uff1f")) for text in texts]
+        turns.worth[start:end] = list(map(worth, counts, asks))
+        turns.day[start:end] = [day_of(spoken.at) for spoken in page]
+        turns.own[start:end] = [spoken.role == "user" for spoken in page]
+        turns.speaker[start:end] = [self._speaker(place, spoken) for place, spoken in enumerate(page, start)]
+        self._positions[start:end] = [spoken.position for spoken in page]
+        self._said += sum(counts)
+        self.words += counts
+        self._link(start, [spoken.session for spoken in page])
+        self.ids += [(spoken.session, spoken.id) for spoken in page]
+
+    def _hold(self, texts: Iterable[str]) -> list[int]:
+        """What `_Many.add` does, for a few."""
+        said = list(map(words, texts))
+        for place, held in enumerate(said, len(self)):
+            for word in held:
+                self._postings[word].append(place)
+        return list(map(len, said))
+
+    def _speaker(self, place: int, spoken: Spoken) -> int:
+        """The number of the one who speaks."""
+        speaker = speaker_of(spoken)
+        if self._assistant is None and spoken.role == "assistant" and speaker.lower() in ASSISTANTS:
             self._assistant = place
-        self._positions[place] = entry.position
-        turns = self._turns
-        turns.worth[place] = worth(len(said), text.rstrip().endswith(("?", "\uff1f")))
-        turns.day[place] = day_of(message.at)
-        turns.own[place] = message.role == "user"
         if speaker not in self.speakers:
             self.speakers[speaker] = len(self.speakers)
             self.names.update(words(speaker))
-        turns.speaker[place] = self.speakers[speaker]
-        self._link(place, self._sessions.setdefault(name, len(self._sessions)), len(said))
+        return self.speakers[speaker]
 
-    def _link(self, place: int, session: int, said: int) -> None:
-        turns, before = self._turns, self._last.get(session, -1)
-        turns.session[place], turns.before[place], turns.after[place] = session, before, -1
-        turns.length[place], turns.lenders[place] = said, -1
-        if before >= 0:
-            turns.after[before] = place
-        if not place or before != place - 1:
-            self._runs.append(place)
-        self._last[session] = place
-        at = place
-        for step in range(REACH if lends(said) else 0):
-            at = int(turns.before[at])
-            if at < 0 or not lends(self.words[at]):
-                break
-            turns.lenders[place, step], turns.lenders[at, REACH + step] = at, place
-            turns.length[place] += rank.LENT * self.words[at]
-            turns.length[at] += rank.LENT * said
+    def _link(self, start: int, names: Sequence[str]) -> None:
+        """Tell the turns from a place on, which are of these sessions, their neighbours, and those of them."""
+        befores, lent = list[int](), list[tuple[int, int, int]]()
+        for place, name in enumerate(names, start):
+            before = self._last.get(name, ())
+            befores.append(before[0] if before else -1)
+            if not place or befores[-1] != place - 1:
+                self._runs.append(place)
+            for step, at in enumerate(before if lends(self.words[place]) else ()):
+                if not lends(self.words[at]):
+                    break
+                lent.append((step, at, place))
+            self._last[name] = (place, *before[: REACH - 1])
+        turns, here = self._turns, slice(start, start + len(names))
+        turns.session[here] = [self._sessions.setdefault(name, len(self._sessions)) for name in names]
+        turns.before[here], turns.after[here] = befores, -1
+        turns.length[here], turns.lenders[here] = self.words[here], -1
+        follow = [place for place, before in enumerate(befores, start) if before >= 0]
+        turns.after[turns.before[follow]] = follow
+        steps, lenders, places = np.array(lent, np.int32).reshape(-1, 3).T
+        turns.lenders[places, steps], turns.lenders[lenders, REACH + steps] = lenders, places
+        np.add.at(turns.length, places, [rank.LENT * self.words[at] for _, at, _ in lent])
+        np.add.at(turns.length, lenders, [rank.LENT * self.words[place] for *_, place in lent])

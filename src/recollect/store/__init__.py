@@ -22,6 +22,7 @@ from recollect.store.values import (
     Match,
     Record,
     Session,
+    Spoken,
 )
 from recollect.types import Scope
 
@@ -45,6 +46,7 @@ __all__ = [
     "Record",
     "Records",
     "Session",
+    "Spoken",
     "Store",
     "each_session",
     "open",

@@ -49,6 +49,18 @@ class Entry(NamedTuple):
     hash: bytes
 
 
+class Spoken(NamedTuple):
+    """What a message of the log says, who said it and when, and nothing else."""
+
+    position: int
+    session: str
+    id: str
+    role: str
+    name: str | None
+    at: datetime
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """One session at a glance; `first` and `last` are when its first and last messages happened."""

@@ -39,7 +39,12 @@ _SYMBOL: Final = "\u203c\u2049\u2100-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U
 
 def words(text: str) -> list[str]:
     """The words of a text in order: lower case, no accents, stemmed; scripts without spaces by character and pair."""
-    return list(map(stem, _split(text, singles=True)))
+    return list(map(stem, split(text)))
+
+
+def split(text: str) -> Iterable[str]:
+    """The words of a text before they are stemmed."""
+    return _split(text, singles=True)
 
 
 def query_words(text: str) -> tuple[str, ...]:
@@ -61,9 +66,15 @@ def _split(text: str, singles: bool) -> Iterable[str]:
     return _split_unicode(text, singles)
 
 
-def _split_unicode(text: str, singles: bool) -> Iterator[str]:
+def _split_unicode(text: str, singles: bool) -> Iterable[str]:
     folded = _folded(text).replace("_", " ")
-    for word in _word(_marks(folded)).findall(folded):
+    found: list[str] = _word(_marks(folded)).findall(folded)
+    return found if "".join(found).isascii() else _pieces(found, singles)
+
+
+def _pieces(found: Iterable[str], singles: bool) -> Iterator[str]:
+    """Words, those of scripts without spaces by character and pair."""
+    for word in found:
         if word.isascii():
             yield word
             continue

@@ -78,7 +78,7 @@ class ChromaLog:
     def __init__(self, base: Log, copies: Copies, after: After) -> None:
         self._base, self._copies, self._after = base, copies, after
         self.append, self.read, self.scan, self.get = base.append, base.read, base.scan, base.get
-        self.sessions, self.tag, self.verify = base.sessions, base.tag, base.verify
+        self.spoken, self.sessions, self.tag, self.verify = base.spoken, base.sessions, base.tag, base.verify
 
     def erase(self, scope: Scope, ids: Sequence[str] | None = None) -> Erased:
         """See `Log.erase`."""

@@ -17,9 +17,10 @@ from recollect.store.postgres.erase import erase
 from recollect.store.postgres.items import tags as numbers
 from recollect.store.postgres.jobs import Waiting
 from recollect.store.postgres.keys import inside, key, keys, named, place
-from recollect.store.values import Entry, Erased, Finding, Job, Session
+from recollect.store.values import Entry, Erased, Finding, Job, Session, Spoken
 from recollect.types import Message, Scope
 
+_SPOKEN: Final = "SELECT position, session, id, body, names FROM recollect.messages WHERE"
 _SESSIONS: Final = (
     "SELECT tenant, owner, session, names, messages, tokens, first, last, position FROM recollect.sessions WHERE"
 )
@@ -68,12 +69,11 @@ class PostgresLog:
 
     def scan(self, scope: Scope, *, after: int = 0, limit: int = 1_000) -> list[Entry]:
         """See `Log.scan`."""
-        codec.check_range(after, None, limit)
-        condition, known = inside(scope, "messages")
-        query = " ".join(
-            (ENTRIES, condition, "AND position > %(after)s AND body IS NOT NULL ORDER BY position LIMIT %(limit)s")
-        )
-        return self._entries(scope, query, known | {"after": after, "limit": limit})
+        return [entry_from(scope, row) for row in self._scanned(ENTRIES, scope, after, limit)]
+
+    def spoken(self, scope: Scope, *, after: int = 0, limit: int = 1_000) -> list[Spoken]:
+        """See `Log.spoken`."""
+        return [_spoken(row) for row in self._scanned(_SPOKEN, scope, after, limit)]
 
     def get(self, scope: Scope, ids: Sequence[str]) -> list[Entry]:
         """See `Log.get`."""
@@ -107,9 +107,24 @@ class PostgresLog:
         """See `Log.verify`."""
         return self._database.read(scope.tenant, lambda db: list(verified(db, scope)), at_a_moment=True)
 
+    def _scanned(self, what: str, scope: Scope, after: int, limit: int) -> list[tuple[Any, ...]]:
+        codec.check_range(after, None, limit)
+        condition, known = inside(scope, "messages")
+        query = " ".join(
+            (what, condition, "AND position > %(after)s AND body IS NOT NULL ORDER BY position LIMIT %(limit)s")
+        )
+        return self._database.read(scope.tenant, lambda db: rows(db, query, known | {"after": after, "limit": limit}))
+
     def _entries(self, scope: Scope, query: str, known: Mapping[str, Any]) -> list[Entry]:
         found = self._database.read(scope.tenant, lambda db: rows(db, query, known))
         return [entry_from(scope, row) for row in found]
+
+
+def _spoken(row: Sequence[Any]) -> Spoken:
+    position, session, id, body, full = row
+    if full:
+        _, _, session, id = codec.from_bytes(full)
+    return codec.decode_spoken(position, session, id, body)
 
 
 def _session(row: Sequence[Any]) -> Session:

@@ -12,7 +12,7 @@ from recollect.frozen import EMPTY, freeze_dict
 from recollect.store import codec
 from recollect.store.reference.jobs import enqueue
 from recollect.store.reference.state import Kept, State, Tables
-from recollect.store.values import MESSAGE, Entry, Erased, Finding, Job, Session, item_of, tagged
+from recollect.store.values import MESSAGE, Entry, Erased, Finding, Job, Session, Spoken, item_of, tagged
 from recollect.types import Message, Scope
 
 
@@ -62,6 +62,10 @@ class ReferenceLog:
         with self._state.reading() as tables:
             found = [e for s in _sessions(tables, scope) for e in _entries(tables, s) if e.position > after]
         return heapq.nsmallest(limit, found, key=lambda entry: entry.position)
+
+    def spoken(self, scope: Scope, *, after: int = 0, limit: int = 1_000) -> list[Spoken]:
+        """See `Log.spoken`."""
+        return [codec.spoken_of(entry) for entry in self.scan(scope, after=after, limit=limit)]
 
     def get(self, scope: Scope, ids: Sequence[str]) -> list[Entry]:
         """See `Log.get`."""

@@ -39,8 +39,9 @@ _SHOULD: Final = (
     "CREATE VIRTUAL TABLE temp.wanted USING fts5vocab('temp', 'should', 'instance')"
 )
 _EXPECT: Final = "INSERT INTO temp.should (rowid, scope, text) VALUES (?, ?, ?)"
-_LACKING: Final = "SELECT count(*) FROM (SELECT * FROM temp.wanted EXCEPT SELECT * FROM temp.seen)"
-_EXTRA: Final = "SELECT count(*) FROM (SELECT * FROM temp.seen EXCEPT SELECT * FROM temp.wanted)"
+_WORDS_WANTED: Final = "SELECT CAST(term AS BLOB), doc, col, offset FROM temp.wanted"
+_WORDS_SEEN: Final = _WORDS_WANTED.replace("wanted", "seen")
+"""Both come in order, and are compared as they come: millions of words are not held in memory."""
 _WEIGHTS: Final = (
     "SELECT * FROM (SELECT id, sz FROM <words>_docsize UNION ALL SELECT id, block FROM <words>_data"
     " WHERE id = 1 AND hex(block) GLOB '*[1-9A-F]*'"  # of an index that was emptied they are zeros
@@ -152,9 +153,24 @@ def _compared(db: apsw.Connection) -> tuple[int, int, int]:
         indexed = db.execute("SELECT indexed FROM counter").get
         db.executemany(_EXPECT, (row for row in rows(db) if row[2] and row[0] <= indexed))
         db.execute("SAVEPOINT written; RELEASE written")
-        return db.execute(_LACKING).get, db.execute(_EXTRA).get, len(db.execute(_UNLIKE).fetchall())
+        lacking, extra = _differences(scopes.rows(db, _WORDS_WANTED), scopes.rows(db, _WORDS_SEEN))
+        return lacking, extra, len(db.execute(_UNLIKE).fetchall())
     finally:
         db.execute("DROP TABLE IF EXISTS temp.seen; DROP TABLE IF EXISTS temp.wanted; DROP TABLE IF EXISTS temp.should")
+
+
+def _differences(wanted: Iterator[Any], seen: Iterator[Any]) -> tuple[int, int]:
+    """How many rows there should be that are not seen, and how many are seen that should not be."""
+    lacking, extra = 0, 0
+    one, other = next(wanted, None), next(seen, None)
+    while one is not None or other is not None:
+        if one == other:
+            one, other = next(wanted, None), next(seen, None)
+        elif other is None or (one is not None and one < other):
+            lacking, one = lacking + 1, next(wanted, None)
+        else:
+            extra, other = extra + 1, next(seen, None)
+    return lacking, extra
 
 
 _PARTS: Final[Mapping[Literal["records", "jobs", "index"], Callable[[apsw.Connection], Iterator[Finding]]]] = {

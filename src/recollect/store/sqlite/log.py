@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from recollect.arguments import MAX_WHOLE
 from recollect.errors import NotFound
@@ -15,8 +15,11 @@ from recollect.store.sqlite.change import Change
 from recollect.store.sqlite.database import Database
 from recollect.store.sqlite.erase import erase
 from recollect.store.sqlite.jobs import enqueue
-from recollect.store.values import Entry, Erased, Finding, Job, Session, tagged
+from recollect.store.values import Entry, Erased, Finding, Job, Session, Spoken, tagged
 from recollect.types import Message, Scope
+
+if TYPE_CHECKING:
+    import apsw
 
 _BY_ID: Final = "SELECT seq, position, id, body, tokens, hash, tags FROM message WHERE id = ? AND session = ?"
 _HEAD: Final = "SELECT seq, hash, messages, tokens, first FROM session WHERE scope = ?"
@@ -36,21 +39,20 @@ _BACKWARD: Final = (
     "SELECT seq, position, id, body, tokens, hash, tags FROM message"
     " WHERE session = ? AND seq > ? AND seq <= ? ORDER BY seq DESC LIMIT ?"
 )
+_ENTRY: Final = "SELECT seq, position, message.id, body, tokens, hash, tags, tenant, user, scope.session"
+_SPOKEN: Final = "SELECT position, scope.session, message.id, body"
 _SCAN: Final = scopes.by_scope(
-    "SELECT seq, position, message.id, body, tokens, hash, tags, tenant, user, scope.session"
-    " FROM message JOIN scope ON scope.id = message.session WHERE position IN ("
+    "<what> FROM message JOIN scope ON scope.id = message.session WHERE position IN ("
     " SELECT position FROM message INDEXED BY message_seq WHERE session IN ("
     " SELECT head.scope FROM session AS head WHERE head.scope <scope> AND head.position > ?2)"
     " AND position > ?2 ORDER BY position LIMIT ?3) ORDER BY position"
 )
 _GET: Final = scopes.by_scope(
-    "SELECT seq, position, message.id, body, tokens, hash, tags, tenant, user, scope.session"
-    " FROM json_each(?2) AS wanted CROSS JOIN message ON message.id = wanted.value"
+    f"{_ENTRY} FROM json_each(?2) AS wanted CROSS JOIN message ON message.id = wanted.value"
     " CROSS JOIN scope ON scope.id = message.session WHERE <in scope> ORDER BY wanted.key, position"
 )
 _SCAN_FEW: Final = scopes.by_scope(
-    "SELECT seq, position, message.id, body, tokens, hash, tags, tenant, user, scope.session"
-    " FROM message CROSS JOIN scope ON scope.id = message.session WHERE position > ?2 AND <in scope>"
+    "<what> FROM message CROSS JOIN scope ON scope.id = message.session WHERE position > ?2 AND <in scope>"
     " ORDER BY position LIMIT ?3"
 )
 _SESSIONS: Final = scopes.by_scope(
@@ -102,14 +104,13 @@ class SqliteLog:
 
     def scan(self, scope: Scope, *, after: int = 0, limit: int = 1_000) -> list[Entry]:
         """See `Log.scan`."""
-        codec.check_range(after, None, limit)
         with self._database.reading() as db:
-            place = scopes.find(db, scope)
-            if place is None:
-                return []
-            few = db.execute("SELECT position FROM counter").get - after <= FEW
-            rows = db.execute((_SCAN_FEW if few else _SCAN)[scopes.level(scope)], (place.id, after, limit))
-            return [_entry(scopes.named(*row[7:]), row) for row in rows]
+            return [_entry(scopes.named(*row[7:]), row) for row in _scanned(db, _ENTRY, scope, after, limit)]
+
+    def spoken(self, scope: Scope, *, after: int = 0, limit: int = 1_000) -> list[Spoken]:
+        """See `Log.spoken`."""
+        with self._database.reading() as db:
+            return [codec.decode_spoken(*row) for row in _scanned(db, _SPOKEN, scope, after, limit)]
 
     def get(self, scope: Scope, ids: Sequence[str]) -> list[Entry]:
         """See `Log.get`."""
@@ -146,6 +147,16 @@ class SqliteLog:
         with self._database.reading() as db:
             place = scopes.find(db, scope)
             return [] if place is None else list(verified(db, scope, place))
+
+
+def _scanned(db: apsw.Connection, what: str, scope: Scope, after: int, limit: int) -> Iterable[Sequence[Any]]:
+    codec.check_range(after, None, limit)
+    place = scopes.find(db, scope)
+    if place is None:
+        return ()
+    few = db.execute("SELECT position FROM counter").get - after <= FEW
+    query = (_SCAN_FEW if few else _SCAN)[scopes.level(scope)].replace("<what>", what)
+    return scopes.rows(db, query, (place.id, after, limit))
 
 
 def _append(change: Change, scope: Scope, ready: Sequence[_Ready], jobs: Sequence[Job]) -> list[Entry]:

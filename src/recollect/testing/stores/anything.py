@@ -11,6 +11,7 @@ from recollect.arguments import MAX_WHOLE
 from recollect.errors import ConfigError, RecollectError, StoreUnavailable
 from recollect.frozen import freeze
 from recollect.store import Erased, Filter, Item, Job, Store
+from recollect.store.codec import spoken_of
 from recollect.testing.stores.base import (
     ADA,
     HOSTILE_IDS,
@@ -41,6 +42,7 @@ class AnythingTests(StoreTests):
         store.log.append(ADA, messages)
         kept = [entry.message.replace(at=None, received=None) for entry in store.log.read(ADA)]
         assert kept == messages
+        assert store.log.spoken(ADA) == list(map(spoken_of, store.log.scan(ADA)))
         store.log.tag(ADA, "1", {text + "tag": text})
         assert store.log.get(ADA, ["1"])[0].message.metadata[text + "tag"] == text
         assert store.log.verify(ADA) == []
@@ -54,6 +56,7 @@ class AnythingTests(StoreTests):
         store.index.put(scope, [Item(id, id, "apple", sources=(id,))])
         store.index.embed(scope, id, id, {id: v(1, 0)})
         assert [entry.message.id for entry in store.log.get(scope, [id])] == [id]
+        assert [(spoken.session, spoken.id) for spoken in store.log.spoken(Scope(id))] == [(id, id)]
         assert [record.id for record in store.records.find(Scope(id), kind="fact", key=id)] == [id]
         assert found(store, Scope(id), "apple") == [id, id]
         assert found(store, scope, "apple", where=Filter(kinds=(id,))) == [id]

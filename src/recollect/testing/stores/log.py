@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta, timezone
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from recollect.errors import ConfigError, Conflict, InvalidTranscript, NotFound
 from recollect.frozen import freeze
 from recollect.store import Job, Store
+from recollect.store.codec import spoken_of
 from recollect.testing.clock import ManualClock
 from recollect.testing.stores.base import (
     ADA,
@@ -16,6 +18,7 @@ from recollect.testing.stores.base import (
     BOB,
     NOON,
     RIVAL,
+    USER,
     StoreTests,
     found,
     said,
@@ -230,6 +233,33 @@ class LogTests(StoreTests):
             pages += page
             after = page[-1].position
         assert texts(pages) == [str(number) for number in range(20)]
+
+    def test_spoken_is_what_scan_finds(self, store: Store) -> None:
+        late = NOON.replace(year=9999, tzinfo=timezone(timedelta(hours=-14)))
+        parts = (Thinking("hm"), Text("two"), ToolCall("c", "look"), Text("parts"))
+        store.log.append(ADA, [Message("user", "hi", "a", at=late, name="Ada"), Message("system", " ", "b")])
+        store.log.append(ADA_TOO, [Message("assistant", parts, "c"), Message("user", "gone", "d")])
+        store.log.append(ADA, [Message("tool", (ToolResult("c", (Text("six"), Text("rain"))),), "e", received=late)])
+        store.log.append(BOB, [Message("user", "bob's", "a")])
+        store.log.append(ADA_TOO, [Message("user", "", "f", name="")])
+        store.log.tag(ADA, "a", {"pinned": True})
+        store.log.erase(ADA_TOO, ["d"])
+        for scope in (USER, ADA, ADA_TOO, Scope("acme"), Scope("nobody")):
+            assert store.log.spoken(scope) == list(map(spoken_of, store.log.scan(scope)))
+        assert [spoken.text for spoken in store.log.spoken(USER)] == ["hi", " ", "two\nparts", "six\nrain", ""]
+
+    def test_spoken_page_by_page(self, store: Store) -> None:
+        for number in range(20):
+            say(store, (ADA, ADA_TOO)[number % 3 == 0], str(number))
+        pages, after = [], 0
+        while page := store.log.spoken(USER, after=after, limit=6):
+            pages.append(page)
+            after = page[-1].position
+        assert [spoken.text for page in pages for spoken in page] == [str(number) for number in range(20)]
+        assert list(map(len, pages)) == [6, 6, 6, 2]
+        for bad in ({"limit": 0}, {"after": -1}):
+            with pytest.raises(ConfigError):
+                store.log.spoken(USER, **bad)
 
     def test_get_in_the_order_asked_for(self, store: Store) -> None:
         say(store, ADA, "a", "b", "c")

@@ -14,6 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from recollect.errors import RecollectError
 from recollect.frozen import freeze
 from recollect.store import Clock, Filter, Item, Job, Match, Record, Store
+from recollect.store.codec import spoken_of
 from recollect.store.reference import ReferenceStore
 from recollect.testing.clock import ManualClock
 from recollect.testing.stores.base import NOON
@@ -239,6 +240,7 @@ class StoreMachine(RuleBasedStateMachine):
     def alike_in(self, tenant: Scope) -> None:
         """Makes sure that both hold the same for one tenant, and that the chain holds."""
         self.both(lambda store: store.log.scan(tenant), lambda entries: sorted(map(repr, _entries(entries))))
+        assert self.store.log.spoken(tenant) == list(map(spoken_of, self.store.log.scan(tenant)))
         self.both(lambda store: store.log.sessions(tenant), _sessions)
         self.both(lambda store: store.records.find(tenant), _records)
         self.both(lambda store: store.jobs.find(tenant), _jobs)
