@@ -55,9 +55,9 @@ class Database:
             self._cursor = self._writer.cursor()
         except apsw.Error as error:
             raise errors.translated(error, path) from error
-        self._place = self._writer.filename
-        self._file, self._seen = _identity(self._place), time.monotonic()
         self.scrub(wait=0)
+        self._files = {name: _identity(name) for name in (self._writer.filename, self._writer.filename_wal)}
+        self._seen = time.monotonic()
         self._unscrubbed = False
 
     def reading(self, *, newest: bool = False) -> AbstractContextManager[apsw.Connection]:
@@ -222,8 +222,9 @@ class Database:
 
     def _check_there(self) -> None:
         if (now := time.monotonic()) >= self._seen + LOOK_SECONDS:
-            if _identity(self._place) != self._file:
-                raise errors.gone(self.path)
+            for name, known in self._files.items():
+                if _identity(name) != known:
+                    raise errors.gone(self.path if name == self._writer.filename else f"{self.path}-wal")
             self._seen = now
 
     def _after(self, change: Change) -> None:
