@@ -174,4 +174,5 @@ def _fact(note: Note, memory: Memory, scope: Scope) -> Record:
         "ended": False,
         "imported": note.metadata,
     }
-    return Record(semantic.KIND, f"note:{note.id[:900]}", value, 0.8, "import", "import", id=stable("note", note.id))
+    key = f"note:{note.id[:900]}"
+    return Record(semantic.KIND, key, value, 0.8, "import", "import", valid_to=note.until, id=stable("note", note.id))

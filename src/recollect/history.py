@@ -89,16 +89,16 @@ class History:
         said = [(place, own) for place, message in spoken if (own := without_memory(message))]
         self._refresh(len(said))
         known = [entry.message for entry in self._log]
-        places = align([fingerprint(message) for message in known], [fingerprint(message) for _, message in said])
-        absent = [m for (_, m), at in zip(said, places, strict=True) if at is None]
-        new = iter(self.session.add_many(filter(says, absent)))
-        absent_ids = (next(new).id if says(m) else f"not kept {n}" for n, m in enumerate(absent))
-        ids = [next(absent_ids) if at is None else known[at].id for at in places]
+        told = [message for _, message in said if says(message)]
+        found = align([fingerprint(message) for message in known], [fingerprint(message) for message in told])
+        new = iter(self.session.add_many(m for m, at in zip(told, found, strict=True) if at is None))
+        kept = iter([(at, next(new).id if at is None else known[at].id) for at in found])
+        places = [next(kept) if says(m) else (None, f"not kept {n}") for n, (_, m) in enumerate(said)]
         last = max((n for n, message in enumerate(known) if message.role != "system"), default=-1)
-        self._again = answered(places, last + 1)
+        self._again = answered(found, last + 1)
         self._refresh(len(said))
-        past = [Sent(message, None) for message in self._past(known, places)]
-        lines = [(place, m.replace(id=id)) for (place, m), id in zip(said, ids, strict=True)]
+        past = [Sent(message, None) for message in self._past(known, [at for at, _ in places])]
+        lines = [(place, m.replace(id=id)) for (place, m), (_, id) in zip(said, places, strict=True)]
         return [*past, *(Sent(m, place, m.content != given[place].content) for place, m in lines)]
 
     def _past(self, known: Sequence[Message], places: Sequence[int | None]) -> Sequence[Message]:

@@ -29,7 +29,7 @@ from recollect.frozen import FrozenDict, freeze_dict
 from recollect.layers.documents import Documents, Listed, Passages
 from recollect.layers.episodic import Asked, item_of
 from recollect.layers.tools import Tools
-from recollect.layers.windows import always, stays
+from recollect.layers.windows import always, repin, stays
 from recollect.patterns import Patterns
 from recollect.store import ANY, Entry, Erased, Filter
 from recollect.store.codec import check_count
@@ -219,6 +219,8 @@ class Session:
         with store.transaction(self.scope):
             entry = store.log.tag(self.scope, check_id(id, "the id of a message"), freeze_dict(metadata, "metadata"))
             store.records.put(self.scope, always([entry]))
+            if "pinned" in metadata:
+                repin(store, self.scope)
         self.memory.controller.tagged(self.scope, metadata)
         return entry.message
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain.agents.middleware import SummarizationMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, RemoveMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -116,6 +117,32 @@ def test_without_a_checkpointer_the_named_session_has_the_past(tmp_path: Path) -
         "assistant",
         "tool",
     ]
+
+
+class Summing(Script):
+    def answer(self, request: Sequence[Message]) -> Message:
+        return Message("assistant", "I live in Bergen.")
+
+
+def test_a_summary_that_langchain_writes_is_sent_and_not_kept_as_the_users_words(tmp_path: Path) -> None:
+    script = Script()
+    with Memory.open(tmp_path / "memory.db", embedder=None) as memory:
+        agent = create_agent(
+            ScriptedModel(script=script),
+            middleware=[
+                SummarizationMiddleware(ScriptedModel(script=Summing()), trigger=("messages", 6), keep=("messages", 3)),
+                RecollectMiddleware(memory, user="ada"),
+            ],
+            checkpointer=RecollectSaver(memory, user="ada"),
+        )
+        config: Any = {"configurable": {"thread_id": "trip"}}
+        for n in range(6):
+            agent.invoke({"messages": [HumanMessage(f"Number {n}.")]}, config)
+        chat = memory.session("trip", user="ada")
+        assert [m.text for m in chat.history() if m.role == "user"] == [f"Number {n}." for n in range(6)]
+        assert len(chat.history()) == 12
+        assert chat.facts() == []
+        assert script.requests[-1][0].text.endswith("I live in Bergen.")
 
 
 def test_a_run_without_a_thread_or_a_session_is_refused(tmp_path: Path) -> None:

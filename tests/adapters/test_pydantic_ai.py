@@ -206,7 +206,7 @@ def test_words_beside_pictures_and_answers_of_several_parts_are_shortened_too(me
     assert count_messages(ours(seen[-1]), memory.counter) <= 3_000
 
 
-def test_a_file_is_told_again_by_its_address_or_its_kind(memory: Memory) -> None:
+def test_a_file_is_shown_again(memory: Memory) -> None:
     seen: list[list[ModelMessage]] = []
 
     def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
@@ -215,11 +215,12 @@ def test_a_file_is_told_again_by_its_address_or_its_kind(memory: Memory) -> None
 
     agent = Agent(FunctionModel(answer), capabilities=[Remember(memory, "ada", session="trip")])
     letter, upload = DocumentUrl("https://example.org/letter.pdf"), UploadedFile("file_1", provider_name="openai")
-    run(agent, [BinaryContent(b"%PDF", media_type="application/pdf"), CachePoint()])
+    paper = BinaryContent(b"%PDF \xff\x00", media_type="application/pdf", identifier="paper")
+    run(agent, [paper, CachePoint()])
     run(agent, [letter, upload, "What are these?"])
     run(agent, "Thank you.")
     assert [content(message) for message in seen[-1][::2]] == [
-        ["[a file that is not shown: application/pdf]"],
+        [paper],
         [letter, upload, "What are these?"],
         "Thank you.",
     ]

@@ -116,3 +116,21 @@ TestTwoMemories.settings = settings(
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )
+
+
+def test_a_pin_that_one_sets_or_takes_off_is_seen_by_the_other(tmp_path: Path) -> None:
+    with opened(tmp_path, ManualClock(START)) as one, opened(tmp_path, ManualClock(START)) as other:
+        chats = [memory.session("trip", user="ada") for memory in (one, other)]
+        first, *_ = chats[0].add_turn("The key is under the red pot.", "Noted.")
+        for number in range(60):
+            chats[0].add_turn(f"What about number {number}?", "That is a number. " * 10)
+
+        def shown() -> list[bool]:
+            contexts = [chat.context(budget=1_000) for chat in chats]
+            return [any(message.id == first.id for message in context.conversation) for context in contexts]
+
+        assert shown() == [False, False]
+        chats[0].tag(first.id, pinned=True)
+        assert shown() == [True, True]
+        chats[1].tag(first.id, pinned=None)
+        assert shown() == [False, False]

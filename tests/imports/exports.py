@@ -167,6 +167,8 @@ def mem0() -> dict[str, Any]:
                 "updated_at": "2025-04-05T05:06:07+00:00",
                 "user_id": "ada",
                 "run_id": "run-7",
+                "attributed_to": "user",
+                "expiration_date": "2025-06-30",
             },
         ]
     }

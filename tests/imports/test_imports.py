@@ -274,11 +274,13 @@ def test_mem0_memories_are_notes_about_their_user(tmp_path: Path) -> None:
     path = written(tmp_path / "memories.json", mem0())
     assert detect(path) == "mem0"
     (first, second), _ = all_of(path)
-    assert (first.user, second.user, second.session) == ("ada", "ada", "run-7")
+    assert (first.user, second.user) == ("ada", "ada")
+    assert (first.session, second.session) == ("mem0", "run-7")
     (note,) = first.notes
     assert (note.text, note.metadata) == ("Likes to sail in Norway", {"mem0": {"category": "hobby"}})
     assert note.at == datetime(2025, 3, 4, 13, 6, 7, tzinfo=UTC)
     assert second.notes[0].at == datetime(2025, 4, 5, 5, 6, 7, tzinfo=UTC)
+    assert (note.until, second.notes[0].until) == (None, datetime(2025, 7, 1, tzinfo=UTC))
 
 
 # Small things

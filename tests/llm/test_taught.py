@@ -130,6 +130,31 @@ def test_what_was_said_stays_inside_its_fence(folder: Path, clock: ManualClock, 
         assert text.startswith("<data>") and text.endswith("</data>")
 
 
+def test_what_is_said_anew_under_an_id_while_the_model_thinks_is_not_taken_for_what_was_erased(
+    folder: Path, clock: ManualClock, serve: Serve
+) -> None:
+    anew: list[str] = []
+
+    def answer_late(request: Any) -> str:
+        said = answer(request)
+        if not anew and memory.store.log.get(chat.scope, ["m"]):
+            anew.append("m")
+            chat.forget(["m"])
+            chat.add(Message("user", "Never mind.", "m"))
+        return said
+
+    _, model = serve("openai", answer_late)
+    with opened(folder, clock, model, **SOON) as memory:
+        chat = memory.session("s", user="ada")
+        chat.add(Message("user", SAID, "m"))
+        chat.add_turn("The tour was fine.", "Noted.")
+        chat.add("assistant", "What a name!")
+        memory.drain()
+        assert anew
+        assert "Biscuit" not in f"{chat.facts()} {chat.summary()}"
+        assert "Biscuit" not in str(memory.store.records.find(Scope("default")))
+
+
 LIES = [
     json.dumps({"summary": "They met Napoleon 77 times in Halden."}),
     json.dumps({"summary": "Nothing much was said."}),

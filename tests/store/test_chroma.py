@@ -238,6 +238,52 @@ def test_what_is_erased_while_it_is_copied_leaves_chroma(
         assert store.check() == []
 
 
+def away(*_: Any, **__: Any) -> None:
+    raise OSError("connection refused")
+
+
+RIVAL = Scope("rival", "ada", "trip")
+
+
+@pytest.mark.parametrize("scope", [Scope("acme"), Scope("acme", "ada"), ADA])
+def test_what_is_erased_while_chroma_is_away_leaves_it_with_the_next_use(
+    place: Place, scope: Scope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with place.open() as store, connected(place.index) as client:
+        fill(store)
+        say(store, RIVAL, "west")
+        monkeypatch.setattr(type(client), "list_collections", away)
+        store.log.erase(scope)
+        monkeypatch.undo()
+        store.index.embed(RIVAL, "message", "m", {"west": v(-1, 0)})
+        assert sorted(collection.count() for collection in client.list_collections()) == [0, 1]
+        assert near(store) == []
+
+
+def test_what_was_erased_while_chroma_was_away_leaves_it_for_every_model(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with place.open() as store, connected(place.index) as client:
+        fill(store)
+        store.index.embed(ADA, "message", "older", {"east": v(1, 0), "north": v(0, 1)})
+        monkeypatch.setattr(type(client), "list_collections", away)
+        store.log.erase(ADA, ["east"])
+    monkeypatch.undo()
+    with place.open() as store:
+        assert near(store) == ["north"]
+        assert store.check() == []
+
+
+def test_what_is_erased_by_one_without_chroma_leaves_it_once_it_is_met_there(place: Place) -> None:
+    with place.open() as store, open(place.url) as elsewhere:
+        fill(store)
+        assert near(store) == ["east", "north"]
+        elsewhere.log.erase(ADA, ["east"])
+        assert near(store) == ["north"]
+        assert near(store) == ["north"]
+        assert store.check() == []
+
+
 def test_while_chroma_is_away_the_store_is_checked_reindexed_and_restored(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -245,10 +291,6 @@ def test_while_chroma_is_away_the_store_is_checked_reindexed_and_restored(
         fill(store)
         store.backup(tmp_path / "backup")
         store.log.erase(ADA, ["east"])
-
-        def away(*_: Any) -> None:
-            raise OSError("connection refused")
-
         monkeypatch.setattr(type(client), "list_collections", away)
         assert [finding.problem for finding in store.check()] == ["Chroma can't be read: connection refused"]
         assert store.reindex() == 1

@@ -339,6 +339,19 @@ def test_nothing_is_acknowledged_to_a_file_that_is_no_longer_there(
             assert texts(store.log.read(ADA)) == ["before", "after"]
 
 
+def test_nothing_is_acknowledged_once_the_write_ahead_file_is_gone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "LOOK_SECONDS", 0)
+    with SqliteStore(path) as store:
+        say(store, ADA, "before")
+        path.with_name("memory.db-wal").unlink()
+        with pytest.raises(StoreUnavailable, match="db-wal was moved, replaced or deleted"):
+            say(store, ADA, "lost")
+    with SqliteStore(path) as store:
+        assert texts(store.log.read(ADA)) == ["before"]
+        say(store, ADA, "after")
+        assert store.check() == []
+
+
 def test_a_relative_path_stays_the_same_file_wherever_the_process_goes(
     path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

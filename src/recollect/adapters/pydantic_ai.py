@@ -226,8 +226,6 @@ def _content(item: UserContent) -> Part:
         return Image(url=item.url)
     if isinstance(item, BinaryContent) and item.is_image:
         return Image(data=b64encode(item.data).decode(), media_type=item.media_type)
-    if isinstance(item, BinaryContent):
-        return _opaque(item, media_type=item.media_type, identifier=item.identifier)
     return _opaque(item) if isinstance(item, CachePoint) else Opaque(SHAPE, CONTENT.dump_python(item, mode="json"))
 
 
@@ -246,10 +244,10 @@ def _said(part: ModelResponsePart) -> Part:
     return _opaque(part)
 
 
-def _opaque(value: Any, **about: str) -> Opaque:
+def _opaque(value: Any) -> Opaque:
     """A part that is counted by its kind alone, and sent as it was given."""
     kind = getattr(value, "part_kind", None) or getattr(value, "kind", "unknown")
-    return Opaque(SHAPE, FrozenDict({"kind": kind, **about}))
+    return Opaque(SHAPE, FrozenDict({"kind": kind}))
 
 
 def to_pydantic(message: Message) -> ModelMessage:
@@ -277,11 +275,10 @@ def _item(part: Part) -> UserContent | None:
 
 
 def _file(part: Opaque) -> UserContent | None:
-    """What a user showed beside words and pictures, as far as it was kept: an address, but no bytes."""
-    kind = part.data.get("kind")
-    if part.shape != SHAPE or kind == "binary":
+    """What a user showed beside words and pictures; of what another SDK was given, that it was there."""
+    if part.shape != SHAPE:
         return f"[a file that is not shown: {part.data.get('media_type') or part.data.get('type') or 'unknown'}]"
-    return None if kind == "cache-point" else CONTENT.validate_python(thaw(part.data))
+    return None if part.data.get("kind") == "cache-point" else CONTENT.validate_python(thaw(part.data))
 
 
 def _tools(parameters: ModelRequestParameters) -> list[Mapping[str, Any]]:

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from difflib import SequenceMatcher
+from typing import Final
 
 from recollect.types import Image, Message, Opaque
 
+BY_FRAMEWORK: Final = "framework"
+"""What the metadata of a message says by `via` that a framework wrote in the user's name."""
+
 
 def says(message: Message) -> bool:
-    """Whether a message is worth keeping: an answer without content, such as sound known by its id alone, is not."""
+    """Whether a message is worth keeping: an answer without content, such as sound known by its id alone, is not.
+
+    Nor is a summary that a framework put in the place of what was said.
+    """
+    if message.metadata.get("via") == BY_FRAMEWORK:
+        return False
     return message.role != "assistant" or bool(message.parts or message.extra.get("refusal"))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import MAXYEAR, timedelta
 from typing import Any, Final
 
 from recollect.errors import InvalidTranscript
@@ -18,12 +19,14 @@ def misfit(data: Any) -> str:
 
 
 def read(data: Any, origin: Origin) -> Iterator[Read]:
-    """The memory in a value; its session is the run it came from."""
+    """The memory in a value; its session is the run it came from, and it holds to the end of the day it expires."""
     text = data.get("memory") if isinstance(data, dict) else None
     if not isinstance(text, str) or not text.strip():
         raise InvalidTranscript("a memory without text")
     user = first(data, "user_id", "actor_id")
     at = moment(first(data, "updated_at", "created_at"))
     kept = {"mem0": data["metadata"]} if isinstance(data.get("metadata"), dict) else {}
-    note = Note(id_of(data.get("id"), text), text, at, freeze_dict(kept, "metadata"))
-    yield Imported(id_of(data.get("run_id"), NAME), user=user if isinstance(user, str) else None, notes=(note,))
+    last = moment(data.get("expiration_date"))
+    until = last + timedelta(days=1) if last and last.year < MAXYEAR else None
+    note = Note(id_of(data.get("id"), text), text, at, freeze_dict(kept, "metadata"), until)
+    yield Imported(id_of(first(data, "run_id") or NAME), user=user if isinstance(user, str) else None, notes=(note,))

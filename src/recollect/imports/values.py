@@ -20,12 +20,13 @@ IMPLIED: Final = "implied"
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something another memory knew about its user."""
+    """Something another memory knew about its user, `until` it ends where that is known."""
 
     id: str
     text: str
     at: datetime | None = None
     metadata: FrozenDict = EMPTY
+    until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

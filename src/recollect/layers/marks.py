@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Set
 from typing import Final, TypeVar
 
+from recollect.arguments import MAX_WHOLE
 from recollect.store import Entry, Record, Store
 from recollect.types import Scope
 
@@ -57,13 +58,15 @@ def there(store: Store, within: Scope, cited: Collection[tuple[str, str]]) -> di
     return found
 
 
-def check_there(store: Store, scope: Scope, ids: Iterable[str]) -> None:
+def check_there(store: Store, scope: Scope, ids: Iterable[str], newest: int = MAX_WHOLE) -> None:
     """Raise Gone where one of these messages is no longer there; call it after what was learned was put.
 
-    The transaction is undone by that, and no erasure can come between the two.
+    One after position `newest` was said anew under the id of an erased one. The transaction is undone by that, and no
+    erasure can come between the two.
     """
     wanted = set(ids)
-    if gone := wanted - {entry.message.id for entry in store.log.get(scope, sorted(wanted))}:
+    found = store.log.get(scope, sorted(wanted))
+    if gone := wanted - {entry.message.id for entry in found if entry.position <= newest}:
         raise Gone(gone)
 
 

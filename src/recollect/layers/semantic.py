@@ -217,7 +217,9 @@ class Semantic:
             if new:
                 self.store.records.put(scope.owner, records)
                 set_read_to(self.store, scope, LAYER, entries[-1].seq)
-                check_there(self.store, scope, (id for record in records for id in record.sources))
+                check_there(
+                    self.store, scope, (id for record in records for id in record.sources), entries[-1].position
+                )
             if job and not more:
                 if entries and not enough:
                     self.store.jobs.enqueue(scope, [LATER])

@@ -170,14 +170,15 @@ class Summary:
         whole = self._last(scope) // self.every * self.every
         at, record = self._standing(scope, whole, None)
         until = min(whole, at + BLOCKS_A_JOB * self.every)
-        made, rolling = [], _sentences(record)
+        made, rolling, newest = [], _sentences(record), record.position if record else 0
         for start in range(at, until, self.every):
             entries = self.store.log.read(scope, after=start, until=start + self.every)
+            newest = max([newest, *(entry.position for entry in entries[-1:])])
             rolling = self._folded(rolling, entries, start, self.count)
             made.append((self._record(start + self.every, rolling), self._item(start + self.every, entries)))
         with self.store.transaction():
             if made:
-                self._put(scope, made)
+                self._put(scope, made, newest)
                 set_read_to(self.store, scope, self._mark, until)
             if job and until < whole:
                 self.store.jobs.enqueue(scope, [JOB])
@@ -185,14 +186,14 @@ class Summary:
                 self.store.jobs.finish(job)
         return len(made)
 
-    def _put(self, scope: Scope, made: Sequence[tuple[Record, Item]]) -> None:
+    def _put(self, scope: Scope, made: Sequence[tuple[Record, Item]], newest: int) -> None:
         records = [record for record, _ in made]
         before = self.store.records.get(scope, [record.id for record in records])
         if outlived := [record.id for record in before if record.superseded_at and not self._stands(record)]:
             self.store.records.delete(scope, outlived)  # a model's wording stood in their place, and was erased
         self.store.records.put(scope, records)
         self.store.index.put(scope, [item for _, item in made])
-        check_there(self.store, scope, (id for pair in made for part in pair for id in part.sources))
+        check_there(self.store, scope, (id for pair in made for part in pair for id in part.sources), newest)
 
     def _stands(self, record: Record) -> bool:
         scope = record.scope or Scope()

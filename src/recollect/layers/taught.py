@@ -127,7 +127,8 @@ class Taught:
             self.store.records.put(scope.owner, records or ())
             if read:
                 set_read_to(self.store, scope, FACTS.kind, read[-1].seq)
-            check_there(self.store, scope, (id for record in records or () for id in record.sources))
+                cites = (id for record in records or () for id in record.sources)
+                check_there(self.store, scope, cites, read[-1].position)
             if len(read) < len(entries) or len(entries) == BATCH:
                 self.store.jobs.enqueue(scope, [FACTS])
             self.store.jobs.finish(job)
@@ -161,7 +162,7 @@ class Taught:
                 value = {**record.value, "text": text}
                 new = Record(record.kind, record.key, value, origin=f"model {self.model.name}", sources=sources)
                 self.store.records.supersede(scope, record.id, new)
-                check_there(self.store, scope, sources)
+                check_there(self.store, scope, sources, record.position)
             self.store.jobs.finish(job)
         if reason:
             log.info("the model's summary of %s is not used: %s", scope.session, reason)

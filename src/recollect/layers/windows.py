@@ -13,6 +13,7 @@ from typing import Final
 
 from recollect.flow.assemble import Shown
 from recollect.flow.window import Limits, Window
+from recollect.layers.marks import read_to, set_read_to
 from recollect.recent import Recent
 from recollect.store import Entry, Record, Store
 from recollect.store.codec import id_of
@@ -25,6 +26,8 @@ SMALL: Final = 8
 KEPT_WINDOWS: Final = 256
 ALWAYS: Final = "always"
 """The kind of the records that name messages which stay in the window for good."""
+PINS: Final = "pins"
+"""Under which name a session has how often its pins were set or taken off later."""
 
 
 def stays(message: Message) -> bool:
@@ -36,6 +39,11 @@ def always(entries: Sequence[Entry]) -> list[Record]:
     """The records to keep beside those entries that stay in the window for good."""
     ids = [entry.message.id for entry in entries if stays(entry.message)]
     return [Record(ALWAYS, id, True, sources=(id,), id=id_of(ALWAYS, id)) for id in ids]
+
+
+def repin(store: Store, scope: Scope) -> None:
+    """Have every process build the windows of a session anew; call it in the transaction that changes a pin."""
+    set_read_to(store, scope, PINS, read_to(store, scope, PINS) + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +72,7 @@ class _Running:
     last: int = 0
     messages: int = 0
     position: int = -1
+    pins: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self, entries: Sequence[Entry]) -> None:
@@ -123,6 +132,9 @@ class Windows:
         if now is None:
             self._reset(running)
             return
+        if (pins := read_to(self.store, scope, PINS)) != running.pins:
+            self._reset(running)
+            running.pins = pins
         if (now.messages, now.position) == (running.messages, running.position):
             return
         new = self._new(scope, running)

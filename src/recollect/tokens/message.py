@@ -1,4 +1,4 @@
-"""Counts messages by the providers' rules: what a message, a name, a call, an image and a tool schema cost."""
+"""Counts messages by the providers' rules: what a message, a name, a call, an image, a file and a tool schema cost."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from recollect.errors import ConfigError
 from recollect.tokens.estimator import TokenCounter
+from recollect.tokens.files import without_files
 from recollect.tokens.images import image_tokens
 from recollect.types import Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 
@@ -52,7 +53,8 @@ def _part(part: Part, count: TokenCounter) -> int:
         case Thinking():
             return sum(count(text) for text in (part.text, part.signature, part.redacted) if text)
         case Opaque(data=data):
-            return count(_minified(data))
+            tokens, rest = without_files(data, count)
+            return tokens + count(_minified(rest))
 
 
 def _result(result: ToolResult, count: TokenCounter) -> int:

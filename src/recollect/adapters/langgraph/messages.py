@@ -17,8 +17,9 @@ from langchain_core.messages import (
 )
 from langchain_core.messages import ToolCall as LangChainCall
 
+from recollect.flow.align import BY_FRAMEWORK
 from recollect.flow.shapes.wire import words_of
-from recollect.frozen import freeze_dict, thaw
+from recollect.frozen import EMPTY, freeze_dict, thaw
 from recollect.types import Image, Message, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult
 
 SHAPE: Final = "langchain"
@@ -32,7 +33,8 @@ def from_langchain(message: BaseMessage) -> Message:
         return Message("tool", (ToolResult(message.tool_call_id, answer, message.status == "error", message.name),))
     calls = tuple(_calls(message)) if isinstance(message, AIMessage) else ()
     content = message.content if isinstance(message.content, str) and not calls else (*_parts(message), *calls)
-    return Message(ROLES.get(message.type, "user"), content)
+    summed_up = message.additional_kwargs.get("lc_source") == "summarization"
+    return Message(ROLES.get(message.type, "user"), content, metadata={"via": BY_FRAMEWORK} if summed_up else EMPTY)
 
 
 def to_langchain(message: Message) -> list[AnyMessage]:

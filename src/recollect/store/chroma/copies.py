@@ -81,14 +81,15 @@ def _opened(folder: Path, settings: Settings) -> Any:
 class Copies:
     """The collections, kept equal to what the store holds.
 
-    The first use of a tenant and model compares the whole copy; from then on each change is copied after
-    its commit. What Chroma could not take is copied by the next comparison.
+    The first use of a tenant and model compares the tenant's copies; from then on each change is copied after its
+    commit. What Chroma could not take is owed: the next use, of any tenant, compares those copies first.
     """
 
     def __init__(self, base: Store, url: str) -> None:
         self._base = base
         self._client = connect(url)
         self._equal: set[tuple[str, str]] = set()
+        self._owed: set[str | None] = set()
         self._lock = threading.RLock()
 
     def close(self) -> None:
@@ -100,7 +101,7 @@ class Copies:
         with self._lock:
             collection = self._collection(tenant, model)
             if (tenant, model) not in self._equal:
-                self._compare(collection, Scope(tenant), model)
+                self.compare(tenant)
                 self._equal.add((tenant, model))
             return collection
 
@@ -108,6 +109,22 @@ class Copies:
         """Has copies compared again before their next use: a tenant's, or all."""
         with self._lock:
             self._equal = {pair for pair in self._equal if tenant not in (None, pair[0])}
+
+    def owe(self, tenant: str | None) -> None:
+        """A tenant's copies, or all, lack a change."""
+        with self._lock:
+            self._owed.add(tenant)
+            self.doubt(tenant)
+
+    def settle(self) -> None:
+        """Makes the copies equal that lack a change."""
+        with self._lock:
+            for tenant in [*self._owed]:
+                if tenant is None:
+                    self.compare_all()
+                else:
+                    self.compare(tenant)
+                self._owed.discard(tenant)
 
     def put(self, model: str, rows: Sequence[tuple[Item, Row]]) -> None:
         """Copies vectors that were just taken."""

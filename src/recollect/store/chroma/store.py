@@ -45,7 +45,7 @@ class After:
     def do(self, tenant: str | None, copy: Callable[[], None]) -> None:
         """Copies now, or at the end of this thread's transaction.
 
-        What fails makes the tenant's copies doubtful, or all of them.
+        What fails is owed to the tenant's copies, or to all of them.
         """
         if self.waiting is not None:
             self.waiting.append((tenant, copy))
@@ -54,7 +54,16 @@ class After:
             copy()
         except Exception as error:
             _LOGGER.warning("Chroma could not be changed and is compared again before its next use: %s", error)
-            self._copies.doubt(tenant)
+            self._copies.owe(tenant)
+            return
+        self.settle()
+
+    def settle(self) -> None:
+        """Copies what is owed, now that Chroma answers."""
+        try:
+            self._copies.settle()
+        except Exception as error:
+            _LOGGER.warning("Chroma could not be made equal and is compared again with its next use: %s", error)
 
     @contextmanager
     def block(self) -> Iterator[None]:
@@ -159,11 +168,13 @@ class ChromaIndex:
         if not some or self._after.waiting is not None:
             return None
         try:
-            return self._nearest(scope, asked, model, k, where)
+            found = self._nearest(scope, asked, model, k, where)
         except Exception as error:
             _LOGGER.warning("Chroma could not be searched, the store beside was: %s", error)
             self._copies.doubt(scope.tenant)
             return None
+        self._after.settle()
+        return found
 
     def _nearest(
         self, scope: Scope, asked: NDArray[np.float32], model: str, k: int, where: Filter
@@ -196,6 +207,8 @@ class ChromaIndex:
         for about in abouts:
             ids.setdefault(about["kind"], []).append(about["id"])
         items = {item.position: item for kind, some in ids.items() for item in self._base.get(scope, kind, some)}
+        if any(about["position"] not in items for about in abouts):  # erased by one that knows no Chroma
+            self._copies.doubt(scope.tenant)
         found = [
             (1 - distance, about["position"], items[about["position"]])
             for about, distance in zip(abouts, distances, strict=True)

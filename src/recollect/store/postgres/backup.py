@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import zipfile
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from recollect.errors import ConfigError, MigrationError, NotFound, StoreError
+from recollect.errors import MigrationError, NotFound, StoreError
+from recollect.store.backup import making
 from recollect.store.postgres.database import Database, rows
 from recollect.store.postgres.driver import Connection
 from recollect.store.postgres.migrate import version
@@ -33,31 +32,20 @@ _CHUNK: Final = 1 << 20
 
 def write(database: Database, path: Path) -> None:
     """Everything as of one moment in a new file, while others read and write."""
-    if path.exists():
-        raise ConfigError(f"{path} is there already; choose a new file for the backup")
-    part = path.with_name(f"{path.name}.part")
-    try:
-        with database.maintaining() as db, db.transaction():
-            db.execute(_SNAPSHOT)
-            database.see_all(db)
-            _write(db, part)
-        os.link(part, path)
-    finally:
-        with suppress(FileNotFoundError):
-            part.unlink()
+    with making(path) as part, database.maintaining() as db, db.transaction():
+        db.execute(_SNAPSHOT)
+        database.see_all(db)
+        _write(db, part)
 
 
 def _write(db: Connection, path: Path) -> None:
-    with path.open("wb") as file:
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-            manifest = {"format": FORMAT, "schema": version(db), "position": rows(db, _POSITION)[0][0]}
-            archive.writestr("manifest.json", json.dumps(manifest))
-            for table in TABLES:
-                with archive.open(table, "w", force_zip64=True) as out, db.cursor().copy(_for(_OUT, table)) as copy:
-                    for data in copy:
-                        out.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        manifest = {"format": FORMAT, "schema": version(db), "position": rows(db, _POSITION)[0][0]}
+        archive.writestr("manifest.json", json.dumps(manifest))
+        for table in TABLES:
+            with archive.open(table, "w", force_zip64=True) as out, db.cursor().copy(_for(_OUT, table)) as copy:
+                for data in copy:
+                    out.write(data)
 
 
 def read(database: Database, path: Path) -> None:

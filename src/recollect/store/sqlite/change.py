@@ -19,7 +19,8 @@ class Change:
     """A write transaction: the connection, the time, the next position, and how far the keyword index has got.
 
     `cursor` spares making one for each statement, where rows are read before the next statement. `erased` says that
-    something was deleted for good, `forgot` that messages were, `removed` which words left the keyword index.
+    something was deleted for good, `forgot` that messages were, `removed` which words left the keyword index, `ended`
+    that it was committed: who is interrupted then can't know it otherwise.
     """
 
     def __init__(self, cursor: apsw.Cursor, clock: Clock, places: dict[Scope, scopes.Place]) -> None:
@@ -29,7 +30,7 @@ class Change:
             raise apsw.CorruptError("the counter is gone")
         self.start, self.epoch, self.indexed = counter
         self.position: int = self.start
-        self.erased = self.forgot = self.unreadable = False
+        self.erased = self.forgot = self.unreadable = self.ended = False
         self.removed: set[str] = set()
 
     @cached_property
@@ -62,7 +63,10 @@ class Change:
             keywords.catch_up(self)
         if self.erased and self.removed:
             borders.forget(self.db, self.removed)
-        if self.position != self.start:
-            self.cursor.execute("UPDATE counter SET position = ?; COMMIT", (self.position,))
-        else:
-            self.cursor.execute("COMMIT")
+        try:
+            if self.position != self.start:
+                self.cursor.execute("UPDATE counter SET position = ?; COMMIT", (self.position,))
+            else:
+                self.cursor.execute("COMMIT")
+        finally:
+            self.ended = not self.db.in_transaction

@@ -55,9 +55,9 @@ class Database:
             self._cursor = self._writer.cursor()
         except apsw.Error as error:
             raise errors.translated(error, path) from error
-        self._place = self._writer.filename
-        self._file, self._seen = _identity(self._place), time.monotonic()
         self.scrub(wait=0)
+        self._files = {name: _identity(name) for name in (self._writer.filename, self._writer.filename_wal)}
+        self._seen = time.monotonic()
         self._unscrubbed = False
 
     def reading(self, *, newest: bool = False) -> AbstractContextManager[apsw.Connection]:
@@ -152,25 +152,38 @@ class Database:
 
     def _run(self, batch: list[Request[Change]]) -> None:
         try:
-            self._committed(lambda change: _serve(change, batch))
+            self._commit_for(batch, lambda change: _serve(change, batch))
         except Exception as error:
             if len(batch) > 1:
                 self._run_in_steps(batch)
                 return
             batch[0].error = error
-        for request in batch:
-            request.finish()
+            batch[0].finish()
 
     def _run_in_steps(self, batch: list[Request[Change]]) -> None:
         """The same where something went wrong: who asked for what is refused is told alone."""
         try:
-            self._committed(lambda change: self._serve_in_steps(change, batch))
+            self._commit_for(batch, lambda change: self._serve_in_steps(change, batch))
         except Exception:
             for request in batch:
                 self._run([request])
-            return
-        for request in batch:
-            request.finish()
+
+    def _commit_for(self, batch: list[Request[Change]], serve: Callable[[Change], None]) -> None:
+        """Serves and commits; what is durable is done, and not done again, though this thread be interrupted then."""
+        change: Change | None = None
+
+        def work(begun: Change) -> None:
+            nonlocal change
+            change = begun
+            serve(begun)
+
+        try:
+            self._committed(work)
+            _finish(batch)
+        except (KeyboardInterrupt, SystemExit):
+            if change is not None and change.ended:
+                _finish(batch)
+            raise
 
     def _serve_in_steps(self, change: Change, batch: list[Request[Change]]) -> None:
         for request in batch:
@@ -209,8 +222,9 @@ class Database:
 
     def _check_there(self) -> None:
         if (now := time.monotonic()) >= self._seen + LOOK_SECONDS:
-            if _identity(self._place) != self._file:
-                raise errors.gone(self.path)
+            for name, known in self._files.items():
+                if _identity(name) != known:
+                    raise errors.gone(self.path if name == self._writer.filename else f"{self.path}-wal")
             self._seen = now
 
     def _after(self, change: Change) -> None:
@@ -300,3 +314,8 @@ def _identity(path: str) -> tuple[int, int] | None:
 def _serve(change: Change, batch: list[Request[Change]]) -> None:
     for request in batch:
         request.serve(change)
+
+
+def _finish(batch: list[Request[Change]]) -> None:
+    for request in batch:
+        request.finish()

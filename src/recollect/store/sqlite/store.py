@@ -11,6 +11,7 @@ from typing import Final, Self
 import apsw
 
 from recollect.errors import ConfigError, NotFound, StoreError
+from recollect.store.backup import making
 from recollect.store.codec import utc_now
 from recollect.store.protocols import Clock, Durability, Progress
 from recollect.store.sqlite import doctor, errors
@@ -71,20 +72,9 @@ class SqliteStore:
 
     def backup(self, path: str | Path) -> None:
         """See `Store.backup`."""
-        target = Path(path)
-        if target.exists():
-            raise ConfigError(f"{target} is there already; choose a new file for the backup")
-        part = target.with_name(target.name + ".part")
-        part.unlink(missing_ok=True)
-        try:
-            with self._database.connections.lent() as db:
-                db.execute("VACUUM INTO ?", (os.fspath(part),))
-                _renumber(part)
-            _sync(part)
-            part.rename(target)
-            _sync(target.parent)
-        finally:
-            part.unlink(missing_ok=True)
+        with making(Path(path)) as part, self._database.connections.lent() as db:
+            db.execute("VACUUM INTO ?", (os.fspath(part),))
+            _renumber(part)
 
     def restore(self, path: str | Path) -> None:
         """See `Store.restore`."""
@@ -131,11 +121,3 @@ def _renumber(path: Path) -> None:
     """An epoch that no process knows: none that has the file open takes what it remembers for what was restored."""
     with closing(apsw.Connection(os.fspath(path))) as db:
         db.execute("UPDATE counter SET epoch = ?", (secrets.randbits(52),))
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

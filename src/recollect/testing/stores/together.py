@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +185,25 @@ class LastingTests(StoreTests):
         assert store.check() == []
         assert [entry.seq for entry in say(store, ADA, "next")] == [3]
         assert [match.id for match in store.index.nearest(ADA, v(1, 0), "m", 2)] == ["t1", "m1"]
+
+    def test_of_backups_to_one_file_at_once_one_is_made_and_whole(self, store: Store, tmp_path: Path) -> None:
+        if not self.persistent:
+            pytest.skip("this store ends with its handle")
+        for scope in EVERYONE:
+            fill(store, scope)
+        before, made = _everything(store), list[int]()
+
+        def back_up(name: int) -> None:
+            with suppress(ConfigError):
+                store.backup(tmp_path / "backup")
+                made.append(name)
+
+        _in_threads(back_up, 6)
+        assert len(made) == 1
+        assert [file.name for file in tmp_path.iterdir() if file.name.startswith("backup")] == ["backup"]
+        store.log.erase(Scope("acme"))
+        store.restore(tmp_path / "backup")
+        assert _everything(store) == before
 
     def test_a_damaged_or_absent_backup_changes_nothing(self, store: Store, tmp_path: Path) -> None:
         if not self.persistent:

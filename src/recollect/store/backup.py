@@ -1,0 +1,64 @@
+"""A backup's file: whole or not there, and written by one at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from recollect.errors import ConfigError, StoreUnavailable
+
+
+@contextmanager
+def making(target: Path) -> Iterator[Path]:
+    """An empty file to write, which becomes the target once the block has ended well.
+
+    Who was killed while writing one leaves it to the next; while another writes it, ConfigError.
+    """
+    part = target.with_name(f"{target.name}.part")
+    _check_new(target)
+    with _opened(part) as file:
+        if not _locked(file, part):
+            raise ConfigError(f"another backup to {target} is being made; choose a new file for this one")
+        try:
+            _check_new(target)
+            file.truncate(0)
+            yield part
+            _sync(part)
+            part.rename(target)
+            _sync(target.parent)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+def _check_new(target: Path) -> None:
+    if target.exists():
+        raise ConfigError(f"{target} is there already; choose a new file for the backup")
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return path.open("ab")
+    except OSError as error:
+        raise StoreUnavailable(f"the backup can't be written ({error}): name a file in another folder") from error
+
+
+def _locked(file: BinaryIO, path: Path) -> bool:
+    """Whether the file is this one's alone; not where another had it, who may have moved or removed it since."""
+    import fcntl
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except (BlockingIOError, FileNotFoundError):
+        return False
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

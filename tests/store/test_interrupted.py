@@ -1,0 +1,56 @@
+"""Ctrl-C while a thread commits for others: what is kept is acknowledged, and nothing is written twice."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect.store.sqlite import SqliteStore
+from recollect.store.sqlite.change import Change
+from recollect.store.sqlite.turns import Request
+from recollect.testing.stores.base import ADA, said, texts
+
+
+def interrupt_once(monkeypatch: pytest.MonkeyPatch, kind: Any, name: str) -> None:
+    """Ctrl-C right after the method has done its work for the first time."""
+    method, interrupts = getattr(kind, name), iter([KeyboardInterrupt()])
+
+    def interrupted(self: Any) -> None:
+        method(self)
+        for error in interrupts:
+            raise error
+
+    monkeypatch.setattr(kind, name, interrupted)
+
+
+@pytest.mark.parametrize(("kind", "name"), [(Change, "commit"), (Request, "finish")])
+def test_what_was_committed_for_others_is_not_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Any, name: str
+) -> None:
+    out: list[str] = []
+    with SqliteStore(tmp_path / "memory.db") as store:
+
+        def ask(number: int) -> None:
+            try:
+                store.log.append(ADA, [said(f"message {number}")])
+                out.append("kept")
+            except BaseException as error:
+                out.append(repr(error))
+
+        threads = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
+        turns = store._database._turns
+        with turns:
+            for thread in threads:
+                thread.start()
+            while len(turns.queue) < 4:
+                pass
+            interrupt_once(monkeypatch, kind, name)
+        for thread in threads:
+            thread.join(30)
+            assert not thread.is_alive()
+        assert sorted(out) == ["KeyboardInterrupt()", "kept", "kept", "kept"]
+        assert sorted(texts(store.log.read(ADA))) == [f"message {number}" for number in range(4)]
+        assert store.check() == []
