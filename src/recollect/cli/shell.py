@@ -139,14 +139,14 @@ def embedder(plan: settings.Settings) -> Embedder | None:
     return None if name == "none" else embed.open(name, device=plan.embeddings_device)
 
 
-def words(text: str) -> str:
-    """The text of a message; refused where it says nothing, or is none."""
+def words(text: str, what: str = "the message") -> str:
+    """The text of a message or the like; refused where it says nothing, or is none."""
     if not text.strip():
-        raise ConfigError("the message is empty: give some text; nothing was kept")
+        raise ConfigError(f"{what} is empty: give some text; nothing was kept")
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ConfigError("the message is not utf-8 text: convert it first; nothing was kept") from None
+        raise ConfigError(f"{what} is not utf-8 text: convert it first; nothing was kept") from None
     return text
 
 

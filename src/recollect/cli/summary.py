@@ -1,0 +1,16 @@
+"""`recollect summary`."""
+
+from __future__ import annotations
+
+from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, answer, remembering
+
+
+def summary(store: Where = None, user: User = None, session: Talk = DEFAULT, as_json: Json = False) -> None:
+    """Show what was said in a session, in a few hundred tokens of its own sentences.
+
+    Example: recollect summary --session trip
+    """
+    with remembering(store, user, session, finds=False) as chat:
+        text = chat.summary()
+    nothing = f"Nothing was said by {chat.scope.user} in the session {session}. See what is there with: recollect stats"
+    answer(as_json, {"session": session, "text": text}, text or nothing)
