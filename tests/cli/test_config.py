@@ -58,7 +58,7 @@ def test_config_says_where_every_value_came_from(run: Run, home: Path, monkeypat
 def test_a_setting_that_is_wrong_is_told_in_one_line(trip: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECOLLECT_LOW_WATER", "7")
     for command in (["config"], ["facts"]):
-        assert trip(*command, code=1).stderr.startswith("ConfigError: the environment: low_water")
+        assert trip(*command, code=1).stderr.startswith("ConfigError: the environment: RECOLLECT_LOW_WATER")
 
 
 def test_the_default_store_is_in_the_data_folder(run: Run, home: Path) -> None:
