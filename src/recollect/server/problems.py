@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -138,6 +139,9 @@ _SAYS: Final = {
 """What pydantic finds, in words for whoever sent it."""
 
 
+_SHOULD: Final = re.compile(r"^\w+ should ")
+
+
 def _said(fault: Mapping[str, Any]) -> str:
     """What is wrong in one place."""
     if fault["type"] == "string_pattern_mismatch":
@@ -149,7 +153,7 @@ def _said(fault: Mapping[str, Any]) -> str:
         return f"its {tag['discriminator']} is {tag['tag']!r}: give one of {tag['expected_tags']}"
     if fault["type"] == "json_invalid":
         return f"it is no JSON: {fault['ctx']['error']} at this character"
-    return _SAYS.get(fault["type"]) or str(fault["msg"]).removeprefix("Value error, ")
+    return _SAYS.get(fault["type"]) or _SHOULD.sub("it must ", str(fault["msg"]).removeprefix("Value error, "))
 
 
 _CORRECT: Final = "correct what the detail names and send it again"
