@@ -149,3 +149,17 @@ def test_colours_are_left_out_when_asked(trip: Run, home: Path, no_color: bool) 
     shown = subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
     coloured = bool(re.search(r"\x1b\[[0-9;]*3[0-7]m", shown))
     assert coloured is not no_color
+
+
+def test_bars_are_drawn_in_ascii_where_there_is_nothing_else(trip: Run) -> None:
+    env = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
+    trip("add", "A long story. " * 50, "--session", "trip")
+    here = ("--session", "trip")
+    for bar, command in (
+        (r"^[#=+]{5,}-+\n# overhead .*- free ", ["context", "Where does my sister live?", "--budget", "600", *here]),
+        (r"^2026-05-20 #+ 2$", ["stats", *here]),
+    ):
+        told = subprocess.run([sys.executable, "-m", "recollect", *command], env=env, capture_output=True, check=True)
+        shown = told.stdout.decode("ascii")
+        assert re.search(bar, shown, re.MULTILINE)
+        assert "?" not in shown.replace("live?", "")

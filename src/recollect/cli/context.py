@@ -19,6 +19,7 @@ from recollect.cli.shell import (
     Tokens,
     User,
     Where,
+    drawn,
     machine,
     out,
     printable,
@@ -124,16 +125,21 @@ def _row(line: Line) -> tuple[Text, ...]:
     score = "" if line.section in CONVERSATION else f"{line.score:.2f}"
     tokens = f"{line.shown:,}" if line.kept else f"({line.tokens:,})"
     what = printable(" ".join(line.text.split()))
-    what = what if len(what) <= LONGEST else f"{what[: LONGEST - 1]}\u2026"
+    what = what if len(what) <= LONGEST else drawn(f"{what[: LONGEST - 1]}\u2026")
     return (Text(line.section, COLOURS[line.section]), *map(Text, (tokens, score, line.rule, what)))
 
 
 def budget_bar(sections: Mapping[str, int], width: int) -> Text:
     """A line of that width in which each section has its share, and at least one place if it has a token."""
-    drawn = Text()
+    line = Text()
     for n, (name, places) in enumerate(places_of(sections, width).items()):
-        drawn.append((FREE if name == "free" else FILLS[n % len(FILLS)]) * places, COLOURS[name])
-    return drawn
+        line.append(_mark(n, name) * places, COLOURS[name])
+    return line
+
+
+def _mark(place: int, section: str) -> str:
+    """What a section is drawn with at its place in a bar."""
+    return drawn(FREE if section == "free" else FILLS[place % len(FILLS)])
 
 
 def places_of(sections: Mapping[str, int], width: int) -> dict[str, int]:
@@ -149,6 +155,5 @@ def places_of(sections: Mapping[str, int], width: int) -> dict[str, int]:
 def _legend(sections: Mapping[str, int], budget: int) -> Text:
     parts = Text()
     for n, (name, tokens) in enumerate((name, tokens) for name, tokens in sections.items() if tokens > 0):
-        mark = FREE if name == "free" else FILLS[n % len(FILLS)]
-        parts.append(f"{mark} {name} ", COLOURS[name]).append(f"{tokens:,} ({tokens / budget:.0%})   ")
+        parts.append(f"{_mark(n, name)} {name} ", COLOURS[name]).append(f"{tokens:,} ({tokens / budget:.0%})   ")
     return parts

@@ -106,6 +106,7 @@ SHORT: Final = 10
 """Cells of a word, as a date is one, that a column has room for where there is any."""
 SEEN: Final = "\n\t\u00ad\u200b\u200c\u200d\u200e\u200f"
 """What steers no terminal though it is not printable: breaks, and what joins and parts letters in many scripts."""
+_IN_ASCII: Final = str.maketrans({"\u2588": "#", "\u2593": "=", "\u2592": "+", "\u00b7": "-", "\u2026": "..."})
 _REFUSED: Final = {errno.EADDRINUSE: "is taken", errno.EACCES: "is not for this user"}
 _SQLITE: Final = b"SQLite format 3\x00"
 _PASSWORD: Final = re.compile(r"(//[^:/@]*:).*(?=@)|(password=)('[^']*'|[^&\s]+)")
@@ -328,6 +329,11 @@ def printable(text: str) -> str:
     """The text without what would steer a terminal."""
     shown = "".join(char if char.isprintable() or char in SEEN or category(char) == "Zs" else "\ufffd" for char in text)
     return shown.encode("utf-8", "replace").decode("utf-8")
+
+
+def drawn(text: str) -> str:
+    """The text with other marks for bars and what is cut, where the terminal or the file has ASCII alone."""
+    return text.translate(_IN_ASCII) if out.options.ascii_only else text
 
 
 def counted(number: int, thing: str) -> str:

@@ -20,6 +20,7 @@ from recollect.cli.shell import (
     Where,
     counted,
     day,
+    drawn,
     err,
     machine,
     out,
@@ -131,5 +132,5 @@ def _plot(title: str, values: Mapping[str, int], most: int | None = None) -> Non
     say(f"\n{title}", style="bold")
     top, wide = most or max(values.values()), max(map(len, values))
     for name, value in values.items():
-        bar = Text("\u2588" * round(WIDTH * value / top), COLOURS.get(name, "cyan"))
+        bar = Text(drawn("\u2588") * round(WIDTH * value / top), COLOURS.get(name, "cyan"))
         out.print(Text(f"{name:<{wide}} ").append(bar).append(f" {value:,}"))
