@@ -48,6 +48,18 @@ def test_a_receipt_has_room_for_its_words_in_60_columns(trip: Run, monkeypatch: 
     assert all(len(line) == 60 and len(line.split("│")[5]) > 12 for line in table.splitlines()[3:])
 
 
+def test_on_a_narrow_terminal_rows_are_told_one_by_one(trip: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(out, "_width", 40)
+    here = ("--session", "trip")
+    shown = {name: trip(*command).stdout for name, command in (
+        ("facts", ["facts"]), ("stats", ["stats", *here]), ("context", ["context", "Where is Nadia?", *here])
+    )}  # fmt: skip
+    assert "what: sister Nadia, place\nvalue: Oslo\n" in shown["facts"]
+    assert re.search(r"^2026-05-20 █+ 2$", shown["stats"], re.MULTILINE)
+    assert re.search(r"^working  \d+  newest turns\nI am allergic to peanuts\.\n\n", shown["context"], re.MULTILINE)
+    assert all(len(line) <= 40 for line in "".join((shown["facts"], shown["context"])).splitlines())
+
+
 @given(st.dictionaries(st.sampled_from(sorted(COLOURS)), st.integers(0, 10**6)), st.integers(0, 300))
 def test_a_bar_has_its_width_and_a_place_for_whatever_has_a_token(sections: dict[str, int], width: int) -> None:
     places = places_of(sections, width)

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from recollect.cli.shell import (
     DEFAULT,
+    LEAST,
     SHORT,
     At,
     Json,
@@ -93,19 +94,28 @@ def _show_prompt(made: Context) -> None:
 
 
 def show(receipt: ContextReceipt) -> None:
-    """Print a receipt: a line for each thing that was considered, and a bar of where the tokens go."""
+    """Print a receipt: each thing that was considered, and a bar of where the tokens go."""
+    rows = [(_row(line), "" if line.kept else "dim") for line in shortened(receipt.lines)]
+    if out.width < LEAST:
+        for (*about, what), style in rows:
+            out.print(Text("  ").join(filter(None, about)), what, style=style, sep="\n", end="\n\n")
+    else:
+        out.print(_table(rows))
+    out.print(budget_bar(receipt.sections, out.width))
+    out.print(_legend(receipt.sections, receipt.budget))
+    out.print(f"{receipt.tokens:,} of {receipt.budget:,} tokens are used.")
+
+
+def _table(rows: Sequence[tuple[tuple[Text, ...], str]]) -> Table:
     shown = Table(expand=True)
     shown.add_column("section", no_wrap=True)
     shown.add_column("tokens", no_wrap=True, justify="right")
     shown.add_column("score", no_wrap=True, justify="right")
     shown.add_column("why", max_width=max((out.width - NARROW) // 2, SHORT))
     shown.add_column("what", ratio=1, overflow="fold")
-    for line in shortened(receipt.lines):
-        shown.add_row(*_row(line), style="" if line.kept else "dim")
-    out.print(shown)
-    out.print(budget_bar(receipt.sections, out.width))
-    out.print(_legend(receipt.sections, receipt.budget))
-    out.print(f"{receipt.tokens:,} of {receipt.budget:,} tokens are used.")
+    for row, style in rows:
+        shown.add_row(*row, style=style)
+    return shown
 
 
 def shortened(lines: Sequence[Line]) -> list[Line]:

@@ -104,6 +104,8 @@ ROOM: Final = 11
 """Cells of a line that each of a table's other columns keeps beside one that stays whole."""
 SHORT: Final = 10
 """Cells of a word, as a date is one, that a column has room for where there is any."""
+LEAST: Final = 60
+"""Cells of a line below which what has no room in a table is told row by row."""
 SEEN: Final = "\n\t\u00ad\u200b\u200c\u200d\u200e\u200f"
 """What steers no terminal though it is not printable: breaks, and what joins and parts letters in many scripts."""
 _IN_ASCII: Final = str.maketrans({"\u2588": "#", "\u2593": "=", "\u2592": "+", "\u00b7": "-", "\u2026": "..."})
@@ -291,7 +293,8 @@ def bar(what: str) -> Iterator[Callable[[int, int], None]]:
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, whole: str | None = None) -> None:
     """Print rows for people; what is too long is folded, in the column `whole` only where the others need the room.
 
-    A column of numbers has them below each other; short words are broken last.
+    A column of numbers has them below each other; short words are broken last. Where the terminal is too narrow even
+    for those, each row is a few lines.
     """
     shown, told = Table(), []
     for name, *values in zip(columns, *rows, strict=True):
@@ -305,6 +308,12 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, whole: str |
             shown.columns[-1].width = widest
         told.append(cells)
     if sum(3 + (column.width or column.min_width or 0) for column in shown.columns) >= out.width:
+        if out.width < LEAST:
+            for row in zip(*told, strict=True):
+                out.print(
+                    "\n".join(f"{name}: {cell}" for name, cell in zip(columns, row, strict=True) if cell), end="\n\n"
+                )
+            return
         for column in shown.columns:
             column.min_width = None
     for row in zip(*told, strict=True):

@@ -131,6 +131,7 @@ def _plot(title: str, values: Mapping[str, int], most: int | None = None) -> Non
         return
     say(f"\n{title}", style="bold")
     top, wide = most or max(values.values()), max(map(len, values))
+    room = max(min(WIDTH, out.width - wide - len(f"{max(values.values()):,}") - 2), 1)
     for name, value in values.items():
-        bar = Text(drawn("\u2588") * round(WIDTH * value / top), COLOURS.get(name, "cyan"))
+        bar = Text(drawn("\u2588") * round(room * value / top), COLOURS.get(name, "cyan"))
         out.print(Text(f"{name:<{wide}} ").append(bar).append(f" {value:,}"))
