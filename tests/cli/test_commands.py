@@ -226,6 +226,13 @@ def test_stats_of_nobody_say_how_to_begin(trip: Run) -> None:
     assert said == "Nothing was said by bo yet. Tell something with: recollect add TEXT\n"
 
 
+@pytest.mark.parametrize("other", [("--session", "nowhere"), ("--session", "trip", "--budget", "5")])
+def test_stats_without_a_context_say_why(trip: Run, other: tuple[str, ...]) -> None:
+    shown = trip("stats", *other).stdout
+    assert f"No context of the session {other[1]}: nothing was asked in it, or the budget is too small." in shown
+    assert "Name another by --session or --budget." in shown and "Tokens by section" not in shown
+
+
 def test_the_version_is_that_of_the_package(run: Run) -> None:
     assert run("--version").stdout == f"recollect {metadata.version('recollect')}\n"
 
