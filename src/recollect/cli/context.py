@@ -64,6 +64,12 @@ def context(
     system: Annotated[str | None, typer.Option(help="The system text.")] = None,
     prompt: Annotated[bool, typer.Option("--prompt", help="Print the prompt itself too.")] = False,
     at: At = None,
+    replay: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="As it was for the user message with that number, as `history` tells it.", show_default=False
+        ),
+    ] = None,
     store: Where = None,
     user: User = None,
     session: Talk = DEFAULT,
@@ -74,11 +80,18 @@ def context(
     Example: recollect context "Where does my sister live?" --budget 2000
 
     Example: recollect context "Where does my sister live?" --prompt
+
+    Example: recollect context --replay 3 --session trip
     """
+    if replay is not None and (question is not None or at is not None):
+        raise typer.BadParameter("--replay has its question and its time: leave those out")
     with remembering(store, user, session) as chat:
         if question is None and chat.stats() is None:
             raise NotFound(f"nothing was said in the session {session}: give a question, or name another by --session")
-        made = chat.context(question, budget, system=system, at=at)
+        if replay is None:
+            made = chat.context(question, budget, system=system, at=at)
+        else:
+            made = chat.replay(replay, budget, system=system)
     if as_json:
         machine(made.to_dict())
         return
