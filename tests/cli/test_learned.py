@@ -61,7 +61,12 @@ def test_a_summary_has_the_sentences_of_its_session(trip: Run) -> None:
     assert "- user: My sister Nadia moved to Oslo in May." in trip("summary", "--session", "trip").stdout
     assert parsed(trip, "summary", "--session", "trip")["text"].startswith("- user: ")
     assert parsed(trip, "summary") == {"session": "default", "text": ""}
-    assert "Nothing was said by ada in the session default" in trip("summary").stdout
+    assert (
+        "Nothing was said by ada in the session default. See what is there with: recollect stats"
+        in trip("summary").stdout
+    )
+    trip("add", "Hi")
+    assert "Nothing worth a sentence was said by ada in the session default." in trip("summary").stdout
 
 
 def test_excerpts_are_kept_listed_found_and_quoted(run: Run) -> None:

@@ -11,6 +11,7 @@ def summary(store: Where = None, user: User = None, session: Talk = DEFAULT, as_
     Example: recollect summary --session trip
     """
     with remembering(store, user, session, finds=False) as chat:
-        text = chat.summary()
-    nothing = f"Nothing was said by {chat.scope.user} in the session {session}. See what is there with: recollect stats"
-    answer(as_json, {"session": session, "text": text}, text or nothing)
+        text, said = chat.summary(), chat.stats()
+    what = "Nothing worth a sentence" if said else "Nothing"
+    none = f"{what} was said by {chat.scope.user} in the session {session}. See what is there with: recollect "
+    answer(as_json, {"session": session, "text": text}, text or none + ("history" if said else "stats"))
