@@ -123,3 +123,12 @@ def test_a_variable_with_a_misspelt_name_is_told_once_on_stderr(
     told = "nothing reads RECOLLECT_CONTEXT_BUGDET: is RECOLLECT_CONTEXT_BUDGET or RECOLLECT_ALERT_BUDGET meant?\n"
     assert said.stderr == told
     assert json.loads(said.stdout)
+
+
+def test_another_engine_for_vectors_is_the_one_of_the_service(trip: Run, home: Path) -> None:
+    (home / ".env").write_text("RECOLLECT_INDEX=nonsense\n")
+    told = "ConfigError: index='nonsense': give chroma:///folder or chroma://host:port\n"
+    for command in (["doctor"], ["reindex"], ["forget", "--session", "trip", "--yes"]):
+        assert trip(*command, code=1).stderr == told
+    rows = {row["name"]: (row["value"], row["from"]) for row in parsed(trip, "config")}
+    assert rows["index"] == ("nonsense", ".env")

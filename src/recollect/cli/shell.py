@@ -66,6 +66,14 @@ def in_dotenv(variable: str) -> str | None:
         raise typer.BadParameter(f".env can't be read: {error}") from None
 
 
+def variable(name: str) -> tuple[str | None, str]:
+    """What a variable is, and where: in the environment, else in `.env`."""
+    if set_here := os.environ.get(name):
+        return set_here, "the environment"
+    written = in_dotenv(name)
+    return written, ".env" if written else "default"
+
+
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Yes: TypeAlias = Annotated[bool, typer.Option("--yes", help="Don't ask.")]
 At: TypeAlias = Annotated[
@@ -98,6 +106,7 @@ Talk: TypeAlias = Annotated[
     str, typer.Option("--session", envvar="RECOLLECT_SESSION", help="Which conversation of the user.")
 ]
 EMBEDDER: Final = "RECOLLECT_EMBEDDER"
+INDEX: Final = "RECOLLECT_INDEX"
 DEFAULT: Final = "default"
 """The conversation that is meant where none is named."""
 ROOM: Final = 11
@@ -138,7 +147,7 @@ def embedder(plan: settings.Settings) -> Embedder | None:
     """The embedder that RECOLLECT_EMBEDDER names, in the environment or `.env`, else the local one where it is here."""
     from recollect import embed
 
-    name = os.environ.get(EMBEDDER) or in_dotenv(EMBEDDER) or "auto"
+    name = variable(EMBEDDER)[0] or "auto"
     return None if name == "none" else embed.open(name, device=plan.embeddings_device)
 
 
@@ -185,7 +194,7 @@ def opened(where: str | None, must_exist: bool = True) -> Iterator[stores.Store]
             _check(file, must_exist)
             if where is None:
                 made_data_dir()
-        with stores.open(url) as store:
+        with stores.open(url, index=variable(INDEX)[0]) as store:
             yield store
 
 
