@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal, get_args, get_type_hints
 
+from recollect.arguments import in_words
 from recollect.errors import ConfigError, MissingExtra
 
 FILE: Final = "providers.yaml"
@@ -318,8 +319,5 @@ def _explained(problems: Sequence[Any], origins: Mapping[str, tuple[str, str]]) 
         if problem["type"] == "extra_forbidden":
             lines.append(f"{where}: no setting {name!r}; there are {', '.join(_HINTS)}")
         else:
-            says = (
-                problem["msg"].removeprefix("Value error, ").replace("Input should", "it must").partition(", unable")[0]
-            )
-            lines.append(f"{where}: {name} is {problem['input']!r}: {says}")
+            lines.append(f"{where}: {name} is {problem['input']!r}: {in_words(problem['msg'])}")
     return "; ".join(lines)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hmac
 import inspect
 import json
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, ParamSpec, TypeVar
 from urllib.parse import quote
 
+from recollect.arguments import in_words
 from recollect.errors import ConfigError, MissingExtra, NotFound, RecollectError
 from recollect.flow.facts.tell import due
 from recollect.http import encoded, loopback
@@ -48,9 +48,6 @@ INSTRUCTIONS: Final = (
 READS: Final = mcp_types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
 ADDS: Final = mcp_types.ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
 ERASES: Final = mcp_types.ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=False)
-
-_SHOULD: Final = re.compile(r"^\w+ should ")
-"""How pydantic begins to tell what is wrong with a value."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -321,8 +318,8 @@ def _wrong(tool: str, found: ValidationError) -> str:
     """What is wrong with the arguments of a tool, and what to do."""
     faults = []
     for fault in found.errors():
-        says = "it is missing" if fault["type"] == "missing" else _SHOULD.sub("it must ", fault["msg"])
-        faults.append(f"{'.'.join(map(str, fault['loc']))}: {says.partition(', unable')[0]}")
+        says = "it is missing" if fault["type"] == "missing" else in_words(fault["msg"])
+        faults.append(f"{'.'.join(map(str, fault['loc']))}: {says}")
     return f"{'; '.join(faults)}. Nothing was done: call {tool} again with that put right"
 
 

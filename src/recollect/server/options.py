@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
+from recollect.arguments import in_words
 from recollect.errors import ConfigError
 
 
@@ -50,5 +51,7 @@ class Options(BaseSettings):
         except SettingsError:  # the one that is read as JSON
             raise ConfigError('RECOLLECT_QUESTIONS is no JSON list: write it like ["Where do I live?"]') from None
         except ValidationError as error:
-            told = (f"RECOLLECT_{str(e['loc'][0]).upper()} is {e['input']!r}: {e['msg']}" for e in error.errors())
+            told = (
+                f"RECOLLECT_{str(e['loc'][0]).upper()} is {e['input']!r}: {in_words(e['msg'])}" for e in error.errors()
+            )
             raise ConfigError("; ".join(told)) from None

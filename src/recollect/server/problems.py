@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -13,6 +12,7 @@ from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
 from recollect import errors
+from recollect.arguments import in_words
 from recollect.server.replies import to_json
 
 MEDIA: Final = "application/problem+json"
@@ -139,9 +139,6 @@ _SAYS: Final = {
 """What pydantic finds, in words for whoever sent it."""
 
 
-_SHOULD: Final = re.compile(r"^\w+ should ")
-
-
 def _said(fault: Mapping[str, Any]) -> str:
     """What is wrong in one place."""
     if fault["type"] == "string_pattern_mismatch":
@@ -153,7 +150,7 @@ def _said(fault: Mapping[str, Any]) -> str:
         return f"its {tag['discriminator']} is {tag['tag']!r}: give one of {tag['expected_tags']}"
     if fault["type"] == "json_invalid":
         return f"it is no JSON: {fault['ctx']['error']} at this character"
-    return _SAYS.get(fault["type"]) or _SHOULD.sub("it must ", str(fault["msg"]).removeprefix("Value error, "))
+    return _SAYS.get(fault["type"]) or in_words(fault["msg"])
 
 
 _CORRECT: Final = "correct what the detail names and send it again"
