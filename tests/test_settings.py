@@ -103,7 +103,7 @@ def test_a_named_file_is_read_and_must_exist(folder: Path) -> None:
         ("min_turns: -1", "min_turns is -1"),
         ("counter: ''", "counter is ''"),
         ("context_bugdet: 5", "no setting 'context_bugdet'; there are context_budget"),
-        ("RAG_FINAL_TOP_K: many", "section agent: documents_top_k is 'many'"),
+        ("RAG_FINAL_TOP_K: many", "section agent: RAG_FINAL_TOP_K is 'many': it must be a valid integer$"),
         ("CONTEXT: 5", "no setting 'CONTEXT'; there are context_budget"),
         ("5", "section agent: expected names with values, got 5"),
         ("[a]", r"section agent: expected names with values, got \['a'\]"),
@@ -131,10 +131,10 @@ def test_every_problem_is_told_at_once() -> None:
 
 def test_the_place_of_a_wrong_value_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     write("RECOLLECT_MIN_TURNS=x\n", ".env")
-    with pytest.raises(ConfigError, match=r"^\.env: min_turns is 'x'"):
+    with pytest.raises(ConfigError, match=r"^\.env: RECOLLECT_MIN_TURNS is 'x'"):
         load()
     monkeypatch.setenv("RECOLLECT_MIN_TURNS", "y")
-    with pytest.raises(ConfigError, match=r"^the environment: min_turns is 'y'"):
+    with pytest.raises(ConfigError, match=r"^the environment: RECOLLECT_MIN_TURNS is 'y'"):
         load()
     with pytest.raises(ConfigError, match=r"^the arguments: min_turns is 'z'"):
         load(min_turns="z")
@@ -147,7 +147,14 @@ def test_the_places_of_numbers_that_do_not_fit_together_are_told(monkeypatch: py
     with pytest.raises(ConfigError, match=r"^providers.yaml, section agent: chunk_overlap is 50.* which is 60"):
         load()
     monkeypatch.setenv("RAG_CHUNK_OVERLAP", "40")
-    with pytest.raises(ConfigError, match=r"^providers.yaml, section agent and the environment: chunk_overlap is 40"):
+    with pytest.raises(
+        ConfigError, match=r"^providers.yaml, section agent and the environment: RAG_CHUNK_OVERLAP is 40"
+    ):
+        load()
+    monkeypatch.setenv("RECOLLECT_CHUNK_TOKENS", "70")
+    with pytest.raises(
+        ConfigError, match=r"^the environment: RAG_CHUNK_OVERLAP .* of RECOLLECT_CHUNK_TOKENS, which is 70"
+    ):
         load()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -16,6 +17,7 @@ LARGEST: Final = sys.float_info.max
 """The largest number that can be counted with; whole numbers of Python can be larger."""
 MAX_QUESTION: Final = 4_000
 """Characters of a question that are looked at."""
+_SHOULD: Final = re.compile(r"^\w+ should (.*?)(?:, unable to parse .*)?$")
 
 
 def as_message(message: Message | Role, content: str | Sequence[Part], fields: Mapping[str, Any]) -> Message:
@@ -46,6 +48,11 @@ def check_question(question: str) -> None:
     """Raises unless it is text."""
     if not isinstance(question, str):
         raise ConfigError(f"a question is text, not a {type(question).__name__}")
+
+
+def in_words(said: str) -> str:
+    """What pydantic says is wrong with a value, as it is told here: "it must be greater than 0"."""
+    return _SHOULD.sub(r"it must \1", said.removeprefix("Value error, "))
 
 
 def check_given(**given: tuple[object, bool, str]) -> None:

@@ -111,7 +111,7 @@ class Controller:
     def _timed(self, scope: Scope, view: View, question: Message | None, wanted: Wanted) -> Mapping[str, Offer]:
         started = perf_counter()
         offers = self._ask(scope, view, question, wanted.at, None, None if wanted.question else view.asked_at - 1)
-        self.telemetry.observe("recollect_retrieval_seconds", perf_counter() - started)
+        self._watch.retrieved(perf_counter() - started)
         return offers
 
     def answered(self, scope: Scope, messages: Sequence[Message]) -> None:

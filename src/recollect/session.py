@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -55,9 +55,9 @@ def _filter(where: Filter) -> Filter:
 class DocumentsOf:
     """A user's documents."""
 
-    layer: Documents
+    layer: Documents = field(repr=False)
     scope: Scope
-    wake: Callable[[], None]
+    wake: Callable[[], None] = field(repr=False)
 
     def add(
         self,
@@ -89,9 +89,9 @@ class DocumentsOf:
 class ToolsOf:
     """What tools and searches brought into a session."""
 
-    layer: Tools
+    layer: Tools = field(repr=False)
     scope: Scope
-    clock: Callable[[], datetime]
+    clock: Callable[[], datetime] = field(repr=False)
 
     def add(self, excerpt: str, source: str, at: datetime | None = None) -> Excerpt:
         """The excerpt as kept until it expires; `source` says where it is from."""

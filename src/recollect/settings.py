@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal, get_args, get_type_hints
 
+from recollect.arguments import in_words
 from recollect.errors import ConfigError, MissingExtra
 
 FILE: Final = "providers.yaml"
@@ -183,38 +184,53 @@ DEFAULTS: Final = Settings()
 
 def load(path: str | Path | None = None, **arguments: Any) -> Settings:
     """The settings in force here. A file that is named must exist; `providers.yaml` is read where there is one."""
-    found = {**places(path), "the arguments": _named(arguments)}
-    values = {key: value for place in found.values() for key, value in place.items()}
+    written = {**_written(path), "the arguments": arguments}
+    values = {key: value for place in written.values() for key, value in _named(place).items()}
+    origins = {_setting(name): (place, name) for place, names in written.items() for name in names}
     from pydantic import ValidationError
 
     try:
         read = _reader()(**values).model_dump(include=set(values))
     except ValidationError as error:
-        raise ConfigError(_explained(error.errors(), found)) from None
+        raise ConfigError(_explained(error.errors(), origins)) from None
     try:
         return Settings(**read)
     except ConfigError as error:
-        named = set(re.findall(r"\w+", str(error)))
-        where = " and ".join(place for place, given in found.items() if named.intersection(given))
-        raise ConfigError(f"{where}: {error}") from None
+        named = {word: origins[word] for word in re.findall(r"\w+", str(error)) if word in origins}
+        where = " and ".join(place for place in written if place in {place for place, _ in named.values()})
+        says = re.sub(r"\w+", lambda word: named.get(word[0], ("", word[0]))[1], str(error))
+        raise ConfigError(f"{where}: {says}") from None
 
 
 def places(path: str | Path | None = None) -> dict[str, dict[str, Any]]:
-    """What is set in each place, as it stands there; a later place goes before an earlier one."""
+    """What is set in each place, by the names of the settings; a later place goes before an earlier one."""
+    return {place: _named(values) for place, values in _written(path).items()}
+
+
+def _written(path: str | Path | None) -> dict[str, dict[str, Any]]:
+    """What is set in each place, by the names that stand there."""
     try:
         from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource
     except ImportError as error:
         raise MissingExtra("pydantic-settings", "settings", "reading settings") from error
     reader = _reader()
     try:
-        dotenv = _named(DotEnvSettingsSource(reader)())
+        dotenv = DotEnvSettingsSource(reader).env_vars
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f".env can't be read: {error}") from error
     return {
         f"{path or FILE}, section {SECTION}": _section(path),
-        ".env": dotenv,
-        "the environment": _named(EnvSettingsSource(reader)()),
+        ".env": _ours(dotenv),
+        "the environment": _ours(EnvSettingsSource(reader).env_vars),
     }
+
+
+def _ours(variables: Mapping[str, str | None]) -> dict[str, Any]:
+    """The variables that are settings, of two names for the same one the first."""
+    names = [
+        [name for name in _env_names(knob) if variables.get(name.lower())] for knob in dataclasses.fields(Settings)
+    ]
+    return {name: variables[name.lower()] for name, *_ in filter(None, names)}
 
 
 @cache
@@ -267,9 +283,14 @@ _SETTING: Final = {
 }
 
 
+def _setting(name: str) -> str:
+    """The setting that a name stands for, whichever of its names that is."""
+    return _SETTING.get(name.lower(), name)
+
+
 def _named(read: Mapping[str, Any]) -> dict[str, Any]:
-    """The same by the names of the settings, whichever of their names they had."""
-    return {_SETTING.get(name.lower(), name): value for name, value in read.items()}
+    """The same by the names of the settings."""
+    return {_setting(name): value for name, value in read.items()}
 
 
 def _section(path: str | Path | None) -> dict[str, Any]:
@@ -282,7 +303,7 @@ def _section(path: str | Path | None) -> dict[str, Any]:
         content = yaml.safe_load(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"{file} can't be read: {error}") from error
-    return _named(_mapping(_mapping(content, f"{file}").get(SECTION), f"{file}, section {SECTION}"))
+    return _mapping(_mapping(content, f"{file}").get(SECTION), f"{file}, section {SECTION}")
 
 
 def _mapping(value: Any, where: str) -> dict[str, Any]:
@@ -293,13 +314,13 @@ def _mapping(value: Any, where: str) -> dict[str, Any]:
     return value
 
 
-def _explained(problems: Sequence[Any], places: Mapping[str, Mapping[str, Any]]) -> str:
+def _explained(problems: Sequence[Any], origins: Mapping[str, tuple[str, str]]) -> str:
+    """What is wrong, by the name that was written, and where it stands."""
     lines = []
     for problem in problems:
-        (key,) = _named({str(problem["loc"][0]): None})
-        where = [place for place, values in places.items() if key in values][-1]
+        where, name = origins[_setting(str(problem["loc"][0]))]
         if problem["type"] == "extra_forbidden":
-            lines.append(f"{where}: no setting {key!r}; there are {', '.join(_HINTS)}")
+            lines.append(f"{where}: no setting {name!r}; there are {', '.join(_HINTS)}")
         else:
-            lines.append(f"{where}: {key} is {problem['input']!r}: {problem['msg'].removeprefix('Value error, ')}")
+            lines.append(f"{where}: {name} is {problem['input']!r}: {in_words(problem['msg'])}")
     return "; ".join(lines)

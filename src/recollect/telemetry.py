@@ -19,7 +19,7 @@ COUNTERS: Final = {
     "recollect_messages_total": "messages kept",
     "recollect_learned_total": "things learned in the background",
     "recollect_job_failures_total": "background jobs that failed and wait for another attempt",
-    "recollect_alerts_total": "alerts raised",
+    "recollect_alerts_total": "alerts raised, by their names",
     "recollect_cache_hits_total": "facts read from the cache",
     "recollect_cache_misses_total": "facts read from the store",
     "recollect_recalled_total": "things recalled into contexts",
@@ -34,6 +34,7 @@ SERIES: Final = {
     "recollect_cached_prefix_ratio": "share of a prompt that the prompt before it began with",
 }
 GAUGES: Final = {"recollect_process_bytes": "memory of this process"}
+ALERTED: Final = "recollect_alerts_total"
 ALERTS: Final = {
     "context_share": "alert_budget",
     "retrieval_ms": "alert_retrieval_ms",
@@ -90,7 +91,7 @@ class Telemetry:
     def alert(self, name: str, value: float, limit: float) -> None:
         """Hand an alert to whoever asked for alerts; the log gets the first of its name and every hundredth."""
         found = Alert(name, value, limit)
-        self.count("recollect_alerts_total")
+        self.count(ALERTED)
         if self.count(name) % EVERY == 1:
             log.warning("alert: %s (the setting %s)", found, ALERTS[name])
         try:
@@ -100,9 +101,13 @@ class Telemetry:
             log.warning("on_alert failed", exc_info=True)
 
     def snapshot(self) -> dict[str, float]:
-        """Every counter and gauge, and of every series the number, the median, the 95th percentile and the largest."""
+        """Every counter and gauge, and of every series the number, the median, the 95th percentile and the largest.
+
+        Alerts are counted all together, and each by its name.
+        """
         with self._lock:
             out: dict[str, float] = {name: self._counts[name] for name in COUNTERS}
+            out |= {f"{ALERTED}_{name}": self._counts[name] for name in ALERTS}
             for name, values in self._series.items():
                 ordered = sorted(values)
                 out[f"{name}_count"] = len(ordered)

@@ -259,6 +259,25 @@ def test_an_error_tells_the_model_what_to_do_next(memory: Memory) -> None:
         call(memory, "add_memory", text=" \n")
 
 
+@pytest.mark.parametrize(
+    ("tool", "given", "says"),
+    [
+        ("search_memory", {}, "query: it is missing. "),
+        ("search_memory", {"query": "x", "limit": 99}, "limit: it must be less than or equal to 50. "),
+        ("search_memory", {"query": "x", "limit": "many"}, "limit: it must be a valid integer. "),
+        ("add_memory", {"text": "", "role": "robot"}, "text: it must have at least 1 character; role: it must be "),
+    ],
+)
+def test_wrong_arguments_are_told_in_words_and_what_to_do(
+    memory: Memory, tool: str, given: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(ToolError) as told:
+        call(memory, tool, **given)
+    assert str(told.value).startswith(says)
+    assert str(told.value).endswith(f"Nothing was done: call {tool} again with that put right")
+    assert "pydantic" not in str(told.value)
+
+
 def test_what_the_user_told_is_known_as_facts_and_in_contexts(memory: Memory) -> None:
     call(memory, "add_memory", text="My name is Anna and I live in Oslo.")
     assert [fact["value"] for fact in call(memory, "list_facts")["result"]] == ["Anna", "Oslo"]

@@ -90,6 +90,16 @@ def test_a_context_has_its_prompt_and_receipt(trip: Run) -> None:
     assert "Oslo" in made["messages"][-1]["content"]
 
 
+def test_a_context_can_be_shown_as_it_was(trip: Run) -> None:
+    here = ("--session", "trip", "--budget", "2000", "--system", "Be brief.")
+    before = parsed(trip, "context", "Do I like stamps?", *here)
+    trip("add", "Do I like stamps?", "--session", "trip")
+    trip("add", "You do.", "--role", "assistant", "--session", "trip")
+    assert parsed(trip, "context", "--replay", "4", *here)["messages"] == before["messages"]
+    assert "no question of a user" in trip("context", "--replay", "2", *here, code=1).stderr
+    assert "leave those out" in trip("context", "Why?", "--replay", "4", *here, code=2).stderr
+
+
 @pytest.mark.parametrize("more", [(), ("--json",), ("--system", "Be brief.")])
 def test_a_context_of_nothing_is_told(trip: Run, more: tuple[str, ...]) -> None:
     told = trip("context", "--session", "nowhere", *more, code=1).stderr
@@ -224,6 +234,13 @@ def test_stats_count_sessions_days_sections_and_cached_prefixes(trip: Run) -> No
 def test_stats_of_nobody_say_how_to_begin(trip: Run) -> None:
     said = trip("stats", "--user", "bo").stdout
     assert said == "Nothing was said by bo yet. Tell something with: recollect add TEXT\n"
+
+
+@pytest.mark.parametrize("other", [("--session", "nowhere"), ("--session", "trip", "--budget", "5")])
+def test_stats_without_a_context_say_why(trip: Run, other: tuple[str, ...]) -> None:
+    shown = trip("stats", *other).stdout
+    assert f"No context of the session {other[1]}: nothing was asked in it, or the budget is too small." in shown
+    assert "Name another by --session or --budget." in shown and "Tokens by section" not in shown
 
 
 def test_the_version_is_that_of_the_package(run: Run) -> None:

@@ -58,7 +58,7 @@ def test_config_says_where_every_value_came_from(run: Run, home: Path, monkeypat
 def test_a_setting_that_is_wrong_is_told_in_one_line(trip: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECOLLECT_LOW_WATER", "7")
     for command in (["config"], ["facts"]):
-        assert trip(*command, code=1).stderr.startswith("ConfigError: the environment: low_water")
+        assert trip(*command, code=1).stderr.startswith("ConfigError: the environment: RECOLLECT_LOW_WATER")
 
 
 def test_the_default_store_is_in_the_data_folder(run: Run, home: Path) -> None:
@@ -123,3 +123,12 @@ def test_a_variable_with_a_misspelt_name_is_told_once_on_stderr(
     told = "nothing reads RECOLLECT_CONTEXT_BUGDET: is RECOLLECT_CONTEXT_BUDGET or RECOLLECT_ALERT_BUDGET meant?\n"
     assert said.stderr == told
     assert json.loads(said.stdout)
+
+
+def test_another_engine_for_vectors_is_the_one_of_the_service(trip: Run, home: Path) -> None:
+    (home / ".env").write_text("RECOLLECT_INDEX=nonsense\n")
+    told = "ConfigError: index='nonsense': give chroma:///folder or chroma://host:port\n"
+    for command in (["doctor"], ["reindex"], ["forget", "--session", "trip", "--yes"]):
+        assert trip(*command, code=1).stderr == told
+    rows = {row["name"]: (row["value"], row["from"]) for row in parsed(trip, "config")}
+    assert rows["index"] == ("nonsense", ".env")

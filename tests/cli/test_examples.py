@@ -22,6 +22,7 @@ NOT_RUN = {
     "mcp": "it runs until it is stopped",
     "serve": "it runs until it is stopped",
     "keys revoke": "a key's id is not known before",
+    "tag": "a message's id is not known before",
 }
 FIRST = {
     "restore": ("backup", "monday.backup"),
@@ -49,7 +50,8 @@ EXAMPLES = [
 
 def test_there_is_a_command_for_every_verb() -> None:
     verbs = (
-        "chat add context search facts history forget import export serve mcp doctor reindex backup stats bench config"
+        "chat add context search facts remember patterns summary history tag forget import export serve mcp doctor "
+        "reindex backup stats bench config"
     )
     assert set(verbs.split()) <= set(COMMANDS)
 

@@ -48,6 +48,18 @@ def test_a_receipt_has_room_for_its_words_in_60_columns(trip: Run, monkeypatch: 
     assert all(len(line) == 60 and len(line.split("│")[5]) > 12 for line in table.splitlines()[3:])
 
 
+def test_on_a_narrow_terminal_rows_are_told_one_by_one(trip: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(out, "_width", 40)
+    here = ("--session", "trip")
+    shown = {name: trip(*command).stdout for name, command in (
+        ("facts", ["facts"]), ("stats", ["stats", *here]), ("context", ["context", "Where is Nadia?", *here])
+    )}  # fmt: skip
+    assert "what: sister Nadia, place\nvalue: Oslo\n" in shown["facts"]
+    assert re.search(r"^2026-05-20 █+ 2$", shown["stats"], re.MULTILINE)
+    assert re.search(r"^working  \d+  newest turns\nI am allergic to peanuts\.\n\n", shown["context"], re.MULTILINE)
+    assert all(len(line) <= 40 for line in "".join((shown["facts"], shown["context"])).splitlines())
+
+
 @given(st.dictionaries(st.sampled_from(sorted(COLOURS)), st.integers(0, 10**6)), st.integers(0, 300))
 def test_a_bar_has_its_width_and_a_place_for_whatever_has_a_token(sections: dict[str, int], width: int) -> None:
     places = places_of(sections, width)
@@ -149,3 +161,17 @@ def test_colours_are_left_out_when_asked(trip: Run, home: Path, no_color: bool) 
     shown = subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
     coloured = bool(re.search(r"\x1b\[[0-9;]*3[0-7]m", shown))
     assert coloured is not no_color
+
+
+def test_bars_are_drawn_in_ascii_where_there_is_nothing_else(trip: Run) -> None:
+    env = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
+    trip("add", "A long story. " * 50, "--session", "trip")
+    here = ("--session", "trip")
+    for bar, command in (
+        (r"^[#=+]{5,}-+\n# overhead .*- free ", ["context", "Where does my sister live?", "--budget", "600", *here]),
+        (r"^2026-05-20 #+ 2$", ["stats", *here]),
+    ):
+        told = subprocess.run([sys.executable, "-m", "recollect", *command], env=env, capture_output=True, check=True)
+        shown = told.stdout.decode("ascii")
+        assert re.search(bar, shown, re.MULTILINE)
+        assert "?" not in shown.replace("live?", "")

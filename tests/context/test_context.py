@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import re
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -405,3 +406,13 @@ def test_a_counter_that_fails_once_leaves_nothing_half_done(tmp_path: Path, cloc
         said = [message.text for message in chat.context("zero").conversation]
         assert said == ["one", "one and a half", "two", "three", "zero"]
         assert chat.search("three")[0].text.split(": ")[1] == "three"
+
+
+def test_a_context_tells_itself_in_a_line(memory: Memory) -> None:
+    chat = memory.session("s", user="ada")
+    assert re.fullmatch(r"<Context: 1 message; \d+ of 2,000 tokens>", repr(chat.context("Hello?", 2_000)))
+    for _ in range(100):
+        chat.add_turn("Tell me of the sea. " * 5, "It is blue. " * 5)
+    told = repr(chat.context("And now?", 2_000))
+    assert re.fullmatch(r"<Context: \d+ messages, \d+ older left out; [\d,]+ of 2,000 tokens>", told)
+    assert len(repr(chat.documents)) < 100 and len(repr(chat.tools)) < 100

@@ -19,8 +19,20 @@ def test_alerts_come_by_callback_and_log(tmp_path: Path, clock: ManualClock, cap
     plan = Settings(alert_budget=0.1, alert_retrieval_ms=1e-6)
     with opened(tmp_path, clock, settings=plan, on_alert=alerts.append) as memory, caplog.at_level(logging.WARNING):
         memory.session("s", user="ada").context("word " * 40, 100)
+        stats = memory.stats()
     assert {alert.name for alert in alerts} == {"context_share", "retrieval_ms"}
+    assert stats["recollect_alerts_total"] == len(alerts) == 2
+    assert stats["recollect_alerts_total_retrieval_ms"] == stats["recollect_alerts_total_context_share"] == 1
+    assert stats["recollect_alerts_total_process_bytes"] == 0
     assert "alert: context_share is" in caplog.text and "(the setting alert_budget)" in caplog.text
+
+
+def test_the_alert_of_retrieval_is_about_retrieval_alone(tmp_path: Path, clock: ManualClock) -> None:
+    alerts: list[Alert] = []
+    with opened(tmp_path, clock, settings=Settings(alert_retrieval_ms=1e-6), on_alert=alerts.append) as memory:
+        memory.session("s", user="ada").context("Who?", 500)
+        taken = memory.stats()["recollect_retrieval_seconds_max"]
+    assert [alert.value for alert in alerts] == [taken * 1_000]
 
 
 def test_a_low_hit_rate_of_the_cache_and_a_large_process_raise_alerts(tmp_path: Path, clock: ManualClock) -> None:

@@ -245,3 +245,11 @@ def test_a_result_that_is_short_already_is_not_shortened_again_with_each_message
         counted.clear()
         it.extend([call(str(n)), result(str(n), "word " * 15_000)])
     assert sum(size >= 75_000 for size in counted) < 10
+
+
+def test_a_window_tells_itself_in_a_line() -> None:
+    shown = window(10, low_water=0.5)
+    for _ in range(3):
+        shown.append(user("five words are in here"))
+    assert repr(shown) == "<Window: 2 of 3 messages; 10 of 10 tokens>"
+    assert repr(window(last_messages=2)) == "<Window: 0 of 0 messages; 0 tokens>"

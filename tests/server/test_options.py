@@ -59,3 +59,13 @@ def test_a_name_that_is_not_known_is_told_before_anything_is_served(tmp_path: Pa
     with pytest.raises(ConfigError, match="nonsense"):
         _check(options, "127.0.0.1", 1)
     assert not (tmp_path / "m.db").exists()
+
+
+@pytest.mark.parametrize("written", ["Where do I live?", "[1", "5"])
+def test_questions_that_are_no_list_are_told_with_the_form_expected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RECOLLECT_QUESTIONS", written)
+    with pytest.raises(ConfigError, match=r"^RECOLLECT_QUESTIONS is "):
+        Options.read()

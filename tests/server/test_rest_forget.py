@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.server.rest import ADA, HELLO, NOTED, add, listed, texts
 from tests.server.running import Running
 
@@ -44,3 +46,22 @@ def test_retention_is_previewed_and_then_applied(service: Running) -> None:
     assert len(listed(service)["items"]) == 1
     again = service.http.post("/retention", params=ADA, json=named)
     assert (again.status_code, "(nothing now)" in again.json()["detail"]) == (409, True)
+
+
+@pytest.mark.parametrize(
+    ("policy", "says"),
+    [
+        (
+            {"layer": "nope", "days": 3},
+            "layer: it must be 'messages', 'facts', 'summaries', 'documents', 'tools' or 'patterns'",
+        ),
+        ({"layer": "facts", "idle": 3}, "layer: it must be 'messages'"),
+        ({"layer": "facts", "days": -1}, "days: it must be greater than or equal to 0"),
+        ({"layer": "messages"}, "it has no limit: give days, count or idle"),
+        (3, "it has no limit: give days, count or idle"),
+    ],
+)
+def test_what_is_wrong_with_a_policy_is_told_in_a_sentence(service: Running, policy: object, says: str) -> None:
+    refused = service.http.post("/retention/preview", params=ADA, json={"policies": [policy]}).json()
+    assert refused["status"] == 422
+    assert refused["detail"] in (f"body.policies.0.{says}", f"body.policies.0: {says}")

@@ -215,6 +215,7 @@ def test_metrics_count_requests_and_what_the_library_counts(service: Running) ->
     assert "recollect_messages_total 1.0" in text
     assert re.search(r'recollect_context_tokens\{quantile="0.95"\} \d', text)
     assert "recollect_process_bytes" in text
+    assert re.search(r'recollect_alerts_total\{alert="retrieval_ms"\} \d', text)
     assert service.http.get("/stats").json()["recollect_contexts_total"] == 1
 
 
@@ -234,6 +235,7 @@ def test_metrics_are_of_all_processes_that_serve_together(tmp_path: Path) -> Non
         processes = next(pids for kept, pids in map(look, count()) if kept == 40)
         stats = process.http.get("/stats").json()
         assert stats["recollect_messages_total"] == 40
+        assert stats["recollect_alerts_total"] == stats["recollect_alerts_total_retrieval_ms"] == 0
         assert 0 < stats["recollect_process_bytes"] < 2**40
         assert len(processes) == 2
         os.kill(gone := processes.pop(), signal.SIGKILL)

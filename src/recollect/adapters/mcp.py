@@ -16,6 +16,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, ParamSpec, TypeVar
 from urllib.parse import quote
 
+from recollect.arguments import in_words
 from recollect.errors import ConfigError, MissingExtra, NotFound, RecollectError
 from recollect.flow.facts.tell import due
 from recollect.http import encoded, loopback
@@ -26,10 +27,10 @@ from recollect.session import Session
 try:
     import anyio
     import mcp_types
-    from mcp.server.mcpserver import MCPServer
+    from mcp.server.mcpserver import Context, MCPServer
     from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
     from mcp.server.mcpserver.resources import ResourceSecurity
-    from pydantic import BaseModel, Field
+    from pydantic import BaseModel, Field, ValidationError
 except ImportError as error:
     raise MissingExtra("mcp", "mcp", "an MCP server") from error
 
@@ -215,6 +216,17 @@ class MemoryServer(MCPServer[Any]):
             security=ResourceSecurity(exempt_params={"session"}),
         )(self._transcript)
 
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> mcp_types.CallToolResult | mcp_types.InputRequiredResult:
+        """What a tool answers; wrong arguments are told in words that a model can do better by."""
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if type(error) is ToolError and isinstance(error.__cause__, ValidationError):
+                raise ToolError(_wrong(name, error.__cause__)) from error.__cause__
+            raise
+
     async def list_resources(self) -> list[mcp_types.Resource]:
         """The user's conversations, the one written to last first."""
         owner = self._tools.open(None).scope.owner
@@ -300,6 +312,15 @@ def _told(function: Callable[P, R]) -> Callable[P, R]:
 
     told.__doc__ = inspect.getdoc(function)
     return told
+
+
+def _wrong(tool: str, found: ValidationError) -> str:
+    """What is wrong with the arguments of a tool, and what to do."""
+    faults = []
+    for fault in found.errors():
+        says = "it is missing" if fault["type"] == "missing" else in_words(fault["msg"])
+        faults.append(f"{'.'.join(map(str, fault['loc']))}: {says}")
+    return f"{'; '.join(faults)}. Nothing was done: call {tool} again with that put right"
 
 
 def _guarded(app: ASGIApp, token: str) -> ASGIApp:

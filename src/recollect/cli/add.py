@@ -12,7 +12,7 @@ from recollect.types import Message, Role
 
 
 def add(
-    text: Annotated[str, typer.Argument(help="What was said; - reads it from stdin.")],
+    text: Annotated[str, typer.Argument(help="What was said; - reads it from stdin, -- goes before a dash.")],
     *,
     role: Annotated[Role, typer.Option(help="Who said it.")] = "user",
     at: At = None,

@@ -21,6 +21,8 @@ from recollect.cli.facts import facts
 from recollect.cli.forget import forget
 from recollect.cli.history import history
 from recollect.cli.mcp import mcp
+from recollect.cli.patterns import patterns
+from recollect.cli.remember import remember
 from recollect.cli.retention import retention
 from recollect.cli.search import search
 from recollect.cli.shell import (
@@ -43,6 +45,9 @@ from recollect.cli.shell import (
     told,
 )
 from recollect.cli.stats import stats
+from recollect.cli.summary import summary
+from recollect.cli.tag import tag
+from recollect.cli.tools import tools
 from recollect.environment import here, misspelt
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
@@ -52,8 +57,13 @@ app.command()(add)
 app.command()(context)
 app.command()(search)
 app.command()(facts)
+app.command()(remember)
+app.command()(patterns)
+app.command()(summary)
 app.command()(history)
+app.command()(tag)
 app.add_typer(documents, name="documents")
+app.add_typer(tools, name="tools")
 app.command()(forget)
 app.command()(retention)
 app.command("import")(importing.bring)

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from typing import Final
 
 import typer
 
 from recollect import settings
-from recollect.cli.shell import EMBEDDER, Json, User, Where, in_dotenv, login, machine, table, telling_errors, told
+from recollect.cli.shell import (
+    EMBEDDER,
+    INDEX,
+    Json,
+    User,
+    Where,
+    login,
+    machine,
+    table,
+    telling_errors,
+    told,
+    variable,
+)
 
 FROM: Final = {"COMMANDLINE": "given", "ENVIRONMENT": "the environment"}
 
@@ -25,10 +36,9 @@ def _embedder() -> tuple[str, str]:
     from recollect.embed import models as weights
     from recollect.embed.names import DEFAULT, runs_here
 
-    if named := os.environ.get(EMBEDDER):
-        return named, "the environment"
-    if named := in_dotenv(EMBEDDER):
-        return named, ".env"
+    named, place = variable(EMBEDDER)
+    if named:
+        return named, place
     if not runs_here():
         return "none", "keywords alone until: pip install 'recollect[local]'"
     if weights.folder(DEFAULT).is_dir():
@@ -48,10 +58,12 @@ def config(called: typer.Context, store: Where = None, user: User = None, as_jso
     with telling_errors():
         places = settings.places()
         in_force = settings.load()
+    index, place = variable(INDEX)
     rows = [
         ("store", told(store), _from(called, "store"), "where memory is kept"),
         ("user", user or login(), _from(called, "user"), "whose memory is meant"),
         ("data folder", str(data_dir()), "RECOLLECT_DATA_DIR or the platform", "where models and the store are"),
+        ("index", index or "none", place, "another engine for vectors beside the store"),
         ("embedder", *_embedder(), "what finds things by their meaning"),
     ]
     for knob in dataclasses.fields(in_force):

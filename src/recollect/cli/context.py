@@ -12,6 +12,7 @@ from rich.text import Text
 
 from recollect.cli.shell import (
     DEFAULT,
+    LEAST,
     SHORT,
     At,
     Json,
@@ -19,6 +20,7 @@ from recollect.cli.shell import (
     Tokens,
     User,
     Where,
+    drawn,
     machine,
     out,
     printable,
@@ -62,6 +64,12 @@ def context(
     system: Annotated[str | None, typer.Option(help="The system text.")] = None,
     prompt: Annotated[bool, typer.Option("--prompt", help="Print the prompt itself too.")] = False,
     at: At = None,
+    replay: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="As it was for the user message with that number, as `history` tells it.", show_default=False
+        ),
+    ] = None,
     store: Where = None,
     user: User = None,
     session: Talk = DEFAULT,
@@ -72,11 +80,18 @@ def context(
     Example: recollect context "Where does my sister live?" --budget 2000
 
     Example: recollect context "Where does my sister live?" --prompt
+
+    Example: recollect context --replay 3 --session trip
     """
+    if replay is not None and (question is not None or at is not None):
+        raise typer.BadParameter("--replay has its question and its time: leave those out")
     with remembering(store, user, session) as chat:
         if question is None and chat.stats() is None:
             raise NotFound(f"nothing was said in the session {session}: give a question, or name another by --session")
-        made = chat.context(question, budget, system=system, at=at)
+        if replay is None:
+            made = chat.context(question, budget, system=system, at=at)
+        else:
+            made = chat.replay(replay, budget, system=system)
     if as_json:
         machine(made.to_dict())
         return
@@ -92,19 +107,28 @@ def _show_prompt(made: Context) -> None:
 
 
 def show(receipt: ContextReceipt) -> None:
-    """Print a receipt: a line for each thing that was considered, and a bar of where the tokens go."""
+    """Print a receipt: each thing that was considered, and a bar of where the tokens go."""
+    rows = [(_row(line), "" if line.kept else "dim") for line in shortened(receipt.lines)]
+    if out.width < LEAST:
+        for (*about, what), style in rows:
+            out.print(Text("  ").join(filter(None, about)), what, style=style, sep="\n", end="\n\n")
+    else:
+        out.print(_table(rows))
+    out.print(budget_bar(receipt.sections, out.width))
+    out.print(_legend(receipt.sections, receipt.budget))
+    out.print(f"{receipt.tokens:,} of {receipt.budget:,} tokens are used.")
+
+
+def _table(rows: Sequence[tuple[tuple[Text, ...], str]]) -> Table:
     shown = Table(expand=True)
     shown.add_column("section", no_wrap=True)
     shown.add_column("tokens", no_wrap=True, justify="right")
     shown.add_column("score", no_wrap=True, justify="right")
     shown.add_column("why", max_width=max((out.width - NARROW) // 2, SHORT))
     shown.add_column("what", ratio=1, overflow="fold")
-    for line in shortened(receipt.lines):
-        shown.add_row(*_row(line), style="" if line.kept else "dim")
-    out.print(shown)
-    out.print(budget_bar(receipt.sections, out.width))
-    out.print(_legend(receipt.sections, receipt.budget))
-    out.print(f"{receipt.tokens:,} of {receipt.budget:,} tokens are used.")
+    for row, style in rows:
+        shown.add_row(*row, style=style)
+    return shown
 
 
 def shortened(lines: Sequence[Line]) -> list[Line]:
@@ -124,16 +148,21 @@ def _row(line: Line) -> tuple[Text, ...]:
     score = "" if line.section in CONVERSATION else f"{line.score:.2f}"
     tokens = f"{line.shown:,}" if line.kept else f"({line.tokens:,})"
     what = printable(" ".join(line.text.split()))
-    what = what if len(what) <= LONGEST else f"{what[: LONGEST - 1]}\u2026"
+    what = what if len(what) <= LONGEST else drawn(f"{what[: LONGEST - 1]}\u2026")
     return (Text(line.section, COLOURS[line.section]), *map(Text, (tokens, score, line.rule, what)))
 
 
 def budget_bar(sections: Mapping[str, int], width: int) -> Text:
     """A line of that width in which each section has its share, and at least one place if it has a token."""
-    drawn = Text()
+    line = Text()
     for n, (name, places) in enumerate(places_of(sections, width).items()):
-        drawn.append((FREE if name == "free" else FILLS[n % len(FILLS)]) * places, COLOURS[name])
-    return drawn
+        line.append(_mark(n, name) * places, COLOURS[name])
+    return line
+
+
+def _mark(place: int, section: str) -> str:
+    """What a section is drawn with at its place in a bar."""
+    return drawn(FREE if section == "free" else FILLS[place % len(FILLS)])
 
 
 def places_of(sections: Mapping[str, int], width: int) -> dict[str, int]:
@@ -149,6 +178,5 @@ def places_of(sections: Mapping[str, int], width: int) -> dict[str, int]:
 def _legend(sections: Mapping[str, int], budget: int) -> Text:
     parts = Text()
     for n, (name, tokens) in enumerate((name, tokens) for name, tokens in sections.items() if tokens > 0):
-        mark = FREE if name == "free" else FILLS[n % len(FILLS)]
-        parts.append(f"{mark} {name} ", COLOURS[name]).append(f"{tokens:,} ({tokens / budget:.0%})   ")
+        parts.append(f"{_mark(n, name)} {name} ", COLOURS[name]).append(f"{tokens:,} ({tokens / budget:.0%})   ")
     return parts

@@ -17,6 +17,7 @@ from recollect.cli.shell import (
     answer,
     confirm,
     counted,
+    drawn,
     err,
     printable,
     remembering,
@@ -103,6 +104,6 @@ def _show(chat: Session, messages: list[Entry], ids: list[str] | None, everythin
         words = printable(" ".join(entry.message.text[:LINE].split()))
         err.print(f"  {entry.message.role}: {words}", no_wrap=True, overflow="ellipsis")
     if total > SAMPLE:
-        err.print(f"  \u2026 and {total - SAMPLE:,} more")
+        err.print(drawn(f"  \u2026 and {total - SAMPLE:,} more"))
     if everything and (there := len(chat.documents.list())):
         err.print(f"  and {counted(there, 'document')}")

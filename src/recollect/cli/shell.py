@@ -66,6 +66,14 @@ def in_dotenv(variable: str) -> str | None:
         raise typer.BadParameter(f".env can't be read: {error}") from None
 
 
+def variable(name: str) -> tuple[str | None, str]:
+    """What a variable is, and where: in the environment, else in `.env`."""
+    if set_here := os.environ.get(name):
+        return set_here, "the environment"
+    written = in_dotenv(name)
+    return written, ".env" if written else "default"
+
+
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Yes: TypeAlias = Annotated[bool, typer.Option("--yes", help="Don't ask.")]
 At: TypeAlias = Annotated[
@@ -98,14 +106,18 @@ Talk: TypeAlias = Annotated[
     str, typer.Option("--session", envvar="RECOLLECT_SESSION", help="Which conversation of the user.")
 ]
 EMBEDDER: Final = "RECOLLECT_EMBEDDER"
+INDEX: Final = "RECOLLECT_INDEX"
 DEFAULT: Final = "default"
 """The conversation that is meant where none is named."""
 ROOM: Final = 11
 """Cells of a line that each of a table's other columns keeps beside one that stays whole."""
 SHORT: Final = 10
 """Cells of a word, as a date is one, that a column has room for where there is any."""
+LEAST: Final = 60
+"""Cells of a line below which what has no room in a table is told row by row."""
 SEEN: Final = "\n\t\u00ad\u200b\u200c\u200d\u200e\u200f"
 """What steers no terminal though it is not printable: breaks, and what joins and parts letters in many scripts."""
+_IN_ASCII: Final = str.maketrans({"\u2588": "#", "\u2593": "=", "\u2592": "+", "\u00b7": "-", "\u2026": "..."})
 _REFUSED: Final = {errno.EADDRINUSE: "is taken", errno.EACCES: "is not for this user"}
 _SQLITE: Final = b"SQLite format 3\x00"
 _PASSWORD: Final = re.compile(r"(//[^:/@]*:).*(?=@)|(password=)('[^']*'|[^&\s]+)")
@@ -135,18 +147,18 @@ def embedder(plan: settings.Settings) -> Embedder | None:
     """The embedder that RECOLLECT_EMBEDDER names, in the environment or `.env`, else the local one where it is here."""
     from recollect import embed
 
-    name = os.environ.get(EMBEDDER) or in_dotenv(EMBEDDER) or "auto"
+    name = variable(EMBEDDER)[0] or "auto"
     return None if name == "none" else embed.open(name, device=plan.embeddings_device)
 
 
-def words(text: str) -> str:
-    """The text of a message; refused where it says nothing, or is none."""
+def words(text: str, what: str = "the message") -> str:
+    """The text of a message or the like; refused where it says nothing, or is none."""
     if not text.strip():
-        raise ConfigError("the message is empty: give some text; nothing was kept")
+        raise ConfigError(f"{what} is empty: give some text; nothing was kept")
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ConfigError("the message is not utf-8 text: convert it first; nothing was kept") from None
+        raise ConfigError(f"{what} is not utf-8 text: convert it first; nothing was kept") from None
     return text
 
 
@@ -182,7 +194,7 @@ def opened(where: str | None, must_exist: bool = True) -> Iterator[stores.Store]
             _check(file, must_exist)
             if where is None:
                 made_data_dir()
-        with stores.open(url) as store:
+        with stores.open(url, index=variable(INDEX)[0]) as store:
             yield store
 
 
@@ -290,7 +302,8 @@ def bar(what: str) -> Iterator[Callable[[int, int], None]]:
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, whole: str | None = None) -> None:
     """Print rows for people; what is too long is folded, in the column `whole` only where the others need the room.
 
-    A column of numbers has them below each other; short words are broken last.
+    A column of numbers has them below each other; short words are broken last. Where the terminal is too narrow even
+    for those, each row is a few lines.
     """
     shown, told = Table(), []
     for name, *values in zip(columns, *rows, strict=True):
@@ -304,6 +317,12 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, whole: str |
             shown.columns[-1].width = widest
         told.append(cells)
     if sum(3 + (column.width or column.min_width or 0) for column in shown.columns) >= out.width:
+        if out.width < LEAST:
+            for row in zip(*told, strict=True):
+                out.print(
+                    "\n".join(f"{name}: {cell}" for name, cell in zip(columns, row, strict=True) if cell), end="\n\n"
+                )
+            return
         for column in shown.columns:
             column.min_width = None
     for row in zip(*told, strict=True):
@@ -328,6 +347,11 @@ def printable(text: str) -> str:
     """The text without what would steer a terminal."""
     shown = "".join(char if char.isprintable() or char in SEEN or category(char) == "Zs" else "\ufffd" for char in text)
     return shown.encode("utf-8", "replace").decode("utf-8")
+
+
+def drawn(text: str) -> str:
+    """The text with other marks for bars and what is cut, where the terminal or the file has ASCII alone."""
+    return text.translate(_IN_ASCII) if out.options.ascii_only else text
 
 
 def counted(number: int, thing: str) -> str:

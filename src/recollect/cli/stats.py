@@ -20,6 +20,7 @@ from recollect.cli.shell import (
     Where,
     counted,
     day,
+    drawn,
     err,
     machine,
     out,
@@ -66,6 +67,9 @@ def stats(
     rows = [(s["session"], s["messages"], s["tokens"], day(s["first"]), day(s["last"])) for s in newest]
     table(("session", "messages", "tokens", "first", "last"), rows, whole="session")
     _plot(f"Messages a day, the last {DAYS} days with any", dict(list(found["days"].items())[-DAYS:]))
+    if not found["cached_prefix"]:
+        none = f"No context of the session {session}: nothing was asked in it, or the budget is too small."
+        say(f"\n{none} Name another by --session or --budget.")
     made = counted(len(found["cached_prefix"]), "context")
     _plot(f"Tokens by section, the mean of the last {made} of {session}", found["sections"])
     cached = {f"message {number}": round(100 * share) for number, share in found["cached_prefix"].items()}
@@ -130,6 +134,7 @@ def _plot(title: str, values: Mapping[str, int], most: int | None = None) -> Non
         return
     say(f"\n{title}", style="bold")
     top, wide = most or max(values.values()), max(map(len, values))
+    room = max(min(WIDTH, out.width - wide - len(f"{max(values.values()):,}") - 2), 1)
     for name, value in values.items():
-        bar = Text("\u2588" * round(WIDTH * value / top), COLOURS.get(name, "cyan"))
+        bar = Text(drawn("\u2588") * round(room * value / top), COLOURS.get(name, "cyan"))
         out.print(Text(f"{name:<{wide}} ").append(bar).append(f" {value:,}"))

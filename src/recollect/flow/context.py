@@ -162,6 +162,11 @@ class Context:
     count: Callable[[Message], int] = field(repr=False, compare=False)
     left_out: int = 0
 
+    def __repr__(self) -> str:
+        shown, left = len(self.prompt), f", {self.left_out:,} older left out" if self.left_out else ""
+        number = "1 message" if shown == 1 else f"{shown:,} messages"
+        return f"<Context: {number}{left}; {self.tokens:,} of {self.budget:,} tokens>"
+
     def __str__(self) -> str:
         return "\n\n".join(f"{message.role}: {message.text}" for message in self.prompt)
 

@@ -85,6 +85,10 @@ class Window:
         self._tokens = self.overhead
         self._ceiling = float("inf") if self.limits.budget is None else self.limits.budget
 
+    def __repr__(self) -> str:
+        of = "" if self.limits.budget is None else f" of {self.limits.budget:,}"
+        return f"<Window: {len(self.messages):,} of {len(self._messages):,} messages; {self.tokens:,}{of} tokens>"
+
     def append(self, message: Message, tokens: int | None = None) -> None:
         """Take one more message; `tokens` where its count is known already."""
         self._take(message, self.count(message) if tokens is None else tokens)

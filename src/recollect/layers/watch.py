@@ -46,10 +46,14 @@ class Watch:
             tell("recollect_cached_prefix_ratio", context.same_start(before.prompt))
         if share > self.settings.alert_budget:
             self.telemetry.alert("context_share", share, self.settings.alert_budget)
-        if seconds * 1_000 > self.settings.alert_retrieval_ms:
-            self.telemetry.alert("retrieval_ms", seconds * 1_000, self.settings.alert_retrieval_ms)
         if self.telemetry.count("recollect_contexts_total") % EVERY == 0:
             self._look_around()
+
+    def retrieved(self, seconds: float) -> None:
+        """Take note of how long the layers took to offer what they have."""
+        self.telemetry.observe("recollect_retrieval_seconds", seconds)
+        if seconds * 1_000 > self.settings.alert_retrieval_ms:
+            self.telemetry.alert("retrieval_ms", seconds * 1_000, self.settings.alert_retrieval_ms)
 
     def forget(self, scope: Scope) -> None:
         """Drop the contexts of the sessions, all of a user's, that may quote what was erased."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema
 
 from recollect.answers import FactType
 from recollect.flow.retain import Layer
@@ -238,10 +238,24 @@ class ByIdle(Given):
     idle: Days
 
 
+def _limit(policy: Any) -> str | None:
+    """The limit of a policy that was sent, which tells what kind it is."""
+    named = vars(policy) if isinstance(policy, Given) else policy if isinstance(policy, dict) else ()
+    return next((f"[{name}]" for name in ("days", "count", "idle") if name in named), None)
+
+
+GivenPolicy: TypeAlias = Annotated[
+    Annotated[ByAge, Tag("[days]")] | Annotated[ByCount, Tag("[count]")] | Annotated[ByIdle, Tag("[idle]")],
+    Discriminator(
+        _limit, custom_error_type="no_limit", custom_error_message="it has no limit: give days, count or idle"
+    ),
+]
+
+
 class Policies(Given):
     """What to let go; what any of them lets go, goes."""
 
-    policies: list[ByAge | ByCount | ByIdle] = Field(min_length=1, max_length=50)
+    policies: list[GivenPolicy] = Field(min_length=1, max_length=50)
 
 
 class PlannedPolicies(Policies):

@@ -25,12 +25,14 @@ from recollect.memory import Memory
 from recollect.server import shown
 from recollect.server.replies import answer
 from recollect.server.service import Administers, Served
-from recollect.telemetry import COUNTERS, GAUGES, SERIES
+from recollect.telemetry import ALERTED, ALERTS, COUNTERS, GAUGES, SERIES
 from recollect.types import Scope
 
 SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 SHARED: Final = "PROMETHEUS_MULTIPROC_DIR"
 """The folder in which several processes of one service count together."""
+PLAIN: Final = {name: says for name, says in COUNTERS.items() if name != ALERTED}
+"""Counters without a label."""
 QUANTILES: Final = {"0.5": "p50", "0.95": "p95", "1": "max"}
 SHARE_SECONDS: Final = 1.0
 """How often a process tells the others what the library counted in it."""
@@ -102,9 +104,10 @@ class Metrics:
         found: dict[str, list[float]] = {}
         for sample in chain.from_iterable(family.samples for family in self._library.of_all().collect()):
             if sample.name in COUNTERS | GAUGES | SERIES:
-                of = sample.labels.get("quantile")
-                found.setdefault(f"{sample.name}_{QUANTILES[of]}" if of else sample.name, []).append(sample.value)
-        return {name: max(of) if name.endswith("_max") else fmean(of) for name, of in found.items()}
+                of = QUANTILES.get(sample.labels.get("quantile", "")) or sample.labels.get("alert")
+                found.setdefault(f"{sample.name}_{of}" if of else sample.name, []).append(sample.value)
+        told = {name: max(of) if name.endswith("_max") else fmean(of) for name, of in found.items()}
+        return {**told, ALERTED: sum(told[f"{ALERTED}_{alert}"] for alert in ALERTS)}
 
 
 def _forget_the_dead(folder: Path) -> None:
@@ -128,8 +131,12 @@ class Counted(Collector):
     def collect(self) -> Iterator[Metric]:
         """The numbers as they are now."""
         found = self.memory.stats()
-        for name, says in COUNTERS.items():
+        for name, says in PLAIN.items():
             yield CounterMetricFamily(name.removesuffix("_total"), says, found[name])
+        alerts = CounterMetricFamily(ALERTED.removesuffix("_total"), COUNTERS[ALERTED], labels=("alert",))
+        for alert in ALERTS:
+            alerts.add_metric((alert,), found[f"{ALERTED}_{alert}"])
+        yield alerts
         for name, says in GAUGES.items():
             yield GaugeMetricFamily(name, says, found[name])
         for name, says in SERIES.items():
@@ -144,10 +151,13 @@ class Shared:
     """The same where several processes count together: counters are of all, a gauge and a series are by process."""
 
     def __init__(self, memory: Memory) -> None:
-        self._memory, self._told = memory, dict.fromkeys(COUNTERS, 0.0)
+        self._memory = memory
         self._counters = {
-            name: Counter(name.removesuffix("_total"), says, registry=None) for name, says in COUNTERS.items()
+            name: Counter(name.removesuffix("_total"), says, registry=None) for name, says in PLAIN.items()
         }
+        alerts = Counter(ALERTED.removesuffix("_total"), COUNTERS[ALERTED], ("alert",), registry=None)
+        self._counters |= {f"{ALERTED}_{alert}": alerts.labels(alert) for alert in ALERTS}
+        self._told = dict.fromkeys(self._counters, 0.0)
         self._gauges = {name: _each(name, says) for name, says in GAUGES.items()}
         self._series = {name: _each(name, says, "quantile") for name, says in SERIES.items()}
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from pydantic import Field, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
+from recollect.arguments import in_words
 from recollect.errors import ConfigError
 
 
@@ -47,6 +48,10 @@ class Options(BaseSettings):
         """The options in force: arguments that are not None, the environment, `.env`; ConfigError names a bad one."""
         try:
             return cls(**{name: value for name, value in arguments.items() if value is not None})
+        except SettingsError:  # the one that is read as JSON
+            raise ConfigError('RECOLLECT_QUESTIONS is no JSON list: write it like ["Where do I live?"]') from None
         except ValidationError as error:
-            told = (f"RECOLLECT_{str(e['loc'][0]).upper()} is {e['input']!r}: {e['msg']}" for e in error.errors())
+            told = (
+                f"RECOLLECT_{str(e['loc'][0]).upper()} is {e['input']!r}: {in_words(e['msg'])}" for e in error.errors()
+            )
             raise ConfigError("; ".join(told)) from None

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
 from recollect import errors
+from recollect.arguments import in_words
 from recollect.server.replies import to_json
 
 MEDIA: Final = "application/problem+json"
@@ -149,7 +150,7 @@ def _said(fault: Mapping[str, Any]) -> str:
         return f"its {tag['discriminator']} is {tag['tag']!r}: give one of {tag['expected_tags']}"
     if fault["type"] == "json_invalid":
         return f"it is no JSON: {fault['ctx']['error']} at this character"
-    return _SAYS.get(fault["type"]) or str(fault["msg"]).removeprefix("Value error, ")
+    return _SAYS.get(fault["type"]) or in_words(fault["msg"])
 
 
 _CORRECT: Final = "correct what the detail names and send it again"

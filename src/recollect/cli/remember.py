@@ -1,0 +1,59 @@
+"""`recollect remember`."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from recollect.answers import FactType
+from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, answer, remembering, telling_errors, words
+from recollect.errors import NotFound
+
+if TYPE_CHECKING:
+    from recollect.session import Session
+
+
+def remember(
+    key: Annotated[str, typer.Argument(help="What it is about, such as place or seat.")],
+    value: Annotated[str | None, typer.Argument(help="What is so from now on.", show_default=False)] = None,
+    *,
+    type: Annotated[FactType, typer.Option(help="What kind of fact it is.")] = "user_profile",
+    end: Annotated[bool, typer.Option("--end", help="It is so no longer; give no value.")] = False,
+    store: Where = None,
+    user: User = None,
+    session: Talk = DEFAULT,
+    as_json: Json = False,
+) -> None:
+    """Keep a fact of the user, in place of what was known under its key; --end ends it.
+
+    Example: recollect remember place Oslo
+
+    Example: recollect remember seat "by the window" --type preference
+
+    Example: recollect remember allergy --end
+    """
+    if (value is None) is not end:
+        raise typer.BadParameter("give a value, or --end where it is so no longer")
+    with telling_errors():
+        said = None if value is None else words(value, "the value")
+    with remembering(store, user, session, must_exist=end, finds=False) as chat:
+        if said is None:
+            ended = _ended(chat, key)
+            answer(as_json, {"ended": ended}, f"No longer known of {chat.scope.user}: {', '.join(ended)}.")
+            return
+        kept = chat.remember(key, said, type)
+    told = f"Known of {chat.scope.user} from now on. See all with: recollect facts"
+    answer(as_json, dataclasses.asdict(kept) if kept else None, told)
+
+
+def _ended(chat: Session, key: str) -> list[str]:
+    """The keys of the facts that were known under a key and are no longer."""
+    from recollect.layers.semantic import MANY
+
+    known = [one.key for one in chat.facts() if one.key == key or (key in MANY and one.key.startswith(f"{key}:"))]
+    if not known:
+        raise NotFound(f"nothing is known under {key!r}: see the keys by `recollect facts --json`; nothing was changed")
+    chat.remember(key, None)
+    return known

@@ -1,0 +1,52 @@
+"""`recollect tag`."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, answer, remembering
+from recollect.errors import NotFound
+
+
+def tag(
+    id: Annotated[str, typer.Argument(help="The id of a message, as `history` shows it.")],
+    tags: Annotated[
+        list[str], typer.Argument(help="Names with values, like score=9; null as the value takes a tag off.")
+    ],
+    *,
+    store: Where = None,
+    user: User = None,
+    session: Talk = DEFAULT,
+    as_json: Json = False,
+) -> None:
+    """Set tags on a message: a turn that scores below 7 of 10 is not recalled, pinned=true stays in every prompt.
+
+    Example: recollect tag 4f1c2a score=9 topic=travel --session trip
+
+    Example: recollect tag 4f1c2a pinned=true --session trip
+    """
+    given = dict(map(_read, tags))
+    with remembering(store, user, session, finds=False) as chat:
+        try:
+            tagged = chat.tag(id, **given)
+        except NotFound:
+            raise NotFound(f"no message {id!r} in the session {session}: see the ids by `recollect history`") from None
+    answer(as_json, tagged.to_dict(), f"Tagged: {', '.join(f'{name}={_told(given[name])}' for name in given)}")
+
+
+def _read(text: str) -> tuple[str, Any]:
+    """A tag's name and its value: JSON where it is any, else the words."""
+    name, parted, value = text.partition("=")
+    if not (name and parted):
+        raise typer.BadParameter(f"{text!r} is no tag: write it like score=9 or topic=travel")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def _told(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,95 @@
+"""`recollect tools`: add, list, search."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from recollect.answers import Excerpt
+from recollect.cli.shell import (
+    DEFAULT,
+    At,
+    Json,
+    Talk,
+    User,
+    Where,
+    answer,
+    day,
+    machine,
+    remembering,
+    say,
+    telling_errors,
+    words,
+)
+
+tools = typer.Typer(help="Excerpts of what tools and the web said in a session.", no_args_is_help=True)
+
+
+@tools.command("add")
+def add(
+    text: Annotated[str, typer.Argument(help="What the tool said; - reads it from stdin.")],
+    source: Annotated[str, typer.Option(help="Where it is from: the tool's name, or an address.")],
+    *,
+    at: At = None,
+    store: Where = None,
+    user: User = None,
+    session: Talk = DEFAULT,
+    as_json: Json = False,
+) -> None:
+    """Keep an excerpt, which is quoted with its source until it expires (tools_days of the settings).
+
+    Example: recollect tools add "Rain in Bergen, 6 degrees." --source weather
+    """
+    with telling_errors():
+        said = words(sys.stdin.read() if text == "-" else text, "the excerpt")
+    with remembering(store, user, session, must_exist=False, finds=False) as chat:
+        kept = chat.tools.add(said, source, at)
+    told = f"Kept in the session {session} of {chat.scope.user}. See what is there with: recollect tools list"
+    answer(as_json, dataclasses.asdict(kept), told)
+
+
+@tools.command("list")
+def list_them(store: Where = None, user: User = None, session: Talk = DEFAULT, as_json: Json = False) -> None:
+    """Show the session's excerpts that are not expired, in the order in which they came.
+
+    Example: recollect tools list --session trip
+    """
+    with remembering(store, user, session, finds=False) as chat:
+        there = chat.tools.list()
+    _show(
+        there, as_json, f"The session {session} has no excerpts. Add one with: recollect tools add TEXT --source NAME"
+    )
+
+
+@tools.command("search")
+def search(
+    question: Annotated[str, typer.Argument(help="What is asked.")],
+    *,
+    k: Annotated[int, typer.Option("-k", min=1, help="How many excerpts at most.")] = 5,
+    store: Where = None,
+    user: User = None,
+    session: Talk = DEFAULT,
+    as_json: Json = False,
+) -> None:
+    """Find the excerpts that are to the point of a question, best first.
+
+    Example: recollect tools search "Will it rain in Bergen?"
+    """
+    with remembering(store, user, session, finds=False) as chat:
+        found = chat.tools.search(question, k)
+    _show(found, as_json, f"No excerpt of the session {session} is to the point. See them with: recollect tools list")
+
+
+def _show(excerpts: Sequence[Excerpt], as_json: bool, nothing: str) -> None:
+    if as_json:
+        machine([dataclasses.asdict(excerpt) for excerpt in excerpts])
+        return
+    for excerpt in excerpts:
+        say(f"{day(excerpt.at)}  {excerpt.source}", style="bold")
+        say(f"{excerpt.text}\n")
+    if not excerpts:
+        say(nothing)
