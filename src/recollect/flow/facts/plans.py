@@ -23,13 +23,14 @@ _REMIND: Final = rule(
     "(?:(?:can|could|will|would) you )?(?:please )?remind me "
     r"(?:to |about |that i (?:have|need) to |(?=(?:on|tomorrow|today|tonight|next|in|this)\b[^.!?,]{0,30}\bto\b))",
     "(?:please )?(?:don't let me forget|i must not forget|i mustn't forget|i can't forget|help me remember) to ",
+    r"(?:please )?(?:add|put) (?=[^.!?\n]{3,80} (?:to|on) my (?:to-?do(?: list)?|list)\W*$)",
     "(?:add|put) (?:to|on) my (?:to-?do(?: list)?|list)[:,]? ",
 )
 _CANCEL: Final = rule(
     "(?:please )?(?:cancel|drop|delete|remove|forget(?: about)?) (?:the|my|that) reminder (?:to|about) "
 )
 _MUST: Final = rule(
-    f"{_WE} (?:need to|have to|must|plan to|intend to|have got to) |(?:i|we)'ve got to ",
+    f"{_WE} (?:need to|have to|must|plan to|intend to|have got to|gotta) |(?:i|we)'ve (?:got )?to |gotta ",
     rf"{_WE_ARE} (?:planning to|planning on|going to|supposed to|scheduled to) (?!(?:be|an?|the|my)\b)(?=(?-i:[a-z]))",
     f"{_WE_ARE} planning ",
 )
@@ -44,7 +45,7 @@ _NO_DEED: Final = rule(
 _EVENT: Final = any_of(
     """appointment meeting interview exam test flight call deadline party wedding class lesson presentation conference
     trip checkup check-up surgery operation date concert game match race marathon reservation booking dinner lunch
-    breakfast webinar workshop hearing viewing audition rehearsal recital reunion vacation holiday session demo
+    breakfast webinar workshop hearing viewing viva audition rehearsal recital reunion vacation holiday session demo
     visit"""
 )
 _BEGINS: Final = any_of("leaves starts begins takes_place")
@@ -65,6 +66,7 @@ _TO_ANOTHER: Final = any_of("moved? postponed? rescheduled? pushed_back brought_
 _MOVED: Final = rule(
     rf"{_OURS}(?={_ANY_EVENT}{_BEEN} {_TO_ANOTHER} (?:to|until|till|for)\b)",
     rf"{_THEY} {_TO_ANOTHER} {_OURS}(?={_ANY_EVENT} (?:to|until|till|for)\b)",
+    rf"the (?={_ANY_EVENT}(?: is|'s)(?: now| actually)* on\b)",
 )
 _OFF: Final = rule(
     rf"{_OURS}({_ANY_EVENT}){_BEEN} (?:cancell?ed|called off|off)(?=\s*(?:[.,!;]|$))",
@@ -88,8 +90,8 @@ _IS_DONE: Final = rule(
     rf"{_OURS}([\w' -]{{2,40}}?)(?:'s| is| was| has been| are| have been)(?: (?:already|finally|now))* "
     rf"({'|'.join(_DID)})(?=\s*(?:[.,!;]|$))"
 )
-_WAS_MOVED: Final = rule(rf"{_BEEN} {_TO_ANOTHER}$")
-_TO_DAY: Final = rule(" (?:to|until|till|for) (?:the )?")
+_WAS_MOVED: Final = rule(rf"{_BEEN} {_TO_ANOTHER}$|(?: is|'s)(?: now| actually)*$")
+_TO_DAY: Final = rule(" (?:to|until|till|for|on) (?:the )?")
 _IS: Final = rule(rf"\s+(?:is|{_BEGINS})(?: now)?(?: due| scheduled)?(?: for| on)?\s*$")
 _VERBS: Final = {
     "flying": "fly", "going": "go", "moving": "move", "traveling": "travel", "travelling": "travel",
@@ -107,7 +109,7 @@ _ENDS: Final = rule(
 _BEFORE: Final = rule(r"^(?:\W|(?:please|also|then)\b)+")
 _ARTICLE: Final = rule(r"^(?:to|an?) ")
 _AFTER: Final = rule(
-    r"(?:[^\w)]|\b"
+    r"(?:[^\w)]|\b(?:to|on) my (?:to-?do(?: list)?|list)\b|\b"
     + any_of(
         "that's_due which_is_due due please by on at for in of and the around again ok okay thanks already yesterday"
     )

@@ -58,9 +58,9 @@ _HERE_COMES_TEXT: Final = rule(
 )
 _PRETENDED: Final = re.compile(
     r"(?:^|[.!?,:;\n]\s{0,9}|\b(?:and|so|now|but|please|ok|okay) )(?:please )?"
-    r"(?:you are (?:now )?(?:an?|the|my|going to)\b|you're (?:now )?(?:an?|my|going to)\b"
-    r"|(?-i:[Yy]ou(?: are|'re) [A-Z])"
-    r"|(?:act|behave) (?:as|like)\b|let's (?:play|pretend|role|imagine|say|assume|suppose)\b"
+    r"(?:you are (?:now )?(?:an?|the|my|going to)\b|you'?re (?:now )?(?:an?|my|going to)\b"
+    r"|(?-i:[Yy]ou(?: are|'?re) [A-Z])"
+    r"|(?:act|behave) (?:as|like)\b|let'?s (?:play|pretend|role|imagine|say|assume|suppose)\b"
     r"|i want you to (?:act|play|be|pretend|imagine|take|write)\b|say (?:i|my|we)\b|what if\b|as if\b|e\.g\."
     r"|(?:pretend|imagine|role-?play|suppose|supposing|assume|assuming|hypothetically|for example|once upon a time)\b"
     r"|in (?:my|the|this|an?) (?:\w+ )?"
@@ -90,9 +90,9 @@ _HEDGED: Final = rule(
     r"\b"
     + any_of(
         r"""if unless whether suppos\w+ imagin\w+ pretend\w* would wouldn't could might wish\w* hope hoping maybe
-        perhaps possibly hypothetical\w* in_case as_if once when whenever until one_day someday ideally?
-        ideal_world dream\w* used_to back_then as_a_kid as_a_child as_a_teenager years_ago said says? saying told
-        tells claim\w* wrote writes written asked asks think\w* thought believes? whisper\w* reply replie[sd]
+        perhaps possibly hypothetical\w* in_case as_if once when whenever until one_day someday ideally? ideal_world
+        dream\w* used_to back_then as_a_kid as_a_child as_a_teenager years_ago said says? saying told tells claim\w*
+        wrote writes written asked asks think(?!ing_(?:about|of)\b)\w* thought believes? whisper\w* reply replie[sd]
         shout\w* according_to quot\w+ lyrics sings? sang reads? titled entitled sentence phrase character
         protagonist narrator didn't doesn't isn't aren't never not_true don't_think doubt lied? joke joking kidding
         example story novel poem song between instead_of rather_than"""
@@ -102,24 +102,36 @@ _HEDGED: Final = rule(
 _BREAK: Final = rule(
     r"(?:[,:(\u2013\u2014]|\s-{1,2})\s*",
     r"\s(?:and|but|because|since|so|as|though|although|while|plus|cause|cuz)\s+"
-    r"(?=(?:i|i'm|i've|my|we|we're|our)\b)",
+    r"(?=(?:now )?(?:i|i'm|i've|my|we|we're|our)\b)",
 )
 _ELIDED: Final = rule(
     r"\s(?:and|but)\s+(?=(?:(?:currently|now|also|still|really|mostly) )?"
     r"(?:work (?:at|for|as)|live in|hate|enjoy|prefer|am|moved|speak|have an?|don't like|can't stand)\s)"
+)
+_NOT_OF_ANOTHER: Final = r"(?![^.!?]*, (?:(?-i:[A-HJ-Z]|I\w)|(?:he|she|it|they|the)\b))"
+"""Not "Obsessed with power, Macbeth …"."""
+_NO_I_AM: Final = rule(
+    rf"{_NOT_OF_ANOTHER}(?:(?:not )?(?:an? )?(?:(?:big|huge|massive) )?fan of|"
+    r"(?:absolutely |totally )?obsessed with|allergic to)\b"
+)
+_NO_I: Final = rule(
+    rf"{_NOT_OF_ANOTHER}(?:(?:just|recently|finally) )?(?:moved|relocated|switched) (?:to|from)\b",
+    rf"{_NOT_OF_ANOTHER}(?:just|recently|finally) (?:started|joined|turned|got)\b",
+    r"(?:can't|cannot) (?:stand|eat|drink|have)\b",
 )
 _SUBJECT: Final = rule(r"(?:i|we)\b")
 _BECAUSE: Final = rule(r"(?:because|since|as|cause|so|(?:even )?though|although|while)\s+(?=(?:i|i'm|my|we)\b)")
 _OPENING: Final = rule(
     r"(?:"
     + any_of(
-        r"""actually well ok okay so also and but no nope yes yeah yep btw by_the_way fyi just_so_you_know
-        for_the_record to_be_honest honestly hi hello hey hi_there hello_there hey_there good_morning
-        good_afternoon good_evening thanks(?!_(?:a|so|very|for)\b) thank_you(?!_(?:so|very|for)\b) please sorry
-        oops correction (?:quick_|small_)?update (?:please_)?(?:remember|note|know|be_aware)(?:_that)? as_you_know
-        in_fact i_mean hmm oh right anyways? unfortunately fortunately sadly luckily now nowadays these_days
-        recently lately personally in_general generally by_now today additionally don't_forget(?:_that)?
-        just_to_let_you_know as_of_(?:now|today|last_\w+) from_now_on going_forward in_(?:the_)?future"""
+        r"""actually well ok okay so also and but no nope wait ugh um scratch_that basically tbh ngl for_context yes
+        yeah yep btw by_the_way fyi just_so_you_know for_the_record to_be_honest honestly hi hello hey hi_there
+        hello_there hey_there good_morning good_afternoon good_evening thanks(?!_(?:a|so|very|for)\b)
+        thank_you(?!_(?:so|very|for)\b) please sorry oops correction (?:quick_|small_)?update
+        (?:please_)?(?:remember|note|know|be_aware)(?:_that)? as_you_know in_fact i_mean(?:t)? hmm oh right anyways?
+        unfortunately fortunately sadly luckily now nowadays these_days recently lately personally in_general
+        generally by_now today additionally don't_forget(?:_that)? just_to_let_you_know as_of_(?:now|today|last_\w+)
+        from_now_on going_forward in_(?:the_)?future"""
     )
     + r"(?:\s*[,:!.\u2013\u2014-]+\s*|\s+))+"
 )
@@ -134,6 +146,10 @@ _ASKS: Final = rule(
     )
     + r"\b"
 )
+_TAG: Final = rule(r"\W*(?:[\w']+\W*$|[\w']+ (?:i|you|we|he|she|it|they|that|there)(?: \w+)?\W*$|[\w']+ [\w']+\W*$)")
+"""A few words that ask about all that stands before them: "right?", "don't I?"."""
+_AGREED: Final = rule(r",? (?:ok|okay|alright|please|pls)\?+\s*$")
+"""What asks for assent to what is said, not whether it is so."""
 _GREETED: Final = rule(
     r"(?:^|[\s,.!])(?:hi|hello|hey|good (?:morning|afternoon|evening)|greetings)(?: there| all)?[\s,.!\u2013-]*$"
 )
@@ -150,14 +166,15 @@ class Clause:
     """Words that start where someone may assert something, up to the end of their sentence.
 
     `offset` is where they start in the message, `greeted` whether a greeting stands before them, `always` whether
-    "from now on" does. Where the subject was left out ("and work at …"), `elided`, the text has an "I " in front of it.
+    "from now on" does. Where the subject was left out ("and work at …", "Big fan of …"), the text begins with an "I "
+    or "I'm ", which is `added` characters long.
     """
 
     text: str
     offset: int
     at: datetime
     greeted: bool = False
-    elided: bool = False
+    added: int = 0
     always: bool = False
 
 
@@ -220,18 +237,23 @@ def _sentences(prose: str) -> Iterator[tuple[int, str]]:
 def _clauses(sentence: str, start: int, at: datetime, greeted: bool) -> Iterator[Clause]:
     head = sentence[: 2 * MAX_CLAUSE]
     opened = _skip(head, len(head) - len(head.lstrip()))
-    if sentence.rstrip().endswith("?"):
+    if sentence.rstrip().endswith("?") and not _AGREED.search(head):
         if _REMIND.match(head, opened):
             yield Clause(head[opened:].rstrip("? "), start + opened, at)
         head = _told(head, opened)
-    for place, elided in [(opened, False), *_breaks(head, opened)]:
+    for place, subject in [(opened, _left_out(head, opened)), *_breaks(head, opened)]:
         before, begin = head[opened:place], _skip(head, place)
         if _HEDGED.search(_GONE_BY.sub("", before)) or _WRITE.match(before):
             return
         words = head[begin : begin + MAX_CLAUSE]
         hello = greeted or _GREETED.search(head[:begin]) is not None
         always = _FROM_NOW_ON.search(head[:begin]) is not None
-        yield Clause("I " + words if elided else words, start + begin - 2 * elided, at, hello, elided, always)
+        yield Clause(subject + words, start + begin - len(subject), at, hello, len(subject), always)
+
+
+def _left_out(head: str, opened: int) -> str:
+    """The subject that a sentence begins without: "Big fan of jazz", "Moved to Rome"."""
+    return "I'm " if _NO_I_AM.match(head, opened) else "I " if _NO_I.match(head, opened) else ""
 
 
 def _told(head: str, opened: int) -> str:
@@ -240,7 +262,7 @@ def _told(head: str, opened: int) -> str:
         return ""
     for place, _ in _breaks(head, opened):
         if _ASKS.match(head, place):
-            return head[:place] if len(head[place:].split()) > 3 else ""
+            return "" if _TAG.match(head, place) else head[:place]
     return ""
 
 
@@ -257,11 +279,11 @@ def _opens(head: str, break_: re.Match[str]) -> bool:
     return break_[0][0] != ":" or _ANNOUNCED.search(head[: break_.start()]) is not None
 
 
-def _breaks(head: str, opened: int) -> list[tuple[int, bool]]:
-    """Where a clause may begin; true where it shares the "I" of the one right before it."""
-    found = {match.end(): False for match in _BREAK.finditer(head, opened) if _opens(head, match)}
+def _breaks(head: str, opened: int) -> list[tuple[int, str]]:
+    """Where a clause may begin; with the "I " where it shares that of the one right before it."""
+    found = {match.end(): "" for match in _BREAK.finditer(head, opened) if _opens(head, match)}
     for match in _ELIDED.finditer(head, opened):
         before = max((place for place in found if place <= match.start()), default=opened)
         if match.end() not in found and _SUBJECT.match(head, before):
-            found[match.end()] = True
+            found[match.end()] = "I "
     return sorted(found.items())
