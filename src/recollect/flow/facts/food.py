@@ -9,7 +9,7 @@ from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.phrases import LINKED, slug, things
 from recollect.flow.facts.profile import AM, PROFILE
 from recollect.flow.facts.prose import Clause
-from recollect.flow.facts.wording import any_of, rule, word_set
+from recollect.flow.facts.wording import EMOJI, any_of, rule, word_set
 
 _I_AM: Final = f"(?:{AM}|,? and(?: also)?)"
 ALLERGIC: Final = f"(?: {any_of('very severely deathly highly a_bit slightly really also')})* all?ergic to "
@@ -20,29 +20,32 @@ _ALLERGY: Final = rule(
 )
 _JOKES: Final = word_set("mornings mondays work exercise people idiots stupidity bullshit nonsense drama commitment")
 DIETS: Final = r"(vegan|vegetarian|pescatarian|coeliac|celiac|keto)\b"
-EATS: Final = r"(?=\s*(?:[.,!;:)]|$|(?:and|but|so|now|since|for|too|because|except|at the moment)\b))"
+EATS: Final = rf"(?=\s*(?:[.,!;:){EMOJI}]|$|(?:and|but|so|now|since|for|too|because|except|at the moment)\b))"
 _TURNED: Final = r"i(?:'ve| have)?(?: (?:just|recently|now))* (?:gone|went|turned|become|became)"
 _DIET: Final = rule(
     rf"(?:{_I_AM}|{_TURNED}) (?:an? )?(?:strict |lifelong |committed )?{DIETS}{EATS}",
     rf"i (?:only |always )?eat (halal|kosher){EATS}",
+    r"i(?:'m on| am on| follow| eat) an? (?:strict )?(vegan|vegetarian|keto|kosher|halal|paleo) diet\b",
 )
 _NO_DIET: Final = rule(rf"i(?:'m| am) (?:not|no longer) (?:an? )?{DIETS}")
 _INTOLERANT: Final = r"([\w-]{3,15})[- ](?:intolerant|free)\b"
 _CANT_HAVE: Final = rule(rf"{_I_AM} (?:very |slightly )?{_INTOLERANT}{EATS}")
 _CAN_HAVE: Final = rule(rf"i(?:'m| am) (?:not|no longer) {_INTOLERANT}")
-_FREE_OF: Final = word_set("gluten dairy lactose sugar nut soy wheat egg fructose histamine alcohol")
+_FREE_OF: Final = word_set("gluten dairy lactose sugar nut soy wheat egg fructose histamine alcohol meat caffeine")
 _CANT: Final = "i (?:can't|cannot|can not)"
-_CANT_HAVE_ANY: Final = rule(rf"{_CANT} have (?:any )?([\w-]{{3,15}})\b")
+_CANT_HAVE_ANY: Final = rule(rf"(?:{_CANT} have|i(?:'ve| have)? (?:gave|given) up) (?:any |all )?([\w-]{{3,15}})\b")
 _EATS_NOT: Final = rule(
     f"(?:{_CANT}|i (?:don't|do not|never))(?: {any_of('really usually ever')})* (?:eat|drink) ",
     "i(?:'ve| have)? (?:stopped|quit|given up|gave up|decided to stop) (?:eating|drinking) ",
 )
+_EATS_AGAIN: Final = rule("i (?:can|do)(?: now)? (?:eat|drink) ")
 _NO_FOOD: Final = word_set(
     "enough much many lots out breakfast lunch dinner supper well late early fast healthy alone together meals"
 )
 _OR: Final = rule(",? or ")
 _EATEN: Final = rule(
-    r"\s*(?:[.,!;:)]|$|(?:and|but|or|so|now|because|since|any ?more|at all|for (?:religious|health|medical|ethical))\b)"
+    r"\s*(?:[.,!;:)]|$|(?:and|but|or|so|now|because|since|any ?more|again|at all)\b"
+    r"|for (?:religious|health|medical|ethical)\b)"
 )
 
 
@@ -78,9 +81,11 @@ def _food(clause: Clause, start: int) -> Iterator[Found]:
         yield found(clause, PROFILE, f"avoids:{match[1].lower()}", match[1].lower(), match.end(), ended=True)
     elif match := _EATS_NOT.match(text, start):
         yield from _avoids(clause, match.end())
+    elif match := _EATS_AGAIN.match(text, start):
+        yield from _avoids(clause, match.end(), ended=True)
 
 
-def _avoids(clause: Clause, start: int) -> Iterator[Found]:
+def _avoids(clause: Clause, start: int, ended: bool = False) -> Iterator[Found]:
     """What someone does not eat or drink, where that is all that is said of it."""
     food = things(clause.text, start)
     if food and (other := _OR.match(clause.text, food[-1].end)):
@@ -90,4 +95,4 @@ def _avoids(clause: Clause, start: int) -> Iterator[Found]:
     for what in food:
         words = what.text.lower().split()
         if not _NO_FOOD.union(LINKED).intersection(words) and not words[0].endswith("ly"):
-            yield found(clause, PROFILE, f"avoids:{slug(what.text)}", what.text, what.end)
+            yield found(clause, PROFILE, f"avoids:{slug(what.text)}", what.text, what.end, ended=ended)

@@ -58,7 +58,8 @@ _FAVORITE: Final = rule(
 )
 _IS_FAVORITE: Final = rule(
     r" (?:is|are|has (?:always )?been|have (?:always )?been)(?: (?:still|definitely|by far))? my "
-    r"(?:all-time |absolute )?favou?rite ([\w-]{2,20})(?=\s*(?:[.,!;)]|$)| (?:and|but|so|for|because|of all time)\b)"
+    r"(?:all-time |absolute )?favou?rite ([\w-]{2,20})"
+    r"(?=\s*(?:[.,!;)]|$)| (?:and|but|so|for|because|ever|of all time)\b)"
 )
 _VAGUE: Final = word_set("part thing things one ones idea option version bit way line section example answer point")
 _NO_LIKING: Final = rule(

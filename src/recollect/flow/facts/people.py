@@ -26,7 +26,7 @@ PETS: Final = {
     "rabbit": "rabbit",
 }  # fmt: skip
 FRIENDS: Final = {
-    "friend": "friend", "colleague": "colleague", "coworker": "colleague", "co-worker": "colleague",
+    "friend": "friend", "mate": "friend", "colleague": "colleague", "coworker": "colleague", "co-worker": "colleague",
     "neighbor": "neighbour", "neighbour": "neighbour", "roommate": "roommate", "flatmate": "roommate",
 }  # fmt: skip
 COUPLES: Final = {
@@ -37,7 +37,7 @@ MANY: Final = {**FRIENDS, **PETS}
 """Of whom a user has so many that nothing is known of one without a name."""
 PLURALS: Final = {
     **{f"{word}s": key for word, key in {**SEVERAL, **MANY}.items() if word not in ("child", "puppy")},
-    "children": "child", "puppies": "dog", "boys": "son", "girls": "daughter",
+    "children": "child", "puppies": "dog", "boys": "son", "girls": "daughter", "twins": "child",
 }  # fmt: skip
 KEYS: Final = {**ONE, **SEVERAL, **MANY, **COUPLES}
 PEOPLE: Final = frozenset(KEYS.values())

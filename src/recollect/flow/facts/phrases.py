@@ -57,7 +57,7 @@ _STOPS: Final = word_set(
 _TRAILERS: Final = word_set(
     """too also now lately recently nowadays currently again today tonight anymore really most best well actually btw
     please still already either personally always sometimes generally overall honestly everyday daily tho haha lol tbh
-    ngl imo here much alot itself themselves myself"""
+    ngl imo atm rn here much alot itself themselves myself"""
 )
 _NARROWS: Final = word_set("that which who whom whose where how what why more less who's that's")
 """Words after which a thing is told more closely: "flights that leave early" are not flights."""

@@ -49,8 +49,8 @@ _CITIES: Final = any_of(
 _ENDS: Final = (
     r"(?=\s*(?:[^\w\s'-]|$)|\s+"
     + any_of(
-        """and but or so with for since now because at near right atm currently originally in on from last this where
-        while when which until till as too lol haha btw though tho if then before after again a_few i im i'm my we"""
+        """and but or so with for since now because at near right atm currently originally in on from last next this
+        where while when which until till as too lol haha btw though tho if then before after again i my we"""
     )
     + r"\b)"
 )

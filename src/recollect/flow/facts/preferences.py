@@ -20,7 +20,8 @@ _WANT: Final = (
     r"(?:i (?:prefer|like|want|always want|need)|i(?:'d| would) (?:prefer|rather have|rather get|like)"
     r"|i (?:don't|do not) (?:want|like|need)|(?:always |never |please |don't |do not |stop )*"
     + any_of(
-        "keep give make use using write answer reply respond be avoid include including format speak talk send explain"
+        """keep give make use using write answer reply respond be avoid include including format speak talk send
+        explain show"""
     )
     + r")\b"
 )
@@ -29,12 +30,13 @@ _ANSWERS: Final = any_of("answers replies responses explanations messages output
 _SOME: Final = any_of("two three four five six ten some several a_few a_list a_table a_set")
 _TO_A_LENGTH: Final = r"to (?:me\b|the point|an?\b|one\b|two\b|three\b|\d)"
 _ABOUT_ANSWERS: Final = rule(
-    rf"{_WANT}(?! (?:me )?(?:\d+|{_SOME}) )[^.!?\x00]{{0,80}}\b{_ANSWERS}\b"
+    rf"{_WANT}(?! (?:me )?(?:\d+|{_SOME}) )(?:(?!\bwho\b)[^.!?\x00]){{0,80}}\b{_ANSWERS}\b"
     rf"(?! (?:for|of|from|about|between|(?!{_TO_A_LENGTH})to|in (?:the|my|our|this))\b)"
+    r"(?![^.!?]* for (?:the|my|our|an?|this|these)\b)"
 )
 """Of the answers in general: "three short replies to this mail" are asked for once."""
 _AS_A_RULE: Final = rule(
-    r"\b(?:from now on|in (?:the )?future|going forward|from here on|every time|by default|always(?=\W*$))\b",
+    r"\b(?:from now on|in (?:the )?future|going forward|from here on|every time|by default|always(?=\W*$|,))\b",
     r"^(?:please )?(?:always|never) |^i always want ",
     rf"^(?:{_CAN_YOU})?(?:please )?stop [a-z]+ing\b",
 )

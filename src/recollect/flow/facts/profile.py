@@ -12,14 +12,14 @@ from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.phrases import LINKED, Phrase, given, name, place_name, slug, thing
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
-from recollect.flow.facts.wording import any_of, rule
+from recollect.flow.facts.wording import EMOJI, any_of, rule
 from recollect.flow.when import ahead, periods, written
 
 PROFILE: Final[FactType] = "user_profile"
-STOP: Final = r"(?=\s*(?:[.,!;)]|$|and\b(?! (?:over|under|up|above))|but\b))"
+STOP: Final = rf"(?=\s*(?:[.,!;){EMOJI}]|$|and\b(?! (?:over|under|up|above))|but\b))"
 
 _LATELY: Final = (
-    f"(?: {any_of('just recently now finally since already currently also still actually usually mostly')})*"
+    f"(?: {any_of('just recently now finally since already currently also still actually usually mostly later then')})*"
 )
 AM: Final = f"i(?:'m| am)(?: {any_of('now currently still also actually originally just already')})*"
 _HAVE: Final = f"(?:i|we)(?:'ve| have)?{_LATELY}"
@@ -28,6 +28,8 @@ _NAME: Final = rule(r"my (?:full |first |real |legal |good )?name(?: is|'s) (?:a
 _CALLED: Final = rule(
     r"i(?:'m| am) (?:called|named) |i go by (?:the name (?:of )?)?",
     r"(?:you can |please |just |everyone |everybody |(?:my )?friends |people )*calls? me ",
+    "i(?:'m| am) (?=(?:dr|mr|mrs|ms|prof)\\b)",
+    r"(?:it's|this is) (?=(?-i:[A-Z])[\w'-]+ here\b)",
     rf"(?:name's|myself) (?=(?-i:[A-Z])[\w'-]+(?: (?-i:[A-Z])[\w'-]+)?{STOP})",
 )
 _NOT_NAMED: Final = rule(r"my name (?:is not|isn't|is no longer) ")
@@ -48,7 +50,9 @@ _NO_CALLING: Final = rule(
     any_of(
         """interested not very so just still really also from in at on available ready done back new great good fine
         ok okay urgent confused stuck lost sick ill tired bored busy late early here free sorry glad happy sad sure
-        unsure afraid worried excited curious unable lazy crazy old maybe later when if whatever anything names asap"""
+        unsure afraid worried excited curious unable desperate ridiculous terrible awful amazing broken wrong
+        serious hungry cold drunk pregnant alone scared angry upset frustrated exhausted blocked single married lazy
+        crazy old maybe later when if whatever anything names asap"""
     )
     + r"\b"
 )
@@ -85,6 +89,7 @@ _WORK: Final = rule(
     r"(?: in [\w-]+)? (?:at|for) ",
     f"{AM} (?:working|employed) (?:at|for|by) ",
     f"(?:i've|i have){_LATELY} (?:been working|started working|started|joined)(?: (?:at|for))? ",
+    rf"i{_LATELY} joined (?=[^,.;]{{2,30}} as an?\b)",
     r"(?:i've|i have) been (?:at|with) (?=[^,.;]{2,30} (?:for [\w ]{1,12} years?\b|since \d{4}))",
 )
 _LEFT_WORK: Final = rule(
@@ -108,8 +113,10 @@ AS_ROLE: Final = rule(r",?(?: in [\w-]+)? as (?:an? |the )?")
 """What stands between a firm and what someone is there: "at Siemens in Munich as an engineer"."""
 _ROLE: Final = rule(
     f"{AM} (?:an? |the )",
-    r"as an? (?=(?:(?! i\b)[^,]){3,40},? i\b(?! (?:want|was|had|did|went|used|could|\w+ed)\b))",
+    rf"{AM} (?=(?:student|head|director|founder|co-founder|ceo|cto|cfo|vp) (?:of|at)\b)",
+    r"as an? (?=(?:(?! i\b)[^,]){3,40},? i\b(?! (?:want [^.!?]{3,80} so that|was|had|did|went|used|could|\w+ed)\b))",
     "i (?:just |recently )?(?:became|got promoted to|was promoted to) (?:an? |the )?",
+    r"i(?:'ve| have) been an? (?=[^,.;]{3,60} (?:for|since)\b)",
     "my job is (?:being )?an? ",
     f"(?:i|i've|i have){_LATELY} started(?: working)? as (?:an? |the )",
 )
@@ -123,7 +130,7 @@ _OLD: Final = rule(r"(\d{1,3})[- ]years?[- ]old(?=,? )")
 
 _AGE: Final = rule(
     rf"(?:{AM}|i(?:'ve)? (?:just |recently )?turned) (\d{{1,3}})(?: years?[- ]old| yo| y/o)?"
-    rf"(?: now| today| yesterday| last \w+| this \w+|,? not \d+)?{STOP}",
+    rf"(?: now| today| yesterday| last \w+| this \w+|,? not \d+)?(?: actually)?{STOP}",
     rf"{AM} an? (\d{{1,3}})[- ]years?[- ]old (?=(?:\w+ )?(?:male|female|man|woman|guy|girl|boy|person)\b)",
 )
 _BIRTHDAY: Final = rule(r"my birthday(?: is|'s)(?: on)?(?: the)? ", r"i was born on (?:the )?")

@@ -20,7 +20,8 @@ _WHO: Final = f"({'|'.join(sorted(KEYS, key=len, reverse=True))})"
 _YEARS_OLD: Final = "(?:[- ]years?[- ]old| ?yo) "
 _KIND: Final = (
     rf"(?:\d{{1,2}}{_YEARS_OLD})?(?:"
-    + any_of("best older younger elder big little oldest youngest eldest only twin close good dear old new rescue baby")
+    + r"old (?!boss|manager|supervisor|roommate|flatmate|colleague|co-?worker|neighbou?r)|"
+    + any_of("best older younger elder big little oldest youngest eldest only twin close good dear new rescue baby")
     + " )?"
 )
 _STILL: Final = f"(?:,| and)?(?: {any_of('now still currently just recently also has both already')})*"
@@ -28,12 +29,14 @@ _STILL: Final = f"(?:,| and)?(?: {any_of('now still currently just recently also
 _MY: Final = rule(rf"(?:my|our) {_KIND}{_WHO}(?:\b|(?=s (?:name|called|birthday)\b))")
 _OLD: Final = rule(rf"(?:my|our) (\d{{1,2}}){_YEARS_OLD}")
 _MENTIONED: Final = rule(rf"\b(?:my|our) {_KIND}{_WHO},? (?=(?-i:[^\W\d_a-z]))")
-_NAMING: Final = rule(r"\b(?:nam(?:e|ed|ing)|call(?:ed|ing)?) $")
+_NAMING: Final = rule(r"\bnam(?:e|ed|ing) $")
 _GOT: Final = f"(?:i|we)(?:'ve| have)?(?: {any_of('also just recently')})* (?:have|got|adopted)"
 _BY_NAME: Final = "(?: who is| who's|,)? (?:named|called) "
 _HAVE: Final = rule(
     f"{_GOT} an?(?:other)? {_KIND}{_WHO}(?:{_BY_NAME}|, (?=(?-i:[A-Z])\\S+(?: (?:and|who)\\b|[.,!;]|$)))"
 )
+_NEW: Final = rule(rf"{_GOT} a new ({'|'.join(ONE)})\b")
+_WHOSE_NAME: Final = rule(rf"(?:{_BY_NAME}|,? (?:and )?(?:her|his|their) name(?: is|'s) |,? (?=(?-i:[A-Z])))")
 _AND_HAVE: Final = rule(f"(?:,? and|,) an?(?:other)? {_KIND}{_WHO}{_BY_NAME}")
 _ALL: Final = rule(
     rf"(?:(?:my|our)|{_GOT})(?: {any_of('two three four five both')}| \d)? {_KIND}({'|'.join(PLURALS)})"
@@ -75,7 +78,7 @@ _DIVORCED: Final = rule(
     rf"(?:i|we)(?:'ve| have)?(?: {any_of('just recently finally officially')})* "
     rf"(?:divorced|(?:got|gotten) (?:a divorce|divorced)){_WHEN}",
 )
-_FORMER: Final = rule(rf"\b(?:my|our) (?:ex[ -]|late |former ){_WHO},? (?=(?-i:[^\W\d_a-z]))")
+_FORMER: Final = rule(rf"\b(?:my|our) (?:ex[ -]|late |former |old ){_WHO},? (?=(?-i:[^\W\d_a-z]))")
 _LONG_AGO: Final = rule(r".*\b(?:when i was|years ago|as a (?:kid|child|teenager))\b")
 _PUT_DOWN: Final = rule(rf"(?:i|we) had to put (?:(?:my|our) {_KIND}{_WHO},? )?(?=(?-i:[^\W\d_a-z]))")
 _DOWN: Final = rule(",? (?:down|to sleep)\\b")
@@ -93,6 +96,9 @@ def relations(clause: Clause) -> Iterator[Found]:
     text = clause.text
     if (match := _MARRIED.match(text)) and (who := name(text, match.end(), most=2)):
         yield found(clause, PROFILE, "spouse" if match[1].lower() == "married" else "fiance", who.text, who.end, 0.95)
+    elif match := _NEW.match(text):
+        yield from _gone(clause, KEYS[match[1].lower()], match.end())
+        yield from read_after(clause, _WHOSE_NAME, name, KEYS[match[1].lower()], match.end())
     elif match := _HAVE.match(text):
         yield from _have(clause, match)
     elif match := _ALL.match(text):

@@ -41,7 +41,7 @@ _ENDS: Final = word_set(
 _OF_SOME: Final = rule(r"of (?:an?|my|our)\b")
 _NO_ROLE: Final = word_set(
     """language bad good terrible great better lousy big slow fast natural born aspiring wannabe would-be former
-    future potential self-proclaimed not ex frequent heavy keen avid amateur hobby armchair"""
+    future potential self-proclaimed not ex worst best only frequent heavy keen avid amateur hobby armchair"""
 )
 
 

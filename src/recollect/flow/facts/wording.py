@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_APOSTROPHE: Final = re.compile(r"(?<=[a-z:|(])'(?=(?:m|ve|d|s|t)\b)")
+_APOSTROPHE: Final = re.compile(r"(?<=[a-z:|()])'(?=(?:m|ve|d|s|t)\b)")
 """That of "i'm", "don't" and "wife's" in a rule. Without theirs, "we're" and "we'll" are other words."""
+
+
+EMOJI: Final = "\u2600-\u27bf\U0001f300-\U0001faff"
+"""As part of a set of characters: many end a sentence with one."""
 
 
 def word_set(words: str) -> frozenset[str]:
