@@ -2,7 +2,8 @@
 
 A line of a set is an utterance said on SAID, and what it says of its speaker: `[type, key, value]`, and for something
 due `[type, key, value, day]`; a value that ended is "ended VALUE". `utterances.jsonl` is what rules may be tuned on;
-`held_out.jsonl` was written before the first rule and is only measured.
+`held_out.jsonl` was written before the first rule and is only measured. `typed.jsonl` is as people type, in three
+rounds, each written and measured before its misses were read.
 """
 
 from __future__ import annotations
@@ -19,7 +20,11 @@ from recollect.flow.facts import Found, extract
 
 HERE = Path(__file__).parent
 SAID = datetime(2025, 5, 14, 10, tzinfo=UTC)
-SETS = {"tuned on": HERE / "utterances.jsonl", "held out": HERE / "held_out.jsonl"}
+SETS = {
+    "tuned on": HERE / "utterances.jsonl",
+    "held out": HERE / "held_out.jsonl",
+    "as typed": HERE / "typed.jsonl",
+}
 Label = tuple[str, ...]
 
 

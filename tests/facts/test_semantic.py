@@ -357,3 +357,25 @@ def test_a_diet_and_what_is_not_eaten_stand_side_by_side(store: Store, layer: Se
         say(store, text, n)
     layer.catch_up(TRIP)
     assert values(layer.facts(ADA)) == {"diet": "vegan", "avoids:lactose": "lactose", "avoids:sugar": "sugar"}
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "left"),
+    [
+        ("I live in Boston.", "actually scratch that i moved to Denver in march", {"place": "Denver"}),
+        ("I work at Nokia.", "Update: I left Nokia, I'm at Ericsson now", {"company": "Ericsson"}),
+        ("I'm 29", "oh it was my birthday yesterday, im 30 now", {"age": "30"}),
+        ("I'm 44", "turned 45 last week actually", {"age": "45"}),
+        ("My girlfriend Anna loves cats", "Anna and I broke up last week :(", {}),
+        ("My boss is called Jan", "I have a new boss, her name is Petra", {"boss": "Petra"}),
+        ("i dont eat gluten", "turns out i can eat gluten, the test was negative", {}),
+        ("I have an exam on Monday", "sorry wrong day, the exam is on Wednesday", {"todo:exam": "exam"}),
+    ],
+)
+def test_what_is_corrected_in_passing_is_known(
+    store: Store, layer: Semantic, first: str, then: str, left: dict[str, str]
+) -> None:
+    say(store, first, 0)
+    say(store, then, 1)
+    layer.catch_up(TRIP)
+    assert values(layer.facts(ADA, as_of=day(1))) == left

@@ -95,8 +95,12 @@ _AHEAD: Final[tuple[tuple[str, str], ...]] = (
         rf"\b{_UNTIL}(?:{_one_of(_WEEKDAYS)},? )?{_MONTH}\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (\d{{4}})\b)?",
     ),
     ("after tomorrow", r"\b(?:the )?day after tomorrow(?: (?:morning|afternoon|evening|night))?\b"),
-    ("tomorrow", rf"\b{_UNTIL}tomorrow(?: (?:morning|afternoon|evening|night))?\b"),
+    ("tomorrow", rf"\b{_UNTIL}(?:tomm?orr?ow|tmrw)(?: (?:morning|afternoon|evening|night))?\b"),
     ("today", rf"\b{_UNTIL}(?:today|tonight)\b"),
+    (
+        "day",
+        r"\b(?:by|on|before|until|till) the (\d{1,2})(?:st|nd|rd|th)(?=\s*(?:[.,!;?)]|$|(?:and|but|so|at|for|to)\b))",
+    ),
     ("in", rf"\bin (?:about )?{_NUMBER} (day|week|month)s?(?: time)?\b"),
     ("weekday", rf"\b{_UNTIL}(?:this |next |coming )?{_one_of(_WEEKDAYS)}(?: (?:morning|afternoon|evening|night))?\b"),
     ("week", rf"\b{_UNTIL}(?:the end of |end of |later )?(this|next|the) (?:week|weekend)\b"),
@@ -298,6 +302,11 @@ def _next_date(year: str | None, month: int, day: int, said: date) -> date:
     return date(said.year + ((month, day) < (said.month, said.day)), month, day)
 
 
+def _this_or_next_month(day: int, said: date) -> date:
+    on = _month_end(said.year, said.month + (day < said.day))
+    return on.replace(day=day)
+
+
 def _month_end(year: int, month: int) -> date:
     """The last day of a month; months count on, the 13th is next January."""
     year, month = year + (month - 1) // 12, (month - 1) % 12 + 1
@@ -327,6 +336,7 @@ _AHEAD_READ: Final[dict[str, Callable[[re.Match[str], date], date]]] = {
     "after tomorrow": lambda _, said: said + timedelta(days=2),
     "tomorrow": lambda _, said: said + timedelta(days=1),
     "today": lambda _, said: said,
+    "day": lambda m, said: _this_or_next_month(int(m[1]), said),
     "in": _later,
     "weekday": lambda m, said: said + timedelta(days=(_WEEKDAYS[m[1]] - said.weekday() - 1) % 7 + 1),
     "week": _sunday,

@@ -9,7 +9,7 @@ from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.phrases import LINKED, slug, things
 from recollect.flow.facts.profile import AM, PROFILE
 from recollect.flow.facts.prose import Clause
-from recollect.flow.facts.wording import any_of, rule, word_set
+from recollect.flow.facts.wording import EMOJI, any_of, rule, word_set
 
 _I_AM: Final = f"(?:{AM}|,? and(?: also)?)"
 ALLERGIC: Final = f"(?: {any_of('very severely deathly highly a_bit slightly really also')})* all?ergic to "
@@ -18,23 +18,34 @@ _NOT_ALLERGIC: Final = rule("i(?:'m| am) (?:not|no longer) all?ergic to ")
 _ALLERGY: Final = rule(
     r"i (?:have|suffer from|have got) an? (?:severe |bad |serious |mild )?([\w-]{3,20}(?: [\w-]{3,20})?) allergy\b"
 )
-DIETS: Final = r"(vegan|vegetarian|pescatarian|coeliac|celiac)\b"
-_EATS: Final = r"(?=\s*(?:[.,!;:)]|$|(?:and|but|so|now|since|for|too|because|except)\b))"
-_DIET: Final = rule(rf"{_I_AM} (?:an? )?(?:strict |lifelong |committed )?{DIETS}{_EATS}")
+_JOKES: Final = word_set("mornings mondays work exercise people idiots stupidity bullshit nonsense drama commitment")
+DIETS: Final = r"(vegan|vegetarian|pescatarian|coeliac|celiac|keto)\b"
+EATS: Final = rf"(?=\s*(?:[.,!;:){EMOJI}]|$|(?:and|but|so|now|since|for|too|because|except|at the moment)\b))"
+_TURNED: Final = r"i(?:'ve| have)?(?: (?:just|recently|now))* (?:gone|went|turned|become|became)"
+_DIET: Final = rule(
+    rf"(?:{_I_AM}|{_TURNED}) (?:an? )?(?:strict |lifelong |committed )?{DIETS}{EATS}",
+    rf"i (?:only |always )?eat (halal|kosher){EATS}",
+    r"i(?:'m on| am on| follow| eat) an? (?:strict )?(vegan|vegetarian|keto|kosher|halal|paleo) diet\b",
+)
 _NO_DIET: Final = rule(rf"i(?:'m| am) (?:not|no longer) (?:an? )?{DIETS}")
 _INTOLERANT: Final = r"([\w-]{3,15})[- ](?:intolerant|free)\b"
-_CANT_HAVE: Final = rule(rf"{_I_AM} (?:very |slightly )?{_INTOLERANT}{_EATS}")
+_CANT_HAVE: Final = rule(rf"{_I_AM} (?:very |slightly )?{_INTOLERANT}{EATS}")
 _CAN_HAVE: Final = rule(rf"i(?:'m| am) (?:not|no longer) {_INTOLERANT}")
-_FREE_OF: Final = word_set("gluten dairy lactose sugar nut soy wheat egg fructose histamine alcohol")
+_FREE_OF: Final = word_set("gluten dairy lactose sugar nut soy wheat egg fructose histamine alcohol meat caffeine")
+_CANT: Final = "i (?:can't|cannot|can not)"
+_CANT_HAVE_ANY: Final = rule(rf"(?:{_CANT} have|i(?:'ve| have)? (?:gave|given) up) (?:any |all )?([\w-]{{3,15}})\b")
 _EATS_NOT: Final = rule(
-    f"i (?:can't|cannot|can not|don't|do not|never)(?: {any_of('really usually ever')})* (?:eat|drink) "
+    f"(?:{_CANT}|i (?:don't|do not|never))(?: {any_of('really usually ever')})* (?:eat|drink) ",
+    "i(?:'ve| have)? (?:stopped|quit|given up|gave up|decided to stop) (?:eating|drinking) ",
 )
+_EATS_AGAIN: Final = rule("i (?:can|do)(?: now)? (?:eat|drink) ")
 _NO_FOOD: Final = word_set(
     "enough much many lots out breakfast lunch dinner supper well late early fast healthy alone together meals"
 )
 _OR: Final = rule(",? or ")
 _EATEN: Final = rule(
-    r"\s*(?:[.,!;:)]|$|(?:and|but|or|so|now|because|since|any ?more|at all|for (?:religious|health|medical|ethical))\b)"
+    r"\s*(?:[.,!;:)]|$|(?:and|but|or|so|now|because|since|any ?more|again|at all)\b"
+    r"|for (?:religious|health|medical|ethical)\b)"
 )
 
 
@@ -52,7 +63,8 @@ def _food(clause: Clause, start: int) -> Iterator[Found]:
     text = clause.text
     if match := _ALLERGIC.match(text, start):
         for what in things(text, match.end()):
-            yield found(clause, PROFILE, f"allergy:{slug(what.text)}", what.text, what.end, 0.95)
+            if slug(what.text) not in _JOKES:
+                yield found(clause, PROFILE, f"allergy:{slug(what.text)}", what.text, what.end, 0.95)
     elif match := _NOT_ALLERGIC.match(text, start):
         for what in things(text, match.end()):
             yield found(clause, PROFILE, f"allergy:{slug(what.text)}", what.text, what.end, ended=True)
@@ -61,16 +73,19 @@ def _food(clause: Clause, start: int) -> Iterator[Found]:
     elif match := _NO_DIET.match(text, start):
         yield found(clause, PROFILE, "diet", match[1].lower(), match.end(), ended=True)
     elif match := _DIET.match(text, start):
-        yield found(clause, PROFILE, "diet", match[1].lower(), match.end(), 0.95)
-    elif (match := _CANT_HAVE.match(text, start)) and match[1].lower() in _FREE_OF:
+        diet = match[match.lastindex or 1].lower()
+        yield found(clause, PROFILE, "diet", diet, match.end(), 0.95)
+    elif (match := _CANT_HAVE.match(text, start) or _CANT_HAVE_ANY.match(text, start)) and match[1].lower() in _FREE_OF:
         yield found(clause, PROFILE, f"avoids:{match[1].lower()}", match[1].lower(), match.end(), 0.95)
     elif match := _CAN_HAVE.match(text, start):
         yield found(clause, PROFILE, f"avoids:{match[1].lower()}", match[1].lower(), match.end(), ended=True)
     elif match := _EATS_NOT.match(text, start):
         yield from _avoids(clause, match.end())
+    elif match := _EATS_AGAIN.match(text, start):
+        yield from _avoids(clause, match.end(), ended=True)
 
 
-def _avoids(clause: Clause, start: int) -> Iterator[Found]:
+def _avoids(clause: Clause, start: int, ended: bool = False) -> Iterator[Found]:
     """What someone does not eat or drink, where that is all that is said of it."""
     food = things(clause.text, start)
     if food and (other := _OR.match(clause.text, food[-1].end)):
@@ -80,4 +95,4 @@ def _avoids(clause: Clause, start: int) -> Iterator[Found]:
     for what in food:
         words = what.text.lower().split()
         if not _NO_FOOD.union(LINKED).intersection(words) and not words[0].endswith("ly"):
-            yield found(clause, PROFILE, f"avoids:{slug(what.text)}", what.text, what.end)
+            yield found(clause, PROFILE, f"avoids:{slug(what.text)}", what.text, what.end, ended=ended)

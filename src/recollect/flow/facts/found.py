@@ -43,7 +43,7 @@ def found(
     then: str = "",
 ) -> Found:
     """What a clause says up to the place `end` in it: true since a day, or due on one."""
-    span = clause.offset + 2 * clause.elided, clause.offset + end
+    span = clause.offset + clause.added, clause.offset + end
     after = due + timedelta(days=1) if due and due < date.max else None
     begin, over = _midnight(since, clause.at), _midnight(after, clause.at)
     return Found(type, key, value, confidence, span, begin, over, ended, then)

@@ -37,22 +37,29 @@ _DISLIKES: Final = rule(
     f"i{_SO} (?:hate|dislike|detest|despise|loathe) ",
     f"i{_SO} (?:don't|do not)(?: really| particularly)? (?:like|enjoy|care for) ",
     "i (?:really )?(?:can't|cannot|can not) stand ",
+    "i(?:'ve| have) never (?:really )?(?:liked|enjoyed|cared for) ",
     f"{_AM}{_SO} not (?:an? )?(?:(?:big|huge|really an?) )?fan of ",
     f"{_AM}{_SO} not (?:really )?(?:into|interested in|fond of|keen on) ",
+)
+_BORING: Final = rule(
+    rf"i find ([\w-]{{2,20}}(?: [\w-]{{2,20}})?){_SO} (?:boring|dull|tedious|disgusting|annoying)"
+    r"(?=\s*(?:[.,!;)]|$|and\b))"
 )
 _LIKES_NO_MORE: Final = rule(
     "i no longer (?:like|love|enjoy) ",
     "i(?:'ve| have)? (?:stopped|quit) (?:liking|loving|enjoying) ",
     f"{_AM} no longer (?:into|interested in|an? fan of|fond of) ",
 )
+_OR: Final = rule(",? or ")
 _ANY_MORE: Final = rule(r"\s+(?:any ?more|any longer)\b")
 _FAVORITE: Final = rule(
-    r"my (?:all-time )?favou?rite ([\w-]{2,20}(?: [\w-]{2,20})?) (?:is|are|has always been) "
+    r"my (?:all-time )?fav(?:e|ou?rite)? ([\w-]{2,20}(?: [\w-]{2,20})?) (?:is|are|has always been|has to be) "
     "(?:actually |now |definitely |probably )?"
 )
 _IS_FAVORITE: Final = rule(
     r" (?:is|are|has (?:always )?been|have (?:always )?been)(?: (?:still|definitely|by far))? my "
-    r"(?:all-time |absolute )?favou?rite ([\w-]{2,20})(?=\s*(?:[.,!;)]|$)| (?:and|but|so|for|because|of all time)\b)"
+    r"(?:all-time |absolute )?favou?rite ([\w-]{2,20})"
+    r"(?=\s*(?:[.,!;)]|$)| (?:and|but|so|for|because|ever|of all time)\b)"
 )
 _VAGUE: Final = word_set("part thing things one ones idea option version bit way line section example answer point")
 _NO_LIKING: Final = rule(
@@ -74,8 +81,12 @@ def likes(clause: Clause) -> Iterator[Found]:
         yield from _each(clause, "likes", _objects(text, match.end()), ended=True)
     elif match := _DISLIKES.match(text):
         what = _objects(text, match.end())
+        if what and (other := _OR.match(text, what[-1].end)):
+            what += _objects(text, other.end())
         no_more = bool(what) and _ANY_MORE.match(text, what[-1].end) is not None
         yield from _each(clause, "likes" if no_more else "dislikes", what, ended=no_more)
+    elif match := _BORING.match(text):
+        yield from _each(clause, "dislikes", _objects(text[: match.end(1)], match.start(1)))
     elif match := _LIKES.match(text):
         yield from _each(clause, "likes", _objects(text, match.end()))
     else:

@@ -8,14 +8,17 @@ from recollect.flow.facts.wording import word_set
 
 ONE: Final = {
     "wife": "wife", "husband": "husband", "spouse": "spouse", "partner": "partner", "girlfriend": "girlfriend",
-    "boyfriend": "boyfriend", "fiancé": "fiance", "fiancée": "fiance", "fiance": "fiance", "fiancee": "fiance",
+    "boyfriend": "boyfriend", "hubby": "husband", "gf": "girlfriend", "bf": "boyfriend",
+    "fiancé": "fiance", "fiancée": "fiance", "fiance": "fiance", "fiancee": "fiance",
     "mother": "mother", "mom": "mother", "mum": "mother", "father": "father", "dad": "father", "boss": "boss",
     "manager": "manager", "supervisor": "manager", "mother-in-law": "mother-in-law", "father-in-law": "father-in-law",
 }  # fmt: skip
 SEVERAL: Final = {
     "sister": "sister", "brother": "brother", "son": "son", "daughter": "daughter", "cousin": "cousin", "aunt": "aunt",
     "uncle": "uncle", "niece": "niece", "nephew": "nephew", "grandmother": "grandmother", "grandma": "grandmother",
-    "grandfather": "grandfather", "grandpa": "grandfather", "grandson": "grandson", "granddaughter": "granddaughter",
+    "gran": "grandmother", "granny": "grandmother", "nan": "grandmother", "grandfather": "grandfather",
+    "grandpa": "grandfather", "granddad": "grandfather", "grandad": "grandfather",
+    "grandson": "grandson", "granddaughter": "granddaughter",
     "kid": "child", "child": "child", "sister-in-law": "sister-in-law", "brother-in-law": "brother-in-law",
 }  # fmt: skip
 PETS: Final = {
@@ -23,16 +26,20 @@ PETS: Final = {
     "rabbit": "rabbit",
 }  # fmt: skip
 FRIENDS: Final = {
-    "friend": "friend", "colleague": "colleague", "coworker": "colleague", "co-worker": "colleague",
+    "friend": "friend", "mate": "friend", "colleague": "colleague", "coworker": "colleague", "co-worker": "colleague",
     "neighbor": "neighbour", "neighbour": "neighbour", "roommate": "roommate", "flatmate": "roommate",
 }  # fmt: skip
+COUPLES: Final = {
+    "parents": "parents", "grandparents": "grandparents", "in-laws": "in-laws", "inlaws": "in-laws",
+}  # fmt: skip
+"""Who are known together, and not by a name."""
 MANY: Final = {**FRIENDS, **PETS}
 """Of whom a user has so many that nothing is known of one without a name."""
 PLURALS: Final = {
     **{f"{word}s": key for word, key in {**SEVERAL, **MANY}.items() if word not in ("child", "puppy")},
-    "children": "child", "puppies": "dog",
+    "children": "child", "puppies": "dog", "boys": "son", "girls": "daughter", "twins": "child",
 }  # fmt: skip
-KEYS: Final = {**ONE, **SEVERAL, **MANY}
+KEYS: Final = {**ONE, **SEVERAL, **MANY, **COUPLES}
 PEOPLE: Final = frozenset(KEYS.values())
 FEW: Final = frozenset({"sister", "brother", "son", "daughter", *PETS.values()})
 """Of whom a user mostly has one or two, so that the only one who is known is meant without a name."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from recollect.flow.facts.places import PLACE
 from recollect.flow.facts.wording import any_of, rule, word_set
 
 
@@ -24,9 +25,17 @@ LINKED: Final = word_set(
 
 _TOKEN: Final = re.compile(r"[^\W_](?:[\w&'/+#-]|\.(?=\w))*")
 _IN_NAMES: Final = word_set("of the de del da do dos das van von der den la le el di al bin")
+_ENDS_NAMES: Final = word_set("hospital university college school bank council airport")
+_TITLES: Final = word_set("dr mr mrs ms prof")
 _NO_NAMES: Final = word_set(
     """i i'm i've i'd i'll monday tuesday wednesday thursday friday saturday sunday january february march april june
     july august september october november december christmas easter english god ok yes no the a an my your his her"""
+)
+_SMALL_NAME: Final = re.compile(r"[a-z]{2,15}(?=\s*(?:[.,!;)]|$|(?:and|but|btw)\b))")
+_NO_SMALL_NAMES: Final = word_set(
+    """wrong misspelled misspelt spelled spelt misleading changed common unusual rare weird long short hard easy secret
+    private public known unknown irrelevant unimportant mud taken missing blank hidden anonymous legion mentioned listed
+    on there back nothing better worse different after english called named"""
 )
 _NO_PLACES: Final = word_set(
     """apt room building unit block floor linux mac macos windows ubuntu debian python rust java javascript typescript
@@ -47,8 +56,8 @@ _STOPS: Final = word_set(
 )
 _TRAILERS: Final = word_set(
     """too also now lately recently nowadays currently again today tonight anymore really most best well actually btw
-    please still already either personally always sometimes generally overall honestly everyday daily tho haha lol
-    much alot itself themselves myself"""
+    please still already either personally always sometimes generally overall honestly everyday daily tho haha lol tbh
+    ngl imo atm rn here much alot itself themselves myself"""
 )
 _NARROWS: Final = word_set("that which who whom whose where how what why more less who's that's")
 """Words after which a thing is told more closely: "flights that leave early" are not flights."""
@@ -61,7 +70,7 @@ _TRAILING: Final = rule(
     any_of(
         """a_lot very_much so_much the_most the_best these_days any_?more as_well at_the_moment right_now by_the_way
         of_course more_than_anything better_than above_all at_all in_general a_bit quite_a_bit quite_a_lot lots all_day
-        to_death with_a_passion"""
+        to_death with_a_passion (?:on|at)_(?:the_)?weekends? in_my_(?:free|spare)_time after_work in_the_evenings?"""
     )
     + r"(?!\w| of\b)"
 )
@@ -83,11 +92,11 @@ _ENDS: Final = rule(r"\s*(?:[.,;!?)]|$|(?:and|but|so|now|with|for|where|at)\b)")
 
 
 def tokens(text: str, start: int) -> Iterator[re.Match[str]]:
-    """The words from a place on, as long as only single blanks stand between them."""
+    """The words from a place on, as long as only single blanks stand between them, or the dot of a "Dr."."""
     place = start
     while token := _TOKEN.match(text, place):
         yield token
-        place = token.end()
+        place = token.end() + (token[0].lower() in _TITLES and text[token.end() : token.end() + 1] == ".")
         if text[place : place + 1] != " ":
             return
         place += 1
@@ -103,17 +112,30 @@ def name(text: str, start: int, most: int = 4) -> Phrase | None:
         if word[0].isupper() or (words and word[0].isdigit()):
             if word.lower().removesuffix("'s") in _NO_NAMES or (word.lower() in _STOPS | LINKED and words):
                 break
-            words, end = words + 1, token.end()
+            words, end = words + (word.lower() not in _TITLES), token.end()
             if word.endswith("'s") or words == most:
                 break
+        elif words and word in _ENDS_NAMES:
+            end = token.end()
+            break
         elif not words or word not in _IN_NAMES:
             break
     found = text[start:end].removesuffix("'s")
     return Phrase(found, start + len(found)) if words else None
 
 
+def given(text: str, start: int, most: int = 5) -> Phrase | None:
+    """A name after words that announce one, where it may begin with a small letter: "my name is tom"."""
+    small = _SMALL_NAME.match(text, start)
+    if small and small[0] not in _NO_THING | _NO_SMALL_NAMES:
+        return Phrase(small[0].capitalize(), small.end())
+    return name(text, start, most)
+
+
 def place_name(text: str, start: int) -> Phrase | None:
     """A place, with its country or state where it is said: "Austin, Texas"."""
+    if known := PLACE.match(text, start):
+        return Phrase(known[1].upper() if len(known[1]) < 4 else known[1].title(), known.end())
     found = name(text, start)
     words = found.text.lower().split() if found else []
     if found is None or words[0] in _NO_PLACES or words[-1] in _NO_PLACE_ENDS:
@@ -180,7 +202,8 @@ def things(text: str, start: int) -> list[Phrase]:
         return [first] if first else []
     found = [first]
     while (link := _LIST.match(text, found[-1].end)) and (item := thing(text, link.end(), most=2)):
-        if not _alike(first.text, item.text) and not _OVER.match(text, item.end):
+        over = _OVER.match(text, item.end) or _TRAILING.match(text, item.end + 1)
+        if not _alike(first.text, item.text) and not over:
             break
         found.append(item)
         if link[1].strip() != ",":

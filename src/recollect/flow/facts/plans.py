@@ -9,6 +9,7 @@ from typing import Final
 from recollect.answers import FactType
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.phrases import slug
+from recollect.flow.facts.places import PLACE
 from recollect.flow.facts.prose import GAP, Clause
 from recollect.flow.facts.wording import any_of, rule
 from recollect.flow.when import ahead
@@ -23,13 +24,14 @@ _REMIND: Final = rule(
     "(?:(?:can|could|will|would) you )?(?:please )?remind me "
     r"(?:to |about |that i (?:have|need) to |(?=(?:on|tomorrow|today|tonight|next|in|this)\b[^.!?,]{0,30}\bto\b))",
     "(?:please )?(?:don't let me forget|i must not forget|i mustn't forget|i can't forget|help me remember) to ",
+    r"(?:please )?(?:add|put) (?=[^.!?\n]{3,80} (?:to|on) my (?:to-?do(?: list)?|list)\W*$)",
     "(?:add|put) (?:to|on) my (?:to-?do(?: list)?|list)[:,]? ",
 )
 _CANCEL: Final = rule(
     "(?:please )?(?:cancel|drop|delete|remove|forget(?: about)?) (?:the|my|that) reminder (?:to|about) "
 )
 _MUST: Final = rule(
-    f"{_WE} (?:need to|have to|must|plan to|intend to|have got to) |(?:i|we)'ve got to ",
+    f"{_WE} (?:need to|have to|must|plan to|intend to|have got to|gotta) |(?:i|we)'ve (?:got )?to |gotta ",
     rf"{_WE_ARE} (?:planning to|planning on|going to|supposed to|scheduled to) (?!(?:be|an?|the|my)\b)(?=(?-i:[a-z]))",
     f"{_WE_ARE} planning ",
 )
@@ -44,7 +46,7 @@ _NO_DEED: Final = rule(
 _EVENT: Final = any_of(
     """appointment meeting interview exam test flight call deadline party wedding class lesson presentation conference
     trip checkup check-up surgery operation date concert game match race marathon reservation booking dinner lunch
-    breakfast webinar workshop hearing viewing audition rehearsal recital reunion vacation holiday session demo
+    breakfast webinar workshop hearing viewing viva audition rehearsal recital reunion vacation holiday session demo
     visit"""
 )
 _BEGINS: Final = any_of("leaves starts begins takes_place")
@@ -62,9 +64,11 @@ _ANY_EVENT: Final = rf"(?:[\w'-]+ ){{0,3}}{_EVENT}\b(?: (?!{_MAYBE}\b)[\w'-]+){{
 _BEEN: Final = r"(?:'s| is| was| has| got)?(?: been)?(?: (?:now|just|already))*"
 _THEY: Final = "(?:i|we|they)(?:'ve| have)?(?: (?:now|just|already|also))*(?: had to)?"
 _TO_ANOTHER: Final = any_of("moved? postponed? rescheduled? pushed_back brought_forward shifted changed")
+_IS_NOW: Final = "(?: is|'s)(?: now| actually)*"
 _MOVED: Final = rule(
     rf"{_OURS}(?={_ANY_EVENT}{_BEEN} {_TO_ANOTHER} (?:to|until|till|for)\b)",
     rf"{_THEY} {_TO_ANOTHER} {_OURS}(?={_ANY_EVENT} (?:to|until|till|for)\b)",
+    rf"the (?={_ANY_EVENT}{_IS_NOW} on\b)",
 )
 _OFF: Final = rule(
     rf"{_OURS}({_ANY_EVENT}){_BEEN} (?:cancell?ed|called off|off)(?=\s*(?:[.,!;]|$))",
@@ -89,7 +93,7 @@ _IS_DONE: Final = rule(
     rf"({'|'.join(_DID)})(?=\s*(?:[.,!;]|$))"
 )
 _WAS_MOVED: Final = rule(rf"{_BEEN} {_TO_ANOTHER}$")
-_TO_DAY: Final = rule(" (?:to|until|till|for) (?:the )?")
+_TO_DAY: Final = rule(rf"(?: (?:to|until|till|for)|{_IS_NOW} on) (?:the )?")
 _IS: Final = rule(rf"\s+(?:is|{_BEGINS})(?: now)?(?: due| scheduled)?(?: for| on)?\s*$")
 _VERBS: Final = {
     "flying": "fly", "going": "go", "moving": "move", "traveling": "travel", "travelling": "travel",
@@ -100,6 +104,7 @@ _VERBS: Final = {
 _WHOLE: Final = frozenset({"fly", "move", "travel", "leave", "drive", "start", "present", "get married"})
 """What someone may do without more words."""
 _DOING: Final = rule(rf"(?:{_WE_ARE}|(?:i|we)(?:'ll| will) be) ({'|'.join(_VERBS)})\b(?! to (?:be|have|get|do)\b)")
+_DO: Final = rule("(?:i|we) (fly|leave|travel) (?:to|for) ")
 _ENDS: Final = rule(
     rf"[!?;\n{GAP}(]|,(?! \d)",
     r"\s" + any_of("because since so_that so_i so_we and_i and_we but before_i if when which where who") + r"\b",
@@ -107,7 +112,7 @@ _ENDS: Final = rule(
 _BEFORE: Final = rule(r"^(?:\W|(?:please|also|then)\b)+")
 _ARTICLE: Final = rule(r"^(?:to|an?) ")
 _AFTER: Final = rule(
-    r"(?:[^\w)]|\b"
+    r"(?:[^\w)]|\b(?:to|on) my (?:to-?do(?: list)?|list)\b|\b"
     + any_of(
         "that's_due which_is_due due please by on at for in of and the around again ok okay thanks already yesterday"
     )
@@ -142,11 +147,13 @@ def plans(clause: Clause) -> Iterator[Found]:
         yield from _item(clause, match.end(), confidence=0.95)
     elif match := _HAVE_EVENT.match(text):
         yield from _item(clause, match.end(), dated=True)
-    elif match := _MUST.match(text):
+    elif (match := _MUST.match(text)) and not PLACE.match(text, match.end()):
         if not _NO_DEED.match(text, match.end()):
             yield from _item(clause, match.end(), dated=True)
     elif match := _DOING.match(text):
         yield from _item(clause, match.end(), dated=True, verb=_VERBS[match[1].lower()])
+    elif match := _DO.match(text):
+        yield from _item(clause, match.start(1), dated=True)
 
 
 def _item(

@@ -14,23 +14,38 @@ from recollect.flow.facts.wording import any_of, rule
 
 PREFERENCE: Final[FactType] = "preference"
 
+_CAN_YOU: Final = "(?:can|could|will|would) (?:you|u) (?:please |pls )?"
 _WANT: Final = (
+    rf"(?:{_CAN_YOU})?"
     r"(?:i (?:prefer|like|want|always want|need)|i(?:'d| would) (?:prefer|rather have|rather get|like)"
     r"|i (?:don't|do not) (?:want|like|need)|(?:always |never |please |don't |do not |stop )*"
-    + any_of("keep give make use using write answer reply respond be avoid include including format speak talk send")
+    + any_of(
+        """keep give make use using write answer reply respond be avoid include including format speak talk send
+        explain show"""
+    )
     + r")\b"
 )
 _COMMAND: Final = rule(rf"(?!i \w+ to (?!get|have|see|receive)){_WANT}")
+_ANSWERS: Final = any_of("answers replies responses explanations messages outputs")
+_SOME: Final = any_of("two three four five six ten some several a_few a_list a_table a_set")
+_TO_A_LENGTH: Final = r"to (?:me\b|the point|an?\b|one\b|two\b|three\b|\d)"
 _ABOUT_ANSWERS: Final = rule(
-    _WANT + r"[^.!?\x00]{0,80}\b" + any_of("answers replies responses explanations messages outputs") + r"\b"
+    rf"{_WANT}(?! (?:me )?(?:\d+|{_SOME}) )(?:(?!\bwho\b)[^.!?\x00]){{0,80}}\b{_ANSWERS}\b"
+    rf"(?! (?:for|of|from|about|between|(?!{_TO_A_LENGTH})to|in (?:the|my|our|this))\b)"
+    r"(?![^.!?]* for (?:the|my|our|an?|this|these)\b)"
 )
+"""Of the answers in general: "three short replies to this mail" are asked for once."""
 _AS_A_RULE: Final = rule(
-    r"\b"
-    + any_of("always never from_now_on in_(?:the_)?future going_forward from_here_on every_time by_default")
-    + r"\b"
+    r"\b(?:from now on|in (?:the )?future|going forward|from here on|every time|by default|always(?=\W*$|,))\b",
+    r"^(?:please )?(?:always|never) |^i always want ",
+    rf"^(?:{_CAN_YOU})?(?:please )?stop [a-z]+ing\b",
 )
 _NOT: Final = rule(r"\b(?:don't|do not|never|no|without|avoid|stop|less|fewer)\b")
+_ELSE: Final = rule(r"[,;] (?=(?:i|i'm|my|it|it's|she|he|they)\b)")
+"""Where something else begins: "always use metric, I don't understand Fahrenheit"."""
 _SHORT: Final = rule(r"\b(?:short(?:er)?|brief(?:er|ly)?|concise(?:ly)?|succinct(?:ly)?|terse|to the point|crisp)\b")
+_AT_MOST: Final = rule(r"\b((?:one|two|three|[1-5]) (?:sentences?|paragraphs?|lines?))\b")
+_TOO: Final = rule(rf"(?:your|these|the) {_ANSWERS} are (?:\w+ )?too (long|short|wordy|brief)\b")
 _LONG: Final = rule(r"\b(?:long(?:er)?|detailed|thorough|in-depth|comprehensive|elaborate|more detail)\b")
 _STYLES: Final = {
     "bullet points": rule(r"\bbullet(?: |-)?(?:points|ed lists?|s)\b"),
@@ -39,16 +54,21 @@ _STYLES: Final = {
     "tables": rule(r"\btables\b"),
     "informal": rule(r"\b(?:informal|casual|friendly|relaxed)\b"),
     "formal": rule(r"\bformal(?:ly)?\b"),
-    "simple": rule(r"\b(?:simple|plain|non-technical) (?:language|english|words|terms|answers|explanations)\b"),
+    "simple": rule(
+        r"\b(?:simple|plain|non-technical) (?:language|english|words|terms|answers|explanations)\b"
+        r"|\blike i(?:'m| am) (?:an? beginner|five|5)\b"
+    ),
     "step by step": rule(r"\bstep[- ]by[- ]step\b"),
     "jargon": rule(r"\bjargon\b"),
+    "sources": rule(r"\b(?:sources|citations)\b"),
+    "direct": rule(r"\b(?:blunt|direct|straightforward)\b"),
 }
 _UNITS: Final = rule(r"\b(metric|imperial|celsius|fahrenheit)\b")
 _MY_UNITS: Final = rule(
     r"i prefer (?:the )?(?:metric|imperial|celsius|fahrenheit)\b", r"i (?:always )?use (?:the )?(?:metric|imperial)\b"
 )
 _IN: Final = rule(
-    r"\b(?:answer|reply|respond|write|speak|talk)(?: to me| back)?(?: only)? in ",
+    r"\b(?:answer|reply|respond|write|speak|talk)(?: (?:to )?me| back)?(?: only)? in ",
     r"\b(?:answers|replies|responses|explanations)\b[^.!?\x00]{0,30}? in ",
 )
 _PREFER: Final = rule(
@@ -57,12 +77,16 @@ _PREFER: Final = rule(
 _OVER: Final = frozenset({"to", "over"})
 _RATHER_THAN: Final = rule(" (?:over|to|rather than|instead of) ")
 _IF: Final = rule(r",? if\b")
-_USE: Final = rule("i(?:'m| am)?(?: (?:currently|now|still))? (?:use|using) ")
+_USE: Final = rule(
+    "i(?:'m| am)?(?: (?:currently|now|still))? (?:use|using) ",
+    "i(?: mostly| mainly)? (?:code|program)(?: mostly| mainly)? in ",
+    rf"i(?:'m| am) on (?={any_of('Windows Linux Ubuntu Debian Fedora Arch macOS Android iOS')}\b)",
+)
 _MOSTLY_USE: Final = rule(
     "i (?:mostly|always|usually|mainly|primarily|normally|typically|generally) use "
     r"(?=[^.!?]{2,40} (?:for|to)\b|(?-i:[A-Z]))"
 )
-_SWITCHED: Final = rule("i(?:'ve| have)?(?: just| recently)? switched (?:over )?(?=from |to )")
+_SWITCHED: Final = rule("(?:i|we)(?:'ve| have)?(?: just| recently)? switched (?:over )?(?=from |to )")
 _FROM, _TO = rule("from "), rule(" ?to ")
 
 
@@ -72,6 +96,9 @@ def preferences(clause: Clause) -> Iterator[Found]:
     as_a_rule = clause.always or _AS_A_RULE.search(text) is not None
     if _ABOUT_ANSWERS.match(text) or (_COMMAND.match(text) and as_a_rule) or _MY_UNITS.match(text):
         yield from _manner(clause)
+    elif match := _TOO.match(text):
+        length = "short" if match[1].lower() in ("long", "wordy") else "long"
+        yield found(clause, PREFERENCE, "answer_length", length, match.end())
     elif (match := _PREFER.match(text)) and (what := thing(text, match.end(), stops=_OVER)):
         if not _IF.match(text, what.end):
             yield found(clause, PREFERENCE, f"prefers:{slug(what.text)}", what.text, what.end, 0.85)
@@ -81,12 +108,14 @@ def preferences(clause: Clause) -> Iterator[Found]:
 
 
 def _manner(clause: Clause) -> Iterator[Found]:
-    text = clause.text
+    text = _ELSE.split(clause.text)[0]
     unwanted = _NOT.search(text) is not None
     if match := _LONG.search(text):
         yield found(clause, PREFERENCE, "answer_length", "short" if unwanted else "long", match.end())
     elif not unwanted and (match := _SHORT.search(text)):
         yield found(clause, PREFERENCE, "answer_length", "short", match.end())
+    elif not unwanted and (match := _AT_MOST.search(text)):
+        yield found(clause, PREFERENCE, "answer_length", match[1].lower(), match.end())
     for style, words in _STYLES.items():
         if match := words.search(text):
             yield found(clause, PREFERENCE, "answer_style", f"no {style}" if unwanted else style, match.end())
@@ -94,7 +123,7 @@ def _manner(clause: Clause) -> Iterator[Found]:
     if not unwanted and (match := _UNITS.search(text)):
         yield found(clause, PREFERENCE, "units", match[1].lower(), match.end(), 0.95)
     if not unwanted and (match := _IN.search(text)) and (language := LANGUAGE.match(text, match.end())):
-        yield found(clause, PREFERENCE, "language", language[1].capitalize(), language.end(), 0.95)
+        yield found(clause, PREFERENCE, "language", language[1].title(), language.end(), 0.95)
 
 
 def _tools(clause: Clause) -> Iterator[Found]:

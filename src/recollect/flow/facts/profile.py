@@ -9,25 +9,28 @@ from typing import Final
 
 from recollect.answers import FactType
 from recollect.flow.facts.found import Found, found
-from recollect.flow.facts.phrases import LINKED, Phrase, name, place_name, slug, thing
+from recollect.flow.facts.phrases import LINKED, Phrase, given, name, place_name, slug, thing
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
-from recollect.flow.facts.wording import any_of, rule
+from recollect.flow.facts.wording import EMOJI, any_of, rule
 from recollect.flow.when import ahead, periods, written
 
 PROFILE: Final[FactType] = "user_profile"
-STOP: Final = r"(?=\s*(?:[.,!;)]|$|and\b(?! (?:over|under|up|above))|but\b))"
+STOP: Final = rf"(?=\s*(?:[.,!;){EMOJI}]|$|and\b(?! (?:over|under|up|above))|but\b))"
 
 _LATELY: Final = (
-    f"(?: {any_of('just recently now finally since already currently also still actually usually mostly')})*"
+    f"(?: {any_of('just recently now finally since already currently also still actually usually mostly later then')})*"
 )
 AM: Final = f"i(?:'m| am)(?: {any_of('now currently still also actually originally just already')})*"
 _HAVE: Final = f"(?:i|we)(?:'ve| have)?{_LATELY}"
 
-_NAME: Final = rule(
-    r"my (?:full |first |real |legal )?name(?: is|'s) (?:actually |now )?(?=\w)",
+_NAME: Final = rule(r"my (?:full |first |real |legal |good )?name(?: is|'s) (?:actually |now )?(?=\w)")
+_CALLED: Final = rule(
     r"i(?:'m| am) (?:called|named) |i go by (?:the name (?:of )?)?",
     r"(?:you can |please |just |everyone |everybody |(?:my )?friends |people )*calls? me ",
+    "i(?:'m| am) (?=(?:dr|mr|mrs|ms|prof)\\b)",
+    r"(?:it's|this is) (?=(?-i:[A-Z])[\w'-]+ here\b)",
+    rf"(?:name's|myself) (?=(?-i:[A-Z])[\w'-]+(?: (?-i:[A-Z])[\w'-]+)?{STOP})",
 )
 _NOT_NAMED: Final = rule(r"my name (?:is not|isn't|is no longer) ")
 _BUT: Final = rule(r",? (?:it's|it is|but(?: it's)?|my name is) ")
@@ -39,16 +42,27 @@ _NO_NAME: Final = rule(
         austrian swedish norwegian danish finnish polish czech russian ukrainian greek turkish arab israeli iranian
         indian pakistani chinese japanese korean vietnamese thai filipino indonesian australian canadian mexican
         brazilian african nigerian egyptian european asian latino latina christian catholic protestant muslim
-        jewish hindu buddhist sikh atheist interested not very so just still really also from in at on available
-        ready done"""
+        jewish hindu buddhist sikh atheist"""
     )
     + r"\b",
+)
+_NO_CALLING: Final = rule(
+    any_of(
+        """interested not very so just still really also from in at on available ready done back new great good fine
+        ok okay urgent confused stuck lost sick ill tired bored busy late early here free sorry glad happy sad sure
+        unsure afraid worried excited curious unable desperate ridiculous terrible awful amazing broken wrong
+        serious hungry cold drunk pregnant alone scared angry upset frustrated exhausted blocked single married lazy
+        crazy old maybe later when if whatever anything names asap"""
+    )
+    + r"\b"
 )
 _HELLO_ENDS: Final = rule(r"\s*(?:[.,!;)\u2013\u2014-]|$|and\b|from\b)")
 
 _LIVE: Final = rule(
-    rf"(?:i|we){_LATELY} (?:live|reside)(?: here)? in (?:an? (?:[\w-]+ ){{1,3}}in )?",
-    f"(?:i'm|i am|we're|we are){_LATELY} (?:living|based|settled|located) in ",
+    rf"(?:i|we){_LATELY} (?:live|reside)(?: here| with my [\w-]+)? in (?:an? (?:[\w-]+ ){{1,3}}in )?",
+    f"(?:i'm|i am|we're|we are){_LATELY} (?:living|based|settled|located|residing) (?:in|at) ",
+    r"(?:i've|i have|we've|we have) lived in (?=[^,.;]{2,40} (?:since|for|all my life)\b)",
+    "as someone (?:who lives|living) in ",
     "(?:i've|i have|we've|we have) been living in ",
 )
 _MOVED: Final = rule(
@@ -71,17 +85,22 @@ _FROM: Final = rule(
 
 _HOW: Final = "(?: (?:part-time|full-time|remotely|here|from home))?"
 _WORK: Final = rule(
-    f"i{_LATELY} (?:work|started(?: working| a new job)?|got a (?:new )?job|began working){_HOW} (?:at|for) ",
+    rf"i{_LATELY} (?:work|started(?: working| a new job)?|got a (?:new )?job|began working){_HOW}"
+    r"(?: in [\w-]+)? (?:at|for) ",
     f"{AM} (?:working|employed) (?:at|for|by) ",
     f"(?:i've|i have){_LATELY} (?:been working|started working|started|joined)(?: (?:at|for))? ",
+    rf"i{_LATELY} joined (?=[^,.;]{{2,30}} as an?\b)",
+    r"(?:i've|i have) been (?:at|with) (?=[^,.;]{2,30} (?:for [\w ]{1,12} years?\b|since \d{4}))",
 )
 _LEFT_WORK: Final = rule(
     "i no longer work (?:at|for) ",
     r"i (?:don't|do not) work (?:at|for) (?=.{1,60}\bany ?more\b)",
     "i(?:'ve)? stopped working (?:at|for) ",
     r"i(?:'ve| have)? (?:left|quit|resigned from) (?:my job at )?"
-    r"(?=\w+(?: \w+)?\s*(?:[.!]|$|last (?:week|month|year)|in (?:\d{4}|(?-i:[A-Z]))|to join\b|after \w+ years?\b))",
+    r"(?=\w+(?: \w+)?\s*(?:[.!]|$|last (?:week|month|year)|in (?:\d{4}|(?-i:[A-Z]))|to join\b|after \w+ years?\b"
+    r"|, (?:and |but |so )?(?:now )?(?:i'm|i work|i am)\b))",
 )
+_NOW_AT: Final = rule("(?: any ?more)?,? (?:and |but |so )?(?:now )?i(?:'m| am)(?: now)? (?:at|with) ")
 _JOBLESS: Final = rule(
     r"i(?:'ve)?(?: just)? (?:quit|lost|left) my (?:old )?job\b",
     r"i (?:just )?(?:got|was|have been) (?:laid off|fired|let go|made redundant)\b",
@@ -94,8 +113,10 @@ AS_ROLE: Final = rule(r",?(?: in [\w-]+)? as (?:an? |the )?")
 """What stands between a firm and what someone is there: "at Siemens in Munich as an engineer"."""
 _ROLE: Final = rule(
     f"{AM} (?:an? |the )",
-    r"as an? (?=[^,]{3,40}, i\b)",
+    rf"{AM} (?=(?:student|head|director|founder|co-founder|ceo|cto|cfo|vp) (?:of|at)\b)",
+    r"as an? (?=(?:(?! i\b)[^,]){3,40},? i\b(?! (?:want [^.!?]{3,80} so that|was|had|did|went|used|could|\w+ed)\b))",
     "i (?:just |recently )?(?:became|got promoted to|was promoted to) (?:an? |the )?",
+    r"i(?:'ve| have) been an? (?=[^,.;]{3,60} (?:for|since)\b)",
     "my job is (?:being )?an? ",
     f"(?:i|i've|i have){_LATELY} started(?: working)? as (?:an? |the )",
 )
@@ -109,7 +130,7 @@ _OLD: Final = rule(r"(\d{1,3})[- ]years?[- ]old(?=,? )")
 
 _AGE: Final = rule(
     rf"(?:{AM}|i(?:'ve)? (?:just |recently )?turned) (\d{{1,3}})(?: years?[- ]old| yo| y/o)?"
-    rf"(?: now| today| yesterday| last \w+| this \w+)?{STOP}",
+    rf"(?: now| today| yesterday| last \w+| this \w+|,? not \d+)?(?: actually)?{STOP}",
     rf"{AM} an? (\d{{1,3}})[- ]years?[- ]old (?=(?:\w+ )?(?:male|female|man|woman|guy|girl|boy|person)\b)",
 )
 _BIRTHDAY: Final = rule(r"my birthday(?: is|'s)(?: on)?(?: the)? ", r"i was born on (?:the )?")
@@ -121,7 +142,7 @@ _LANGUAGES: Final = any_of(
     Cantonese Japanese Korean Vietnamese Thai Indonesian Malay Tagalog Swahili Hungarian Romanian Bulgarian
     Croatian Serbian Catalan Welsh Irish"""
 )
-LANGUAGE: Final = rule(rf"({_LANGUAGES})\b")
+LANGUAGE: Final = rule(rf"((?:British |American |Brazilian )?{_LANGUAGES})\b")
 _SPEAK: Final = rule(
     "i (?:also )?speak (?:fluent |some |a little |basic |both )?",
     "my (?:native|first) language is |my mother tongue is ",
@@ -157,13 +178,30 @@ def _names(clause: Clause) -> Iterator[Found]:
         right = name(text, but.end()) if but else None
         if who := right or wrong:
             yield found(clause, PROFILE, "name", who.text, who.end, 0.95, ended=right is None)
-    elif match := _NAME.match(text):
-        if who := name(text, match.end(), most=5):
+    elif match := _NAME.match(text) or _CALLED.match(text):
+        who = (given if _NAME.match(text) else name)(text, match.end(), most=5)
+        if who and not _NO_CALLING.match(who.text):
             yield found(clause, PROFILE, "name", who.text, who.end, 0.95)
+            yield from _around_name(clause, who.end)
     elif clause.greeted and (match := _HELLO_I_AM.match(text)):
         who = name(text, match.end(), most=3)
-        if who and _HELLO_ENDS.match(text, who.end) and not _NO_NAME.match(who.text):
+        if who and _HELLO_ENDS.match(text, who.end) and not (_NO_NAME.match(who.text) or _NO_CALLING.match(who.text)):
             yield found(clause, PROFILE, "name", who.text, who.end, 0.8)
+            yield from _around_name(clause, who.end)
+
+
+def _around_name(clause: Clause, end: int) -> Iterator[Found]:
+    """What is told along with a name: "Yuki, 24 years old, from Osaka", "Ada, a nurse at Lakeside"."""
+    text = clause.text
+    if match := _AGED.match(text, end):
+        yield found(clause, PROFILE, "age", match[1], match.end())
+        end = match.end()
+    if (match := _AS_FROM.match(text, end)) and (where := place_name(text, match.end())):
+        yield found(clause, PROFILE, "hometown", where.text, where.end)
+        end = where.end
+    if (match := _BY_TRADE.match(text, end)) and (what := role(text, match.end())):
+        yield found(clause, PROFILE, "role", what.text, what.end)
+        yield from _around_role(clause, what.end)
 
 
 def _places(clause: Clause) -> Iterator[Found]:
@@ -192,7 +230,9 @@ def _work(clause: Clause) -> Iterator[Found]:
         for key in ("company", "role"):
             yield found(clause, PROFILE, key, "", jobless.end(), ended=True)
         return
-    yield from read_after(clause, _LEFT_WORK, name, "company", ended=True)
+    if (match := _LEFT_WORK.match(clause.text)) and (left := name(clause.text, match.end())):
+        yield found(clause, PROFILE, "company", left.text, left.end, ended=True)
+        yield from read_after(clause, _NOW_AT, name, "company", left.end)
     if (match := _WORK.match(clause.text)) and (firm := name(clause.text, match.end())):
         yield found(clause, PROFILE, "company", firm.text, firm.end)
         yield from read_after(clause, AS_ROLE, role, "role", firm.end)
@@ -218,6 +258,7 @@ def _roles(clause: Clause) -> Iterator[Found]:
             yield from _around_role(clause, what.end)
 
 
+_AGED, _BY_TRADE = rule(rf", (\d\d)(?: years?[- ]old| yo)?{STOP}"), rule(",? (?:(?:and )?working as )?(?:an? |the )")
 _AT, _AS_FROM, _BASED = rule(",? (?:at|for|with) "), rule(",? from "), rule(",? (?:based|living|and live) in ")
 
 

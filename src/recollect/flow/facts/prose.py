@@ -58,13 +58,13 @@ _HERE_COMES_TEXT: Final = rule(
 )
 _PRETENDED: Final = re.compile(
     r"(?:^|[.!?,:;\n]\s{0,9}|\b(?:and|so|now|but|please|ok|okay) )(?:please )?"
-    r"(?:you are (?:now )?(?:an?|the|my|going to)\b|you're (?:now )?(?:an?|my|going to)\b"
-    r"|(?-i:[Yy]ou(?: are|'re) [A-Z])"
-    r"|(?:act|behave) (?:as|like)\b|let's (?:play|pretend|role|imagine|say|assume|suppose)\b"
+    r"(?:you are (?:now )?(?:an?|the|my|going to)\b|you'?re (?:now )?(?:an?|my|going to)\b"
+    r"|(?-i:[Yy]ou(?: are|'?re) [A-Z])"
+    r"|(?:act|behave) (?:as|like)\b|let'?s (?:play|pretend|role|imagine|say|assume|suppose)\b"
     r"|i want you to (?:act|play|be|pretend|imagine|take|write)\b|say (?:i|my|we)\b|what if\b|as if\b|e\.g\."
     r"|(?:pretend|imagine|role-?play|suppose|supposing|assume|assuming|hypothetically|for example|once upon a time)\b"
-    r"|in (?:my|the|this|an?) (?:\w+ )?"
-    r"(?:story|novel|book|dream|game|play|film|movie|song|poem|world|universe|scenario)\b"
+    r"|in (?:my|the|this|an?|our) (?:[\w&]+ )?"
+    r"(?:campaign|story|novel|book|dream|game|play|film|movie|song|poem|world|universe|scenario)\b"
     r"|for (?:the sake of|this (?:game|scenario|exercise|role))\b|(?:first|opening) line\b"
     r"|(?:character|scene|persona|bio|user|human|assistant|system|q|a|question|answer):|as an ai\b)",
     re.MULTILINE | re.IGNORECASE,
@@ -90,43 +90,66 @@ _HEDGED: Final = rule(
     r"\b"
     + any_of(
         r"""if unless whether suppos\w+ imagin\w+ pretend\w* would wouldn't could might wish\w* hope hoping maybe
-        perhaps possibly hypothetical\w* in_case as_if once when whenever until one_day someday ideally?
-        ideal_world dream\w* used_to back_then as_a_kid as_a_child as_a_teenager years_ago said says? saying told
-        tells claim\w* wrote writes written asked asks think\w* thought believes? whisper\w* reply replie[sd]
+        perhaps possibly hypothetical\w* in_case as_if once when whenever until one_day someday ideally? ideal_world
+        dream\w* used_to back_then as_a_kid as_a_child as_a_teenager years_ago said says? saying told tells claim\w*
+        wrote writes written asked asks think(?!ing_(?:about|of)\b)\w* thought believes? whisper\w* reply replie[sd]
         shout\w* according_to quot\w+ lyrics sings? sang reads? titled entitled sentence phrase character
         protagonist narrator didn't doesn't isn't aren't never not_true don't_think doubt lied? joke joking kidding
         example story novel poem song between instead_of rather_than"""
     )
     + r"\b"
 )
+_DENIED: Final = rule(r"\b(?:didn't|doesn't|isn't|aren't|never)\b")
+_AND: Final = rule(r"\s(?:and|but|so|plus)\s+$")
 _BREAK: Final = rule(
     r"(?:[,:(\u2013\u2014]|\s-{1,2})\s*",
     r"\s(?:and|but|because|since|so|as|though|although|while|plus|cause|cuz)\s+"
-    r"(?=(?:i|i'm|i've|my|we|we're|our)\b)",
+    r"(?=(?:now )?(?:i|i'm|i've|my|we|we're|our)\b)",
 )
 _ELIDED: Final = rule(
-    r"\s(?:and|but)\s+(?=(?:(?:currently|now|also|still|really|mostly) )?"
+    r"\s(?:and|but)\s+(?=(?:(?:currently|now|also|still|really|mostly|later|then|recently|just) )?"
     r"(?:work (?:at|for|as)|live in|hate|enjoy|prefer|am|moved|speak|have an?|don't like|can't stand)\s)"
 )
+_NOT_OF_ANOTHER: Final = r"(?![^.!?]*, (?:(?-i:[A-HJ-Z]|I\w)|(?:he|she|it|they|the)\b))"
+"""Not "Obsessed with power, Macbeth …"."""
+_NO_SUBJECT: Final = {
+    "I ": rule(
+        r"(?:(?:(?:just|recently|finally) )?(?:moved|relocated|switched) (?:to|from)"
+        rf"|(?:just|recently|finally) (?:started|joined|turned|got)|turned \d\d)\b{_NOT_OF_ANOTHER}",
+        r"(?:can't|cannot) (?:stand|eat|drink|have)\b",
+    ),
+    "I'm ": rule(
+        r"(?:(?:not )?(?:an? )?(?:(?:big|huge|massive) )?fan of"
+        rf"|(?:absolutely |totally )?obsessed with|allergic to)\b{_NOT_OF_ANOTHER}"
+    ),
+    "I'm a ": rule(
+        r"(?!(?:the|my|our|your|his|her|another|every|no|any|some|it's|this)\b)(?:[a-z-]+ ){1,4}here\s*[.,!]"
+    ),
+}
+"""What is left out before words that a sentence begins with."""
 _SUBJECT: Final = rule(r"(?:i|we)\b")
 _BECAUSE: Final = rule(r"(?:because|since|as|cause|so|(?:even )?though|although|while)\s+(?=(?:i|i'm|my|we)\b)")
 _OPENING: Final = rule(
     r"(?:"
     + any_of(
-        r"""actually well ok okay so also and but no nope yes yeah yep btw by_the_way fyi just_so_you_know
-        for_the_record to_be_honest honestly hi hello hey hi_there hello_there hey_there good_morning
-        good_afternoon good_evening thanks(?!_(?:a|so|very|for)\b) thank_you(?!_(?:so|very|for)\b) please sorry
-        oops correction (?:quick_|small_)?update (?:please_)?(?:remember|note|know|be_aware)(?:_that)? as_you_know
-        in_fact i_mean hmm oh right anyways? unfortunately fortunately sadly luckily now nowadays these_days
+        r"""actually well ok okay so also and but no nope wait ugh um scratch_that basically tbh ngl for_context yes
+        yeah yep btw by_the_way fyi just_so_you_know for_the_record to_be_honest honestly hi hello hey hi_there
+        hello_there hey_there good_morning good_afternoon good_evening thanks(?!_(?:a|so|very|for)\b)
+        thank_you(?!_(?:so|very|for)\b) please sorry oops correction (?:quick_|small_)?update
+        (?:please_)?(?:remember|note|know|be_aware)(?:_that)? as_you_know in_fact i_mean(?:t)? hmm oh right anyways?
+        originally (?:it_)?turns_out(?:_that)? unfortunately fortunately sadly luckily now nowadays these_days
         recently lately personally in_general generally by_now today additionally don't_forget(?:_that)?
         just_to_let_you_know as_of_(?:now|today|last_\w+) from_now_on going_forward in_(?:the_)?future"""
     )
     + r"(?:\s*[,:!.\u2013\u2014-]+\s*|\s+))+"
 )
 _FROM_NOW_ON: Final = rule(r"\b(?:from now on|going forward|in (?:the )?future)\b")
-_REMIND: Final = rule(r"(?:can|could|will|would) you (?:please )?remind me\b")
+_REQUEST: Final = rule(
+    r"(?:can|could|will|would) (?:you|u) (?:please |pls )?(?:remind me|stop [a-z]+ing|always|from now on|keep your)\b"
+)
+"""A question that asks for something to be done, from now on or on a day."""
 _ASKS: Final = rule(
-    r"\W*"
+    r"\W*(?:(?:so|and|but|or) )?"
     + any_of(
         """what what's where where's who who's whom whose why when how how's which is isn't are aren't am was were do
         don't_you does doesn't did didn't can can't could couldn't should shouldn't would wouldn't will won't
@@ -134,8 +157,16 @@ _ASKS: Final = rule(
     )
     + r"\b"
 )
+_TAG: Final = rule(
+    r"\W*(?:[\w']+(?: [\w']+)?|(?=[^?]*\b(?:i|you|we|he|she|it|they|that|this|there)\b)[\w']+(?: [\w']+){2})\W*$"
+)
+"""A few words that ask about all that stands before them: "right?", "don't I?"."""
+_AGREED: Final = rule(r",? (?:ok|okay|alright|please|pls)\?+\s*$")
+"""What asks for assent to what is said, not whether it is so."""
 _GREETED: Final = rule(
-    r"(?:^|[\s,.!])(?:hi|hello|hey|good (?:morning|afternoon|evening)|greetings)(?: there| all)?[\s,.!\u2013-]*$"
+    r"(?:^|[\s,.!])"
+    r"(?:hi|hiya|hello|hey|hola|yo|(?:good )?(?:morning|afternoon|evening)|greetings)"
+    r"(?: there| all| sir| madam| everyone| team| guys)?[\s,.!\u2013-]*$"
 )
 _WRITE: Final = rule(
     r"\W*(?:please |can you |could you |now |help me )*"
@@ -150,14 +181,15 @@ class Clause:
     """Words that start where someone may assert something, up to the end of their sentence.
 
     `offset` is where they start in the message, `greeted` whether a greeting stands before them, `always` whether
-    "from now on" does. Where the subject was left out ("and work at …"), `elided`, the text has an "I " in front of it.
+    "from now on" does. Where the subject was left out ("and work at …", "Big fan of …"), the text begins with an "I "
+    or "I'm ", which is `added` characters long.
     """
 
     text: str
     offset: int
     at: datetime
     greeted: bool = False
-    elided: bool = False
+    added: int = 0
     always: bool = False
 
 
@@ -220,18 +252,29 @@ def _sentences(prose: str) -> Iterator[tuple[int, str]]:
 def _clauses(sentence: str, start: int, at: datetime, greeted: bool) -> Iterator[Clause]:
     head = sentence[: 2 * MAX_CLAUSE]
     opened = _skip(head, len(head) - len(head.lstrip()))
-    if sentence.rstrip().endswith("?"):
-        if _REMIND.match(head, opened):
+    if sentence.rstrip().endswith("?") and not _AGREED.search(head):
+        if _REQUEST.match(head, opened):
             yield Clause(head[opened:].rstrip("? "), start + opened, at)
         head = _told(head, opened)
-    for place, elided in [(opened, False), *_breaks(head, opened)]:
+    for place, subject in [(opened, _left_out(head, opened)), *_breaks(head, opened)]:
         before, begin = head[opened:place], _skip(head, place)
-        if _HEDGED.search(_GONE_BY.sub("", before)) or _WRITE.match(before):
+        if _HEDGED.search(_doubts(before)) or _WRITE.match(before):
             return
         words = head[begin : begin + MAX_CLAUSE]
         hello = greeted or _GREETED.search(head[:begin]) is not None
         always = _FROM_NOW_ON.search(head[:begin]) is not None
-        yield Clause("I " + words if elided else words, start + begin - 2 * elided, at, hello, elided, always)
+        yield Clause(subject + words, start + begin - len(subject), at, hello, len(subject), always)
+
+
+def _doubts(before: str) -> str:
+    """The words before a clause that may cast doubt on it: not "I used to …, but", nor "she doesn't … and"."""
+    before = _GONE_BY.sub("", before)
+    return _DENIED.sub("", before) if _AND.search(before) else before
+
+
+def _left_out(head: str, opened: int) -> str:
+    """The subject that a sentence begins without: "Moved to Rome", "Big fan of jazz", "Retired teacher here"."""
+    return next((subject for subject, begins in _NO_SUBJECT.items() if begins.match(head, opened)), "")
 
 
 def _told(head: str, opened: int) -> str:
@@ -240,7 +283,7 @@ def _told(head: str, opened: int) -> str:
         return ""
     for place, _ in _breaks(head, opened):
         if _ASKS.match(head, place):
-            return head[:place] if len(head[place:].split()) > 3 else ""
+            return "" if _TAG.match(head, place) else head[:place]
     return ""
 
 
@@ -257,11 +300,11 @@ def _opens(head: str, break_: re.Match[str]) -> bool:
     return break_[0][0] != ":" or _ANNOUNCED.search(head[: break_.start()]) is not None
 
 
-def _breaks(head: str, opened: int) -> list[tuple[int, bool]]:
-    """Where a clause may begin; true where it shares the "I" of the one right before it."""
-    found = {match.end(): False for match in _BREAK.finditer(head, opened) if _opens(head, match)}
+def _breaks(head: str, opened: int) -> list[tuple[int, str]]:
+    """Where a clause may begin; with the "I " where it shares that of the one right before it."""
+    found = {match.end(): "" for match in _BREAK.finditer(head, opened) if _opens(head, match)}
     for match in _ELIDED.finditer(head, opened):
         before = max((place for place in found if place <= match.start()), default=opened)
         if match.end() not in found and _SUBJECT.match(head, before):
-            found[match.end()] = True
+            found[match.end()] = "I "
     return sorted(found.items())

@@ -7,30 +7,36 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from recollect.flow.facts.food import ALLERGIC, DIETS
+from recollect.flow.facts.food import ALLERGIC, DIETS, EATS
 from recollect.flow.facts.found import Found, found
-from recollect.flow.facts.people import CALLED, FRIENDS, KEYS, MANY, ONE, PARTNERS, PLURALS
-from recollect.flow.facts.phrases import Phrase, name, place_name, slug, things
+from recollect.flow.facts.people import CALLED, COUPLES, FRIENDS, KEYS, MANY, ONE, PARTNERS, PLURALS
+from recollect.flow.facts.phrases import Phrase, given, name, place_name, slug, things
 from recollect.flow.facts.profile import AS_ROLE, PROFILE, STOP, birthday, read_after
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
 from recollect.flow.facts.wording import any_of, rule
 
 _WHO: Final = f"({'|'.join(sorted(KEYS, key=len, reverse=True))})"
+_YEARS_OLD: Final = "(?:[- ]years?[- ]old| ?yo) "
 _KIND: Final = (
-    r"(?:\d{1,2}[- ]years?[- ]old )?(?:"
-    + any_of("best older younger elder big little oldest youngest eldest only twin close good dear old new rescue baby")
+    rf"(?:\d{{1,2}}{_YEARS_OLD})?(?:"
+    + r"old (?!boss|manager|supervisor|roommate|flatmate|colleague|co-?worker|neighbou?r)|"
+    + any_of("best older younger elder big little oldest youngest eldest only twin close good dear new rescue baby")
     + " )?"
 )
 _STILL: Final = f"(?:,| and)?(?: {any_of('now still currently just recently also has both already')})*"
 
-_MY: Final = rule(rf"(?:my|our) {_KIND}{_WHO}\b")
+_MY: Final = rule(rf"(?:my|our) {_KIND}{_WHO}(?:\b|(?=s (?:name|called|birthday)\b))")
+_OLD: Final = rule(rf"(?:my|our) (\d{{1,2}}){_YEARS_OLD}")
 _MENTIONED: Final = rule(rf"\b(?:my|our) {_KIND}{_WHO},? (?=(?-i:[^\W\d_a-z]))")
+_NAMING: Final = rule(r"\bnam(?:e|ed|ing) $")
 _GOT: Final = f"(?:i|we)(?:'ve| have)?(?: {any_of('also just recently')})* (?:have|got|adopted)"
 _BY_NAME: Final = "(?: who is| who's|,)? (?:named|called) "
 _HAVE: Final = rule(
     f"{_GOT} an?(?:other)? {_KIND}{_WHO}(?:{_BY_NAME}|, (?=(?-i:[A-Z])\\S+(?: (?:and|who)\\b|[.,!;]|$)))"
 )
+_NEW: Final = rule(rf"{_GOT} a new ({'|'.join(ONE)})\b")
+_WHOSE_NAME: Final = rule(rf"(?:{_BY_NAME}|,? (?:and )?(?:her|his|their) name(?: is|'s) |,? (?=(?-i:[A-Z])))")
 _AND_HAVE: Final = rule(f"(?:,? and|,) an?(?:other)? {_KIND}{_WHO}{_BY_NAME}")
 _ALL: Final = rule(
     rf"(?:(?:my|our)|{_GOT})(?: {any_of('two three four five both')}| \d)? {_KIND}({'|'.join(PLURALS)})"
@@ -43,7 +49,7 @@ _NAMED: Final = rule("(?:'s name is|'s called| is called| is named|'s first name
 _NEXT: Final = rule(",? ")
 _BORN: Final = rule("(?:'s birthday is|'s birthday's)(?: on)?(?: the)? ")
 _LIVES: Final = rule(
-    f"{_STILL} (?:lives|resides|is living|is based) in ",
+    f"{_STILL} (?:lives?|resides?|(?:is|are) living|(?:is|are) based) in ",
     f"{_STILL} (?:moved|relocated)(?: (?:back|over))?(?: from [^,.;]{{2,40}}?)? to ",
 )
 _LEFT: Final = rule(r" no longer lives in | (?:doesn't|does not) live in (?=.{1,60}\bany ?more\b)")
@@ -57,11 +63,12 @@ _DIED: Final = rule(
     rf"{_STILL} (?:died|passed away|is dead)\b(?! (?:laughing|inside|of laughter|a little|down|off|out)\b)"
     rf"(?! in (?:\w+ ){{1,2}}{_TOLD}\b)"
 )
-_PARTED: Final = rule(
-    rf"{_STILL} (?:left|dumped|divorced) me{_WHEN}",
+_WE_PARTED: Final = rule(
     rf" and i(?:'ve| have)?(?: {any_of('just recently finally now got are have officially')})*"
-    rf" (?:divorced|separated|split up|broke up|broken up){_WHEN}",
+    rf" (?:divorced|separated|split up|broke up|broken up){_WHEN}"
 )
+_PARTED: Final = rule(rf"{_STILL} (?:left|dumped|divorced) me{_WHEN}", _WE_PARTED.pattern)
+_LOST: Final = rule(_DIED.pattern, _WE_PARTED.pattern)
 _I_PARTED: Final = rule(
     rf"i(?:'ve| have)?(?: {any_of('just recently finally')})* (?:broke up with|broken up with|split up with"
     rf"|separated from|divorced|dumped) my {_WHO}\b"
@@ -71,14 +78,14 @@ _DIVORCED: Final = rule(
     rf"(?:i|we)(?:'ve| have)?(?: {any_of('just recently finally officially')})* "
     rf"(?:divorced|(?:got|gotten) (?:a divorce|divorced)){_WHEN}",
 )
-_FORMER: Final = rule(rf"\b(?:my|our) (?:ex[ -]|late |former ){_WHO},? (?=(?-i:[^\W\d_a-z]))")
+_FORMER: Final = rule(rf"\b(?:my|our) (?:ex[ -]|late |former |old ){_WHO},? (?=(?-i:[^\W\d_a-z]))")
 _LONG_AGO: Final = rule(r".*\b(?:when i was|years ago|as a (?:kid|child|teenager))\b")
 _PUT_DOWN: Final = rule(rf"(?:i|we) had to put (?:(?:my|our) {_KIND}{_WHO},? )?(?=(?-i:[^\W\d_a-z]))")
 _DOWN: Final = rule(",? (?:down|to sleep)\\b")
-_EATS: Final = rule(rf"{_STILL} is (?:an? )?(?:strict |lifelong )?{DIETS}{STOP}")
+_EATS: Final = rule(rf"{_STILL} is (?:an? )?(?:strict |lifelong )?{DIETS}{EATS}")
 _ALLERGIC: Final = rule(rf"{_STILL} is{ALLERGIC}")
 _WORKS: Final = rule(f"{_STILL} (?:works|is working|started working|started) (?:at|for) ")
-_IS_A: Final = rule(f"{_STILL} (?:works as|is|became) (?:an? |the )", ", (?:an? |the )")
+_IS_A: Final = rule(f"{_STILL} (?:works as|is|became) (?:an? |the )", "'s (?:an? |the )", ", (?:an? |the )")
 _AGED: Final = rule(
     rf"(?:{_STILL} (?:is|turned)|,) (\d{{1,3}})(?: years?[- ]old)?(?: now| today| last \w+| this \w+| in \w+)?{STOP}"
 )
@@ -89,6 +96,9 @@ def relations(clause: Clause) -> Iterator[Found]:
     text = clause.text
     if (match := _MARRIED.match(text)) and (who := name(text, match.end(), most=2)):
         yield found(clause, PROFILE, "spouse" if match[1].lower() == "married" else "fiance", who.text, who.end, 0.95)
+    elif match := _NEW.match(text):
+        yield from _gone(clause, KEYS[match[1].lower()], match.end())
+        yield from read_after(clause, _WHOSE_NAME, name, KEYS[match[1].lower()], match.end())
     elif match := _HAVE.match(text):
         yield from _have(clause, match)
     elif match := _ALL.match(text):
@@ -108,7 +118,7 @@ def relations(clause: Clause) -> Iterator[Found]:
 def _have(clause: Clause, first: re.Match[str]) -> Iterator[Found]:
     """Each of those someone has: "a cat named Misty and a dog named Bo"."""
     had: re.Match[str] | None = first
-    while had and (who := name(clause.text, had.end(), most=2)):
+    while had and (who := given(clause.text, had.end(), most=2)):
         yield found(clause, PROFILE, _key(had[1], who), who.text, who.end, 0.95)
         had = _AND_HAVE.match(clause.text, who.end)
 
@@ -125,10 +135,10 @@ def _all(clause: Clause, kind: str, start: int) -> Iterator[Found]:
 
 
 def _called(text: str) -> tuple[str, int] | None:
-    """Who died, told by the name alone, and where that ends: whose that is, was said before."""
+    """Who died or parted, told by the name alone, and where that ends: whose that is, was said before."""
     put = _PUT_DOWN.match(text)
     who = name(text, put.end() if put else 0, most=2)
-    over = (_DOWN if put else _DIED).match(text, who.end) if who else None
+    over = (_DOWN if put else _LOST).match(text, who.end) if who else None
     return (who.text, over.end()) if who and over else None
 
 
@@ -136,8 +146,9 @@ def _mentioned(clause: Clause) -> Iterator[Found]:
     """Whom a clause names in passing: "I went skiing with my sister Nadia"."""
     for match in _MENTIONED.finditer(clause.text):
         who = name(clause.text, match.end(), most=2)
-        if who and not _lost(clause.text, match[1], who.end):
-            here = replace(clause, offset=clause.offset + match.start(), elided=False)
+        naming = _NAMING.search(clause.text, 0, match.start())
+        if who and not naming and match[1].lower() not in COUPLES and not _lost(clause.text, match[1], who.end):
+            here = replace(clause, offset=clause.offset + match.start(), added=0)
             yield found(here, PROFILE, _key(match[1], who), who.text, who.end - match.start(), 0.8)
     for match in _FORMER.finditer(clause.text):
         if who := name(clause.text, match.end(), most=2):
@@ -147,20 +158,21 @@ def _mentioned(clause: Clause) -> Iterator[Found]:
 def _own(clause: Clause, word: str, end: int) -> Iterator[Found]:
     text = clause.text
     if match := _NAMED.match(text, end):
-        if who := name(text, match.end(), most=3):
+        if who := given(text, match.end(), most=3):
             yield found(clause, PROFILE, _key(word, who), who.text, who.end, 0.95)
             if (but := _NOT.match(text, who.end)) and (wrong := name(text, but.end(), most=3)):
                 yield found(clause, PROFILE, _key(word, wrong), wrong.text, wrong.end, ended=True)
-    elif (match := _NEXT.match(text, end)) and (who := name(text, match.end(), most=2)):
+    elif word not in COUPLES and (match := _NEXT.match(text, end)) and (who := name(text, match.end(), most=2)):
         if lost := _lost(text, word, who.end):
             yield from _gone(clause, _key(word, who), lost.end())
             return
         yield found(clause, PROFILE, _key(word, who), who.text, who.end)
         yield from _about(clause, _key(word, who), who.end)
     elif word not in FRIENDS:
-        if (lost := _lost(text, word, end)) and (word in ONE or not _LONG_AGO.match(text, lost.end())):
-            yield from _gone(clause, KEYS[word], lost.end())
-        if word not in MANY:
+        if lost := _lost(text, word, end):
+            if word in ONE or not _LONG_AGO.match(text, lost.end()):
+                yield from _gone(clause, KEYS[word], lost.end())
+        elif word not in MANY:
             yield from _about(clause, KEYS[word], end)
 
 
@@ -183,7 +195,9 @@ def _key(word: str, who: Phrase) -> str:
 
 
 def _about(clause: Clause, who: str, end: int) -> Iterator[Found]:
-    """What a clause says of someone, one thing after the other: "is 80 and lives in Kent"."""
+    """What a clause says of someone, one thing after the other: "my 8 year old son", "is 80 and lives in Kent"."""
+    if old := _OLD.match(clause.text):
+        yield found(clause, PROFILE, f"{who}:age", old[1], end)
     while fact := _next_about(clause, who, end):
         yield fact
         end = fact.span[1] - clause.offset

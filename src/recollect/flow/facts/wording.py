@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import re
+from typing import Final
+
+_APOSTROPHE: Final = re.compile(r"(?<=[a-z:|()])'(?=(?:m|ve|d|s|t)\b)")
+"""That of "i'm", "don't" and "wife's" in a rule. Without theirs, "we're" and "we'll" are other words."""
+
+
+EMOJI: Final = "\u2600-\u27bf\U0001f300-\U0001faff"
+"""As part of a set of characters: many end a sentence with one."""
 
 
 def word_set(words: str) -> frozenset[str]:
-    """The words of a text, as a set."""
-    return frozenset(words.split())
+    """The words of a text, as a set; "it's" also as many type it: "its"."""
+    return frozenset(form for word in words.split() for form in (word, _APOSTROPHE.sub("", word)))
 
 
 def any_of(words: str) -> str:
@@ -16,5 +24,5 @@ def any_of(words: str) -> str:
 
 
 def rule(*forms: str) -> re.Pattern[str]:
-    """A pattern that any of these forms matches, in capitals or not."""
-    return re.compile("|".join(forms), re.IGNORECASE)
+    """A pattern that any of these forms matches, in capitals or not, and with apostrophes or not: "im", "dont"."""
+    return re.compile(_APOSTROPHE.sub("'?", "|".join(forms)), re.IGNORECASE)
