@@ -10,7 +10,7 @@ import pytest
 
 from recollect.store.sqlite import SqliteStore
 from recollect.store.sqlite.change import Change
-from recollect.store.sqlite.turns import Request
+from recollect.store.sqlite.writers import Request
 from recollect.testing.stores.base import ADA, said, texts
 
 
@@ -41,7 +41,7 @@ def test_what_was_committed_for_others_is_not_done_again(
                 out.append(repr(error))
 
         threads = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
-        turns = store._database._turns
+        turns = store._database._writers
         with turns:
             for thread in threads:
                 thread.start()

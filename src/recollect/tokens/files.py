@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from recollect.tokens.protocol import TokenCounter
+from recollect.tokens.estimator import TokenCounter
 
 PAGE_TOKENS: Final = 3_000
 """The most that a page of a PDF usually costs: its text, and its picture."""

@@ -153,7 +153,7 @@ def _compared(db: apsw.Connection) -> tuple[int, int, int]:
         indexed = db.execute("SELECT indexed FROM counter").get
         db.executemany(_EXPECT, (row for row in rows(db) if row[2] and row[0] <= indexed))
         db.execute("SAVEPOINT written; RELEASE written")
-        lacking, extra = _differences(scopes.rows(db, _WORDS_WANTED), scopes.rows(db, _WORDS_SEEN))
+        lacking, extra = _differences(db.execute(_WORDS_WANTED), db.execute(_WORDS_SEEN))
         return lacking, extra, len(db.execute(_UNLIKE).fetchall())
     finally:
         db.execute("DROP TABLE IF EXISTS temp.seen; DROP TABLE IF EXISTS temp.wanted; DROP TABLE IF EXISTS temp.should")

@@ -156,7 +156,7 @@ def _scanned(db: apsw.Connection, what: str, scope: Scope, after: int, limit: in
         return ()
     few = db.execute("SELECT position FROM counter").get - after <= FEW
     query = (_SCAN_FEW if few else _SCAN)[scopes.level(scope)].replace("<what>", what)
-    return scopes.rows(db, query, (place.id, after, limit))
+    return db.execute(query, (place.id, after, limit))
 
 
 def _append(change: Change, scope: Scope, ready: Sequence[_Ready], jobs: Sequence[Job]) -> list[Entry]:
