@@ -26,8 +26,9 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.usage import UsageLimits
 
-from recollect import BudgetTooSmall, Memory, Message, count_messages
-from recollect.adapters.pydantic_ai import Remember, _pieces, to_pydantic
+from recollect import BudgetTooSmall, Memory, Message, Opaque, count_messages
+from recollect.adapters.pydantic_ai import SHAPE, Remember, _pieces, to_pydantic
+from recollect.frozen import freeze_dict
 from recollect.testing import AdapterSuite, Script, Talk, lookup
 
 models.ALLOW_MODEL_REQUESTS = False
@@ -237,3 +238,5 @@ def test_a_kept_message_comes_back_as_it_was() -> None:
     (piece,) = _pieces(0, ModelRequest([UserPromptPart(["Look.", *pictures])]))
     assert content(to_pydantic(piece.message)) == ["Look.", *pictures]
     assert content(to_pydantic(Message("system", "Be brief."))) == "Be brief."
+    without_bytes = Opaque(SHAPE, freeze_dict({"kind": "binary", "media_type": "audio/wav"}, "data"))
+    assert content(to_pydantic(Message("user", (without_bytes,)))) == ["[a file that is not shown: audio/wav]"]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from recollect import estimate, parse
-from recollect.tokens import count_message
+from recollect.tokens import count_message, files
 from recollect.tokens.files import PAGE_TOKENS
 from recollect.types import Message
 
@@ -62,6 +62,14 @@ def tokens_of(shape: str, content: bytes, media_type: str, name: str) -> int:
 def test_a_pdf_costs_by_its_pages(shape: str, content: bytes) -> None:
     tokens = tokens_of(shape, content, "application/pdf", "paper.pdf")
     assert 3 * PAGE_TOKENS <= tokens <= 3 * PAGE_TOKENS + 60
+
+
+def test_a_pdf_of_packed_nothing_is_not_unpacked_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_MOST_UNPACKED", 10_000)
+    bomb = b"%PDF-1.7\n" + b"".join(
+        b"<</Type /ObjStm>>\nstream\n" + zlib.compress(b" " * 9_000) + b"\nendstream\n" for _ in range(50)
+    )
+    assert sum(map(len, files._unpacked(bomb))) == 10_000
 
 
 @pytest.mark.parametrize("shape", SHAPES)

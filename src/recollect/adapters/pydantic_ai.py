@@ -275,8 +275,8 @@ def _item(part: Part) -> UserContent | None:
 
 
 def _file(part: Opaque) -> UserContent | None:
-    """What a user showed beside words and pictures; of what another SDK was given, that it was there."""
-    if part.shape != SHAPE:
+    """What a user showed beside words and pictures; a mark for what another SDK was given and for bytes not kept."""
+    if part.shape != SHAPE or (part.data.get("kind") == "binary" and "data" not in part.data):
         return f"[a file that is not shown: {part.data.get('media_type') or part.data.get('type') or 'unknown'}]"
     return None if part.data.get("kind") == "cache-point" else CONTENT.validate_python(thaw(part.data))
 

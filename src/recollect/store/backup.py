@@ -47,8 +47,10 @@ def _opened(path: Path) -> BinaryIO:
 
 def _locked(file: BinaryIO, path: Path) -> bool:
     """Whether the file is this one's alone; not where another had it, who may have moved or removed it since."""
-    import fcntl
-
+    try:
+        import fcntl
+    except ImportError:  # as on Windows
+        return True
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return os.path.samestat(os.fstat(file.fileno()), path.stat())

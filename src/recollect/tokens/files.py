@@ -6,6 +6,7 @@ import binascii
 import re
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from recollect.tokens.estimator import TokenCounter
@@ -72,9 +73,12 @@ def _pages(pdf: bytes) -> int:
 
 
 def _unpacked(pdf: bytes) -> Iterator[bytes]:
-    """What the object streams hold, as newer writers make them."""
+    """What the object streams hold, as newer writers make them; of all of them no more than so much."""
+    left = _MOST_UNPACKED
     for packed in _PACKED.finditer(pdf):
-        try:
-            yield zlib.decompressobj().decompress(packed[1], _MOST_UNPACKED)
-        except zlib.error:
-            continue
+        with suppress(zlib.error):
+            part = zlib.decompressobj().decompress(packed[1], left)
+            yield part
+            left -= len(part)
+        if left <= 0:
+            return
