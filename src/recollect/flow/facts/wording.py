@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Any, Final, cast
 
 _APOSTROPHE: Final = re.compile(r"(?<=[a-z:|()])'(?=(?:m|ve|d|s|t)\b)")
 """That of "i'm", "don't" and "wife's" in a rule. Without theirs, "we're" and "we'll" are other words."""
@@ -23,6 +23,18 @@ def any_of(words: str) -> str:
     return f"(?:{'|'.join(word.replace('_', ' ') for word in words.split())})"
 
 
+class _Later:
+    """A pattern that is compiled when it is first used: who learns nothing need not wait for hundreds of them."""
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+
+    def __getattr__(self, name: str) -> Any:
+        compiled = re.compile(self.pattern, re.IGNORECASE)
+        vars(self).update({way: getattr(compiled, way) for way in ("match", "search", "finditer", "split", "sub")})
+        return object.__getattribute__(self, name)
+
+
 def rule(*forms: str) -> re.Pattern[str]:
     """A pattern that any of these forms matches, in capitals or not, and with apostrophes or not: "im", "dont"."""
-    return re.compile(_APOSTROPHE.sub("'?", "|".join(forms)), re.IGNORECASE)
+    return cast("re.Pattern[str]", _Later(_APOSTROPHE.sub("'?", "|".join(forms))))
