@@ -1,4 +1,4 @@
-"""Disks for tests: one that records every write and can lose power at any of them, one that fills up."""
+"""Disks for tests: one that records every write and can lose power at any of them, one that fills up; and damage."""
 
 from __future__ import annotations
 
@@ -153,3 +153,11 @@ class _LimitedFile(apsw.VFSFile):
         if self._disk.full and offset + len(data) > self.xFileSize():
             raise apsw.FullError("database or disk is full")
         super().xWrite(data, offset)
+
+
+def with_raw(path: Path, *statements: str) -> None:
+    """Changes a file behind the store's back."""
+    db = apsw.Connection(str(path))
+    for statement in statements:
+        db.execute(statement)
+    db.close()
