@@ -31,14 +31,14 @@ _CANCEL: Final = rule(
     "(?:please )?(?:cancel|drop|delete|remove|forget(?: about)?) (?:the|my|that) reminder (?:to|about) "
 )
 _MUST: Final = rule(
-    f"{_WE} (?:need to|have to|must|plan to|intend to|have got to|gotta) |(?:i|we)'ve (?:got )?to |gotta ",
+    f"{_WE} (?:need to|have to|must|plan to|intend to|promised to|have got to|gotta) |(?:i|we)'ve (?:got )?to |gotta ",
     rf"{_WE_ARE} (?:planning to|planning on|going to|supposed to|scheduled to) (?!(?:be|an?|the|my)\b)(?=(?-i:[a-z]))",
     f"{_WE_ARE} planning ",
 )
 _NO_DEED: Final = rule(
     any_of(
         """say admit be_honest ask know think go_now understand agree disagree see clarify figure decide learn
-        find_out mention warn confess tell_you be"""
+        find_out mention warn confess tell_you be calculate compute count"""
     )
     + r"\b",
     r"(?:change|modify|reschedule|cancel|find|get|make sure|check)\b(?!.*\b(?:by|before)\b)",
@@ -51,7 +51,7 @@ _EVENT: Final = any_of(
 )
 _BEGINS: Final = any_of("leaves starts begins takes_place")
 _HAVE_EVENT: Final = rule(
-    rf"(?:i|we)(?:{_ALSO} have|(?:'ve| have){_ALSO} got) (?:an? |my |our )?(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b)",
+    rf"(?:i|we)(?:{_ALSO} have|(?:'ve| have){_ALSO} got) (?:an? |my |our )?(?!no )(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b)",
     rf"(?:my|our) (?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b(?: (?:at|with|in|to) [\w'-]+)? (?:is|{_BEGINS})\b)",
 )
 _BOOKED: Final = rule(
@@ -103,10 +103,18 @@ _VERBS: Final = {
 }  # fmt: skip
 _WHOLE: Final = frozenset({"fly", "move", "travel", "leave", "drive", "start", "present", "get married"})
 """What someone may do without more words."""
-_DOING: Final = rule(rf"(?:{_WE_ARE}|(?:i|we)(?:'ll| will) be) ({'|'.join(_VERBS)})\b(?! to (?:be|have|get|do)\b)")
+_NO_PLAN: Final = (
+    r"(?! to (?:be|have|get|do|feel|think|see|like)\b| (?:up|late|low|behind|resistance|you|me)\b| out of\b"
+    r"| (?:an? |some )?(?:\w+ )?(?:troubles?|problems?|issues?|errors?|difficult\w+|fun)\b"
+    r"| (?:such )?an? (?:\w+ (?:day|time)(?! off)|break)\b)"
+)
+"""What goes on by itself, or right now: "I'm running late today", "I'm having trouble today"."""
+_DOING: Final = rule(rf"(?:{_WE_ARE}|(?:i|we)(?:'ll| will) be) ({'|'.join(_VERBS)})\b{_NO_PLAN}")
 _DO: Final = rule("(?:i|we) (fly|leave|travel) (?:to|for) ")
+_ON: Final = rule("(?:on |by |in )?(?:the )?$")
+_I_DO: Final = rule(r"(?: morning| afternoon| evening| night)?(?: at [\d:]+(?: ?[ap]m)?)?,? (?=(?:i|we)\b)")
 _ENDS: Final = rule(
-    rf"[!?;\n{GAP}(]|,(?! \d)",
+    rf"[!?;\n{GAP}(]|,(?! \d)|\s[\u2013\u2014-]{{1,2}}\s",
     r"\s" + any_of("because since so_that so_i so_we and_i and_we but before_i if when which where who") + r"\b",
 )
 _BEFORE: Final = rule(r"^(?:\W|(?:please|also|then)\b)+")
@@ -114,7 +122,7 @@ _ARTICLE: Final = rule(r"^(?:to|an?) ")
 _AFTER: Final = rule(
     r"(?:[^\w)]|\b(?:to|on) my (?:to-?do(?: list)?|list)\b|\b"
     + any_of(
-        "that's_due which_is_due due please by on at for in of and the around again ok okay thanks already yesterday"
+        "that's_due which_is_due due please by on at for in of and the around again ok okay thanks already yesterday coming_up"
     )
     + ")+$"
 )
@@ -131,6 +139,9 @@ def plans(clause: Clause) -> Iterator[Found]:
     What it says is done, off or on another day is about a plan told before.
     """
     text = clause.text
+    if begins := _after_day(clause):
+        yield from _dated(clause, *begins)
+        return
     if match := _BOOKED.match(text):
         yield from _item(clause, match.end(), dated=True)
     if match := _CANCEL.match(text):
@@ -145,15 +156,30 @@ def plans(clause: Clause) -> Iterator[Found]:
         yield from _item(clause, *match.span(1), verb=_DID[match[2].lower()], ended=True)
     elif match := _REMIND.match(text):
         yield from _item(clause, match.end(), confidence=0.95)
-    elif match := _HAVE_EVENT.match(text):
-        yield from _item(clause, match.end(), dated=True)
-    elif (match := _MUST.match(text)) and not PLACE.match(text, match.end()):
+    else:
+        yield from _dated(clause)
+
+
+def _after_day(clause: Clause) -> tuple[int, date] | None:
+    """Where a clause goes on after the day that it begins with, and that day: "On Friday I have to …"."""
+    day = ahead(clause.text[:40], clause.at.date())
+    if day and _ON.match(clause.text[: day[0]]) and (begins := _I_DO.match(clause.text, day[1])):
+        return begins.end(), day[2]
+    return None
+
+
+def _dated(clause: Clause, start: int = 0, day: date | None = None) -> Iterator[Found]:
+    """What someone does on a day, which stands after it or was named before."""
+    text = clause.text
+    if match := _HAVE_EVENT.match(text, start):
+        yield from _item(clause, match.end(), dated=True, day=day)
+    elif (match := _MUST.match(text, start)) and not PLACE.match(text, match.end()):
         if not _NO_DEED.match(text, match.end()):
-            yield from _item(clause, match.end(), dated=True)
-    elif match := _DOING.match(text):
-        yield from _item(clause, match.end(), dated=True, verb=_VERBS[match[1].lower()])
-    elif match := _DO.match(text):
-        yield from _item(clause, match.start(1), dated=True)
+            yield from _item(clause, match.end(), dated=True, day=day)
+    elif match := _DOING.match(text, start):
+        yield from _item(clause, match.end(), dated=True, verb=_VERBS[match[1].lower()], day=day)
+    elif match := _DO.match(text, start):
+        yield from _item(clause, match.start(1), dated=True, day=day)
 
 
 def _item(
@@ -165,11 +191,13 @@ def _item(
     dated: bool = False,
     verb: str = "",
     ended: bool = False,
+    day: date | None = None,
 ) -> Iterator[Found]:
     """What is to be done, in the words from one place to another."""
     over = _ENDS.search(clause.text, start, len(clause.text) if stop is None else stop)
     words = clause.text[start : over.start() if over else stop]
     what, due, end = _without_day(words, clause.at.date())
+    due = due or day
     if dated and (due is None or due < clause.at.date()):
         return
     if (dated or ended) and _POINTS.search(what):

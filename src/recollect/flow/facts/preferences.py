@@ -31,13 +31,14 @@ _SOME: Final = any_of("two three four five six ten some several a_few a_list a_t
 _TO_A_LENGTH: Final = r"to (?:me\b|the point|an?\b|one\b|two\b|three\b|\d)"
 _ABOUT_ANSWERS: Final = rule(
     rf"{_WANT}(?! (?:me )?(?:\d+|{_SOME}) )(?:(?!\bwho\b)[^.!?\x00]){{0,80}}\b{_ANSWERS}\b"
-    rf"(?! (?:for|of|from|about|between|(?!{_TO_A_LENGTH})to|in (?:the|my|our|this))\b)"
+    rf"(?! (?:for|of|from|about|between|on|(?!{_TO_A_LENGTH})to|in (?:the|my|our|this))\b)"
     r"(?![^.!?]* for (?:the|my|our|an?|this|these)\b)"
 )
 """Of the answers in general: "three short replies to this mail" are asked for once."""
 _AS_A_RULE: Final = rule(
     r"\b(?:from now on|in (?:the )?future|going forward|from here on|every time|by default|always(?=\W*$|,))\b",
     r"^(?:please )?(?:always|never) |^i always want ",
+    r"\bwhen (?:you )?(?:answer|reply|respond|speak|talk|write|writ)(?:ing)?(?: (?:to|with))? me\b",
     rf"^(?:{_CAN_YOU})?(?:please )?stop [a-z]+ing\b",
 )
 _NOT: Final = rule(r"\b(?:don't|do not|never|no|without|avoid|stop|less|fewer)\b")
@@ -64,9 +65,12 @@ _STYLES: Final = {
     "direct": rule(r"\b(?:blunt|direct|straightforward)\b"),
 }
 _UNITS: Final = rule(r"\b(metric|imperial|celsius|fahrenheit)\b")
+_TONE: Final = rule(r"(?:i prefer|(?:please )?use) an? [\w-]+ tone(?: (?:with|to) me)?\W*$")
 _MY_UNITS: Final = rule(
+    r"(?:please )?use (?:the )?(?:metric|imperial)(?: units| system)?(?:,? please)?\W*$",
     r"i prefer (?:the )?(?:metric|imperial|celsius|fahrenheit)\b", r"i (?:always )?use (?:the )?(?:metric|imperial)\b"
 )
+_FOR_ALL: Final = rule(_TONE.pattern, _MY_UNITS.pattern)
 _IN: Final = rule(
     r"\b(?:answer|reply|respond|write|speak|talk)(?: (?:to )?me| back)?(?: only)? in ",
     r"\b(?:answers|replies|responses|explanations)\b[^.!?\x00]{0,30}? in ",
@@ -79,7 +83,7 @@ _RATHER_THAN: Final = rule(" (?:over|to|rather than|instead of) ")
 _IF: Final = rule(r",? if\b")
 _USE: Final = rule(
     "i(?:'m| am)?(?: (?:currently|now|still))? (?:use|using) ",
-    "i(?: mostly| mainly)? (?:code|program)(?: mostly| mainly)? in ",
+    "i(?: mostly| mainly| usually)? (?:code|program|write (?:most of )?(?:my )?code)(?: mostly| mainly)? in ",
     rf"i(?:'m| am) on (?={any_of('Windows Linux Ubuntu Debian Fedora Arch macOS Android iOS')}\b)",
 )
 _MOSTLY_USE: Final = rule(
@@ -94,7 +98,7 @@ def preferences(clause: Clause) -> Iterator[Found]:
     """What a clause says the user wants as a rule, prefers, or works with."""
     text = clause.text
     as_a_rule = clause.always or _AS_A_RULE.search(text) is not None
-    if _ABOUT_ANSWERS.match(text) or (_COMMAND.match(text) and as_a_rule) or _MY_UNITS.match(text):
+    if _ABOUT_ANSWERS.match(text) or (_COMMAND.match(text) and as_a_rule) or _FOR_ALL.match(text):
         yield from _manner(clause)
     elif match := _TOO.match(text):
         length = "short" if match[1].lower() in ("long", "wordy") else "long"

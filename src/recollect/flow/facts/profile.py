@@ -24,7 +24,7 @@ _LATELY: Final = (
 AM: Final = f"i(?:'m| am)(?: {any_of('now currently still also actually originally just already')})*"
 _HAVE: Final = f"(?:i|we)(?:'ve| have)?{_LATELY}"
 
-_NAME: Final = rule(r"my (?:full |first |real |legal |good )?name(?: is|'s) (?:actually |now )?(?=\w)")
+_NAME: Final = rule(r"my (?:full |first |real |legal |good )?name(?: is|'s) (?:actually |now |spel(?:led|t) )?(?=\w)")
 _CALLED: Final = rule(
     r"i(?:'m| am) (?:called|named) |i go by (?:the name (?:of )?)?",
     r"(?:you can |please |just |everyone |everybody |(?:my )?friends |people )*calls? me ",
@@ -63,14 +63,29 @@ _LIVE: Final = rule(
     f"(?:i'm|i am|we're|we are){_LATELY} (?:living|based|settled|located|residing) (?:in|at) ",
     r"(?:i've|i have|we've|we have) lived in (?=[^,.;]{2,40} (?:since|for|all my life)\b)",
     "as someone (?:who lives|living) in ",
+    "(?:my|our) (?:home|house|flat|apartment) is in ",
     "(?:i've|i have|we've|we have) been living in ",
 )
 _MOVED: Final = rule(
     f"{_HAVE} (?:moved|relocated)(?: (?:back|over|here|away|down|up))? to ",
     f"i(?:'ve| have)?{_LATELY} (?:moved|relocated)(?: (?:back|over|here))? from [^,.;]{{2,40}}? to ",
 )
+_A_WHILE: Final = (
+    r"for (?:the|(?:just |only |about )?(?:an?|one|two|three|four|five|six|\d+|several|a few|a couple of)) "
+    r"(?:days?|nights?|weeks?|weekend|months?|years?|summer|winter|spring|autumn|semester|term|season|while|bit|time)"
+)
+_SEASON: Final = any_of("week weekend month summer winter spring autumn fall semester term season")
+_WITHIN: Final = r"(?:(?! (?:and|but|so|because|since|as of|which|where|who|to)\b)[^,.;!?\x00]){0,40}?"
+_PASSING: Final = rule(
+    rf"{_WITHIN} (?:this {_SEASON}|for the {_SEASON}|during the {_SEASON}|today|tonight|until|till|unless|when(?:ever)?"
+    r"|half (?:of )?the (?:time|year)|in (?:training|spirit|the shower|my dreams|another life)|at heart)\b",
+    r"[^.;!?\x00]{0,40} (?:and|but) (?:then )?(?:left|retired|quit|came back|moved back)\b"
+    r"(?=\s*[.,!;]|$| (?:in|after|again|there|it)\b)",
+)
+"""What says after a place, a firm or a profession that it is not for good: "this week", "until May"."""
+_BEGUN: Final = rule(r".*\b(?:moved|relocated|started|joined|became|promoted|got|began)\b")
 _NOT_FOR_GOOD: Final = rule(
-    r"\s*(?:when|as an? (?:kid|child|teen\w*|student)|until|before|for an? \w+|,? ?but (?:then )?(?:moved|came|went))\b"
+    rf"\s*(?:when|as an? (?:kid|child|teen\w*|student)|until|before|{_A_WHILE}|,? ?but (?:then )?(?:moved|came|went))\b"
 )
 _LEFT_PLACE: Final = rule(
     "(?:i|we) no longer live in ",
@@ -78,6 +93,7 @@ _LEFT_PLACE: Final = rule(
     "(?:i|we)(?:'ve)? moved (?:out of|away from) ",
     rf"{_HAVE} (?:moved|relocated) from (?=.{{2,60}}? to\b)",
 )
+_LASTING: Final = frozenset({"place", "company", "role"})
 _TO: Final = rule(" to ")
 _FROM: Final = rule(
     f"{AM} from ", "i (?:originally )?come from ", "i (?:was (?:born and raised|born|raised)|grew up) in "
@@ -109,7 +125,7 @@ _WORK_AS: Final = rule(
     rf"i{_LATELY} work{_HOW} as (?:an? |the )?",
     rf"{AM} (?:working|employed){_HOW} as (?:an? |the )?",
 )
-AS_ROLE: Final = rule(r",?(?: in [\w-]+)? as (?:an? |the )?")
+AS_ROLE: Final = rule(r",?(?: in [\w-]+| (?:last|this) \w+)? as (?:an? |the )?")
 """What stands between a firm and what someone is there: "at Siemens in Munich as an engineer"."""
 _ROLE: Final = rule(
     f"{AM} (?:an? |the )",
@@ -118,6 +134,7 @@ _ROLE: Final = rule(
     "i (?:just |recently )?(?:became|got promoted to|was promoted to) (?:an? |the )?",
     r"i(?:'ve| have) been an? (?=[^,.;]{3,60} (?:for|since)\b)",
     "my job is (?:being )?an? ",
+    "my (?:current )?(?:job title|role|position|profession|occupation) is (?:that of )?(?:an? |the )?",
     f"(?:i|i've|i have){_LATELY} started(?: working)? as (?:an? |the )",
 )
 _NOT_ROLE: Final = rule("i(?:'m| am) (?:not|no longer) an? ")
@@ -154,7 +171,15 @@ _AND_SPEAK: Final = rule(" and (?:also )?(?:fluent |some |a little |a bit of |ba
 def profile(clause: Clause) -> Iterator[Found]:
     """What a clause says of the user himself."""
     for read in (_names, _places, _work, _roles, _age, _speaks):
-        yield from read(clause)
+        yield from (fact for fact in read(clause) if lasts(clause, fact))
+
+
+def lasts(clause: Clause, fact: Found) -> bool:
+    """Whether a place, a firm or a profession is told for more than "this week", which is when one may begin."""
+    end = fact.span[1] - clause.offset
+    if fact.ended or fact.key.rpartition(":")[2] not in _LASTING or not (over := _PASSING.match(clause.text, end)):
+        return True
+    return " this " in over[0].lower() and _BEGUN.match(clause.text[:end]) is not None
 
 
 def read_after(

@@ -11,7 +11,7 @@ from recollect.flow.facts.food import ALLERGIC, DIETS, EATS
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.people import CALLED, COUPLES, FRIENDS, KEYS, MANY, ONE, PARTNERS, PLURALS
 from recollect.flow.facts.phrases import Phrase, given, name, place_name, slug, things
-from recollect.flow.facts.profile import AS_ROLE, PROFILE, STOP, birthday, read_after
+from recollect.flow.facts.profile import AS_ROLE, PROFILE, STOP, birthday, lasts, read_after
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
 from recollect.flow.facts.wording import any_of, rule
@@ -46,6 +46,7 @@ _AND_ALL: Final = rule("(?:,? and|,| &) ")
 _NOT: Final = rule(",? (?:and )?not ")
 _MARRIED: Final = rule("i(?:'m| am)(?: now| happily)? (married|engaged) to ")
 _NAMED: Final = rule("(?:'s name is|'s called| is called| is named|'s first name is) ")
+_IS: Final = rule(rf" is (?=(?-i:[A-Z])[\w'-]+(?: (?-i:[A-Z])[\w'-]+)?{STOP})(?!\w+(?:ish|ese|an)\b)")
 _NEXT: Final = rule(",? ")
 _BORN: Final = rule("(?:'s birthday is|'s birthday's)(?: on)?(?: the)? ")
 _LIVES: Final = rule(
@@ -143,8 +144,10 @@ def _called(text: str) -> tuple[str, int] | None:
 
 
 def _mentioned(clause: Clause) -> Iterator[Found]:
-    """Whom a clause names in passing: "I went skiing with my sister Nadia"."""
+    """Whom a clause names in passing: "I went skiing with my sister Nadia", not a title such as "My Cousin Vinny"."""
     for match in _MENTIONED.finditer(clause.text):
+        if match.start() and match[0][0].isupper():
+            continue
         who = name(clause.text, match.end(), most=2)
         naming = _NAMING.search(clause.text, 0, match.start())
         if who and not naming and match[1].lower() not in COUPLES and not _lost(clause.text, match[1], who.end):
@@ -157,7 +160,7 @@ def _mentioned(clause: Clause) -> Iterator[Found]:
 
 def _own(clause: Clause, word: str, end: int) -> Iterator[Found]:
     text = clause.text
-    if match := _NAMED.match(text, end):
+    if match := _NAMED.match(text, end) or (_IS.match(text, end) if KEYS[word] in ("boss", "manager") else None):
         if who := given(text, match.end(), most=3):
             yield found(clause, PROFILE, _key(word, who), who.text, who.end, 0.95)
             if (but := _NOT.match(text, who.end)) and (wrong := name(text, but.end(), most=3)):
@@ -199,7 +202,8 @@ def _about(clause: Clause, who: str, end: int) -> Iterator[Found]:
     if old := _OLD.match(clause.text):
         yield found(clause, PROFILE, f"{who}:age", old[1], end)
     while fact := _next_about(clause, who, end):
-        yield fact
+        if lasts(clause, fact):
+            yield fact
         end = fact.span[1] - clause.offset
         if fact.key == f"{who}:company":
             yield from read_after(clause, AS_ROLE, role, f"{who}:role", end)
