@@ -30,10 +30,19 @@ _REMIND: Final = rule(
 _CANCEL: Final = rule(
     "(?:please )?(?:cancel|drop|delete|remove|forget(?: about)?) (?:the|my|that) reminder (?:to|about) "
 )
+_DID: Final = {
+    "called": "call", "phoned": "phone", "emailed": "email", "texted": "text", "bought": "buy", "ordered": "order",
+    "booked": "book", "paid": "pay", "sent": "send", "mailed": "mail", "posted": "post", "returned": "return",
+    "finished": "finish", "completed": "complete", "submitted": "submit", "handed in": "hand in", "filed": "file",
+    "signed": "sign", "renewed": "renew", "updated": "update", "fixed": "fix", "repaired": "repair", "cleaned": "clean",
+    "washed": "wash", "watered": "water", "picked up": "pick up", "dropped off": "drop off", "wrote": "write",
+    "written": "write", "made": "make", "packed": "pack", "registered": "register", "read": "read", "done": "do",
+}  # fmt: skip
 _MUST: Final = rule(
     f"{_WE} (?:need to|have to|must|plan to|intend to|promised to|have got to|gotta) |(?:i|we)'ve (?:got )?to |gotta ",
     rf"{_WE_ARE} (?:planning to|planning on|going to|supposed to|scheduled to) (?!(?:be|an?|the|my)\b)(?=(?-i:[a-z]))",
     f"{_WE_ARE} planning ",
+    rf"(?:i'll|i will|we'll|we will) (?=(?:{'|'.join(sorted(set(_DID.values()) - {'do', 'make', 'read', 'write'}))})\b(?! you\b))",
 )
 _NO_DEED: Final = rule(
     any_of(
@@ -74,14 +83,6 @@ _OFF: Final = rule(
     rf"{_OURS}({_ANY_EVENT}){_BEEN} (?:cancell?ed|called off|off)(?=\s*(?:[.,!;]|$))",
     rf"{_THEY} (?:cancel(?:l?ed)?|call(?:ed)? off) {_OURS}({_ANY_EVENT})(?=\s*(?:[.,!;]|$)|,? (?:because|since|as)\b)",
 )
-_DID: Final = {
-    "called": "call", "phoned": "phone", "emailed": "email", "texted": "text", "bought": "buy", "ordered": "order",
-    "booked": "book", "paid": "pay", "sent": "send", "mailed": "mail", "posted": "post", "returned": "return",
-    "finished": "finish", "completed": "complete", "submitted": "submit", "handed in": "hand in", "filed": "file",
-    "signed": "sign", "renewed": "renew", "updated": "update", "fixed": "fix", "repaired": "repair", "cleaned": "clean",
-    "washed": "wash", "watered": "water", "picked up": "pick up", "dropped off": "drop off", "wrote": "write",
-    "written": "write", "made": "make", "packed": "pack", "registered": "register", "read": "read", "done": "do",
-}  # fmt: skip
 _DONE: Final = rule(
     rf"(?:i|we)(?:'ve| have)(?: (?:already|just|finally|now|also))* ({'|'.join(_DID)}) ",
     rf"(?:i|we)(?: (?:just|also))? (?:already|finally) ({'|'.join(_DID)}) ",
@@ -122,7 +123,7 @@ _ARTICLE: Final = rule(r"^(?:to|an?) ")
 _AFTER: Final = rule(
     r"(?:[^\w)]|\b(?:to|on) my (?:to-?do(?: list)?|list)\b|\b"
     + any_of(
-        "that's_due which_is_due due please by on at for in of and the around again ok okay thanks already yesterday coming_up"
+        "that's_due which_is_due due please by on at for in of and the around again ok okay thanks already yesterday later coming_up"
     )
     + ")+$"
 )

@@ -38,10 +38,11 @@ _ABOUT_ANSWERS: Final = rule(
 _AS_A_RULE: Final = rule(
     r"\b(?:from now on|in (?:the )?future|going forward|from here on|every time|by default|always(?=\W*$|,))\b",
     r"^(?:please )?(?:always|never) |^i always want ",
+    r"^(?:please )?(?:write|talk|speak|reply|respond) to me in\b",
     r"\bwhen (?:you )?(?:answer|reply|respond|speak|talk|write|writ)(?:ing)?(?: (?:to|with))? me\b",
     rf"^(?:{_CAN_YOU})?(?:please )?stop [a-z]+ing\b",
 )
-_NOT: Final = rule(r"\b(?:don't|do not|never|no|without|avoid|stop|less|fewer)\b")
+_NOT: Final = rule(r"\b(?:don't|do not|never|no|not|without|avoid|stop|less|fewer|rather than|instead of|over)\b")
 _ELSE: Final = rule(r"[,;] (?=(?:i|i'm|my|it|it's|she|he|they)\b)")
 """Where something else begins: "always use metric, I don't understand Fahrenheit"."""
 _SHORT: Final = rule(r"\b(?:short(?:er)?|brief(?:er|ly)?|concise(?:ly)?|succinct(?:ly)?|terse|to the point|crisp)\b")
@@ -113,16 +114,18 @@ def preferences(clause: Clause) -> Iterator[Found]:
 
 def _manner(clause: Clause) -> Iterator[Found]:
     text = _ELSE.split(clause.text)[0]
-    unwanted = _NOT.search(text) is not None
+    first = _NOT.search(text)
+    unwanted = first is not None
+    denied = first.start() if first else len(text)
     if match := _LONG.search(text):
-        yield found(clause, PREFERENCE, "answer_length", "short" if unwanted else "long", match.end())
+        yield found(clause, PREFERENCE, "answer_length", "long" if match.start() < denied else "short", match.end())
     elif not unwanted and (match := _SHORT.search(text)):
         yield found(clause, PREFERENCE, "answer_length", "short", match.end())
     elif not unwanted and (match := _AT_MOST.search(text)):
         yield found(clause, PREFERENCE, "answer_length", match[1].lower(), match.end())
     for style, words in _STYLES.items():
         if match := words.search(text):
-            yield found(clause, PREFERENCE, "answer_style", f"no {style}" if unwanted else style, match.end())
+            yield found(clause, PREFERENCE, "answer_style", style if match.start() < denied else f"no {style}", match.end())
             break
     if not unwanted and (match := _UNITS.search(text)):
         yield found(clause, PREFERENCE, "units", match[1].lower(), match.end(), 0.95)

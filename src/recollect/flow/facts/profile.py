@@ -105,6 +105,7 @@ _WORK: Final = rule(
     r"(?: in [\w-]+)? (?:at|for) ",
     f"{AM} (?:working|employed) (?:at|for|by) ",
     f"(?:i've|i have){_LATELY} (?:been working|started working|started|joined)(?: (?:at|for))? ",
+    "my (?:current |new )?employer is ",
     rf"i{_LATELY} joined (?=[^,.;]{{2,30}} as an?\b)",
     r"(?:i've|i have) been (?:at|with) (?=[^,.;]{2,30} (?:for [\w ]{1,12} years?\b|since \d{4}))",
 )
@@ -114,15 +115,15 @@ _LEFT_WORK: Final = rule(
     "i(?:'ve)? stopped working (?:at|for) ",
     r"i(?:'ve| have)? (?:left|quit|resigned from) (?:my job at )?"
     r"(?=\w+(?: \w+)?\s*(?:[.!]|$|last (?:week|month|year)|in (?:\d{4}|(?-i:[A-Z]))|to join\b|after \w+ years?\b"
-    r"|, (?:and |but |so )?(?:now )?(?:i'm|i work|i am)\b))",
+    r"|, (?:and |but |so )?(?:now )?(?:i'm|i work|i am)\b|and joined (?-i:[A-Z])))",
 )
-_NOW_AT: Final = rule("(?: any ?more)?,? (?:and |but |so )?(?:now )?i(?:'m| am)(?: now)? (?:at|with) ")
+_NOW_AT: Final = rule("(?: any ?more)?,? (?:and |but |so )?(?:now )?i(?:'m| am)(?: now)? (?:at|with) ", " and joined ")
 _JOBLESS: Final = rule(
-    r"i(?:'ve)?(?: just)? (?:quit|lost|left) my (?:old )?job\b",
+    r"i(?:'ve)?(?: just)? (?:quit|lost|left) my (?:old )?job\b(?! at (?-i:[A-Z])[^,.;!?]+ (?:and|to join)\b)",
     r"i (?:just )?(?:got|was|have been) (?:laid off|fired|let go|made redundant)\b",
 )
 _WORK_AS: Final = rule(
-    rf"i{_LATELY} work{_HOW} as (?:an? |the )?",
+    rf"i{_LATELY} (?:work{_HOW}|earn my living|make a living) as (?:an? |the )?",
     rf"{AM} (?:working|employed){_HOW} as (?:an? |the )?",
 )
 AS_ROLE: Final = rule(r",?(?: in [\w-]+| (?:last|this) \w+)? as (?:an? |the )?")

@@ -30,7 +30,7 @@ _DO_WITH_TEXT: Final = any_of(
     shorten expand explain interpret evaluate rate critique answer respond_to reply_to read label tag categori[sz]e"""
 )
 _NOTES: Final = any_of(
-    "update note fyi btw ps correction reminder about_me context background intro fact edit thing"
+    "update note fyi btw ps correction reminder about_me context background intro fact edit thing introduce_myself changed_jobs misspoke"
 )
 """What announces words of one's own; before others, a name and a colon tell who speaks."""
 _TAKEN_OUT: Final = tuple(
@@ -184,8 +184,8 @@ _AGREED: Final = rule(r",? (?:ok|okay|alright|please|pls)\?+\s*$")
 """What asks for assent to what is said, not whether it is so."""
 _GREETED: Final = rule(
     r"(?:^|[\s,.!])"
-    r"(?:hi|hiya|hello|hey|hola|yo|(?:good )?(?:morning|afternoon|evening)|greetings)"
-    r"(?: there| all| sir| madam| everyone| team| guys)?[\s,.!\u2013-]*$"
+    r"(?:hi|hiya|hello|hey|hola|yo|(?:good )?(?:morning|afternoon|evening)|greetings|let me introduce myself)"
+    r"(?: there| all| sir| madam| everyone| team| guys)?[\s,.:!\u2013-]*$"
 )
 _WRITE: Final = rule(
     r"\W*(?:please |can you |could you |now |help me )*"
