@@ -23,7 +23,8 @@ DIETS: Final = r"(vegan|vegetarian|pescatarian|coeliac|celiac|keto)\b"
 EATS: Final = rf"(?=\s*(?:[.,!;:){EMOJI}]|$|(?:and|but|so|now|since|for|too|because|except|at the moment)\b))"
 _TURNED: Final = r"i(?:'ve| have)?(?: (?:just|recently|now))* (?:gone|went|turned|become|became)"
 _DIET: Final = rule(
-    rf"(?:{_I_AM}|{_TURNED}|i(?:'ve| have) been) (?:an? )?(?:strict |lifelong |committed )?{DIETS}{EATS}",
+    rf"(?:{_I_AM}|{_TURNED}|i(?:'ve| have) been(?=[^.,;!?]{{0,30}} (?:since|for \w+ years|all my life)\b)) (?:an? )?(?:strict |lifelong |committed )?{DIETS}{EATS}",
+    r"(?:i have|,? and) (coeliac|celiac) disease\b",
     rf"i (?:only |always )?eat (halal|kosher){EATS}",
     r"i(?:'m on| am on| follow| eat) an? (?:strict )?(vegan|vegetarian|keto|kosher|halal|paleo) diet\b",
 )

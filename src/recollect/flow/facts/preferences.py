@@ -38,6 +38,7 @@ _ABOUT_ANSWERS: Final = rule(
 _AS_A_RULE: Final = rule(
     r"\b(?:from now on|in (?:the )?future|going forward|from here on|every time|by default|always(?=\W*$|,))\b",
     r"^(?:please )?(?:always|never) |^i always want ",
+    r"^(?:please )?(?:always )?explain (?:things|everything)\b",
     r"^(?:please )?(?:write|talk|speak|reply|respond) to me in\b",
     r"\bwhen (?:you )?(?:answer|reply|respond|speak|talk|write|writ)(?:ing)?(?: (?:to|with))? me\b",
     rf"^(?:{_CAN_YOU})?(?:please )?stop [a-z]+ing\b",
@@ -114,22 +115,22 @@ def preferences(clause: Clause) -> Iterator[Found]:
 
 def _manner(clause: Clause) -> Iterator[Found]:
     text = _ELSE.split(clause.text)[0]
-    first = _NOT.search(text)
-    unwanted = first is not None
-    denied = first.start() if first else len(text)
+    denial = _NOT.search(text)
+    wanted = text[: denial.start()] if denial else text
     if match := _LONG.search(text):
-        yield found(clause, PREFERENCE, "answer_length", "long" if match.start() < denied else "short", match.end())
-    elif not unwanted and (match := _SHORT.search(text)):
+        yield found(clause, PREFERENCE, "answer_length", "long" if match.end() <= len(wanted) else "short", match.end())
+    elif match := _SHORT.search(wanted):
         yield found(clause, PREFERENCE, "answer_length", "short", match.end())
-    elif not unwanted and (match := _AT_MOST.search(text)):
+    elif match := _AT_MOST.search(wanted):
         yield found(clause, PREFERENCE, "answer_length", match[1].lower(), match.end())
     for style, words in _STYLES.items():
         if match := words.search(text):
-            yield found(clause, PREFERENCE, "answer_style", style if match.start() < denied else f"no {style}", match.end())
+            manner = style if match.end() <= len(wanted) else f"no {style}"
+            yield found(clause, PREFERENCE, "answer_style", manner, match.end())
             break
-    if not unwanted and (match := _UNITS.search(text)):
+    if match := _UNITS.search(wanted):
         yield found(clause, PREFERENCE, "units", match[1].lower(), match.end(), 0.95)
-    if not unwanted and (match := _IN.search(text)) and (language := LANGUAGE.match(text, match.end())):
+    if (match := _IN.search(wanted)) and (language := LANGUAGE.match(wanted, match.end())):
         yield found(clause, PREFERENCE, "language", language[1].title(), language.end(), 0.95)
 
 

@@ -62,6 +62,7 @@ _LIVE: Final = rule(
     rf"(?:i|we){_LATELY} (?:live|reside)(?: here| with my [\w-]+)? in (?:an? (?:[\w-]+ ){{1,3}}in )?",
     f"(?:i'm|i am|we're|we are){_LATELY} (?:living|based|settled|located|residing) (?:in|at) ",
     r"(?:i've|i have|we've|we have) lived in (?=[^,.;]{2,40} (?:since|for|all my life)\b)",
+    r"(?:i|we) live at \d[^,.;!?]{2,40}?,? in ",
     "as someone (?:who lives|living) in ",
     "(?:my|our) (?:home|house|flat|apartment) is in ",
     "(?:i've|i have|we've|we have) been living in ",
@@ -102,10 +103,11 @@ _FROM: Final = rule(
 _HOW: Final = "(?: (?:part-time|full-time|remotely|here|from home))?"
 _WORK: Final = rule(
     rf"i{_LATELY} (?:work|started(?: working| a new job)?|got a (?:new )?job|began working){_HOW}"
-    r"(?: in [\w-]+)? (?:at|for) ",
+    r"(?: in [\w-]+(?: [\w-]+)?)? (?:at|for) ",
     f"{AM} (?:working|employed) (?:at|for|by) ",
     f"(?:i've|i have){_LATELY} (?:been working|started working|started|joined)(?: (?:at|for))? ",
-    "my (?:current |new )?employer is ",
+    rf"my (?:current |new )?employer is (?=(?-i:[A-Z])[^.,;!]{{1,30}}{STOP})(?!\w+(?:ish|ese|ian|man|can)\b)",
+    "i (?:was|got|have been|'ve been) (?:recently |just )?hired by ",
     rf"i{_LATELY} joined (?=[^,.;]{{2,30}} as an?\b)",
     r"(?:i've|i have) been (?:at|with) (?=[^,.;]{2,30} (?:for [\w ]{1,12} years?\b|since \d{4}))",
 )
@@ -146,9 +148,22 @@ _NOT_AS: Final = rule(
 _NO_ROLE: Final = rule(rf"{AM} (retired|unemployed|self-employed)\b(?! (?:from|and|but))")
 _OLD: Final = rule(r"(\d{1,3})[- ]years?[- ]old(?=,? )")
 
+_ONES: Final = "two three four five six seven eight nine".split()
+_TENS: Final = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_NUMBERS: Final = {
+    **{word: n for n, word in enumerate(_ONES, 2)},
+    **{word: n for n, word in enumerate("ten eleven twelve thirteen fourteen fifteen sixteen".split(), 10)},
+    **{word: n for n, word in enumerate("seventeen eighteen nineteen".split(), 17)},
+    **{word: 10 * n for n, word in enumerate(_TENS, 2)},
+    **{f"{ten}-{one}": 10 * n + m for n, ten in enumerate(_TENS, 2) for m, one in enumerate(["one", *_ONES], 1)},
+}
+NUMBER: Final = rf"(\d{{1,3}}|{'|'.join(sorted(_NUMBERS, key=len, reverse=True))})"
+"""How old someone is, in digits or in words."""
+
 _AGE: Final = rule(
-    rf"(?:{AM}|i(?:'ve)? (?:just |recently )?turned) (\d{{1,3}})(?: years?[- ]old| yo| y/o)?"
+    rf"(?:{AM}|i(?:'ve)? (?:just |recently )?turned) {NUMBER}(?: years?[- ]old| yo| y/o)?"
     rf"(?: now| today| yesterday| last \w+| this \w+|,? not \d+)?(?: actually)?{STOP}",
+    rf"i(?:'ve)? (?:just |recently )?turned {NUMBER} (?:in|on) \w+{STOP}",
     rf"{AM} an? (\d{{1,3}})[- ]years?[- ]old (?=(?:\w+ )?(?:male|female|man|woman|guy|girl|boy|person)\b)",
 )
 _BIRTHDAY: Final = rule(r"my birthday(?: is|'s)(?: on)?(?: the)? ", r"i was born on (?:the )?")
@@ -295,10 +310,15 @@ def _around_role(clause: Clause, end: int) -> Iterator[Found]:
 
 
 def _age(clause: Clause) -> Iterator[Found]:
-    if (match := _AGE.match(clause.text)) and 4 < (age := int(match[1] or match[2])) < 116:
+    if (match := _AGE.match(clause.text)) and 4 < (age := years(match[match.lastindex or 1])) < 116:
         yield found(clause, PROFILE, "age", str(age), len(match[0].rstrip()))
     elif (match := _BIRTHDAY.match(clause.text)) and (day := birthday(clause, match.end())):
         yield found(clause, PROFILE, "birthday", day.text, day.end, 0.95)
+
+
+def years(number: str) -> int:
+    """A number that was written in digits or in words."""
+    return _NUMBERS.get(number.lower()) or int(number)
 
 
 def birthday(clause: Clause, start: int) -> Phrase | None:

@@ -62,7 +62,7 @@ _HERE_COMES_TEXT: Final = rule(
     r"\b(?:correct|right|grammatical|sound|natural|mean)\b[^.!?\n]{0,40}?[?:\n]",
 )
 _FICTION: Final = any_of(
-    """campaign story novel book dreams? game play film movie song poem world universe scenario sketch simulation
+    """campaign story novel book dreams? game play film movie song poem world universe scenario sketch screenplay simulation
     fan_fiction role-?play"""
 )
 _SPEAKER: Final = any_of(

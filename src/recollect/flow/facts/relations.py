@@ -11,7 +11,7 @@ from recollect.flow.facts.food import ALLERGIC, DIETS, EATS
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.people import CALLED, COUPLES, FRIENDS, KEYS, MANY, ONE, PARTNERS, PLURALS
 from recollect.flow.facts.phrases import Phrase, given, name, place_name, slug, things
-from recollect.flow.facts.profile import AS_ROLE, PROFILE, STOP, birthday, lasts, read_after
+from recollect.flow.facts.profile import AS_ROLE, NUMBER, PROFILE, STOP, birthday, lasts, read_after, years
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
 from recollect.flow.facts.wording import any_of, rule
@@ -87,8 +87,10 @@ _EATS: Final = rule(rf"{_STILL} is (?:an? )?(?:strict |lifelong )?{DIETS}{EATS}"
 _ALLERGIC: Final = rule(rf"{_STILL} is{ALLERGIC}")
 _WORKS: Final = rule(f"{_STILL} (?:works|is working|started working|started) (?:at|for) ")
 _IS_A: Final = rule(f"{_STILL} (?:works as|is|became) (?:an? |the )", "'s (?:an? |the )", ", (?:an? |the )")
+_AT: Final = rule(" (?:at|for) ")
 _AGED: Final = rule(
-    rf"(?:{_STILL} (?:is|turned)|,) (\d{{1,3}})(?: years?[- ]old)?(?: now| today| last \w+| this \w+| in \w+)?{STOP}"
+    rf"(?:{_STILL} (?:is|turned)|,) {NUMBER}(?: years?[- ]old)?"
+    rf"(?: now| today| yesterday| last \w+| this \w+| (?:in|on) \w+)?{STOP}"
 )
 
 
@@ -207,6 +209,8 @@ def _about(clause: Clause, who: str, end: int) -> Iterator[Found]:
         end = fact.span[1] - clause.offset
         if fact.key == f"{who}:company":
             yield from read_after(clause, AS_ROLE, role, f"{who}:role", end)
+        if fact.key == f"{who}:role":
+            yield from read_after(clause, _AT, name, f"{who}:company", end)
 
 
 def _next_about(clause: Clause, who: str, end: int) -> Found | None:
@@ -218,8 +222,8 @@ def _next_about(clause: Clause, who: str, end: int) -> Found | None:
         return found(clause, PROFILE, f"{who}:company", firm.text, firm.end)
     if (match := _IS_A.match(text, end)) and (what := role(text, match.end())):
         return found(clause, PROFILE, f"{who}:role", what.text, what.end)
-    if (match := _AGED.match(text, end)) and 0 < int(match[1]) < 116:
-        return found(clause, PROFILE, f"{who}:age", str(int(match[1])), match.end())
+    if (match := _AGED.match(text, end)) and 0 < (age := years(match[1])) < 116:
+        return found(clause, PROFILE, f"{who}:age", str(age), match.end())
     if (match := _BORN.match(text, end)) and (day := birthday(clause, match.end())):
         return found(clause, PROFILE, f"{who}:birthday", day.text, day.end)
     return _food(clause, who, end)

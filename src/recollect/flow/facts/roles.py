@@ -8,7 +8,7 @@ from recollect.flow.facts.phrases import MAX_WORDS, Phrase, tokens
 from recollect.flow.facts.wording import rule, word_set
 
 _HEADS: Final = word_set(
-    """accountant actor actress actuary administrator adviser advisor advocate agent analyst animator anthropologist
+    """accountant actor actress actuary administrator anaesthetist anesthesiologist anesthetist adviser advisor advocate agent analyst animator anthropologist
     apprentice archaeologist architect archivist artist assistant astronomer attorney auditor author baker banker
     barber barista barrister bartender beekeeper biologist blacksmith bookkeeper botanist brewer bricklayer broker
     builder butcher caregiver carer caretaker carpenter childminder cashier ceo cfo chairman chef chemist chiropractor
@@ -26,8 +26,8 @@ _HEADS: Final = word_set(
     physician physicist physio physiotherapist pianist pilot planner plasterer plumber podiatrist poet policeman
     policewoman politician postdoc postman potter priest principal producer professor programmer psychiatrist
     psychologist psychotherapist publisher rabbi radiographer radiologist ranger realtor receptionist recruiter
-    registrar reporter representative researcher restaurateur roofer sailor salesman salesperson saleswoman scholar
-    scientist screenwriter sculptor seamstress secretary shepherd singer sociologist soldier solicitor sophomore
+    registrar reporter representative researcher restaurateur roofer sailor salesman salesperson saleswoman scholar schoolteacher
+    scientist screenwriter sculptor seamstress secretary shepherd singer sociologist soldier solicitor sommelier sophomore
     specialist statistician strategist student superintendent supervisor surgeon surveyor sysadmin tailor teacher
     technician technologist teller therapist trader trainee trainer translator treasurer trucker tutor undergraduate
     undertaker upholsterer urologist vet veterinarian vicar vp waiter waitress warden watchmaker weaver welder
