@@ -38,11 +38,12 @@ _DID: Final = {
     "washed": "wash", "watered": "water", "picked up": "pick up", "dropped off": "drop off", "wrote": "write",
     "written": "write", "made": "make", "packed": "pack", "registered": "register", "read": "read", "done": "do",
 }  # fmt: skip
+_ERRANDS: Final = sorted({*_DID.values()} - {"do", "make", "read", "write"})
 _MUST: Final = rule(
     f"{_WE} (?:need to|have to|must|plan to|intend to|promised to|have got to|gotta) |(?:i|we)'ve (?:got )?to |gotta ",
     rf"{_WE_ARE} (?:planning to|planning on|going to|supposed to|scheduled to) (?!(?:be|an?|the|my)\b)(?=(?-i:[a-z]))",
     f"{_WE_ARE} planning ",
-    rf"(?:i'll|i will|we'll|we will) (?=(?:{'|'.join(sorted(set(_DID.values()) - {'do', 'make', 'read', 'write'}))})\b(?! you\b))",
+    rf"(?:i'll|i will|we'll|we will) (?=(?:{'|'.join(_ERRANDS)})\b(?! you\b))",
 )
 _NO_DEED: Final = rule(
     any_of(
@@ -69,7 +70,7 @@ _BOOKED: Final = rule(
 )
 _OURS: Final = "(?:my|our|the) "
 _MAYBE: Final = any_of("might may could should would will won't not isn't wasn't never")
-_ANY_EVENT: Final = rf"(?:[\w'-]+ ){{0,3}}{_EVENT}\b(?: (?!{_MAYBE}\b)[\w'-]+){{0,6}}?"
+_ANY_EVENT: Final = rf"(?:[\w'-]+ ){{0,3}}{_EVENT}\b(?: (?!{_MAYBE}\b)[\w'-]+\.?){{0,6}}?"
 _BEEN: Final = r"(?:'s| is| was| has| got)?(?: been)?(?: (?:now|just|already))*"
 _THEY: Final = "(?:i|we|they)(?:'ve| have)?(?: (?:now|just|already|also))*(?: had to)?"
 _TO_ANOTHER: Final = any_of("moved? postponed? rescheduled? pushed_back brought_forward shifted changed")
@@ -105,15 +106,19 @@ _VERBS: Final = {
 _WHOLE: Final = frozenset({"fly", "move", "travel", "leave", "drive", "start", "present", "get married"})
 """What someone may do without more words."""
 _NO_PLAN: Final = (
-    r"(?! to (?:be|have|get|do|feel|think|see|like)\b| (?:up|late|low|behind|resistance|you|me)\b| out of\b"
+    r"(?! to (?:be|have|get|do|feel|think|see|like)\b| (?:up|late|low|behind)\b| out of\b"
     r"| (?:an? |some )?(?:\w+ )?(?:troubles?|problems?|issues?|errors?|difficult\w+|fun)\b"
     r"| (?:such )?an? (?:\w+ (?:day|time)(?! off)|break)\b)"
 )
 """What goes on by itself, or right now: "I'm running late today", "I'm having trouble today"."""
+_GOING_ON: Final = frozenset({"see", "take", "run", "present", "have", "give", "throw"})
+_TODAY: Final = rule(r"\btoday\b")
+"""What someone has or sees today, he mostly has already."""
 _DOING: Final = rule(rf"(?:{_WE_ARE}|(?:i|we)(?:'ll| will) be) ({'|'.join(_VERBS)})\b{_NO_PLAN}")
 _DO: Final = rule("(?:i|we) (fly|leave|travel) (?:to|for) ")
+_SOON: Final = rule(r"(?:on|by|in|next|this|tomorrow|tonight|\w+day)\b")
 _ON: Final = rule("(?:on |by |in )?(?:the )?$")
-_I_DO: Final = rule(r"(?: morning| afternoon| evening| night)?(?: at [\d:]+(?: ?[ap]m)?)?,? (?=(?:i|we)\b)")
+_I_DO: Final = rule(r"(?: morning| afternoon| evening| night)?(?: at [\d:]+(?: ?[ap]m)?)?,? (?=(?:i|i'm|we)\b)")
 _ENDS: Final = rule(
     rf"[!?;\n{GAP}(]|,(?! \d)|\s[\u2013\u2014-]{{1,2}}\s",
     r"\s" + any_of("because since so_that so_i so_we and_i and_we but before_i if when which where who") + r"\b",
@@ -123,7 +128,8 @@ _ARTICLE: Final = rule(r"^(?:to|an?) ")
 _AFTER: Final = rule(
     r"(?:[^\w)]|\b(?:to|on) my (?:to-?do(?: list)?|list)\b|\b"
     + any_of(
-        "that's_due which_is_due due please by on at for in of and the around again ok okay thanks already yesterday later coming_up"
+        """that's_due which_is_due due please by on at for in of and the around again ok okay thanks already yesterday
+        later coming_up"""
     )
     + ")+$"
 )
@@ -163,7 +169,7 @@ def plans(clause: Clause) -> Iterator[Found]:
 
 def _after_day(clause: Clause) -> tuple[int, date] | None:
     """Where a clause goes on after the day that it begins with, and that day: "On Friday I have to …"."""
-    day = ahead(clause.text[:40], clause.at.date())
+    day = ahead(clause.text[:40], clause.at.date()) if _SOON.match(clause.text) else None
     if day and _ON.match(clause.text[: day[0]]) and (begins := _I_DO.match(clause.text, day[1])):
         return begins.end(), day[2]
     return None
@@ -177,7 +183,7 @@ def _dated(clause: Clause, start: int = 0, day: date | None = None) -> Iterator[
     elif (match := _MUST.match(text, start)) and not PLACE.match(text, match.end()):
         if not _NO_DEED.match(text, match.end()):
             yield from _item(clause, match.end(), dated=True, day=day)
-    elif match := _DOING.match(text, start):
+    elif (match := _DOING.match(text, start)) and not (_VERBS[match[1].lower()] in _GOING_ON and _TODAY.search(text)):
         yield from _item(clause, match.end(), dated=True, verb=_VERBS[match[1].lower()], day=day)
     elif match := _DO.match(text, start):
         yield from _item(clause, match.start(1), dated=True, day=day)

@@ -39,6 +39,7 @@ _AS_A_RULE: Final = rule(
     r"\b(?:from now on|in (?:the )?future|going forward|from here on|every time|by default|always(?=\W*$|,))\b",
     r"^(?:please )?(?:always|never) |^i always want ",
     r"^(?:please )?(?:always )?explain (?:things|everything)\b",
+    r"^(?:please )?(?:answer|reply|respond) (?:only in \w+|in \w+ only)\b",
     r"^(?:please )?(?:write|talk|speak|reply|respond) to me in\b",
     r"\bwhen (?:you )?(?:answer|reply|respond|speak|talk|write|writ)(?:ing)?(?: (?:to|with))? me\b",
     rf"^(?:{_CAN_YOU})?(?:please )?stop [a-z]+ing\b",
@@ -70,7 +71,8 @@ _UNITS: Final = rule(r"\b(metric|imperial|celsius|fahrenheit)\b")
 _TONE: Final = rule(r"(?:i prefer|(?:please )?use) an? [\w-]+ tone(?: (?:with|to) me)?\W*$")
 _MY_UNITS: Final = rule(
     r"(?:please )?use (?:the )?(?:metric|imperial)(?: units| system)?(?:,? please)?\W*$",
-    r"i prefer (?:the )?(?:metric|imperial|celsius|fahrenheit)\b", r"i (?:always )?use (?:the )?(?:metric|imperial)\b"
+    r"i prefer (?:the )?(?:metric|imperial|celsius|fahrenheit)\b",
+    r"i (?:always )?use (?:the )?(?:metric|imperial)\b",
 )
 _FOR_ALL: Final = rule(_TONE.pattern, _MY_UNITS.pattern)
 _IN: Final = rule(

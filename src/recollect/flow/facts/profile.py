@@ -148,14 +148,15 @@ _NOT_AS: Final = rule(
 _NO_ROLE: Final = rule(rf"{AM} (retired|unemployed|self-employed)\b(?! (?:from|and|but))")
 _OLD: Final = rule(r"(\d{1,3})[- ]years?[- ]old(?=,? )")
 
-_ONES: Final = "two three four five six seven eight nine".split()
-_TENS: Final = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_ONES: Final = ("two", "three", "four", "five", "six", "seven", "eight", "nine")
+_TENS: Final = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_TEENS: Final = (
+    "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+)  # fmt: skip
 _NUMBERS: Final = {
-    **{word: n for n, word in enumerate(_ONES, 2)},
-    **{word: n for n, word in enumerate("ten eleven twelve thirteen fourteen fifteen sixteen".split(), 10)},
-    **{word: n for n, word in enumerate("seventeen eighteen nineteen".split(), 17)},
+    **{word: n for n, word in enumerate((*_ONES, *_TEENS), 2)},
     **{word: 10 * n for n, word in enumerate(_TENS, 2)},
-    **{f"{ten}-{one}": 10 * n + m for n, ten in enumerate(_TENS, 2) for m, one in enumerate(["one", *_ONES], 1)},
+    **{f"{ten}-{one}": 10 * n + m for n, ten in enumerate(_TENS, 2) for m, one in enumerate(("one", *_ONES), 1)},
 }
 NUMBER: Final = rf"(\d{{1,3}}|{'|'.join(sorted(_NUMBERS, key=len, reverse=True))})"
 """How old someone is, in digits or in words."""
@@ -173,7 +174,9 @@ _LANGUAGES: Final = any_of(
     """English Spanish French German Italian Portuguese Dutch Swedish Norwegian Danish Finnish Polish Czech Russian
     Ukrainian Greek Turkish Arabic Hebrew Hindi Urdu Bengali Tamil Telugu Punjabi Farsi Persian Chinese Mandarin
     Cantonese Japanese Korean Vietnamese Thai Indonesian Malay Tagalog Swahili Hungarian Romanian Bulgarian
-    Croatian Serbian Catalan Welsh Irish"""
+    Croatian Serbian Bosnian Slovene Slovenian Slovak Albanian Macedonian Estonian Latvian Lithuanian Icelandic Catalan
+    Basque Galician Welsh Irish Afrikaans Zulu Xhosa Yoruba Igbo Hausa Amharic Somali Kurdish Pashto Nepali Marathi
+    Gujarati Kannada Malayalam Sinhala Khmer Burmese Mongolian"""
 )
 LANGUAGE: Final = rule(rf"((?:British |American |Brazilian )?{_LANGUAGES})\b")
 _SPEAK: Final = rule(

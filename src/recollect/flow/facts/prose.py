@@ -30,7 +30,8 @@ _DO_WITH_TEXT: Final = any_of(
     shorten expand explain interpret evaluate rate critique answer respond_to reply_to read label tag categori[sz]e"""
 )
 _NOTES: Final = any_of(
-    "update note fyi btw ps correction reminder about_me context background intro fact edit thing introduce_myself changed_jobs misspoke"
+    """update note fyi btw ps correction reminder about_me context background intro fact edit thing introduce_myself
+    changed_jobs misspoke"""
 )
 """What announces words of one's own; before others, a name and a colon tell who speaks."""
 _TAKEN_OUT: Final = tuple(
@@ -62,8 +63,8 @@ _HERE_COMES_TEXT: Final = rule(
     r"\b(?:correct|right|grammatical|sound|natural|mean)\b[^.!?\n]{0,40}?[?:\n]",
 )
 _FICTION: Final = any_of(
-    """campaign story novel book dreams? game play film movie song poem world universe scenario sketch screenplay simulation
-    fan_fiction role-?play"""
+    """campaign story novel book dreams? game play film movie song poem world universe scenario sketch screenplay
+    simulation musical series sitcom tale fan_fiction role-?play"""
 )
 _SPEAKER: Final = any_of(
     """character scene persona bio user human assistant system q a question answer speaker narrator interviewer
@@ -83,19 +84,25 @@ _PRETENDED: Final = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _SAYS: Final = any_of(
-    "said says sang sings wrote shouted whispered replied cried claimed claims told_(?:me|us|him|her|them|the)"
+    """said says sang sings wrote shouted whispered replied cried claimed claims told_(?:me|us|him|her|them|the)
+    used_to_say"""
+)
+_WORK: Final = any_of(
+    "song slogan sentence title lyric line quote book film movie novel thriller comedy poem phrase series"
 )
 _NOT_MEANT: Final = rule(
     r"^\W*(?:oh,? (?:great|sure|yeah|wonderful|joy|yes|boy|right)|yeah,? right|wow,? (?:so|i'm such)|as if)\b",
-    r"^\W*(?:sure,|because i just\b|of course i (?:love|enjoy|adore)\b)",
+    r"^\W*(?:sure,|just what i (?:needed|wanted)\b|because i just\b|of course i (?:love|enjoy|adore)\b)",
     r"/s\s*$|[🙄🙃]",
     r"\bi (?:just|totally|absolutely|so) (?:love|adore|enjoy) "
     r"(?:it|when|how|being|waiting|sitting|getting|paying|having)\b",
-    rf",\s(?:(?:he|she|they|(?:the|my|our|an?) [\w-]+|(?-i:[A-Z]\w+)) )?{_SAYS}\b(?! (?:that|i|it|it's|to|hi|hello|yes|no)\b)",
-    r", (?:as|or so) (?:the|my|they|people)\b[^,.!?]{0,30} (?:goes|says?|claims?|thinks?)\b|, according to\b|, if you can call\b",
-    rf"\bin (?:my|the|this|our) (?:[\w&]+ )?{_FICTION}(?=\s*[,.!;]|$| (?:lives|works|is)\b)",
-    r"^\W*(?:i|my|we)\b(?:(?!\b(?:and|but|which|it|that|favou?rite)\b)[^,.;]){1,60} (?:is|was) (?:an?|the) (?:[\w-]+ ){0,3}"
-    r"(?:song|slogan|sentence|title|lyric|line|quote|book|film|movie|novel|phrase|series)(?=\s*[.,!;]|$| (?:by|from|of|on)\b)",
+    rf",\s(?:(?:he|she|they|(?:the|my|our|an?) [\w-]+|(?-i:[A-Z]\w+)) )?{_SAYS}\b"
+    r"(?! (?:that|i|it|it's|to|hi|hello|yes|no)\b)",
+    r", (?:as|or so) (?:the|my|they|people)\b[^,.!?]{0,30} (?:goes|says?|claims?|thinks?)\b",
+    r", (?:according to|if you can call|as (?:he|she|they) puts? it)\b",
+    rf"\bin (?:my|the|this|our) (?:[\w&]+ )?{_FICTION}(?=\s*[,.!;]|$| (?:lives|works|is|i|i'm|we|we're)\b)",
+    r"^\W*(?:i|my|we)\b(?:(?!\b(?:and|but|which|it|that|favou?rite)\b)[^,.;]){1,60} (?:is|was) (?:an?|the) "
+    rf"(?:[\w-]+ ){{0,3}}{_WORK}(?=\s*[.,!;]|$| (?:by|from|of|on)\b)",
 )
 _TAKEN_BACK: Final = rule(r"\b(?:just kidding|only kidding|jk|just joking|only joking)\b")
 _CORRECTED: Final = rule(
@@ -158,7 +165,8 @@ _OPENING: Final = rule(
         (?:please_)?(?:remember|note|know|be_aware)(?:_that)? as_you_know in_fact i_mean(?:t)? hmm oh right anyways?
         originally (?:it_)?turns_out(?:_that)? unfortunately fortunately sadly luckily now nowadays these_days
         recently lately personally in_general generally by_now today additionally don't_forget(?:_that)?
-        just_to_let_you_know as_of_(?:now|today|last_\w+) by_(?:profession|trade) from_now_on going_forward in_(?:the_)?future"""
+        just_to_let_you_know as_of_(?:now|today|last_\w+) by_(?:profession|trade) from_now_on going_forward
+        in_(?:the_)?future"""
     )
     + r"(?:\s*[,:!.\u2013\u2014-]+\s*|\s+))+"
 )

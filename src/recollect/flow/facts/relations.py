@@ -24,7 +24,9 @@ _KIND: Final = (
     + any_of("best older younger elder big little oldest youngest eldest only twin close good dear new rescue baby")
     + " )?"
 )
-_STILL: Final = f"(?:,| and)?(?: {any_of('now still currently just recently also has both already')})*"
+_STILL: Final = (
+    f"(?:(?:,| and)(?: he| she| they)?)?(?: {any_of('now still currently just recently also has both already')})*"
+)
 
 _MY: Final = rule(rf"(?:my|our) {_KIND}{_WHO}(?:\b|(?=s (?:name|called|birthday)\b))")
 _OLD: Final = rule(rf"(?:my|our) (\d{{1,2}}){_YEARS_OLD}")
@@ -165,6 +167,7 @@ def _own(clause: Clause, word: str, end: int) -> Iterator[Found]:
     if match := _NAMED.match(text, end) or (_IS.match(text, end) if KEYS[word] in ("boss", "manager") else None):
         if who := given(text, match.end(), most=3):
             yield found(clause, PROFILE, _key(word, who), who.text, who.end, 0.95)
+            yield from _about(clause, _key(word, who), who.end)
             if (but := _NOT.match(text, who.end)) and (wrong := name(text, but.end(), most=3)):
                 yield found(clause, PROFILE, _key(word, wrong), wrong.text, wrong.end, ended=True)
     elif word not in COUPLES and (match := _NEXT.match(text, end)) and (who := name(text, match.end(), most=2)):
