@@ -100,8 +100,9 @@ _IS: Final = rule(rf"\s+(?:is|{_BEGINS})(?: now)?(?: due| scheduled)?(?: for| on
 _VERBS: Final = {
     "flying": "fly", "going": "go", "moving": "move", "traveling": "travel", "travelling": "travel",
     "visiting": "visit", "leaving": "leave", "driving": "drive", "starting": "start", "meeting": "meet",
-    "hosting": "host", "attending": "attend", "seeing": "see", "taking": "take", "heading": "head", "running": "run",
-    "presenting": "present", "having": "have", "giving": "give", "throwing": "throw", "getting married": "get married",
+    "picking up": "pick up", "hosting": "host", "attending": "attend", "seeing": "see", "taking": "take",
+    "heading": "head", "running": "run", "presenting": "present", "having": "have", "giving": "give",
+    "throwing": "throw", "getting married": "get married",
 }  # fmt: skip
 _WHOLE: Final = frozenset({"fly", "move", "travel", "leave", "drive", "start", "present", "get married"})
 """What someone may do without more words."""

@@ -105,7 +105,7 @@ _WORK: Final = rule(
     rf"i{_LATELY} (?:work|started(?: working| a new job)?|got a (?:new )?job|began working){_HOW}"
     r"(?: in [\w-]+(?: [\w-]+)?)? (?:at|for) ",
     f"{AM} (?:working|employed) (?:at|for|by) ",
-    f"(?:i've|i have){_LATELY} (?:been working|started working|started|joined)(?: (?:at|for))? ",
+    f"(?:i've|i have){_LATELY} (?:been working|been employed|started working|started|joined)(?: (?:at|for|by))? ",
     rf"my (?:current |new )?employer is (?=(?-i:[A-Z])[^.,;!]{{1,30}}{STOP})(?!\w+(?:ish|ese|ian|man|can)\b)",
     "i (?:was|got|have been|'ve been) (?:recently |just )?hired by ",
     rf"i{_LATELY} joined (?=[^,.;]{{2,30}} as an?\b)",
@@ -184,7 +184,7 @@ _SPEAK: Final = rule(
     "my (?:native|first) language is |my mother tongue is ",
     "i(?:'m| am) (?:fluent in|a native speaker of) ",
 )
-_AND_SPEAK: Final = rule(" and (?:also )?(?:fluent |some |a little |a bit of |basic )?")
+_AND_SPEAK: Final = rule("(?:,? and|,) (?:also )?(?:fluent |some |a little |a bit of |basic )?")
 
 
 def profile(clause: Clause) -> Iterator[Found]:

@@ -59,6 +59,7 @@ _HERE_COMES_TEXT: Final = rule(
     rf"\b{_DO_WITH_TEXT}\b[^.!?\n]{{0,120}}?(?::|\n\s*\n)",
     rf"\b(?:this|these|following|below)(?: \w+)? {_SOME_TEXT}\b[^.!?\n]{{0,80}}?[.!?:\n]",
     rf"\b(?:here is|here's|here are|this is)\b[^.!?\n]{{0,40}}\b{_SOME_TEXT}\b[^.!?\n]{{0,40}}?[.:\n]",
+    rf"\b(?:his|her|their) {_SOME_TEXT}\b[^.!?\n]{{0,40}}?:",
     r"\b(?:is|are|does|do) (?:this|these|it|the following)\b[^.!?\n]{0,40}?"
     r"\b(?:correct|right|grammatical|sound|natural|mean)\b[^.!?\n]{0,40}?[?:\n]",
 )
@@ -154,6 +155,7 @@ _NO_SUBJECT: Final = {
 }
 """What is left out before words that a sentence begins with."""
 _SUBJECT: Final = rule(r"(?:i|we)\b")
+_MINE: Final = rule(r"\s*(?:i|i'm|i've|my|we)\b")
 _BECAUSE: Final = rule(r"(?:because|since|as|cause|so|(?:even )?though|although|while)\s+(?=(?:i|i'm|my|we)\b)")
 _OPENING: Final = rule(
     r"(?:"
@@ -329,6 +331,8 @@ def _opens(head: str, break_: re.Match[str]) -> bool:
 
 def _breaks(head: str, opened: int) -> list[tuple[int, str]]:
     """Where a clause may begin; with the "I " where it shares that of the one right before it."""
+    quoted = (match.start() for match in _BREAK.finditer(head, opened) if not _opens(head, match))
+    head = head[: next((place for place in quoted if _MINE.match(head, place + 1)), len(head))]
     found = {match.end(): "" for match in _BREAK.finditer(head, opened) if _opens(head, match)}
     for match in _ELIDED.finditer(head, opened):
         before = max((place for place in found if place <= match.start()), default=opened)
