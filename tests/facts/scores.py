@@ -3,7 +3,7 @@
 A line of a set is an utterance said on SAID, and what it says of its speaker: `[type, key, value]`, and for something
 due `[type, key, value, day]`; a value that ended is "ended VALUE". `utterances.jsonl` is what rules may be tuned on;
 `held_out.jsonl` was written before the first rule and is only measured. `typed.jsonl` is as people type, in three
-rounds, each written and measured before its misses were read.
+rounds, `plain.jsonl` in plain English, in five, each measured before its misses were read.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ SETS = {
     "tuned on": HERE / "utterances.jsonl",
     "held out": HERE / "held_out.jsonl",
     "as typed": HERE / "typed.jsonl",
+    "in plain English": HERE / "plain.jsonl",
 }
 Label = tuple[str, ...]
 

@@ -20,10 +20,15 @@ _ALLERGY: Final = rule(
 )
 _JOKES: Final = word_set("mornings mondays work exercise people idiots stupidity bullshit nonsense drama commitment")
 DIETS: Final = r"(vegan|vegetarian|pescatarian|coeliac|celiac|keto)\b"
-EATS: Final = rf"(?=\s*(?:[.,!;:){EMOJI}]|$|(?:and|but|so|now|since|for|too|because|except|at the moment)\b))"
+EATS: Final = (
+    rf"(?=\s*(?:[.,!;:){EMOJI}]|$|(?:and|but|so|now|since|for|too|because|except|at the moment|last|in \d{{4}}"
+    r"|\w+ \w+ ago)\b))"
+)
 _TURNED: Final = r"i(?:'ve| have)?(?: (?:just|recently|now))* (?:gone|went|turned|become|became)"
+_HAVE_BEEN: Final = r"i(?:'ve| have) been(?=[^.,;!?]{0,30} (?:since|for \w+ years|all my life)\b)"
 _DIET: Final = rule(
-    rf"(?:{_I_AM}|{_TURNED}) (?:an? )?(?:strict |lifelong |committed )?{DIETS}{EATS}",
+    rf"(?:{_I_AM}|{_TURNED}|{_HAVE_BEEN}) (?:an? )?(?:strict |lifelong |committed )?{DIETS}{EATS}",
+    r"(?:i have|,? and) (coeliac|celiac) disease\b",
     rf"i (?:only |always )?eat (halal|kosher){EATS}",
     r"i(?:'m on| am on| follow| eat) an? (?:strict )?(vegan|vegetarian|keto|kosher|halal|paleo) diet\b",
 )

@@ -38,11 +38,11 @@ _NO_SMALL_NAMES: Final = word_set(
     on there back nothing better worse different after english called named"""
 )
 _NO_PLACES: Final = word_set(
-    """apt room building unit block floor linux mac macos windows ubuntu debian python rust java javascript typescript
-    vim emacs excel chapter step section part plan level page phase version hr it accounting marketing sales legal
-    support engineering finance aws azure gcp kubernetes docker terraform postgres postgresql mysql mongodb oracle
-    slack teams zoom jira linear notion trello asana github gitlab bitbucket gmail outlook android ios react vue
-    angular"""
+    """apt flat apartment room building unit block floor linux mac macos windows ubuntu debian python rust java
+    javascript typescript vim emacs excel chapter step section part plan level page phase version hr it accounting
+    marketing sales legal support engineering finance aws azure gcp kubernetes docker terraform postgres postgresql
+    mysql mongodb oracle slack teams zoom jira linear notion trello asana github gitlab bitbucket gmail outlook android
+    ios react vue angular"""
 )
 _NO_PLACE_ENDS: Final = word_set(
     """inc inc. ltd llc gmbh ag corp corporation company bank university college hospital institute labs group team
@@ -212,8 +212,8 @@ def things(text: str, start: int) -> list[Phrase]:
 
 
 def _shares_noun(found: list[Phrase]) -> bool:
-    """Whether the first of two is half of the second, as in "electronic and rock music"."""
-    return [len(slug(one.text).split()) for one in found] == [1, 2]
+    """Whether the first of two is half of the second: "electronic and rock music", but not "cats and rock music"."""
+    return not found[0].text.endswith(("ing", "s")) and [len(slug(one.text).split()) for one in found] == [1, 2]
 
 
 def _alike(one: str, other: str) -> bool:

@@ -30,15 +30,25 @@ _REMIND: Final = rule(
 _CANCEL: Final = rule(
     "(?:please )?(?:cancel|drop|delete|remove|forget(?: about)?) (?:the|my|that) reminder (?:to|about) "
 )
+_DID: Final = {
+    "called": "call", "phoned": "phone", "emailed": "email", "texted": "text", "bought": "buy", "ordered": "order",
+    "booked": "book", "paid": "pay", "sent": "send", "mailed": "mail", "posted": "post", "returned": "return",
+    "finished": "finish", "completed": "complete", "submitted": "submit", "handed in": "hand in", "filed": "file",
+    "signed": "sign", "renewed": "renew", "updated": "update", "fixed": "fix", "repaired": "repair", "cleaned": "clean",
+    "washed": "wash", "watered": "water", "picked up": "pick up", "dropped off": "drop off", "wrote": "write",
+    "written": "write", "made": "make", "packed": "pack", "registered": "register", "read": "read", "done": "do",
+}  # fmt: skip
+_ERRANDS: Final = sorted({*_DID.values()} - {"do", "make", "read", "write"})
 _MUST: Final = rule(
-    f"{_WE} (?:need to|have to|must|plan to|intend to|have got to|gotta) |(?:i|we)'ve (?:got )?to |gotta ",
+    f"{_WE} (?:need to|have to|must|plan to|intend to|promised to|have got to|gotta) |(?:i|we)'ve (?:got )?to |gotta ",
     rf"{_WE_ARE} (?:planning to|planning on|going to|supposed to|scheduled to) (?!(?:be|an?|the|my)\b)(?=(?-i:[a-z]))",
     f"{_WE_ARE} planning ",
+    rf"(?:i'll|i will|we'll|we will) (?=(?:{'|'.join(_ERRANDS)})\b(?! you\b))",
 )
 _NO_DEED: Final = rule(
     any_of(
         """say admit be_honest ask know think go_now understand agree disagree see clarify figure decide learn
-        find_out mention warn confess tell_you be"""
+        find_out mention warn confess tell_you be calculate compute count"""
     )
     + r"\b",
     r"(?:change|modify|reschedule|cancel|find|get|make sure|check)\b(?!.*\b(?:by|before)\b)",
@@ -51,7 +61,7 @@ _EVENT: Final = any_of(
 )
 _BEGINS: Final = any_of("leaves starts begins takes_place")
 _HAVE_EVENT: Final = rule(
-    rf"(?:i|we)(?:{_ALSO} have|(?:'ve| have){_ALSO} got) (?:an? |my |our )?(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b)",
+    rf"(?:i|we)(?:{_ALSO} have|(?:'ve| have){_ALSO} got) (?:an? |my |our )?(?!no )(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b)",
     rf"(?:my|our) (?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b(?: (?:at|with|in|to) [\w'-]+)? (?:is|{_BEGINS})\b)",
 )
 _BOOKED: Final = rule(
@@ -60,7 +70,7 @@ _BOOKED: Final = rule(
 )
 _OURS: Final = "(?:my|our|the) "
 _MAYBE: Final = any_of("might may could should would will won't not isn't wasn't never")
-_ANY_EVENT: Final = rf"(?:[\w'-]+ ){{0,3}}{_EVENT}\b(?: (?!{_MAYBE}\b)[\w'-]+){{0,6}}?"
+_ANY_EVENT: Final = rf"(?:[\w'-]+ ){{0,3}}{_EVENT}\b(?: (?!{_MAYBE}\b)[\w'-]+\.?){{0,6}}?"
 _BEEN: Final = r"(?:'s| is| was| has| got)?(?: been)?(?: (?:now|just|already))*"
 _THEY: Final = "(?:i|we|they)(?:'ve| have)?(?: (?:now|just|already|also))*(?: had to)?"
 _TO_ANOTHER: Final = any_of("moved? postponed? rescheduled? pushed_back brought_forward shifted changed")
@@ -74,14 +84,6 @@ _OFF: Final = rule(
     rf"{_OURS}({_ANY_EVENT}){_BEEN} (?:cancell?ed|called off|off)(?=\s*(?:[.,!;]|$))",
     rf"{_THEY} (?:cancel(?:l?ed)?|call(?:ed)? off) {_OURS}({_ANY_EVENT})(?=\s*(?:[.,!;]|$)|,? (?:because|since|as)\b)",
 )
-_DID: Final = {
-    "called": "call", "phoned": "phone", "emailed": "email", "texted": "text", "bought": "buy", "ordered": "order",
-    "booked": "book", "paid": "pay", "sent": "send", "mailed": "mail", "posted": "post", "returned": "return",
-    "finished": "finish", "completed": "complete", "submitted": "submit", "handed in": "hand in", "filed": "file",
-    "signed": "sign", "renewed": "renew", "updated": "update", "fixed": "fix", "repaired": "repair", "cleaned": "clean",
-    "washed": "wash", "watered": "water", "picked up": "pick up", "dropped off": "drop off", "wrote": "write",
-    "written": "write", "made": "make", "packed": "pack", "registered": "register", "read": "read", "done": "do",
-}  # fmt: skip
 _DONE: Final = rule(
     rf"(?:i|we)(?:'ve| have)(?: (?:already|just|finally|now|also))* ({'|'.join(_DID)}) ",
     rf"(?:i|we)(?: (?:just|also))? (?:already|finally) ({'|'.join(_DID)}) ",
@@ -98,15 +100,28 @@ _IS: Final = rule(rf"\s+(?:is|{_BEGINS})(?: now)?(?: due| scheduled)?(?: for| on
 _VERBS: Final = {
     "flying": "fly", "going": "go", "moving": "move", "traveling": "travel", "travelling": "travel",
     "visiting": "visit", "leaving": "leave", "driving": "drive", "starting": "start", "meeting": "meet",
-    "hosting": "host", "attending": "attend", "seeing": "see", "taking": "take", "heading": "head", "running": "run",
-    "presenting": "present", "having": "have", "giving": "give", "throwing": "throw", "getting married": "get married",
+    "picking up": "pick up", "hosting": "host", "attending": "attend", "seeing": "see", "taking": "take",
+    "heading": "head", "running": "run", "presenting": "present", "having": "have", "giving": "give",
+    "throwing": "throw", "getting married": "get married",
 }  # fmt: skip
 _WHOLE: Final = frozenset({"fly", "move", "travel", "leave", "drive", "start", "present", "get married"})
 """What someone may do without more words."""
-_DOING: Final = rule(rf"(?:{_WE_ARE}|(?:i|we)(?:'ll| will) be) ({'|'.join(_VERBS)})\b(?! to (?:be|have|get|do)\b)")
+_NO_PLAN: Final = (
+    r"(?! to (?:be|have|get|do|feel|think|see|like)\b| (?:up|late|low|behind)\b| out of\b"
+    r"| (?:an? |some )?(?:\w+ )?(?:troubles?|problems?|issues?|errors?|difficult\w+|fun)\b"
+    r"| (?:such )?an? (?:\w+ (?:day|time)(?! off)|break)\b)"
+)
+"""What goes on by itself, or right now: "I'm running late today", "I'm having trouble today"."""
+_GOING_ON: Final = frozenset({"see", "take", "run", "present", "have", "give", "throw"})
+_TODAY: Final = rule(r"\btoday\b")
+"""What someone has or sees today, he mostly has already."""
+_DOING: Final = rule(rf"(?:{_WE_ARE}|(?:i|we)(?:'ll| will) be) ({'|'.join(_VERBS)})\b{_NO_PLAN}")
 _DO: Final = rule("(?:i|we) (fly|leave|travel) (?:to|for) ")
+_SOON: Final = rule(r"(?:on|by|in|next|this|tomorrow|tonight|\w+day)\b")
+_ON: Final = rule("(?:on |by |in )?(?:the )?$")
+_I_DO: Final = rule(r"(?: morning| afternoon| evening| night)?(?: at [\d:]+(?: ?[ap]m)?)?,? (?=(?:i|i'm|we)\b)")
 _ENDS: Final = rule(
-    rf"[!?;\n{GAP}(]|,(?! \d)",
+    rf"[!?;\n{GAP}(]|,(?! \d)|\s[\u2013\u2014-]{{1,2}}\s",
     r"\s" + any_of("because since so_that so_i so_we and_i and_we but before_i if when which where who") + r"\b",
 )
 _BEFORE: Final = rule(r"^(?:\W|(?:please|also|then)\b)+")
@@ -114,7 +129,8 @@ _ARTICLE: Final = rule(r"^(?:to|an?) ")
 _AFTER: Final = rule(
     r"(?:[^\w)]|\b(?:to|on) my (?:to-?do(?: list)?|list)\b|\b"
     + any_of(
-        "that's_due which_is_due due please by on at for in of and the around again ok okay thanks already yesterday"
+        """that's_due which_is_due due please by on at for in of and the around again ok okay thanks already yesterday
+        later coming_up"""
     )
     + ")+$"
 )
@@ -131,6 +147,9 @@ def plans(clause: Clause) -> Iterator[Found]:
     What it says is done, off or on another day is about a plan told before.
     """
     text = clause.text
+    if begins := _after_day(clause):
+        yield from _dated(clause, *begins)
+        return
     if match := _BOOKED.match(text):
         yield from _item(clause, match.end(), dated=True)
     if match := _CANCEL.match(text):
@@ -145,15 +164,30 @@ def plans(clause: Clause) -> Iterator[Found]:
         yield from _item(clause, *match.span(1), verb=_DID[match[2].lower()], ended=True)
     elif match := _REMIND.match(text):
         yield from _item(clause, match.end(), confidence=0.95)
-    elif match := _HAVE_EVENT.match(text):
-        yield from _item(clause, match.end(), dated=True)
-    elif (match := _MUST.match(text)) and not PLACE.match(text, match.end()):
+    else:
+        yield from _dated(clause)
+
+
+def _after_day(clause: Clause) -> tuple[int, date] | None:
+    """Where a clause goes on after the day that it begins with, and that day: "On Friday I have to …"."""
+    day = ahead(clause.text[:40], clause.at.date()) if _SOON.match(clause.text) else None
+    if day and _ON.match(clause.text[: day[0]]) and (begins := _I_DO.match(clause.text, day[1])):
+        return begins.end(), day[2]
+    return None
+
+
+def _dated(clause: Clause, start: int = 0, day: date | None = None) -> Iterator[Found]:
+    """What someone does on a day, which stands after it or was named before."""
+    text = clause.text
+    if match := _HAVE_EVENT.match(text, start):
+        yield from _item(clause, match.end(), dated=True, day=day)
+    elif (match := _MUST.match(text, start)) and not PLACE.match(text, match.end()):
         if not _NO_DEED.match(text, match.end()):
-            yield from _item(clause, match.end(), dated=True)
-    elif match := _DOING.match(text):
-        yield from _item(clause, match.end(), dated=True, verb=_VERBS[match[1].lower()])
-    elif match := _DO.match(text):
-        yield from _item(clause, match.start(1), dated=True)
+            yield from _item(clause, match.end(), dated=True, day=day)
+    elif (match := _DOING.match(text, start)) and not (_VERBS[match[1].lower()] in _GOING_ON and _TODAY.search(text)):
+        yield from _item(clause, match.end(), dated=True, verb=_VERBS[match[1].lower()], day=day)
+    elif match := _DO.match(text, start):
+        yield from _item(clause, match.start(1), dated=True, day=day)
 
 
 def _item(
@@ -165,11 +199,13 @@ def _item(
     dated: bool = False,
     verb: str = "",
     ended: bool = False,
+    day: date | None = None,
 ) -> Iterator[Found]:
     """What is to be done, in the words from one place to another."""
     over = _ENDS.search(clause.text, start, len(clause.text) if stop is None else stop)
     words = clause.text[start : over.start() if over else stop]
     what, due, end = _without_day(words, clause.at.date())
+    due = due or day
     if dated and (due is None or due < clause.at.date()):
         return
     if (dated or ended) and _POINTS.search(what):

@@ -31,16 +31,20 @@ _SOME: Final = any_of("two three four five six ten some several a_few a_list a_t
 _TO_A_LENGTH: Final = r"to (?:me\b|the point|an?\b|one\b|two\b|three\b|\d)"
 _ABOUT_ANSWERS: Final = rule(
     rf"{_WANT}(?! (?:me )?(?:\d+|{_SOME}) )(?:(?!\bwho\b)[^.!?\x00]){{0,80}}\b{_ANSWERS}\b"
-    rf"(?! (?:for|of|from|about|between|(?!{_TO_A_LENGTH})to|in (?:the|my|our|this))\b)"
+    rf"(?! (?:for|of|from|about|between|on|(?!{_TO_A_LENGTH})to|in (?:the|my|our|this))\b)"
     r"(?![^.!?]* for (?:the|my|our|an?|this|these)\b)"
 )
 """Of the answers in general: "three short replies to this mail" are asked for once."""
 _AS_A_RULE: Final = rule(
     r"\b(?:from now on|in (?:the )?future|going forward|from here on|every time|by default|always(?=\W*$|,))\b",
     r"^(?:please )?(?:always|never) |^i always want ",
+    r"^(?:please )?(?:always )?explain (?:things|everything)\b",
+    r"^(?:please )?(?:answer|reply|respond) (?:only in \w+|in \w+ only)\b",
+    r"^(?:please )?(?:write|talk|speak|reply|respond) to me in\b",
+    r"\bwhen (?:you )?(?:answer|reply|respond|speak|talk|write|writ)(?:ing)?(?: (?:to|with))? me\b",
     rf"^(?:{_CAN_YOU})?(?:please )?stop [a-z]+ing\b",
 )
-_NOT: Final = rule(r"\b(?:don't|do not|never|no|without|avoid|stop|less|fewer)\b")
+_NOT: Final = rule(r"\b(?:don't|do not|never|no|not|without|avoid|stop|less|fewer|rather than|instead of|over)\b")
 _ELSE: Final = rule(r"[,;] (?=(?:i|i'm|my|it|it's|she|he|they)\b)")
 """Where something else begins: "always use metric, I don't understand Fahrenheit"."""
 _SHORT: Final = rule(r"\b(?:short(?:er)?|brief(?:er|ly)?|concise(?:ly)?|succinct(?:ly)?|terse|to the point|crisp)\b")
@@ -64,9 +68,13 @@ _STYLES: Final = {
     "direct": rule(r"\b(?:blunt|direct|straightforward)\b"),
 }
 _UNITS: Final = rule(r"\b(metric|imperial|celsius|fahrenheit)\b")
+_TONE: Final = rule(r"(?:i prefer|(?:please )?use) an? [\w-]+ tone(?: (?:with|to) me)?\W*$")
 _MY_UNITS: Final = rule(
-    r"i prefer (?:the )?(?:metric|imperial|celsius|fahrenheit)\b", r"i (?:always )?use (?:the )?(?:metric|imperial)\b"
+    r"(?:please )?use (?:the )?(?:metric|imperial)(?: units| system)?(?:,? please)?\W*$",
+    r"i prefer (?:the )?(?:metric|imperial|celsius|fahrenheit)\b",
+    r"i (?:always )?use (?:the )?(?:metric|imperial)\b",
 )
+_FOR_ALL: Final = rule(_TONE.pattern, _MY_UNITS.pattern)
 _IN: Final = rule(
     r"\b(?:answer|reply|respond|write|speak|talk)(?: (?:to )?me| back)?(?: only)? in ",
     r"\b(?:answers|replies|responses|explanations)\b[^.!?\x00]{0,30}? in ",
@@ -79,7 +87,7 @@ _RATHER_THAN: Final = rule(" (?:over|to|rather than|instead of) ")
 _IF: Final = rule(r",? if\b")
 _USE: Final = rule(
     "i(?:'m| am)?(?: (?:currently|now|still))? (?:use|using) ",
-    "i(?: mostly| mainly)? (?:code|program)(?: mostly| mainly)? in ",
+    "i(?: mostly| mainly| usually)? (?:code|program|write (?:most of )?(?:my )?code)(?: mostly| mainly)? in ",
     rf"i(?:'m| am) on (?={any_of('Windows Linux Ubuntu Debian Fedora Arch macOS Android iOS')}\b)",
 )
 _MOSTLY_USE: Final = rule(
@@ -94,7 +102,7 @@ def preferences(clause: Clause) -> Iterator[Found]:
     """What a clause says the user wants as a rule, prefers, or works with."""
     text = clause.text
     as_a_rule = clause.always or _AS_A_RULE.search(text) is not None
-    if _ABOUT_ANSWERS.match(text) or (_COMMAND.match(text) and as_a_rule) or _MY_UNITS.match(text):
+    if _ABOUT_ANSWERS.match(text) or (_COMMAND.match(text) and as_a_rule) or _FOR_ALL.match(text):
         yield from _manner(clause)
     elif match := _TOO.match(text):
         length = "short" if match[1].lower() in ("long", "wordy") else "long"
@@ -109,20 +117,22 @@ def preferences(clause: Clause) -> Iterator[Found]:
 
 def _manner(clause: Clause) -> Iterator[Found]:
     text = _ELSE.split(clause.text)[0]
-    unwanted = _NOT.search(text) is not None
+    denial = _NOT.search(text)
+    wanted = text[: denial.start()] if denial else text
     if match := _LONG.search(text):
-        yield found(clause, PREFERENCE, "answer_length", "short" if unwanted else "long", match.end())
-    elif not unwanted and (match := _SHORT.search(text)):
+        yield found(clause, PREFERENCE, "answer_length", "long" if match.end() <= len(wanted) else "short", match.end())
+    elif match := _SHORT.search(wanted):
         yield found(clause, PREFERENCE, "answer_length", "short", match.end())
-    elif not unwanted and (match := _AT_MOST.search(text)):
+    elif match := _AT_MOST.search(wanted):
         yield found(clause, PREFERENCE, "answer_length", match[1].lower(), match.end())
     for style, words in _STYLES.items():
         if match := words.search(text):
-            yield found(clause, PREFERENCE, "answer_style", f"no {style}" if unwanted else style, match.end())
+            manner = style if match.end() <= len(wanted) else f"no {style}"
+            yield found(clause, PREFERENCE, "answer_style", manner, match.end())
             break
-    if not unwanted and (match := _UNITS.search(text)):
+    if match := _UNITS.search(wanted):
         yield found(clause, PREFERENCE, "units", match[1].lower(), match.end(), 0.95)
-    if not unwanted and (match := _IN.search(text)) and (language := LANGUAGE.match(text, match.end())):
+    if (match := _IN.search(wanted)) and (language := LANGUAGE.match(wanted, match.end())):
         yield found(clause, PREFERENCE, "language", language[1].title(), language.end(), 0.95)
 
 

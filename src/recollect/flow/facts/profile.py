@@ -24,7 +24,7 @@ _LATELY: Final = (
 AM: Final = f"i(?:'m| am)(?: {any_of('now currently still also actually originally just already')})*"
 _HAVE: Final = f"(?:i|we)(?:'ve| have)?{_LATELY}"
 
-_NAME: Final = rule(r"my (?:full |first |real |legal |good )?name(?: is|'s) (?:actually |now )?(?=\w)")
+_NAME: Final = rule(r"my (?:full |first |real |legal |good )?name(?: is|'s) (?:actually |now |spel(?:led|t) )?(?=\w)")
 _CALLED: Final = rule(
     r"i(?:'m| am) (?:called|named) |i go by (?:the name (?:of )?)?",
     r"(?:you can |please |just |everyone |everybody |(?:my )?friends |people )*calls? me ",
@@ -62,15 +62,31 @@ _LIVE: Final = rule(
     rf"(?:i|we){_LATELY} (?:live|reside)(?: here| with my [\w-]+)? in (?:an? (?:[\w-]+ ){{1,3}}in )?",
     f"(?:i'm|i am|we're|we are){_LATELY} (?:living|based|settled|located|residing) (?:in|at) ",
     r"(?:i've|i have|we've|we have) lived in (?=[^,.;]{2,40} (?:since|for|all my life)\b)",
+    r"(?:i|we) live at \d[^,.;!?]{2,40}?,? in ",
     "as someone (?:who lives|living) in ",
+    "(?:my|our) (?:home|house|flat|apartment) is in ",
     "(?:i've|i have|we've|we have) been living in ",
 )
 _MOVED: Final = rule(
     f"{_HAVE} (?:moved|relocated)(?: (?:back|over|here|away|down|up))? to ",
     f"i(?:'ve| have)?{_LATELY} (?:moved|relocated)(?: (?:back|over|here))? from [^,.;]{{2,40}}? to ",
 )
+_A_WHILE: Final = (
+    r"for (?:the|(?:just |only |about )?(?:an?|one|two|three|four|five|six|\d+|several|a few|a couple of)) "
+    r"(?:days?|nights?|weeks?|weekend|months?|years?|summer|winter|spring|autumn|semester|term|season|while|bit|time)"
+)
+_SEASON: Final = any_of("week weekend month summer winter spring autumn fall semester term season")
+_WITHIN: Final = r"(?:(?! (?:and|but|so|because|since|as of|which|where|who|to)\b)[^,.;!?\x00]){0,40}?"
+_PASSING: Final = rule(
+    rf"{_WITHIN} (?:this {_SEASON}|for the {_SEASON}|during the {_SEASON}|today|tonight|until|till|unless|when(?:ever)?"
+    r"|half (?:of )?the (?:time|year)|in (?:training|spirit|the shower|my dreams|another life)|at heart)\b",
+    r"[^.;!?\x00]{0,40} (?:and|but) (?:then )?(?:left|retired|quit|came back|moved back)\b"
+    r"(?=\s*[.,!;]|$| (?:in|after|again|there|it)\b)",
+)
+"""What says after a place, a firm or a profession that it is not for good: "this week", "until May"."""
+_BEGUN: Final = rule(r".*\b(?:moved|relocated|started|joined|became|promoted|got|began)\b")
 _NOT_FOR_GOOD: Final = rule(
-    r"\s*(?:when|as an? (?:kid|child|teen\w*|student)|until|before|for an? \w+|,? ?but (?:then )?(?:moved|came|went))\b"
+    rf"\s*(?:when|as an? (?:kid|child|teen\w*|student)|until|before|{_A_WHILE}|,? ?but (?:then )?(?:moved|came|went))\b"
 )
 _LEFT_PLACE: Final = rule(
     "(?:i|we) no longer live in ",
@@ -78,6 +94,7 @@ _LEFT_PLACE: Final = rule(
     "(?:i|we)(?:'ve)? moved (?:out of|away from) ",
     rf"{_HAVE} (?:moved|relocated) from (?=.{{2,60}}? to\b)",
 )
+_LASTING: Final = frozenset({"place", "company", "role"})
 _TO: Final = rule(" to ")
 _FROM: Final = rule(
     f"{AM} from ", "i (?:originally )?come from ", "i (?:was (?:born and raised|born|raised)|grew up) in "
@@ -86,9 +103,11 @@ _FROM: Final = rule(
 _HOW: Final = "(?: (?:part-time|full-time|remotely|here|from home))?"
 _WORK: Final = rule(
     rf"i{_LATELY} (?:work|started(?: working| a new job)?|got a (?:new )?job|began working){_HOW}"
-    r"(?: in [\w-]+)? (?:at|for) ",
+    r"(?: in [\w-]+(?: [\w-]+)?)? (?:at|for) ",
     f"{AM} (?:working|employed) (?:at|for|by) ",
-    f"(?:i've|i have){_LATELY} (?:been working|started working|started|joined)(?: (?:at|for))? ",
+    f"(?:i've|i have){_LATELY} (?:been working|been employed|started working|started|joined)(?: (?:at|for|by))? ",
+    rf"my (?:current |new )?employer is (?=(?-i:[A-Z])[^.,;!]{{1,30}}{STOP})(?!\w+(?:ish|ese|ian|man|can)\b)",
+    "i (?:was|got|have been|'ve been) (?:recently |just )?hired by ",
     rf"i{_LATELY} joined (?=[^,.;]{{2,30}} as an?\b)",
     r"(?:i've|i have) been (?:at|with) (?=[^,.;]{2,30} (?:for [\w ]{1,12} years?\b|since \d{4}))",
 )
@@ -98,18 +117,18 @@ _LEFT_WORK: Final = rule(
     "i(?:'ve)? stopped working (?:at|for) ",
     r"i(?:'ve| have)? (?:left|quit|resigned from) (?:my job at )?"
     r"(?=\w+(?: \w+)?\s*(?:[.!]|$|last (?:week|month|year)|in (?:\d{4}|(?-i:[A-Z]))|to join\b|after \w+ years?\b"
-    r"|, (?:and |but |so )?(?:now )?(?:i'm|i work|i am)\b))",
+    r"|, (?:and |but |so )?(?:now )?(?:i'm|i work|i am)\b|and joined (?-i:[A-Z])))",
 )
-_NOW_AT: Final = rule("(?: any ?more)?,? (?:and |but |so )?(?:now )?i(?:'m| am)(?: now)? (?:at|with) ")
+_NOW_AT: Final = rule("(?: any ?more)?,? (?:and |but |so )?(?:now )?i(?:'m| am)(?: now)? (?:at|with) ", " and joined ")
 _JOBLESS: Final = rule(
-    r"i(?:'ve)?(?: just)? (?:quit|lost|left) my (?:old )?job\b",
+    r"i(?:'ve)?(?: just)? (?:quit|lost|left) my (?:old )?job\b(?! at (?-i:[A-Z])[^,.;!?]+ (?:and|to join)\b)",
     r"i (?:just )?(?:got|was|have been) (?:laid off|fired|let go|made redundant)\b",
 )
 _WORK_AS: Final = rule(
-    rf"i{_LATELY} work{_HOW} as (?:an? |the )?",
+    rf"i{_LATELY} (?:work{_HOW}|earn my living|make a living) as (?:an? |the )?",
     rf"{AM} (?:working|employed){_HOW} as (?:an? |the )?",
 )
-AS_ROLE: Final = rule(r",?(?: in [\w-]+)? as (?:an? |the )?")
+AS_ROLE: Final = rule(r",?(?: in [\w-]+| (?:last|this) \w+)? as (?:an? |the )?")
 """What stands between a firm and what someone is there: "at Siemens in Munich as an engineer"."""
 _ROLE: Final = rule(
     f"{AM} (?:an? |the )",
@@ -118,6 +137,7 @@ _ROLE: Final = rule(
     "i (?:just |recently )?(?:became|got promoted to|was promoted to) (?:an? |the )?",
     r"i(?:'ve| have) been an? (?=[^,.;]{3,60} (?:for|since)\b)",
     "my job is (?:being )?an? ",
+    "my (?:current )?(?:job title|role|position|profession|occupation) is (?:that of )?(?:an? |the )?",
     f"(?:i|i've|i have){_LATELY} started(?: working)? as (?:an? |the )",
 )
 _NOT_ROLE: Final = rule("i(?:'m| am) (?:not|no longer) an? ")
@@ -128,9 +148,23 @@ _NOT_AS: Final = rule(
 _NO_ROLE: Final = rule(rf"{AM} (retired|unemployed|self-employed)\b(?! (?:from|and|but))")
 _OLD: Final = rule(r"(\d{1,3})[- ]years?[- ]old(?=,? )")
 
+_ONES: Final = ("two", "three", "four", "five", "six", "seven", "eight", "nine")
+_TENS: Final = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_TEENS: Final = (
+    "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+)  # fmt: skip
+_NUMBERS: Final = {
+    **{word: n for n, word in enumerate((*_ONES, *_TEENS), 2)},
+    **{word: 10 * n for n, word in enumerate(_TENS, 2)},
+    **{f"{ten}-{one}": 10 * n + m for n, ten in enumerate(_TENS, 2) for m, one in enumerate(("one", *_ONES), 1)},
+}
+NUMBER: Final = rf"(\d{{1,3}}|{'|'.join(sorted(_NUMBERS, key=len, reverse=True))})"
+"""How old someone is, in digits or in words."""
+
 _AGE: Final = rule(
-    rf"(?:{AM}|i(?:'ve)? (?:just |recently )?turned) (\d{{1,3}})(?: years?[- ]old| yo| y/o)?"
+    rf"(?:{AM}|i(?:'ve)? (?:just |recently )?turned) {NUMBER}(?: years?[- ]old| yo| y/o)?"
     rf"(?: now| today| yesterday| last \w+| this \w+|,? not \d+)?(?: actually)?{STOP}",
+    rf"i(?:'ve)? (?:just |recently )?turned {NUMBER} (?:in|on) \w+{STOP}",
     rf"{AM} an? (\d{{1,3}})[- ]years?[- ]old (?=(?:\w+ )?(?:male|female|man|woman|guy|girl|boy|person)\b)",
 )
 _BIRTHDAY: Final = rule(r"my birthday(?: is|'s)(?: on)?(?: the)? ", r"i was born on (?:the )?")
@@ -140,7 +174,9 @@ _LANGUAGES: Final = any_of(
     """English Spanish French German Italian Portuguese Dutch Swedish Norwegian Danish Finnish Polish Czech Russian
     Ukrainian Greek Turkish Arabic Hebrew Hindi Urdu Bengali Tamil Telugu Punjabi Farsi Persian Chinese Mandarin
     Cantonese Japanese Korean Vietnamese Thai Indonesian Malay Tagalog Swahili Hungarian Romanian Bulgarian
-    Croatian Serbian Catalan Welsh Irish"""
+    Croatian Serbian Bosnian Slovene Slovenian Slovak Albanian Macedonian Estonian Latvian Lithuanian Icelandic Catalan
+    Basque Galician Welsh Irish Afrikaans Zulu Xhosa Yoruba Igbo Hausa Amharic Somali Kurdish Pashto Nepali Marathi
+    Gujarati Kannada Malayalam Sinhala Khmer Burmese Mongolian"""
 )
 LANGUAGE: Final = rule(rf"((?:British |American |Brazilian )?{_LANGUAGES})\b")
 _SPEAK: Final = rule(
@@ -148,13 +184,21 @@ _SPEAK: Final = rule(
     "my (?:native|first) language is |my mother tongue is ",
     "i(?:'m| am) (?:fluent in|a native speaker of) ",
 )
-_AND_SPEAK: Final = rule(" and (?:also )?(?:fluent |some |a little |a bit of |basic )?")
+_AND_SPEAK: Final = rule("(?:,? and|,) (?:also )?(?:fluent |some |a little |a bit of |basic )?")
 
 
 def profile(clause: Clause) -> Iterator[Found]:
     """What a clause says of the user himself."""
     for read in (_names, _places, _work, _roles, _age, _speaks):
-        yield from read(clause)
+        yield from (fact for fact in read(clause) if lasts(clause, fact))
+
+
+def lasts(clause: Clause, fact: Found) -> bool:
+    """Whether a place, a firm or a profession is told for more than "this week", which is when one may begin."""
+    end = fact.span[1] - clause.offset
+    if fact.ended or fact.key.rpartition(":")[2] not in _LASTING or not (over := _PASSING.match(clause.text, end)):
+        return True
+    return " this " in over[0].lower() and _BEGUN.match(clause.text[:end]) is not None
 
 
 def read_after(
@@ -269,10 +313,15 @@ def _around_role(clause: Clause, end: int) -> Iterator[Found]:
 
 
 def _age(clause: Clause) -> Iterator[Found]:
-    if (match := _AGE.match(clause.text)) and 4 < (age := int(match[1] or match[2])) < 116:
+    if (match := _AGE.match(clause.text)) and 4 < (age := years(match[match.lastindex or 1])) < 116:
         yield found(clause, PROFILE, "age", str(age), len(match[0].rstrip()))
     elif (match := _BIRTHDAY.match(clause.text)) and (day := birthday(clause, match.end())):
         yield found(clause, PROFILE, "birthday", day.text, day.end, 0.95)
+
+
+def years(number: str) -> int:
+    """A number that was written in digits or in words."""
+    return _NUMBERS.get(number.lower()) or int(number)
 
 
 def birthday(clause: Clause, start: int) -> Phrase | None:

@@ -29,6 +29,11 @@ _DO_WITH_TEXT: Final = any_of(
     classify analy[sz]e continue complete finish write draft compose generate create convert extract format polish
     shorten expand explain interpret evaluate rate critique answer respond_to reply_to read label tag categori[sz]e"""
 )
+_NOTES: Final = any_of(
+    """update note fyi btw ps correction reminder about_me context background intro fact edit thing introduce_myself
+    changed_jobs misspoke"""
+)
+"""What announces words of one's own; before others, a name and a colon tell who speaks."""
 _TAKEN_OUT: Final = tuple(
     re.compile(pattern, re.MULTILINE | re.IGNORECASE)
     for pattern in (
@@ -39,6 +44,7 @@ _TAKEN_OUT: Final = tuple(
         r"^[ \t]*(?:def |class |import |from \w+ import|return\b|print\(|select .* from|const |let \w+ =|var ).*$",
         r"^[ \t]*(?://|/\*|#|function |if \(|for \(|while \(|elif |else:|<\w|</|\$ |>>>|[{\[]).*$",
         r"^.*[;{}][ \t]*$",
+        rf"^[ \t]*(?!{_NOTES}:)(?-i:[A-Z][a-z]+(?: [A-Z][a-z]+)?): (?=(?:i|i'm|i've|my|we|our|hi|hello)\b).*$",
         r"“[^”]{0,1000}”|«[^»]{0,1000}»|„[^“”]{0,1000}[“”]",
         r"\"[^\"\n]{0,500}\"",
         r"(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w)){1,300}'(?!\w)",
@@ -53,8 +59,17 @@ _HERE_COMES_TEXT: Final = rule(
     rf"\b{_DO_WITH_TEXT}\b[^.!?\n]{{0,120}}?(?::|\n\s*\n)",
     rf"\b(?:this|these|following|below)(?: \w+)? {_SOME_TEXT}\b[^.!?\n]{{0,80}}?[.!?:\n]",
     rf"\b(?:here is|here's|here are|this is)\b[^.!?\n]{{0,40}}\b{_SOME_TEXT}\b[^.!?\n]{{0,40}}?[.:\n]",
+    rf"\b(?:his|her|their) {_SOME_TEXT}\b[^.!?\n]{{0,40}}?:",
     r"\b(?:is|are|does|do) (?:this|these|it|the following)\b[^.!?\n]{0,40}?"
     r"\b(?:correct|right|grammatical|sound|natural|mean)\b[^.!?\n]{0,40}?[?:\n]",
+)
+_FICTION: Final = any_of(
+    """campaign story novel book dreams? game play film movie song poem world universe scenario sketch screenplay
+    simulation musical series sitcom tale fan_fiction role-?play"""
+)
+_SPEAKER: Final = any_of(
+    """character scene persona bio user human assistant system q a question answer speaker narrator interviewer
+    interviewee candidate applicant customer client patient caller agent"""
 )
 _PRETENDED: Final = re.compile(
     r"(?:^|[.!?,:;\n]\s{0,9}|\b(?:and|so|now|but|please|ok|okay) )(?:please )?"
@@ -64,17 +79,31 @@ _PRETENDED: Final = re.compile(
     r"|i want you to (?:act|play|be|pretend|imagine|take|write)\b|say (?:i|my|we)\b|what if\b|as if\b|e\.g\."
     r"|(?:pretend|imagine|role-?play|suppose|supposing|assume|assuming|hypothetically|for example|once upon a time)\b"
     r"|in (?:my|the|this|an?|our) (?:[\w&]+ )?"
-    r"(?:campaign|story|novel|book|dream|game|play|film|movie|song|poem|world|universe|scenario)\b"
-    r"|for (?:the sake of|this (?:game|scenario|exercise|role))\b|(?:first|opening) line\b"
-    r"|(?:character|scene|persona|bio|user|human|assistant|system|q|a|question|answer):|as an ai\b)",
+    rf"{_FICTION}\b"
+    r"|for (?:the (?:sake|purposes?) of|this (?:game|scenario|exercise|role))\b|(?:first|opening) line\b"
+    rf"|{_SPEAKER}(?: \d)?:|as an ai\b)",
     re.MULTILINE | re.IGNORECASE,
+)
+_SAYS: Final = any_of(
+    """said says sang sings wrote shouted whispered replied cried claimed claims told_(?:me|us|him|her|them|the)
+    used_to_say"""
+)
+_WORK: Final = any_of(
+    "song slogan sentence title lyric line quote book film movie novel thriller comedy poem phrase series"
 )
 _NOT_MEANT: Final = rule(
     r"^\W*(?:oh,? (?:great|sure|yeah|wonderful|joy|yes|boy|right)|yeah,? right|wow,? (?:so|i'm such)|as if)\b",
-    r"^\W*(?:sure,|because i just\b|of course i (?:love|enjoy|adore)\b)",
+    r"^\W*(?:sure,|just what i (?:needed|wanted)\b|because i just\b|of course i (?:love|enjoy|adore)\b)",
     r"/s\s*$|[🙄🙃]",
     r"\bi (?:just|totally|absolutely|so) (?:love|adore|enjoy) "
     r"(?:it|when|how|being|waiting|sitting|getting|paying|having)\b",
+    rf",\s(?:(?:he|she|they|(?:the|my|our|an?) [\w-]+|(?-i:[A-Z]\w+)) )?{_SAYS}\b"
+    r"(?! (?:that|i|it|it's|to|hi|hello|yes|no)\b)",
+    r", (?:as|or so) (?:the|my|they|people)\b[^,.!?]{0,30} (?:goes|says?|claims?|thinks?)\b",
+    r", (?:according to|if you can call|as (?:he|she|they) puts? it)\b",
+    rf"\bin (?:my|the|this|our) (?:[\w&]+ )?{_FICTION}(?=\s*[,.!;]|$| (?:lives|works|is|i|i'm|we|we're)\b)",
+    r"^\W*(?:i|my|we)\b(?:(?!\b(?:and|but|which|it|that|favou?rite)\b)[^,.;]){1,60} (?:is|was) (?:an?|the) "
+    rf"(?:[\w-]+ ){{0,3}}{_WORK}(?=\s*[.,!;]|$| (?:by|from|of|on)\b)",
 )
 _TAKEN_BACK: Final = rule(r"\b(?:just kidding|only kidding|jk|just joking|only joking)\b")
 _CORRECTED: Final = rule(
@@ -82,9 +111,7 @@ _CORRECTED: Final = rule(
     r"[,\u2013\u2014-]\s*(?:sorry|i mean),?\s+(?=[\w'-]+(?: [\w'-]+)?\W*$)",
 )
 """Where a sentence takes back what it said before: "on Monday, sorry, Tuesday"."""
-_ANNOUNCED: Final = rule(
-    r"\b" + any_of("update note fyi btw ps correction reminder about_me context background intro fact edit thing") + "$"
-)
+_ANNOUNCED: Final = rule(rf"\b{_NOTES}$")
 _GONE_BY: Final = rule(r"\b(?:i|we) used to [^,;:]*(?:,? but|,)(?: now,?)? $")
 _HEDGED: Final = rule(
     r"\b"
@@ -95,7 +122,7 @@ _HEDGED: Final = rule(
         wrote writes written asked asks think(?!ing_(?:about|of)\b)\w* thought believes? whisper\w* reply replie[sd]
         shout\w* according_to quot\w+ lyrics sings? sang reads? titled entitled sentence phrase character
         protagonist narrator didn't doesn't isn't aren't never not_true don't_think doubt lied? joke joking kidding
-        example story novel poem song between instead_of rather_than"""
+        example story novel poem song simulation between instead_of rather_than at_heart"""
     )
     + r"\b"
 )
@@ -128,6 +155,7 @@ _NO_SUBJECT: Final = {
 }
 """What is left out before words that a sentence begins with."""
 _SUBJECT: Final = rule(r"(?:i|we)\b")
+_MINE: Final = rule(r"\s*(?:i|i'm|i've|my|we)\b")
 _BECAUSE: Final = rule(r"(?:because|since|as|cause|so|(?:even )?though|although|while)\s+(?=(?:i|i'm|my|we)\b)")
 _OPENING: Final = rule(
     r"(?:"
@@ -139,7 +167,8 @@ _OPENING: Final = rule(
         (?:please_)?(?:remember|note|know|be_aware)(?:_that)? as_you_know in_fact i_mean(?:t)? hmm oh right anyways?
         originally (?:it_)?turns_out(?:_that)? unfortunately fortunately sadly luckily now nowadays these_days
         recently lately personally in_general generally by_now today additionally don't_forget(?:_that)?
-        just_to_let_you_know as_of_(?:now|today|last_\w+) from_now_on going_forward in_(?:the_)?future"""
+        just_to_let_you_know as_of_(?:now|today|last_\w+) by_(?:profession|trade) from_now_on going_forward
+        in_(?:the_)?future"""
     )
     + r"(?:\s*[,:!.\u2013\u2014-]+\s*|\s+))+"
 )
@@ -165,8 +194,8 @@ _AGREED: Final = rule(r",? (?:ok|okay|alright|please|pls)\?+\s*$")
 """What asks for assent to what is said, not whether it is so."""
 _GREETED: Final = rule(
     r"(?:^|[\s,.!])"
-    r"(?:hi|hiya|hello|hey|hola|yo|(?:good )?(?:morning|afternoon|evening)|greetings)"
-    r"(?: there| all| sir| madam| everyone| team| guys)?[\s,.!\u2013-]*$"
+    r"(?:hi|hiya|hello|hey|hola|yo|(?:good )?(?:morning|afternoon|evening)|greetings|let me introduce myself)"
+    r"(?: there| all| sir| madam| everyone| team| guys)?[\s,.:!\u2013-]*$"
 )
 _WRITE: Final = rule(
     r"\W*(?:please |can you |could you |now |help me )*"
@@ -302,6 +331,8 @@ def _opens(head: str, break_: re.Match[str]) -> bool:
 
 def _breaks(head: str, opened: int) -> list[tuple[int, str]]:
     """Where a clause may begin; with the "I " where it shares that of the one right before it."""
+    quoted = (match.start() for match in _BREAK.finditer(head, opened) if not _opens(head, match))
+    head = head[: next((place for place in quoted if _MINE.match(head, place + 1)), len(head))]
     found = {match.end(): "" for match in _BREAK.finditer(head, opened) if _opens(head, match)}
     for match in _ELIDED.finditer(head, opened):
         before = max((place for place in found if place <= match.start()), default=opened)

@@ -11,7 +11,7 @@ from recollect.flow.facts.food import ALLERGIC, DIETS, EATS
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.people import CALLED, COUPLES, FRIENDS, KEYS, MANY, ONE, PARTNERS, PLURALS
 from recollect.flow.facts.phrases import Phrase, given, name, place_name, slug, things
-from recollect.flow.facts.profile import AS_ROLE, PROFILE, STOP, birthday, read_after
+from recollect.flow.facts.profile import AS_ROLE, NUMBER, PROFILE, STOP, birthday, lasts, read_after, years
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
 from recollect.flow.facts.wording import any_of, rule
@@ -24,7 +24,9 @@ _KIND: Final = (
     + any_of("best older younger elder big little oldest youngest eldest only twin close good dear new rescue baby")
     + " )?"
 )
-_STILL: Final = f"(?:,| and)?(?: {any_of('now still currently just recently also has both already')})*"
+_STILL: Final = (
+    f"(?:(?:,| and)(?: he| she| they)?)?(?: {any_of('now still currently just recently also has both already')})*"
+)
 
 _MY: Final = rule(rf"(?:my|our) {_KIND}{_WHO}(?:\b|(?=s (?:name|called|birthday)\b))")
 _OLD: Final = rule(rf"(?:my|our) (\d{{1,2}}){_YEARS_OLD}")
@@ -46,6 +48,7 @@ _AND_ALL: Final = rule("(?:,? and|,| &) ")
 _NOT: Final = rule(",? (?:and )?not ")
 _MARRIED: Final = rule("i(?:'m| am)(?: now| happily)? (married|engaged) to ")
 _NAMED: Final = rule("(?:'s name is|'s called| is called| is named|'s first name is) ")
+_IS: Final = rule(rf" is (?=(?-i:[A-Z])[\w'-]+(?: (?-i:[A-Z])[\w'-]+)?{STOP})(?!\w+(?:ish|ese|an)\b)")
 _NEXT: Final = rule(",? ")
 _BORN: Final = rule("(?:'s birthday is|'s birthday's)(?: on)?(?: the)? ")
 _LIVES: Final = rule(
@@ -86,8 +89,10 @@ _EATS: Final = rule(rf"{_STILL} is (?:an? )?(?:strict |lifelong )?{DIETS}{EATS}"
 _ALLERGIC: Final = rule(rf"{_STILL} is{ALLERGIC}")
 _WORKS: Final = rule(f"{_STILL} (?:works|is working|started working|started) (?:at|for) ")
 _IS_A: Final = rule(f"{_STILL} (?:works as|is|became) (?:an? |the )", "'s (?:an? |the )", ", (?:an? |the )")
+_AT: Final = rule(" (?:at|for) ")
 _AGED: Final = rule(
-    rf"(?:{_STILL} (?:is|turned)|,) (\d{{1,3}})(?: years?[- ]old)?(?: now| today| last \w+| this \w+| in \w+)?{STOP}"
+    rf"(?:{_STILL} (?:is|turned)|,) {NUMBER}(?: years?[- ]old)?"
+    rf"(?: now| today| yesterday| last \w+| this \w+| (?:in|on) \w+)?{STOP}"
 )
 
 
@@ -143,8 +148,10 @@ def _called(text: str) -> tuple[str, int] | None:
 
 
 def _mentioned(clause: Clause) -> Iterator[Found]:
-    """Whom a clause names in passing: "I went skiing with my sister Nadia"."""
+    """Whom a clause names in passing: "I went skiing with my sister Nadia", not a title such as "My Cousin Vinny"."""
     for match in _MENTIONED.finditer(clause.text):
+        if match.start() and match[0][0].isupper():
+            continue
         who = name(clause.text, match.end(), most=2)
         naming = _NAMING.search(clause.text, 0, match.start())
         if who and not naming and match[1].lower() not in COUPLES and not _lost(clause.text, match[1], who.end):
@@ -157,9 +164,10 @@ def _mentioned(clause: Clause) -> Iterator[Found]:
 
 def _own(clause: Clause, word: str, end: int) -> Iterator[Found]:
     text = clause.text
-    if match := _NAMED.match(text, end):
+    if match := _NAMED.match(text, end) or (_IS.match(text, end) if KEYS[word] in ("boss", "manager") else None):
         if who := given(text, match.end(), most=3):
             yield found(clause, PROFILE, _key(word, who), who.text, who.end, 0.95)
+            yield from _about(clause, _key(word, who), who.end)
             if (but := _NOT.match(text, who.end)) and (wrong := name(text, but.end(), most=3)):
                 yield found(clause, PROFILE, _key(word, wrong), wrong.text, wrong.end, ended=True)
     elif word not in COUPLES and (match := _NEXT.match(text, end)) and (who := name(text, match.end(), most=2)):
@@ -199,10 +207,13 @@ def _about(clause: Clause, who: str, end: int) -> Iterator[Found]:
     if old := _OLD.match(clause.text):
         yield found(clause, PROFILE, f"{who}:age", old[1], end)
     while fact := _next_about(clause, who, end):
-        yield fact
+        if lasts(clause, fact):
+            yield fact
         end = fact.span[1] - clause.offset
         if fact.key == f"{who}:company":
             yield from read_after(clause, AS_ROLE, role, f"{who}:role", end)
+        if fact.key == f"{who}:role":
+            yield from read_after(clause, _AT, name, f"{who}:company", end)
 
 
 def _next_about(clause: Clause, who: str, end: int) -> Found | None:
@@ -214,8 +225,8 @@ def _next_about(clause: Clause, who: str, end: int) -> Found | None:
         return found(clause, PROFILE, f"{who}:company", firm.text, firm.end)
     if (match := _IS_A.match(text, end)) and (what := role(text, match.end())):
         return found(clause, PROFILE, f"{who}:role", what.text, what.end)
-    if (match := _AGED.match(text, end)) and 0 < int(match[1]) < 116:
-        return found(clause, PROFILE, f"{who}:age", str(int(match[1])), match.end())
+    if (match := _AGED.match(text, end)) and 0 < (age := years(match[1])) < 116:
+        return found(clause, PROFILE, f"{who}:age", str(age), match.end())
     if (match := _BORN.match(text, end)) and (day := birthday(clause, match.end())):
         return found(clause, PROFILE, f"{who}:birthday", day.text, day.end)
     return _food(clause, who, end)
