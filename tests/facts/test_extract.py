@@ -91,7 +91,7 @@ def test_facts_among_any_text_can_be_kept(before: str, said: Utterance, after: s
 
 
 def test_the_span_holds_the_words() -> None:
-    for said, found in ((said, found) for said in TOLD for found in extract(said.text, SAID)):
+    for said, found in [(one, found) for one in TOLD for found in extract(one.text, SAID)]:
         words = said.text[slice(*found.span)]
         assert words == words.strip(), said
         in_words = found.key.endswith("age") and not re.search(r"\d", words)
