@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -46,6 +47,10 @@ class TestHttp(EmbedderSuite):
         return HttpEmbedder("test-model", self.url)
 
 
+loaded = cache(OnnxEmbedder)
+"""Loading a model takes longer than most tests do."""
+
+
 class _Onnx(EmbedderSuite):
     model = ""
     folder = Path()
@@ -56,6 +61,10 @@ class _Onnx(EmbedderSuite):
 
     def new(self) -> Embedder:
         return OnnxEmbedder(self.folder)
+
+    @pytest.fixture
+    def embedder(self) -> Embedder:
+        return loaded(self.folder)
 
 
 class TestE5(_Onnx):
