@@ -94,6 +94,14 @@ class TestChromaServer(StoreSuite):
         return opened
 
 
+def test_a_server_is_reached_by_plain_http_without_loading_certificates(
+    server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ssl.create_default_context", lambda *_, **__: pytest.fail("certificates were loaded"))
+    with connected(server) as client:
+        assert client.heartbeat()
+
+
 @dataclass(frozen=True)
 class Place:
     """Where a store lies, and its vectors."""

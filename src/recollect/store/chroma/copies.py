@@ -40,7 +40,7 @@ _SEGMENT: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 def connect(url: str) -> Any:
     """A client for a folder or a server; what Chroma can't read of its files is removed: they are only copies."""
     parts = urlsplit(url)
-    settings = Settings(anonymized_telemetry=False)
+    settings = Settings(anonymized_telemetry=False, chroma_server_ssl_verify=False)  # plain HTTP needs no certificates
     if parts.hostname:
         try:
             return chromadb.HttpClient(host=parts.hostname, port=parts.port or 8000, settings=settings)
