@@ -21,7 +21,7 @@ from recollect.types import Image, Message, Opaque, Part, Text, Thinking, ToolCa
 
 try:
     from pydantic import TypeAdapter
-    from pydantic_ai.capabilities import AbstractCapability
+    from pydantic_ai.capabilities.abstract import AbstractCapability
     from pydantic_ai.messages import (
         BinaryContent,
         CachePoint,
