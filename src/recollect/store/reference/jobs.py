@@ -86,7 +86,7 @@ class _Rows:
 
     def held(self, job: Job) -> Job:
         queued = self.tables.jobs.get(job.id)
-        return queue.check_held(queued and queued.job, job)
+        return queue.check_held(queued.job if queued else None, job)
 
     def twin(self, job: Job) -> Job | None:
         if job.key is None:
