@@ -17,9 +17,9 @@ from recollect import Memory, Message, Scope, Session, Settings
 from recollect.embed.hashing import HashingEmbedder
 from recollect.flow.context import Line
 from recollect.layers.procedural import KIND, Procedural
-from recollect.memory import DEFAULTS
 from recollect.patterns import Patterns
 from recollect.retention import Policy, apply, preview
+from recollect.settings import DEFAULTS
 from recollect.store import Record, Store
 from recollect.store import open as open_store
 

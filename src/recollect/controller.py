@@ -58,7 +58,7 @@ class Controller:
     layers: Layers
     telemetry: Telemetry
     windows: Windows = field(init=False)
-    _watch: Watch = field(init=False)
+    watch: Watch = field(init=False)
     _settled: Recent[tuple[Scope, int, str, int], tuple[Line, ...]] = field(
         default_factory=lambda: Recent(KEPT_QUESTIONS)
     )
@@ -67,7 +67,7 @@ class Controller:
     def __post_init__(self) -> None:
         self.windows = Windows(self.store, partial(count_message, count=self.count))
         layers = self.layers
-        self._watch = Watch(self.telemetry, self.settings, lambda: (layers.semantic.hits, layers.semantic.misses))
+        self.watch = Watch(self.telemetry, self.settings, lambda: (layers.semantic.hits, layers.semantic.misses))
 
     def context(self, scope: Scope, wanted: Wanted) -> Context:
         """The context for a session as it is now, with what a web search has to say if the question is about news."""
@@ -96,7 +96,7 @@ class Controller:
         context = self._assembled(scope, view, known or self._timed(scope, view, question, wanted), wanted)
         with self._lock:
             self._settled[key] = lines if known else context.offered
-        self._watch.built(scope, context, perf_counter() - started)
+        self.watch.built(scope, context, perf_counter() - started)
         return context
 
     def _still_there(self, owner: Scope, offers: Settled) -> bool:
@@ -111,12 +111,8 @@ class Controller:
     def _timed(self, scope: Scope, view: View, question: Message | None, wanted: Wanted) -> Mapping[str, Offer]:
         started = perf_counter()
         offers = self._ask(scope, view, question, wanted.at, None, None if wanted.question else view.asked_at - 1)
-        self._watch.retrieved(perf_counter() - started)
+        self.watch.retrieved(perf_counter() - started)
         return offers
-
-    def answered(self, scope: Scope, messages: Sequence[Message]) -> None:
-        """Count what the answer made use of, of the things recalled for it."""
-        self._watch.answered(scope, messages)
 
     def replay(self, scope: Scope, wanted: Wanted, seq: int) -> Context:
         """The context as it was when the message with that number, a user's, was about to be added."""
@@ -143,7 +139,7 @@ class Controller:
         """Drop what is kept in memory of a scope whose messages were erased or changed."""
         self.layers.forget(scope)
         self.windows.forget(scope)
-        self._watch.forget(scope)
+        self.watch.forget(scope)
         with self._lock:
             self._settled.clear()
 

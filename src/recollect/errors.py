@@ -145,6 +145,11 @@ class ContextOverflow(ModelError):
         self.limit, self.tokens, self.reply = limit, tokens, reply
         super().__init__(problem)
 
+    @property
+    def room(self) -> int | None:
+        """What the limit leaves for the prompt."""
+        return None if self.limit is None else max(self.limit - (self.reply or 0), 0)
+
 
 class BadReply(ModelError):
     """The provider's answer can't be understood."""

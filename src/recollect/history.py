@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from recollect.arguments import check_budget, check_given
 from recollect.errors import BudgetTooSmall
-from recollect.flow.align import align, answered, fingerprint, says
+from recollect.flow.align import compare, says, spoken
 from recollect.flow.context import beside
-from recollect.flow.fence import with_memory, without_memory
+from recollect.flow.fence import with_memory
 from recollect.flow.window import Limits, Window
 from recollect.memory import Memory
 from recollect.recent import Recent
@@ -85,21 +85,18 @@ class History:
 
     def _lines(self, given: Sequence[Message]) -> list[Sent]:
         """Keep what is new; the conversation, without system texts and old memory, under the ids of the log."""
-        spoken = [(place, message) for place, message in enumerate(given) if message.role != "system"]
-        said = [(place, own) for place, message in spoken if (own := without_memory(message))]
+        said = spoken(given)
         self._refresh(len(said))
-        known = [entry.message for entry in self._log]
-        told = [message for _, message in said if says(message)]
-        found = align([fingerprint(message) for message in known], [fingerprint(message) for message in told])
-        new = iter(self.session.add_many(m for m, at in zip(told, found, strict=True) if at is None))
-        kept = iter([(at, next(new).id if at is None else known[at].id) for at in found])
-        places = [next(kept) if says(m) else (None, f"not kept {n}") for n, (_, m) in enumerate(said)]
-        last = max((n for n, message in enumerate(known) if message.role != "system"), default=-1)
-        self._again = answered(found, last + 1)
+        found = compare([entry.message for entry in self._log], [message for _, message in said if says(message)])
+        kept = iter(zip(found.places, found.kept(self.session.add_many(found.new)), strict=True))
+        self._again = found.again
         self._refresh(len(said))
-        past = [Sent(message, None) for message in self._past(known, [at for at, _ in places])]
-        lines = [(place, m.replace(id=id)) for (place, m), (_, id) in zip(said, places, strict=True)]
-        return [*past, *(Sent(m, place, m.content != given[place].content) for place, m in lines)]
+        places, lines = list[int | None](), list[Sent]()
+        for n, (place, message) in enumerate(said):
+            at, own = next(kept) if says(message) else (None, message.replace(id=f"not kept {n}"))
+            places.append(at)
+            lines.append(Sent(message.replace(id=own.id), place, message.content != given[place].content))
+        return [*(Sent(message, None) for message in self._past(found.known, places)), *lines]
 
     def _past(self, known: Sequence[Message], places: Sequence[int | None]) -> Sequence[Message]:
         """What the log has before the first of the given messages; nothing where the caller changed the history."""

@@ -29,7 +29,7 @@ from recollect.layers.taught import Taught
 from recollect.layers.tools import Search
 from recollect.llm import ChatModel
 from recollect.session import Session
-from recollect.settings import Settings
+from recollect.settings import DEFAULTS, Settings
 from recollect.store import Erased, Store
 from recollect.store.codec import each_once
 from recollect.telemetry import OnAlert, Telemetry
@@ -37,7 +37,6 @@ from recollect.tokens import TokenCounter
 from recollect.tokens import counter as open_counter
 from recollect.types import Scope, check_id
 
-DEFAULTS: Final = Settings()
 MOST_FRESH: Final = 10_000
 """How many sessions with new messages `drain` remembers, to learn from them without waiting for more to be said.
 

@@ -130,7 +130,7 @@ class Session:
             entries = memory.store.log.append(self.scope, batch, tokens=tokens, jobs=memory.jobs)
             memory.store.records.put(self.scope, always(entries))
         memory.added(self.scope, len(entries))
-        memory.controller.answered(self.scope, batch)
+        memory.controller.watch.answered(self.scope, batch)
         return tuple(entry.message for entry in entries)
 
     def add_turn(

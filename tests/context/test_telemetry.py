@@ -62,7 +62,7 @@ def test_the_hit_rate_is_that_of_the_layer_that_is_there(memory: Memory, clock: 
     chat = told(memory, clock)
     mine = memory.layers.semantic = Semantic(memory.store, hits=70, misses=30)
     chat.context("Where?", 500)
-    assert memory.controller._watch.cache() == (mine.hits, mine.misses) == (70, 31)
+    assert memory.controller.watch.cache() == (mine.hits, mine.misses) == (70, 31)
 
 
 def test_every_series_of_the_metrics_is_told_something(memory: Memory, clock: ManualClock) -> None:

@@ -6,8 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect import Message, Opaque, Text, ToolCall, ToolResult
-from recollect.flow.align import align, answered, fingerprint
+from recollect.flow.align import align, compare, fingerprint, spoken
 from recollect.frozen import FrozenDict
+
+
+def asked(*texts: str) -> list[Message]:
+    return [Message("user", text) for text in texts]
+
 
 WORDS = st.lists(st.sampled_from("abcd"), max_size=12)
 
@@ -51,12 +56,32 @@ def test_what_was_kept_of_a_changed_history_is_not_new_when_it_goes_on(known: li
 
 
 def test_what_ends_with_the_last_that_is_known_waits_for_its_answer() -> None:
-    known = ["hi", "hello", "where", "by train"]
-    for waiting in (known, ["hi", "where", "by train"], ["hi", "by train", "where"]):
-        assert not answered(align(known, waiting), len(known))
-        assert answered(align([*known, "yes"], waiting), len(known) + 1)
-    assert not answered(align(known, ["hi", "why"]), len(known))
-    assert not answered([], len(known))
+    hi, hello, where, train, yes, why = asked("hi", "hello", "where", "by train", "yes", "why")
+    known = [hi, hello, where, train]
+    for waiting in (known, [hi, where, train], [hi, train, where]):
+        assert not compare(known, waiting).again
+        assert compare([*known, yes], waiting).again
+        assert not compare([*known, Message("system", "Be brief.")], waiting).again
+    assert not compare(known, [hi, why]).again
+    assert not compare(known, []).again
+
+
+def test_a_history_is_changed_unless_it_goes_on_or_ends_with_an_earlier_question() -> None:
+    a, b, c, d = known = asked(*"abcd")
+    assert not any(compare(known, said).changed for said in ([a, b, c, d], [c, d, *asked("e")], [a, b], [b, c], []))
+    assert all(compare(known, said).changed for said in ([a, c, d], [a, c], [a, *asked("x"), c, d, *asked("e")]))
+
+
+def test_what_was_said_is_as_it_is_kept_old_and_new() -> None:
+    known = [Message("user", "hi", id="1"), Message("assistant", "hello", id="2")]
+    found = compare(known, [Message("user", "hi"), Message("assistant", "hello"), *asked("why")])
+    assert [message.text for message in found.new] == ["why"]
+    assert [message.id for message in found.kept([Message("user", "why", id="3")])] == ["1", "2", "3"]
+
+
+def test_system_texts_are_no_part_of_what_is_spoken() -> None:
+    given = [Message("system", "Be brief."), *asked("hi", "why")]
+    assert [(place, message.text) for place, message in spoken(given)] == [(1, "hi"), (2, "why")]
 
 
 def test_the_same_words_said_again_are_new() -> None:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.llm.overflow import Overflow, detect
+from recollect.errors import ContextOverflow
+from recollect.llm.overflow import detect
 from tests.shared import shared_path
 
 LIMIT, TOKENS, REPLY = 16_384, 20_001, 1_000
@@ -128,7 +129,9 @@ def test_the_numbers_it_names_are_read(says: str, limit: int, reply: int, separa
 
 @pytest.mark.parametrize(("status", "text"), NAMES_NOTHING)
 def test_one_that_names_no_limit_is_recognised_all_the_same(status: int | None, text: str) -> None:
-    assert detect(status, text) == Overflow()
+    found = detect(status, text)
+    assert found and (found.limit, found.tokens, found.reply) == (None, None, None)
+    assert text[:500] in str(found)
 
 
 @pytest.mark.parametrize(("status", "text"), LOOK_ALIKES)
@@ -137,10 +140,10 @@ def test_other_refusals_are_none(status: int | None, text: str) -> None:
 
 
 def test_the_room_is_what_the_answer_leaves() -> None:
-    assert Overflow(8_000, 9_000, 1_000).room == 7_000
-    assert Overflow(8_000).room == 8_000
-    assert Overflow().room is None
-    assert Overflow(100, reply=300).room == 0
+    assert ContextOverflow("", 8_000, 9_000, 1_000).room == 7_000
+    assert ContextOverflow("", 8_000).room == 8_000
+    assert ContextOverflow("").room is None
+    assert ContextOverflow("", 100, reply=300).room == 0
 
 
 @given(

@@ -2,14 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from difflib import SequenceMatcher
-from typing import Final
+from typing import Final, NamedTuple
 
+from recollect.flow.fence import without_memory
 from recollect.types import Image, Message, Opaque
 
 BY_FRAMEWORK: Final = "framework"
 """What the metadata of a message says by `via` that a framework wrote in the user's name."""
+
+
+class Compared(NamedTuple):
+    """What a caller said beside what is known: the place of each message among the known ones, None for a new one."""
+
+    known: Sequence[Message]
+    said: Sequence[Message]
+    places: Sequence[int | None]
+
+    @property
+    def new(self) -> list[Message]:
+        """What is not known yet."""
+        return [message for message, place in zip(self.said, self.places, strict=True) if place is None]
+
+    def kept(self, added: Iterable[Message]) -> list[Message]:
+        """What was said as it is kept, once the new messages were added."""
+        rest = iter(added)
+        return [next(rest) if place is None else self.known[place] for place in self.places]
+
+    @property
+    def again(self) -> bool:
+        """Whether all of it is known, and someone has spoken since."""
+        found = _found(self.places)
+        since = self.known[max(found, default=0) + 1 :]
+        return 0 < len(self.places) == len(found) and any(message.role != "system" for message in since)
+
+    @property
+    def changed(self) -> bool:
+        """Whether it does not go on where the known ends: something was edited, taken out or put in.
+
+        A history that ends with an earlier question is one that was sent again, not a changed one.
+        """
+        found, known = _found(self.places), len(self.known)
+        goes_on = self.places == [*range(known - len(found), known), *[None] * len(self.new)]
+        cut_short = self.again and self.said[-1].role == "user" and found == [*range(found[0], found[-1] + 1)]
+        return not goes_on and not cut_short
+
+
+def compare(known: Sequence[Message], said: Sequence[Message]) -> Compared:
+    """What a caller said, beside what is known."""
+    return Compared(known, said, align([fingerprint(one) for one in known], [fingerprint(one) for one in said]))
+
+
+def spoken(given: Sequence[Message]) -> list[tuple[int, Message]]:
+    """The conversation in what a caller hands over, each message with its place: no system texts, no old memory."""
+    return [(n, own) for n, one in enumerate(given) if one.role != "system" and (own := without_memory(one))]
 
 
 def says(message: Message) -> bool:
@@ -58,10 +105,8 @@ def align(known: Sequence[Hashable], given: Sequence[Hashable]) -> list[int | No
     return places
 
 
-def answered(places: Sequence[int | None], known: int) -> bool:
-    """Whether every given message is known and is followed by others: `known` is how many known messages there are."""
-    found = [place for place in places if place is not None]
-    return 0 < len(places) == len(found) and max(found) < known - 1
+def _found(places: Sequence[int | None]) -> list[int]:
+    return [place for place in places if place is not None]
 
 
 def _overlap(known: Sequence[Hashable], given: Sequence[Hashable]) -> int:

@@ -13,7 +13,6 @@ from recollect.errors import BudgetTooSmall, ConfigError, ContextOverflow
 from recollect.flow.window import Window
 from recollect.http import resumed
 from recollect.layers.working import REDUCE_TO, fit, reduce
-from recollect.llm import Overflow
 from recollect.llm.model import TIMEOUT, ChatModel, Delta, Reply
 from recollect.tokens import TokenCounter, estimate
 from recollect.types import Message
@@ -125,10 +124,7 @@ def _expected(
     return whole
 
 
-def room(overflow: ContextOverflow | Overflow, counted: int) -> int | None:
+def room(overflow: ContextOverflow, counted: int) -> int | None:
     """What the limit leaves for the prompt, in tokens as they are counted here."""
-    if overflow.limit is None:
-        return None
-    reply = overflow.reply or 0
-    left, prompt = max(overflow.limit - reply, 0), (overflow.tokens or 0) - reply
-    return left * counted // prompt if prompt > counted else left
+    left, prompt = overflow.room, (overflow.tokens or 0) - (overflow.reply or 0)
+    return left if left is None or prompt <= counted else left * counted // prompt

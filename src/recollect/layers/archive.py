@@ -26,7 +26,6 @@ log = logging.getLogger("recollect")
 
 Plain: TypeAlias = dict[str, Any]
 
-KINDS: Final = ("document", "fact", "excerpt", "record", "item")
 DERIVED: Final = (marks.KIND, summary.KIND, procedural.KIND, ALWAYS, ledger.KIND)
 IN_SESSIONS: Final = {documents.KIND: False, semantic.KIND: False, tools.KIND: True}
 """Whether a layer keeps its records of a kind in sessions; elsewhere they are someone else's."""
@@ -174,9 +173,13 @@ def _keep_item(layers: Layers, scope: Scope, body: Plain) -> bool:
     return True
 
 
-_KEEP: Final[Mapping[str, Callable[[Layers, Scope, Plain], bool]]] = dict(
-    zip(KINDS, (_keep_document, _keep_fact, _keep_excerpt, _keep_record, _keep_item), strict=True)
-)
+_KEEP: Final[Mapping[str, Callable[[Layers, Scope, Plain], bool]]] = {
+    "document": _keep_document,
+    "fact": _keep_fact,
+    "excerpt": _keep_excerpt,
+    "record": _keep_record,
+    "item": _keep_item,
+}
 
 
 def _check_names(body: Plain, *names: str) -> None:

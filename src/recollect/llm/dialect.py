@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
-from recollect.errors import BadReply, ContextOverflow, InvalidTranscript, ModelError, ModelUnavailable, RateLimited
+from recollect.errors import BadReply, InvalidTranscript, ModelError, ModelUnavailable, RateLimited
 from recollect.flow.render import parse
 from recollect.frozen import EMPTY, FrozenDict, freeze_dict
 from recollect.llm.model import Delta, Finish, Reply, Usage
@@ -66,7 +66,7 @@ def reply_of(wire: Mapping[str, Any], shape: str, finish: str, usage: Usage, dat
     if message.tool_calls:
         ended = "tool_calls"
     elif not message.text and ended != "content_filter":
-        if overflow := refusal(200, finish):
+        if overflow := detect(200, finish):
             raise overflow
         raise BadReply("the answer says nothing" + (": raise max_tokens" if ended == "length" else ""))
     return Reply(message, usage, ended, text(data.get("model")), raw=_frozen(data))
@@ -100,19 +100,10 @@ def failure(data: Any) -> ModelError | None:
     error = data["error"]
     said = str(error.get("message") or error) if isinstance(error, Mapping) else str(error)
     code = f"{error.get('type')} {error.get('code')}" if isinstance(error, Mapping) else ""
-    if overflow := refusal(200, f"{code} {said}"):
+    if overflow := detect(200, f"{code} {said}"):
         return overflow
     problem = f"reported an error: {said[:500]}"
     return RateLimited(problem) if "rate_limit" in code else ModelUnavailable(problem)
-
-
-def refusal(status: int, text: str) -> ContextOverflow | None:
-    """The error for a refusal that says the context overflowed; None for another."""
-    found = detect(status, text)
-    if found is None:
-        return None
-    problem = f"the request is too large for the context: {text[:500]}"
-    return ContextOverflow(problem, found.limit, found.tokens, found.reply)
 
 
 def shown(text: str, thinking: str = "") -> Delta | None:

@@ -10,8 +10,8 @@ from typing import Any, Final
 from recollect.embed import models
 from recollect.errors import ConfigError, MissingExtra, ModelUnavailable
 from recollect.http import Endpoint, Retries
-from recollect.llm.dialect import refusal
 from recollect.llm.openai import OpenAI
+from recollect.llm.overflow import detect
 from recollect.llm.remote import RemoteModel
 
 CONTEXT: Final = 4_096
@@ -23,7 +23,7 @@ def local_model(model: str, context: int, retries: Retries) -> RemoteModel:
     name = f"local:{model}"
     with _starting:
         server = _server(name, str(file(model)), context)
-    endpoint = Endpoint(name, f"{server.listening_address}/v1", name, judge=refusal, retries=retries)
+    endpoint = Endpoint(name, f"{server.listening_address}/v1", name, judge=detect, retries=retries)
     return RemoteModel(model, endpoint, OpenAI())
 
 

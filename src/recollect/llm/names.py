@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 from recollect.errors import ConfigError
 from recollect.http import OPENAI, RETRIES, Endpoint, Retries
 from recollect.llm.anthropic import Anthropic
-from recollect.llm.dialect import refusal
 from recollect.llm.model import ChatModel
 from recollect.llm.ollama import CONTEXT, Ollama
 from recollect.llm.openai import OpenAI
+from recollect.llm.overflow import detect
 from recollect.llm.recall import RecallModel
 from recollect.llm.remote import RemoteModel
 
@@ -58,7 +58,7 @@ EXAMPLES: Final = (
 
 def _openai(name: str, model: str, url: str | None, context: int | None, retries: Retries) -> RemoteModel:
     url = url or os.environ.get("OPENAI_BASE_URL") or OPENAI
-    endpoint = Endpoint(name, url, "OPENAI_BASE_URL", "OPENAI_API_KEY", judge=refusal, retries=retries)
+    endpoint = Endpoint(name, url, "OPENAI_BASE_URL", "OPENAI_API_KEY", judge=detect, retries=retries)
     renamed = urlsplit(url).hostname == urlsplit(OPENAI).hostname
     return RemoteModel(model, endpoint, OpenAI("max_completion_tokens" if renamed else "max_tokens"))
 
@@ -69,7 +69,7 @@ def _anthropic(name: str, model: str, url: str | None, context: int | None, retr
     def sign(key: str) -> dict[str, str]:
         return {"anthropic-version": "2023-06-01", **({"x-api-key": key} if key else {})}
 
-    endpoint = Endpoint(name, url, "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", sign=sign, judge=refusal, retries=retries)
+    endpoint = Endpoint(name, url, "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", sign=sign, judge=detect, retries=retries)
     return RemoteModel(model, endpoint, Anthropic())
 
 
@@ -77,7 +77,7 @@ def _ollama(name: str, model: str, url: str | None, context: int | None, retries
     url = url or os.environ.get("OLLAMA_HOST") or OLLAMA
     if "://" not in url:
         url = f"http://{url}" if ":" in url else f"http://{url}:11434"
-    endpoint = Endpoint(name, url, "OLLAMA_HOST", judge=refusal, retries=retries)
+    endpoint = Endpoint(name, url, "OLLAMA_HOST", judge=detect, retries=retries)
     return RemoteModel(model, endpoint, Ollama(context or CONTEXT))
 
 

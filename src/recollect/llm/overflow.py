@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from recollect.errors import ContextOverflow
 
 LONGEST: Final = 20_000
 """Characters that are read; an error has fewer, and what follows is an echo of the request."""
 _OTHER_STATUS: Final = frozenset({401, 402, 403, 404, 408, 429, 529})
 
 
-@dataclass(frozen=True, slots=True)
-class Overflow:
-    """The request was too large. Each number is in tokens as the provider counts them, None where it did not say.
-
-    `tokens` is the size of the request in the terms of `limit`, `reply` what of it was asked for as room to answer.
-    """
-
-    limit: int | None = None
-    tokens: int | None = None
-    reply: int | None = None
-
-    @property
-    def room(self) -> int | None:
-        """What the limit leaves for the prompt."""
-        return None if self.limit is None else max(self.limit - (self.reply or 0), 0)
-
-
-def detect(status: int | None, text: str) -> Overflow | None:
-    """What an error, or the reason a reply ended, tells of an overflow; None where it is about something else.
+def detect(status: int | None, text: str) -> ContextOverflow | None:
+    """The error for words, or for the reason a reply ended, that tell of an overflow; None where they do not.
 
     `status` is that of the HTTP reply, 200 for an error inside a stream, None where there is none.
     """
@@ -38,8 +22,11 @@ def detect(status: int | None, text: str) -> Overflow | None:
         return None
     if not _OVERFLOW.search(said) and not (status in (400, 413) and _NO_BODY.fullmatch(said)):
         return None
-    found = Overflow(_number(_LIMIT, said), _size(said), _number(_REPLY, said))
-    return None if _only_the_reply(found, said) else found
+    limit = _number(_LIMIT, said)
+    if _only_the_reply(limit, said):
+        return None
+    problem = f"the request is too large for the context: {text[:500]}"
+    return ContextOverflow(problem, limit, _size(said), _number(_REPLY, said))
 
 
 def _any(*patterns: str) -> re.Pattern[str]:
@@ -143,7 +130,7 @@ def _size(text: str) -> int | None:
     return _number(_TOKENS, text) or sum(_numbers(_SUM, text)) or None
 
 
-def _only_the_reply(found: Overflow, text: str) -> bool:
+def _only_the_reply(limit: int | None, text: str) -> bool:
     """Whether the room asked for the answer is alone too large: a shorter prompt would not help."""
     asked = _number(_ASKED_TO_ANSWER, text)
-    return asked is not None and (found.limit is None or asked >= found.limit)
+    return asked is not None and (limit is None or asked >= limit)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from recollect.errors import Conflict
-from recollect.flow.align import align, answered, fingerprint, says
-from recollect.flow.fence import without_memory
+from recollect.flow.align import Compared, compare, says, spoken
 from recollect.llm.model import PARTIAL
 from recollect.server.replies import to_json
 from recollect.session import Session
-from recollect.store import Entry
 from recollect.types import Message
 
 LOOK_BACK: Final = 64
@@ -34,20 +32,12 @@ class Kept(NamedTuple):
 
 def keep(chat: Session, sent: Sequence[Message]) -> Kept:
     """Keep what is new of a conversation: once, where the same is sent twice at once."""
-    own = [without_memory(message) for message in sent if message.role != "system"]
-    said = [message for message in own if message and says(message)]
-    given = [fingerprint(message) for message in said]
-    places, known, last = _places(chat, given, len(said))
-    if places and places[0] is None and len(said) > 1:
-        places, known, last = _places(chat, given, 2 * len(said) + LOOK_BACK)
-    new = [message for message, place in zip(said, places, strict=True) if place is None]
-    added = iter(chat.add_many(_named(new, last)) if new else ())
-    kept = [next(added) if place is None else known[place].message for place in places]
-    found = [place for place in places if place is not None]
-    goes_on = places == [*range(len(known) - len(found), len(known)), *[None] * len(new)]
-    again = answered(places, len(known))
-    cut_short = again and kept[-1].role == "user" and found == [*range(found[0], found[-1] + 1)]
-    return Kept(kept[-1] if kept else None, again, not goes_on and not cut_short)
+    said = [message for _, message in spoken(sent) if says(message)]
+    found, last = _compared(chat, said, len(said))
+    if found.places and found.places[0] is None and len(said) > 1:
+        found, last = _compared(chat, said, 2 * len(said) + LOOK_BACK)
+    kept = found.kept(chat.add_many(_named(found.new, last)) if found.new else ())
+    return Kept(kept[-1] if kept else None, found.again, found.changed)
 
 
 def _named(messages: Sequence[Message], last: str) -> Iterator[Message]:
@@ -57,12 +47,11 @@ def _named(messages: Sequence[Message], last: str) -> Iterator[Message]:
         yield message.replace(id=last)
 
 
-def _places(chat: Session, given: Sequence[Hashable], limit: int) -> tuple[list[int | None], list[Entry], str]:
-    """Where the given messages stand among the newest ones kept, those, and what tells that nothing came after them."""
+def _compared(chat: Session, said: Sequence[Message], limit: int) -> tuple[Compared, str]:
+    """What was said beside the newest messages kept, and what tells that nothing came after those."""
     newest = chat.memory.store.log.read(chat.scope, limit=limit, reverse=True) if limit else []
-    known = [entry for entry in reversed(newest) if entry.message.role != "system"]
-    last = newest[0].message.id if newest else repr(chat.scope)
-    return align([fingerprint(entry.message) for entry in known], given), known, last
+    known = [entry.message for entry in reversed(newest) if entry.message.role != "system"]
+    return compare(known, said), newest[0].message.id if newest else repr(chat.scope)
 
 
 def answer_id(question: Message) -> str:

@@ -27,7 +27,7 @@ from recollect.flow.render import parse, render
 from recollect.history import History
 from recollect.layers.answer import room
 from recollect.layers.working import REDUCE_TO
-from recollect.llm.overflow import Overflow, detect
+from recollect.llm.overflow import detect
 from recollect.server import given, shown
 from recollect.server.heard import Heard, answer_of
 from recollect.server.keeping import Kept, keep, keep_answer
@@ -265,7 +265,7 @@ async def _told(ask: Callable[[Any], Awaitable[T]], request: Any) -> T | Context
         return error
 
 
-def _overflow(reply: object) -> Overflow | ContextOverflow | None:
+def _overflow(reply: object) -> ContextOverflow | None:
     if isinstance(reply, ContextOverflow):
         return reply
     if not isinstance(reply, Reply) or reply.status < 400:

@@ -1,4 +1,4 @@
-"""The conversation over REST: sessions, messages, context, recall, search, forget."""
+"""The conversation over REST: sessions, messages, recall, search, forget."""
 
 from __future__ import annotations
 

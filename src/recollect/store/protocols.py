@@ -222,24 +222,12 @@ class Jobs(Protocol):
         """The jobs as they wait; for one with the key of a waiting one, the waiting one."""
         ...
 
-    def claim(
-        self,
-        kinds: Sequence[str] = (),
-        *,
-        worker: str,
-        lease: float = 60.0,
-        limit: int = 1,
-        tenant: str | None = None,
-    ) -> list[Job]:
+    def claim(self, kinds: Sequence[str] = (), *, worker: str, lease: float = 60.0, limit: int = 1) -> list[Job]:
         """Up to `limit` jobs that are due, oldest due first, now this worker's until the lease (seconds) ends.
 
-        The one call without a scope: a worker serves the whole store, or one tenant. A job whose lease ended is
+        The one call without a scope: a worker serves the whole store. A job whose lease ended is
         claimed again, or dead once it was claimed `MAX_ATTEMPTS` times.
         """
-        ...
-
-    def renew(self, job: Job, lease: float = 60.0) -> Job:
-        """The job with its lease counted from now; Conflict if the lease was lost."""
         ...
 
     def finish(self, job: Job) -> None:

@@ -1,9 +1,11 @@
-"""The rules of the job queue, as pure functions: every backend follows these."""
+"""The rules of the job queue: every backend follows these."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
-from typing import Final
+from datetime import datetime
+from typing import Any, Final, Protocol
 
 from recollect.errors import ConfigError, Conflict
 from recollect.store.values import Job
@@ -38,28 +40,74 @@ def is_dead(attempts: int, retry: bool = True) -> bool:
     return not retry or attempts >= MAX_ATTEMPTS
 
 
+class Rows(Protocol):
+    """The jobs of a backend inside one change."""
+
+    def held(self, job: Job) -> Job:
+        """The job as it is kept; Conflict where it is no longer its worker's."""
+
+    def twin(self, job: Job) -> Job | None:
+        """Another one that waits for the same."""
+
+    def move(self, job: Job, wait: float, **changes: Any) -> Job:
+        """The job with changes, now kept; what comes next is due in so many seconds."""
+
+    def remove(self, job: Job) -> None:
+        """The job is gone."""
+
+
+def finish(rows: Rows, job: Job) -> None:
+    """The job is done and gone."""
+    rows.remove(rows.held(job))
+
+
+def fail(rows: Rows, job: Job, error: str, retry: bool) -> Job:
+    """The job as it waits for its next attempt, or dead; where another waits for the same, that one."""
+    held, text = rows.held(job), error_text(error)
+    if is_dead(held.attempts, retry):
+        return rows.move(held, 0, state="dead", error=text)
+    if (other := rows.twin(held)) is not None:
+        rows.remove(held)
+        return other
+    return rows.move(held, backoff(held.attempts), state="waiting", error=text)
+
+
+def revive(rows: Rows, dead: Sequence[Job]) -> int:
+    """How many dead jobs wait again; one for which another waits already is done with."""
+    for job in dead:
+        if rows.twin(job) is None:
+            rows.move(job, 0, state="waiting", attempts=0, error=None)
+        else:
+            rows.remove(job)
+    return len(dead)
+
+
+def moved(job: Job, due: datetime, changes: dict[str, Any]) -> Job:
+    """The job with changes; only one that runs has a worker."""
+    job = dataclasses.replace(job, due=due, **changes)
+    return job if job.state == "running" else dataclasses.replace(job, worker=None)
+
+
+def check_held(held: Job | None, job: Job) -> Job:
+    """The job as it is kept; Conflict where it is not, or no longer, its worker's."""
+    running = held is not None and held.state == "running" and job.worker is not None
+    if held is None or not running or (held.worker, held.attempts) != (job.worker, job.attempts):
+        raise Conflict(
+            f"job {job.id!r} ({job.kind}) is not claimed by {job.worker!r} any more: its lease ended or it is done; "
+            "leave its effects out"
+        )
+    return held
+
+
 def check_claim(kinds: Sequence[str], worker: str, lease: float, limit: int) -> None:
     """Raises unless a claim can be made."""
     if isinstance(kinds, str):
         raise ConfigError(f"kinds={kinds!r}: give a list of kinds, not one text")
     check_id(worker, "worker")
-    check_lease(lease)
-    if limit < 1:
-        raise ConfigError(f"limit={limit!r}: give a whole number of 1 or more")
-
-
-def check_lease(lease: float) -> None:
-    """Raises unless a lease is a sensible number of seconds."""
     if not 0 < lease <= 10**6:
         raise ConfigError(f"lease={lease!r}: give a number of seconds above 0, at most a million")
-
-
-def lost(job: Job) -> Conflict:
-    """The error for a job that is not, or no longer, its worker's."""
-    return Conflict(
-        f"job {job.id!r} ({job.kind}) is not claimed by {job.worker!r} any more: its lease ended or it is done; "
-        "leave its effects out"
-    )
+    if limit < 1:
+        raise ConfigError(f"limit={limit!r}: give a whole number of 1 or more")
 
 
 def error_text(error: str) -> str:

@@ -28,7 +28,6 @@ _ADD: Final = (
 _DUE: Final = (
     "state <> 'dead' AND (due <= %(now)s OR since > %(now)s + %(slack)s)"
     " AND (%(kinds)s::text[] IS NULL OR kind = ANY(%(kinds)s::text[]))"
-    " AND (%(tenant)s::text IS NULL OR tenant = %(tenant)s::text)"
 )
 _SPENT: Final = "AND state = 'running' AND attempts >= %(most)s FOR UPDATE SKIP LOCKED"
 _NEXT: Final = "ORDER BY due, id LIMIT %(limit)s FOR UPDATE SKIP LOCKED"
@@ -67,15 +66,7 @@ class PostgresJobs:
         waiting = Waiting(jobs, self._database.clock())
         return self._database.write(scope, lambda db: enqueue(db, scope, waiting)) if jobs else []
 
-    def claim(
-        self,
-        kinds: Sequence[str] = (),
-        *,
-        worker: str,
-        lease: float = 60.0,
-        limit: int = 1,
-        tenant: str | None = None,
-    ) -> list[Job]:
+    def claim(self, kinds: Sequence[str] = (), *, worker: str, lease: float = 60.0, limit: int = 1) -> list[Job]:
         """See `Jobs.claim`."""
         queue.check_claim(kinds, worker, lease, limit)
         now = self._database.clock()
@@ -83,26 +74,20 @@ class PostgresJobs:
             "now": codec.micros(now),
             "slack": _SLACK,
             "kinds": keys(kinds) if kinds else None,
-            "tenant": None if tenant is None else key(tenant),
             "most": queue.MAX_ATTEMPTS,
             "limit": limit,
         }
         return self._database.write(None, lambda db: _claim(db, known, now, worker, lease), repeatable=True)
 
-    def renew(self, job: Job, lease: float = 60.0) -> Job:
-        """See `Jobs.renew`."""
-        queue.check_lease(lease)
-        now = self._database.clock()
-        return self._database.write(job.scope, lambda db: _move(db, _held(db, job), now, lease), repeatable=True)
-
     def finish(self, job: Job) -> None:
         """See `Jobs.finish`."""
-        self._database.write(job.scope, lambda db: _remove(db, _held(db, job)))
+        now = self._database.clock()
+        self._database.write(job.scope, lambda db: queue.finish(_Rows(db, now), job))
 
     def fail(self, job: Job, error: str, *, retry: bool = True) -> Job:
         """See `Jobs.fail`."""
-        text, now = queue.error_text(error), self._database.clock()
-        return self._database.write(job.scope, lambda db: _fail(db, job, text, retry, now))
+        now = self._database.clock()
+        return self._database.write(job.scope, lambda db: queue.fail(_Rows(db, now), job, error, retry))
 
     def find(self, scope: Scope, *, state: JobState | None = None, limit: int = 100) -> list[Job]:
         """See `Jobs.find`."""
@@ -112,7 +97,7 @@ class PostgresJobs:
     def revive(self, scope: Scope) -> int:
         """See `Jobs.revive`."""
         now = self._database.clock()
-        return self._database.write(scope, lambda db: _revive(db, scope, now))
+        return self._database.write(scope, lambda db: queue.revive(_Rows(db, now), _inside(db, scope, "dead", None)))
 
 
 def enqueue(db: Connection, scope: Scope, waiting: Waiting) -> list[Job]:
@@ -123,7 +108,7 @@ def enqueue(db: Connection, scope: Scope, waiting: Waiting) -> list[Job]:
 
 def _enqueue(db: Connection, scope: Scope, job: Job, payload: bytes, now: datetime) -> Job:
     new = Job(job.kind, job.payload, job.key, scope=scope)
-    if (other := _twin(db, new)) is not None:
+    if (other := _Rows(db, now).twin(new)) is not None:
         return other
     since = codec.micros(now)
     due = since + queue.micros(job.delay)
@@ -134,31 +119,11 @@ def _enqueue(db: Connection, scope: Scope, job: Job, payload: bytes, now: dateti
 
 
 def _claim(db: Connection, known: dict[str, Any], now: datetime, worker: str, lease: float) -> list[Job]:
-    for row in rows(db, " ".join((_COLUMNS, _DUE, _SPENT)), known):
-        job = _job(row)
-        _move(db, job, now, 0, state="dead", error=job.error or "its lease ended")
+    move = _Rows(db, now).move
+    for job in map(_job, rows(db, " ".join((_COLUMNS, _DUE, _SPENT)), known)):
+        move(job, 0, state="dead", error=job.error or "its lease ended")
     jobs = map(_job, rows(db, " ".join((_COLUMNS, _DUE, _NEXT)), known))
-    return [_move(db, job, now, lease, state="running", worker=worker, attempts=job.attempts + 1) for job in jobs]
-
-
-def _fail(db: Connection, job: Job, error: str, retry: bool, now: datetime) -> Job:
-    held = _held(db, job)
-    if queue.is_dead(held.attempts, retry):
-        return _move(db, held, now, 0, state="dead", error=error)
-    if (other := _twin(db, held)) is not None:
-        _remove(db, held)
-        return other
-    return _move(db, held, now, queue.backoff(held.attempts), state="waiting", error=error)
-
-
-def _revive(db: Connection, scope: Scope, now: datetime) -> int:
-    dead = _inside(db, scope, "dead", None)
-    for job in dead:
-        if _twin(db, job) is None:
-            _move(db, job, now, 0, state="waiting", attempts=0, error=None)
-        else:
-            _remove(db, job)
-    return len(dead)
+    return [move(job, lease, state="running", worker=worker, attempts=job.attempts + 1) for job in jobs]
 
 
 def _inside(db: Connection, scope: Scope, state: JobState | None, limit: int | None) -> list[Job]:
@@ -169,36 +134,36 @@ def _inside(db: Connection, scope: Scope, state: JobState | None, limit: int | N
     return [_job(row) for row in rows(db, query, known | {"limit": limit})]
 
 
-def _held(db: Connection, job: Job) -> Job:
-    known = job.id.isascii() and job.id.isdecimal() and len(job.id) < 19 and job.worker is not None
-    found = rows(db, " ".join((_COLUMNS, "id = %s AND state = 'running' FOR UPDATE")), (int(job.id),)) if known else []
-    held = _job(found[0]) if found else None
-    if held is None or (held.worker, held.attempts) != (job.worker, job.attempts):
-        raise queue.lost(job)
-    return held
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Rows:
+    """See `queue.Rows`."""
 
+    db: Connection
+    now: datetime
 
-def _twin(db: Connection, job: Job) -> Job | None:
-    """The job that waits for the same; no one can claim it before what this change relies on it for is there."""
-    if job.key is None or job.scope is None:
-        return None
-    values = (*place(job.scope), key(job.kind), key(job.key), int(job.id or 0))
-    found = rows(db, " ".join((_COLUMNS, _WAITING, "FOR SHARE")), values)
-    return _job(found[0]) if found else None
+    def held(self, job: Job) -> Job:
+        known = job.id.isascii() and job.id.isdecimal() and len(job.id) < 19
+        query = " ".join((_COLUMNS, "id = %s AND state = 'running' FOR UPDATE"))
+        found = rows(self.db, query, (int(job.id),)) if known else []
+        return queue.check_held(_job(found[0]) if found else None, job)
 
+    def twin(self, job: Job) -> Job | None:
+        """No one can claim it before what this change relies on it for is there."""
+        if job.key is None or job.scope is None:
+            return None
+        values = (*place(job.scope), key(job.kind), key(job.key), int(job.id or 0))
+        found = rows(self.db, " ".join((_COLUMNS, _WAITING, "FOR SHARE")), values)
+        return _job(found[0]) if found else None
 
-def _move(db: Connection, job: Job, now: datetime, wait: float, **changes: Any) -> Job:
-    since = codec.micros(now)
-    due = since + queue.micros(wait)
-    moved = dataclasses.replace(job, due=codec.from_micros(due), **changes)
-    worker = moved.worker if moved.state == "running" else None
-    values = (moved.state, moved.attempts, worker, since, due, moved.error)
-    db.execute(_MOVE, (*values, *_key(moved)))
-    return dataclasses.replace(moved, worker=worker)
+    def move(self, job: Job, wait: float, **changes: Any) -> Job:
+        since = codec.micros(self.now)
+        due = since + queue.micros(wait)
+        job = queue.moved(job, codec.from_micros(due), changes)
+        self.db.execute(_MOVE, (job.state, job.attempts, job.worker, since, due, job.error, *_key(job)))
+        return job
 
-
-def _remove(db: Connection, job: Job) -> None:
-    db.execute(_DELETE, _key(job))
+    def remove(self, job: Job) -> None:
+        self.db.execute(_DELETE, _key(job))
 
 
 def _key(job: Job) -> tuple[str, int]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from recollect.store import codec, queue
@@ -28,12 +28,12 @@ _GET: Final = (
     " FROM job JOIN scope ON scope.id = job.scope WHERE position = ?"
 )
 _FIRST: Final = (
-    "SELECT position FROM job JOIN scope ON scope.id = job.scope WHERE state <> 'dead' AND <due>"
-    " AND (?2 = '[]' OR kind IN (SELECT value FROM json_each(?2))) AND (?3 IS NULL OR tenant = ?3)"
+    "SELECT position FROM job WHERE state <> 'dead' AND <due>"
+    " AND (?2 = '[]' OR kind IN (SELECT value FROM json_each(?2)))"
     " ORDER BY due, position LIMIT 1"
 )
 _DUE: Final = _FIRST.replace("<due>", "due <= ?1")
-_SET_BACK: Final = _FIRST.replace("<due>", "due > ?1 AND since > ?4")
+_SET_BACK: Final = _FIRST.replace("<due>", "due > ?1 AND since > ?3")
 _MOVE: Final = (
     "UPDATE job SET state = ?, attempts = ?, worker = ?, since = ?, due = ?, error = ?, payload = ? WHERE position = ?"
 )
@@ -59,33 +59,18 @@ class SqliteJobs:
 
         return self._database.write(work) if jobs else []
 
-    def claim(
-        self,
-        kinds: Sequence[str] = (),
-        *,
-        worker: str,
-        lease: float = 60.0,
-        limit: int = 1,
-        tenant: str | None = None,
-    ) -> list[Job]:
+    def claim(self, kinds: Sequence[str] = (), *, worker: str, lease: float = 60.0, limit: int = 1) -> list[Job]:
         """See `Jobs.claim`."""
         queue.check_claim(kinds, worker, lease, limit)
-        bounds = (codec.id_list(kinds), tenant)
-        return self._database.write(lambda change: _claim(change, bounds, worker, lease, limit))
-
-    def renew(self, job: Job, lease: float = 60.0) -> Job:
-        """See `Jobs.renew`."""
-        queue.check_lease(lease)
-        return self._database.write(lambda change: _move(change, _held(change.db, job), lease))
+        return self._database.write(lambda change: _claim(change, codec.id_list(kinds), worker, lease, limit))
 
     def finish(self, job: Job) -> None:
         """See `Jobs.finish`."""
-        self._database.write(lambda change: _remove(change.db, _held(change.db, job)))
+        self._database.write(lambda change: queue.finish(_Rows(change), job))
 
     def fail(self, job: Job, error: str, *, retry: bool = True) -> Job:
         """See `Jobs.fail`."""
-        text = queue.error_text(error)
-        return self._database.write(lambda change: _fail(change, job, text, retry))
+        return self._database.write(lambda change: queue.fail(_Rows(change), job, error, retry))
 
     def find(self, scope: Scope, *, state: JobState | None = None, limit: int = 100) -> list[Job]:
         """See `Jobs.find`."""
@@ -116,43 +101,28 @@ def _enqueue(change: Change, place: scopes.Place, job: Job) -> int:
     return position
 
 
-def _claim(change: Change, bounds: tuple[str, str | None], worker: str, lease: float, limit: int) -> list[Job]:
-    claimed: list[Job] = []
-    while len(claimed) < limit and (job := _due(change, bounds)) is not None:
+def _claim(change: Change, kinds: str, worker: str, lease: float, limit: int) -> list[Job]:
+    claimed, rows = list[Job](), _Rows(change)
+    while len(claimed) < limit and (job := _due(change, kinds)) is not None:
         if job.state == "running" and queue.is_dead(job.attempts):
-            _move(change, job, 0, state="dead", error=job.error or "its lease ended")
+            rows.move(job, 0, state="dead", error=job.error or "its lease ended")
         else:
-            claimed.append(_move(change, job, lease, state="running", worker=worker, attempts=job.attempts + 1))
+            claimed.append(rows.move(job, lease, state="running", worker=worker, attempts=job.attempts + 1))
     return claimed
 
 
-def _due(change: Change, bounds: tuple[str, str | None]) -> Job | None:
+def _due(change: Change, kinds: str) -> Job | None:
     now = codec.micros(change.now)
-    row = change.db.execute(_DUE, (now, *bounds)).fetchone()
+    row = change.db.execute(_DUE, (now, kinds)).fetchone()
     if row is None:
-        row = change.db.execute(_SET_BACK, (now, *bounds, now + _SLACK)).fetchone()
+        row = change.db.execute(_SET_BACK, (now, kinds, now + _SLACK)).fetchone()
     return None if row is None else _get(change.db, row[0])
-
-
-def _fail(change: Change, job: Job, error: str, retry: bool) -> Job:
-    held = _held(change.db, job)
-    if queue.is_dead(held.attempts, retry):
-        return _move(change, held, 0, state="dead", error=error)
-    if (other := _twin(change.db, held)) is not None:
-        _remove(change.db, held)
-        return other
-    return _move(change, held, queue.backoff(held.attempts), state="waiting", error=error)
 
 
 def _revive(change: Change, scope: Scope) -> int:
     place = scopes.find(change.db, scope)
     dead = [] if place is None else _inside(change.db, scope, place, "dead", -1)
-    for job in dead:
-        if _twin(change.db, job) is None:
-            _move(change, job, 0, state="waiting", attempts=0, error=None)
-        else:
-            _remove(change.db, job)
-    return len(dead)
+    return queue.revive(_Rows(change), dead)
 
 
 def _inside(db: apsw.Connection, scope: Scope, place: scopes.Place, state: str | None, limit: int) -> list[Job]:
@@ -160,35 +130,33 @@ def _inside(db: apsw.Connection, scope: Scope, place: scopes.Place, state: str |
     return [_get(db, position) for (position,) in rows]
 
 
-def _move(change: Change, job: Job, wait: float, **changes: Any) -> Job:
-    now = codec.micros(change.now)
-    due = now + queue.micros(wait)
-    job = dataclasses.replace(job, due=codec.from_micros(due), **changes)
-    worker = job.worker if job.state == "running" else None
-    values = (job.state, job.attempts, worker, now, due, job.error)
-    data = codec.sealed(codec.to_bytes(job.payload), job.kind, job.key, *values)
-    change.db.execute(_MOVE, (*values, data, int(job.id)))
-    return dataclasses.replace(job, worker=worker)
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """See `queue.Rows`."""
 
+    change: Change
 
-def _held(db: apsw.Connection, job: Job) -> Job:
-    row = db.execute(_GET, (int(job.id),)).fetchone() if job.id.isdecimal() else None
-    if row is None or job.worker is None:
-        raise queue.lost(job)
-    held = _job(row)
-    if (held.state, held.worker, held.attempts) != ("running", job.worker, job.attempts):
-        raise queue.lost(job)
-    return held
+    def held(self, job: Job) -> Job:
+        row = self.change.db.execute(_GET, (int(job.id),)).fetchone() if job.id.isdecimal() else None
+        return queue.check_held(None if row is None else _job(row), job)
 
+    def twin(self, job: Job) -> Job | None:
+        db = self.change.db
+        scope = db.execute("SELECT scope FROM job WHERE position = ?", (int(job.id),)).get
+        row = db.execute(_WAITING, (scope, job.kind, job.key)).fetchone()
+        return None if row is None else _get(db, row[0])
 
-def _twin(db: apsw.Connection, job: Job) -> Job | None:
-    scope = db.execute("SELECT scope FROM job WHERE position = ?", (int(job.id),)).get
-    row = db.execute(_WAITING, (scope, job.kind, job.key)).fetchone()
-    return None if row is None else _get(db, row[0])
+    def move(self, job: Job, wait: float, **changes: Any) -> Job:
+        now = codec.micros(self.change.now)
+        due = now + queue.micros(wait)
+        job = queue.moved(job, codec.from_micros(due), changes)
+        values = (job.state, job.attempts, job.worker, now, due, job.error)
+        data = codec.sealed(codec.to_bytes(job.payload), job.kind, job.key, *values)
+        self.change.db.execute(_MOVE, (*values, data, int(job.id)))
+        return job
 
-
-def _remove(db: apsw.Connection, job: Job) -> None:
-    db.execute("DELETE FROM job WHERE position = ?", (int(job.id),))
+    def remove(self, job: Job) -> None:
+        self.change.db.execute("DELETE FROM job WHERE position = ?", (int(job.id),))
 
 
 def _get(db: apsw.Connection, position: int) -> Job:

@@ -61,7 +61,7 @@ class AnythingTests(StoreTests):
         assert found(store, Scope(id), "apple") == [id, id]
         assert found(store, scope, "apple", where=Filter(kinds=(id,))) == [id]
         assert [match.id for match in store.index.nearest(scope, v(1, 0), id)] == [id]
-        assert [job.scope for job in store.jobs.claim([id], worker=id, tenant=id)] == [scope]
+        assert [job.scope for job in store.jobs.claim([id], worker=id)] == [scope]
         assert store.log.erase(Scope(id, id)) == Erased(1, 1, 1, 1)
         assert texts(store.log.scan(Scope("acme"))) == ["bystander"]
         assert store.check() == []

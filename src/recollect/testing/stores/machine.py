@@ -178,23 +178,17 @@ class StoreMachine(RuleBasedStateMachine):
     def enqueue(self, scope: Scope, given: list[Job]) -> None:
         self.both(lambda store: store.jobs.enqueue(scope, given), _jobs)
 
-    @rule(kind=st.sampled_from([(), ("j",)]), limit=st.integers(1, 3), tenant=st.sampled_from([None, "T"]))
-    def claim(self, kind: Sequence[str], limit: int, tenant: str | None) -> None:
-        claimed = self.both(
-            lambda store: store.jobs.claim(kind, worker="w", lease=10, limit=limit, tenant=tenant), _jobs
-        )
+    @rule(kind=st.sampled_from([(), ("j",)]), limit=st.integers(1, 3))
+    def claim(self, kind: Sequence[str], limit: int) -> None:
+        claimed = self.both(lambda store: store.jobs.claim(kind, worker="w", lease=10, limit=limit), _jobs)
         self.claims += zip(*claimed, strict=True)
 
     @precondition(lambda self: self.claims)
-    @rule(pick=st.integers(0, 9), end=st.sampled_from(["finish", "fail", "give up", "renew"]))
+    @rule(pick=st.integers(0, 9), end=st.sampled_from(["finish", "fail", "give up"]))
     def end(self, pick: int, end: str) -> None:
         ours = dict(zip((self.reference, self.store), self.claims.pop(pick % len(self.claims)), strict=True))
         if end == "finish":
             self.both(lambda store: store.jobs.finish(ours[store]))
-        elif end == "renew":
-            renewed = self.both(lambda store: store.jobs.renew(ours[store], 10), lambda job: _jobs([job]))
-            if isinstance(renewed[0], Job):
-                self.claims.append((renewed[0], renewed[1]))
         else:
             retry = end == "fail"
             self.both(lambda store: store.jobs.fail(ours[store], "no", retry=retry), lambda job: _jobs([job]))
