@@ -230,6 +230,10 @@ class Jobs(Protocol):
         """
         ...
 
+    def renew(self, job: Job, lease: float = 60.0) -> Job:
+        """The job with its lease counted from now; Conflict if the lease was lost."""
+        ...
+
     def finish(self, job: Job) -> None:
         """The job is done and gone; Conflict if the lease was lost. Call it in the transaction of its effects."""
         ...

@@ -56,6 +56,12 @@ class Rows(Protocol):
         """The job is gone."""
 
 
+def renew(rows: Rows, job: Job, lease: float) -> Job:
+    """The job with its lease counted from now."""
+    check_lease(lease)
+    return rows.move(rows.held(job), lease)
+
+
 def finish(rows: Rows, job: Job) -> None:
     """The job is done and gone."""
     rows.remove(rows.held(job))
@@ -104,10 +110,15 @@ def check_claim(kinds: Sequence[str], worker: str, lease: float, limit: int) -> 
     if isinstance(kinds, str):
         raise ConfigError(f"kinds={kinds!r}: give a list of kinds, not one text")
     check_id(worker, "worker")
-    if not 0 < lease <= 10**6:
-        raise ConfigError(f"lease={lease!r}: give a number of seconds above 0, at most a million")
+    check_lease(lease)
     if limit < 1:
         raise ConfigError(f"limit={limit!r}: give a whole number of 1 or more")
+
+
+def check_lease(lease: float) -> None:
+    """Raises unless a lease is a sensible number of seconds."""
+    if not 0 < lease <= 10**6:
+        raise ConfigError(f"lease={lease!r}: give a number of seconds above 0, at most a million")
 
 
 def error_text(error: str) -> str:

@@ -79,6 +79,11 @@ class PostgresJobs:
         }
         return self._database.write(None, lambda db: _claim(db, known, now, worker, lease), repeatable=True)
 
+    def renew(self, job: Job, lease: float = 60.0) -> Job:
+        """See `Jobs.renew`."""
+        now = self._database.clock()
+        return self._database.write(job.scope, lambda db: queue.renew(_Rows(db, now), job, lease), repeatable=True)
+
     def finish(self, job: Job) -> None:
         """See `Jobs.finish`."""
         now = self._database.clock()

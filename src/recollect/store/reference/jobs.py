@@ -39,6 +39,11 @@ class ReferenceJobs:
                     claimed.append(rows.move(job, lease, state="running", worker=worker, attempts=job.attempts + 1))
             return claimed
 
+    def renew(self, job: Job, lease: float = 60.0) -> Job:
+        """See `Jobs.renew`."""
+        with self._state.changing() as tables:
+            return queue.renew(_Rows(tables, self._state.clock()), job, lease)
+
     def finish(self, job: Job) -> None:
         """See `Jobs.finish`."""
         with self._state.changing() as tables:

@@ -64,6 +64,10 @@ class SqliteJobs:
         queue.check_claim(kinds, worker, lease, limit)
         return self._database.write(lambda change: _claim(change, codec.id_list(kinds), worker, lease, limit))
 
+    def renew(self, job: Job, lease: float = 60.0) -> Job:
+        """See `Jobs.renew`."""
+        return self._database.write(lambda change: queue.renew(_Rows(change), job, lease))
+
     def finish(self, job: Job) -> None:
         """See `Jobs.finish`."""
         self._database.write(lambda change: queue.finish(_Rows(change), job))

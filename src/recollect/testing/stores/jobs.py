@@ -149,7 +149,11 @@ class JobTests(StoreTests):
         clock.forward(seconds=60)
         (second,) = store.jobs.claim(worker="w2", lease=60)
         assert (second.id, second.attempts) == (first.id, 2)
-        for lost in (lambda: store.jobs.finish(first), lambda: store.jobs.fail(first, "x")):
+        for lost in (
+            lambda: store.jobs.finish(first),
+            lambda: store.jobs.fail(first, "x"),
+            lambda: store.jobs.renew(first),
+        ):
             with pytest.raises(Conflict, match="lease"):
                 lost()
         store.jobs.finish(second)
@@ -162,6 +166,15 @@ class JobTests(StoreTests):
         with pytest.raises(Conflict):
             store.jobs.finish(first)
         store.jobs.finish(second)
+
+    def test_a_renewed_lease_holds(self, store: Store, clock: ManualClock) -> None:
+        store.jobs.enqueue(ADA, [Job("a")])
+        (job,) = store.jobs.claim(worker="w", lease=60)
+        clock.forward(seconds=50)
+        job = store.jobs.renew(job, lease=60)
+        clock.forward(seconds=50)
+        assert store.jobs.claim(worker="other") == []
+        store.jobs.finish(job)
 
     def test_a_job_that_kills_its_workers_is_dead(self, store: Store, clock: ManualClock) -> None:
         store.jobs.enqueue(ADA, [Job("poison")])

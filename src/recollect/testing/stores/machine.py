@@ -184,11 +184,15 @@ class StoreMachine(RuleBasedStateMachine):
         self.claims += zip(*claimed, strict=True)
 
     @precondition(lambda self: self.claims)
-    @rule(pick=st.integers(0, 9), end=st.sampled_from(["finish", "fail", "give up"]))
+    @rule(pick=st.integers(0, 9), end=st.sampled_from(["finish", "fail", "give up", "renew"]))
     def end(self, pick: int, end: str) -> None:
         ours = dict(zip((self.reference, self.store), self.claims.pop(pick % len(self.claims)), strict=True))
         if end == "finish":
             self.both(lambda store: store.jobs.finish(ours[store]))
+        elif end == "renew":
+            renewed = self.both(lambda store: store.jobs.renew(ours[store], 10), lambda job: _jobs([job]))
+            if isinstance(renewed[0], Job):
+                self.claims.append((renewed[0], renewed[1]))
         else:
             retry = end == "fail"
             self.both(lambda store: store.jobs.fail(ours[store], "no", retry=retry), lambda job: _jobs([job]))
