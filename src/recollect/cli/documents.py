@@ -10,7 +10,21 @@ from typing import Annotated
 import typer
 
 from recollect.answers import Document
-from recollect.cli.shell import Json, User, Where, answer, bar, counted, day, machine, remembering, say, table
+from recollect.cli.shell import (
+    Json,
+    User,
+    Where,
+    answer,
+    asked,
+    bar,
+    counted,
+    day,
+    machine,
+    quote,
+    remembering,
+    say,
+    table,
+)
 from recollect.frozen import thaw
 
 documents = typer.Typer(help="Documents that can be quoted: Markdown, text, HTML, PDF.", no_args_is_help=True)
@@ -22,7 +36,10 @@ def _told(document: Document) -> dict[str, object]:
 
 @documents.command("add")
 def add(
-    files: Annotated[list[str], typer.Argument(help="Files; - reads a text from stdin.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="Files; - reads a text from stdin.", exists=True, dir_okay=False, allow_dash=True),
+    ],
     name: Annotated[str | None, typer.Option(help="A name, where there is one document.")] = None,
     store: Where = None,
     user: User = None,
@@ -37,14 +54,14 @@ def add(
     with remembering(store, user, must_exist=False) as chat, bar("Reading") as progress:
         kept = []
         for n, file in enumerate(files, 1):
-            kept.append(chat.documents.add(sys.stdin.read() if file == "-" else Path(file), name=name))
+            kept.append(chat.documents.add(sys.stdin.read() if str(file) == "-" else file, name=name))
             progress(n, len(files))
         chat.memory.drain()
     if as_json:
         machine([_told(document) for document in kept])
     else:
         for file, document in zip(files, kept, strict=True):
-            say(_said(document, name or Path(file).as_posix()))
+            say(_said(document, name or file.as_posix()))
 
 
 def _said(document: Document, name: str) -> str:
@@ -71,7 +88,7 @@ def list_them(store: Where = None, user: User = None, as_json: Json = False) -> 
 
 @documents.command("search")
 def search(
-    question: Annotated[str, typer.Argument(help="What is asked.")],
+    question: Annotated[str, typer.Argument(callback=asked, help="What is asked.")],
     k: Annotated[int | None, typer.Option("-k", min=1, help="How many passages at most.")] = None,
     store: Where = None,
     user: User = None,
@@ -88,7 +105,7 @@ def search(
         return
     for passage in found:
         say(f"{passage.score:.2f}  {passage.origin}", style="bold")
-        say(f"{passage.text}\n")
+        quote(passage.text)
     if not found:
         say("No document says anything near that. See them with: recollect documents list")
 
