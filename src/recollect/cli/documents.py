@@ -24,7 +24,9 @@ from recollect.cli.shell import (
     remembering,
     say,
     table,
+    telling_errors,
 )
+from recollect.errors import ConfigError
 from recollect.frozen import thaw
 
 documents = typer.Typer(help="Documents that can be quoted: Markdown, text, HTML, PDF.", no_args_is_help=True)
@@ -36,10 +38,7 @@ def _told(document: Document) -> dict[str, object]:
 
 @documents.command("add")
 def add(
-    files: Annotated[
-        list[Path],
-        typer.Argument(help="Files; - reads a text from stdin.", exists=True, dir_okay=False, allow_dash=True),
-    ],
+    files: Annotated[list[str], typer.Argument(help="Files; - reads a text from stdin.")],
     name: Annotated[str | None, typer.Option(help="A name, where there is one document.")] = None,
     store: Where = None,
     user: User = None,
@@ -51,17 +50,21 @@ def add(
     """
     if name and len(files) > 1:
         raise typer.BadParameter("--name is for one document; leave it out, files are named by their paths")
+    with telling_errors():
+        for file in files:
+            if file != "-" and not Path(file).exists():
+                raise ConfigError(f"there is no file {file}: name one that is there; nothing was kept")
     with remembering(store, user, must_exist=False) as chat, bar("Reading") as progress:
         kept = []
         for n, file in enumerate(files, 1):
-            kept.append(chat.documents.add(sys.stdin.read() if str(file) == "-" else file, name=name))
+            kept.append(chat.documents.add(sys.stdin.read() if file == "-" else Path(file), name=name))
             progress(n, len(files))
         chat.memory.drain()
     if as_json:
         machine([_told(document) for document in kept])
     else:
         for file, document in zip(files, kept, strict=True):
-            say(_said(document, name or file.as_posix()))
+            say(_said(document, name or Path(file).as_posix()))
 
 
 def _said(document: Document, name: str) -> str:

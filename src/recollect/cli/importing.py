@@ -62,7 +62,11 @@ def bring(
         with err.status("Reading"):
             total = sum(1 for _ in read(found, format))
         with remembering(store, user, must_exist=False) as chat:
-            done = _kept(chat.memory, read(found, format), total, user)
+            try:
+                done = _kept(chat.memory, read(found, format), total, user)
+            except KeyboardInterrupt:
+                err.print("Stopped. What came in so far is kept; the same command brings the rest.", soft_wrap=True)
+                raise
             _learn(chat.memory)
     if as_json:
         machine(dataclasses.asdict(done))
