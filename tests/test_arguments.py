@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import re
 from collections.abc import Callable, Iterator
 from datetime import date
@@ -10,9 +12,18 @@ from typing import Any
 
 import pytest
 
-from recollect import ConfigError, Memory, Message, RecollectError, Session
+from recollect import (
+    BudgetTooSmall,
+    ConfigError,
+    InvalidTranscript,
+    Memory,
+    Message,
+    MissingExtra,
+    RecollectError,
+    Session,
+)
 from recollect.backfill import backfill
-from recollect.errors import StoreUnavailable
+from recollect.errors import ContextOverflow, Interrupted, RateLimited, StoreUnavailable
 from recollect.types import Image, Text, Thinking, ToolCall, ToolResult
 from tests.wrong import wrong
 
@@ -26,6 +37,10 @@ def chat(tmp_path: Path) -> Iterator[Any]:
 @pytest.mark.parametrize(
     ("mistake", "said"),
     [
+        (lambda chat: Memory(wrong("memory.db")), "kept_in='memory.db': give a Store; Memory.open takes a file"),
+        (lambda chat: chat.context("Where?", system=wrong(["Be brief."])), r"system=\['Be brief.'\]: give text"),
+        (pickle.dumps, "can't be copied or sent to another process: open it there"),
+        (lambda chat: copy.deepcopy(chat.memory), "can't be copied or sent to another process: open it there"),
         (lambda chat: chat.add("user", None), "content must be text or parts, got None"),
         (lambda chat: chat.add("user", 5), "content must be text or parts, got 5"),
         (lambda chat: chat.add("user", b"x"), "content must be text or parts, got b'x'"),
@@ -142,3 +157,20 @@ def test_a_memory_that_can_not_be_opened_opens_no_file(
 def test_a_folder_is_no_store(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable, match="is a folder: name a file in it"):
         Memory.open(tmp_path, embedder=None)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        BudgetTooSmall(120, 100, overhead=3),
+        MissingExtra("typer", "cli", "the command line"),
+        InvalidTranscript("it is empty", "[0]"),
+        StoreUnavailable("the store is closed"),
+        ContextOverflow("too long", 8_000, 9_000, 100),
+        Interrupted("broke off", "Once"),
+        RateLimited("slower", 2.5, passing=False),
+    ],
+)
+def test_an_error_comes_whole_from_another_process(error: RecollectError) -> None:
+    came = pickle.loads(pickle.dumps(error))
+    assert (type(came), str(came), vars(came)) == (type(error), str(error), vars(error))

@@ -21,12 +21,16 @@ RecollectError
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Sequence
 from typing import Any, Self
 
 
 class RecollectError(Exception):
-    """The base of every error of this library."""
+    """The base of every error of this library; each survives the way from one process to another."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 class ConfigError(RecollectError, ValueError):

@@ -13,13 +13,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
-from typing import Final, Self
+from typing import Final, NoReturn, Self
 
 from recollect import embed, llm, store
 from recollect.arguments import check_given
 from recollect.controller import Controller
 from recollect.embed import Embedder, Reranker
 from recollect.embed.cached import CachedEmbedder
+from recollect.errors import ConfigError
 from recollect.layers import embedding, summary
 from recollect.layers.all import Layers
 from recollect.layers.background import Background
@@ -65,6 +66,7 @@ class Memory:
         on_alert: OnAlert | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
+        check_given(kept_in=(kept_in, hasattr(kept_in, "log"), "a Store; Memory.open takes a file or an address"))
         self.store = kept_in
         self.counter = counter or open_counter(settings.counter)
         self.settings = settings
@@ -87,6 +89,9 @@ class Memory:
             learners |= taught.learners
         self._background = Background(kept_in, learners, self.telemetry)
         self._fresh: set[Scope] = set()
+
+    def __reduce__(self) -> NoReturn:
+        raise ConfigError("a memory can't be copied or sent to another process: open it there with Memory.open")
 
     @classmethod
     def open(

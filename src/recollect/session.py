@@ -16,6 +16,7 @@ from recollect.arguments import (
     MAX_QUESTION,
     as_message,
     check_budget,
+    check_given,
     check_number,
     check_question,
     check_whole,
@@ -184,6 +185,7 @@ class Session:
         memory = self.memory
         check_budget(budget)
         tokens = memory.settings.budget if budget is None else budget
+        check_given(system=(system, isinstance(system, str | None), "text"))
         asked = Message("user", question) if isinstance(question, str) else question
         if not (asked is None or (isinstance(asked, Message) and asked.role == "user")):
             raise ConfigError("a question is text or a user's Message")

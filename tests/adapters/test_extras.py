@@ -19,6 +19,8 @@ for import_it in (
     "from recollect.adapters.langgraph import RecollectMiddleware",
     "import recollect.adapters.mcp",
     "import recollect.adapters.pydantic_ai",
+    "import recollect.server.app",
+    "import recollect.server.options",
 ):
     try:
         exec(import_it)
@@ -36,7 +38,12 @@ def test_the_core_needs_none_of_the_sdks() -> None:
 
 
 def test_who_lacks_an_sdk_is_told_what_to_install() -> None:
-    code = WANTED.format(sdks=(*SDKS, "langchain_core"))
+    code = WANTED.format(sdks=(*SDKS, "fastapi", "langchain_core", "pydantic_settings"))
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     told = [line.split("pip install ")[1] for line in out.splitlines()]
-    assert told == ["'recollect[langgraph]'"] * 3 + ["'recollect[mcp]'", "'recollect[pydantic-ai]'"]
+    assert (
+        told
+        == ["'recollect[langgraph]'"] * 3
+        + ["'recollect[mcp]'", "'recollect[pydantic-ai]'"]
+        + ["'recollect[server]'"] * 2
+    )

@@ -266,6 +266,8 @@ def test_an_error_tells_the_model_what_to_do_next(memory: Memory) -> None:
         ("search_memory", {"query": "x", "limit": 99}, "limit: it must be less than or equal to 50. "),
         ("search_memory", {"query": "x", "limit": "many"}, "limit: it must be a valid integer. "),
         ("add_memory", {"text": "", "role": "robot"}, "text: it must have at least 1 character; role: it must be "),
+        ("search_memory", {"query": "x", "sesion": "a"}, "sesion: no such argument, perhaps session is meant. "),
+        ("search_memory", {"question": "x"}, "question: no such argument, there are query, limit, session. "),
     ],
 )
 def test_wrong_arguments_are_told_in_words_and_what_to_do(
@@ -276,6 +278,10 @@ def test_wrong_arguments_are_told_in_words_and_what_to_do(
     assert str(told.value).startswith(says)
     assert str(told.value).endswith(f"Nothing was done: call {tool} again with that put right")
     assert "pydantic" not in str(told.value)
+
+
+def test_a_tool_that_takes_nothing_bears_what_a_host_fills_in(memory: Memory) -> None:
+    assert call(memory, "list_facts", random_string="x") == {"result": []}
 
 
 def test_what_the_user_told_is_known_as_facts_and_in_contexts(memory: Memory) -> None:

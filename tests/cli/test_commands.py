@@ -129,7 +129,7 @@ def test_search_gives_turns_with_their_session(trip: Run) -> None:
     assert parsed(trip, "search", "sister", "--here", "--session", "other")["hits"] == []
 
 
-def test_facts_are_told_in_words(trip: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_facts_are_told_by_the_keys_that_remember_takes(trip: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(TYPES) == set(FACT_TYPES)
     trip(
         "add",
@@ -138,11 +138,11 @@ def test_facts_are_told_in_words(trip: Run, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(out, "_width", 120)
     shown = trip("facts").stdout.splitlines()
     rows = [[cell.strip() for cell in line.split("│")[1:4]] for line in shown if "│" in line]
-    assert ["profile", "sister Nadia, place", "Oslo"] in rows
-    assert ["interest", "likes", "green tea"] in rows
-    assert ["to do", "to do", "call the bank"] in rows
-    assert ["to do", "to do", "vote by 16 May 2150"] in rows
-    assert not any("_" in cell or ":" in cell for row in rows for cell in row)
+    assert ["profile", "sister:nadia:place", "Oslo"] in rows
+    assert ["interest", "likes:green tea", "green tea"] in rows
+    assert ["to do", "todo:call the bank", "call the bank"] in rows
+    assert ["to do", "todo:vote", "vote by 16 May 2150"] in rows
+    assert not any("_" in kind for kind, *_ in rows)
 
 
 def test_facts_are_known_as_of_a_day(trip: Run) -> None:
@@ -290,3 +290,25 @@ def test_help_is_there_before_anything_heavy_is_loaded(home: Path) -> None:
     )
     told = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=True)
     assert told.stdout.endswith("[]\n")
+
+
+@pytest.mark.parametrize("command", [["context"], ["search"], ["documents", "search"], ["tools", "search"]])
+def test_a_question_without_words_is_refused(trip: Run, command: list[str]) -> None:
+    assert "it is empty: give some words" in trip(*command, " ", code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (["import", "nofile.json"], "name an export file that can"),
+        (["import", "-"], "--format"),
+        (["documents", "add", "nofile.md"], "there is no file nofile.md"),
+        (["chat", "Hi", "--model", "nope:x"], "model 'nope:x' is not known"),
+        (["remember", " ", "x"], "the key is empty"),
+        (["tools", "add", "x", "--source", ""], "the source is empty"),
+    ],
+)
+def test_what_can_not_be_done_leaves_no_store_behind(run: Run, home: Path, command: list[str], says: str) -> None:
+    refused = run(*command, "--store", "new.db", said="no export", code=1)
+    assert says in refused.stderr
+    assert not Path(home, "new.db").exists()

@@ -30,6 +30,16 @@ def test_all_values_of_a_key_end_together(run: Run) -> None:
     assert [fact["key"] for fact in parsed(run, "facts")] == ["likesome"]
 
 
+def test_a_key_can_be_taken_from_the_table_to_end_its_fact(trip: Run) -> None:
+    trip("add", "My favourite programming language is Python.")
+    keys = [fact["key"] for fact in parsed(trip, "facts")]
+    shown = trip("facts").stdout
+    assert keys and all(f"│ {key} " in shown for key in keys)
+    for key in reversed(keys):
+        trip("remember", key, "--end")
+    assert parsed(trip, "facts") == []
+
+
 @pytest.mark.parametrize(
     ("given", "code", "says"),
     [
@@ -37,7 +47,8 @@ def test_all_values_of_a_key_end_together(run: Run) -> None:
         (("place", "Oslo", "--end"), 2, "give a value, or --end"),
         (("place", " "), 1, "ConfigError: the value is empty: give some text; nothing was kept\n"),
         (("place", "\udcff"), 1, "ConfigError: the value is not utf-8 text: convert it first; nothing was kept\n"),
-        (("sister", "--end"), 1, "NotFound: nothing is known under 'sister': see the keys by `recollect facts --json`"),
+        (("seat", "--end"), 1, "NotFound: nothing is known under 'seat': see the keys by `recollect facts`;"),
+        (("sister", "--end"), 1, "under 'sister': perhaps 'sister:nadia' or 'sister:nadia:place' is meant; nothing"),
     ],
 )
 def test_a_fact_that_says_nothing_is_refused(trip: Run, given: tuple[str, ...], code: int, says: str) -> None:

@@ -54,7 +54,7 @@ def test_on_a_narrow_terminal_rows_are_told_one_by_one(trip: Run, monkeypatch: p
     shown = {name: trip(*command).stdout for name, command in (
         ("facts", ["facts"]), ("stats", ["stats", *here]), ("context", ["context", "Where is Nadia?", *here])
     )}  # fmt: skip
-    assert "what: sister Nadia, place\nvalue: Oslo\n" in shown["facts"]
+    assert "key: sister:nadia:place\nvalue: Oslo\n" in shown["facts"]
     assert re.search(r"^2026-05-20 █+ 2$", shown["stats"], re.MULTILINE)
     assert re.search(r"^working  \d+  newest turns\nI am allergic to peanuts\.\n\n", shown["context"], re.MULTILINE)
     assert all(len(line) <= 40 for line in "".join((shown["facts"], shown["context"])).splitlines())
@@ -89,6 +89,22 @@ def test_one_thing_is_told_as_one(run: Run, home: Path) -> None:
     assert run("documents", "add", "-", "--name", "a", said="Tea.").stdout.startswith("a: 1 chunk, ")
     assert run("forget", code=1).stderr.startswith("1 message of session default of ada:\n")
     assert run("forget", "--session", "default", "--yes").stdout.startswith("Gone for good: 1 message, and ")
+
+
+@pytest.mark.parametrize("long", ["word " * 5_000 + "the end", "line\n" * 50 + "the end"])
+def test_at_a_terminal_a_huge_message_is_cut_and_the_way_to_all_of_it_told(
+    run: Run, monkeypatch: pytest.MonkeyPatch, long: str
+) -> None:
+    run("add", "-", said=f"About tea: {long}")
+    looks = (["history"], ["search", "tea"])
+    for look in looks:
+        assert "the end" in run(*look).stdout
+    monkeypatch.setattr(out, "_force_terminal", True)
+    for look in looks:
+        shown = run(*look).stdout
+        assert "About tea: " in shown and "the end" not in shown and len(shown) < 1_500
+        assert re.search(r"[\d,]+ more characters; all of it with --json, or by \| less", shown)
+        assert "the end" in run(*look, "--json").stdout
 
 
 def test_no_trace_of_a_progress_bar_where_there_is_no_terminal(trip: Run) -> None:

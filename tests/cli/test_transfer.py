@@ -152,3 +152,15 @@ def test_an_import_is_no_failure_where_all_was_here_already(trip: Run, home: Pat
     with (home / "out.jsonl").open("a") as file:
         file.write("{broken\n")
     assert "skipped" in trip("import", "out.jsonl").stderr
+
+
+def test_an_import_that_is_stopped_tells_that_the_rest_can_be_brought(
+    trip: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    trip("export", "out.jsonl")
+    monkeypatch.setattr("recollect.backfill.backfill", stopped)
+    told = trip("import", "out.jsonl", "--store", "other.db", code=130).stderr
+    assert "What came in so far is kept; the same command brings the rest." in told

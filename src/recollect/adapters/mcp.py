@@ -8,9 +8,10 @@ from __future__ import annotations
 import hmac
 import inspect
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import wraps
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, ParamSpec, TypeVar
@@ -220,6 +221,9 @@ class MemoryServer(MCPServer[Any]):
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> mcp_types.CallToolResult | mcp_types.InputRequiredResult:
         """What a tool answers; wrong arguments are told in words that a model can do better by."""
+        takes = {tool.name: list(tool.input_schema["properties"]) for tool in await self.list_tools()}
+        if unknown := _unknown(arguments, takes.get(name, [])):
+            raise ToolError(_put_right(name, unknown))
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
@@ -320,6 +324,20 @@ def _wrong(tool: str, found: ValidationError) -> str:
     for fault in found.errors():
         says = "it is missing" if fault["type"] == "missing" else in_words(fault["msg"])
         faults.append(f"{'.'.join(map(str, fault['loc']))}: {says}")
+    return _put_right(tool, faults)
+
+
+def _unknown(given: Iterable[str], takes: Sequence[str]) -> list[str]:
+    """What is wrong with arguments that a tool does not take; some hosts give one to every tool that takes none."""
+    return [f"{name}: no such argument, {_instead(name, takes)}" for name in given if takes and name not in takes]
+
+
+def _instead(name: str, takes: Sequence[str]) -> str:
+    near = get_close_matches(name, takes, 1, 0.8)
+    return f"perhaps {near[0]} is meant" if near else f"there are {', '.join(takes)}"
+
+
+def _put_right(tool: str, faults: Iterable[str]) -> str:
     return f"{'; '.join(faults)}. Nothing was done: call {tool} again with that put right"
 
 

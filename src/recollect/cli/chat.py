@@ -69,8 +69,8 @@ def chat(
 
     with telling_errors():
         asked = None if message is None else words(message)
-    with remembering(store, user, session, must_exist=False) as talk:
         llm.check(model or QUOTES)
+    with remembering(store, user, session, must_exist=False) as talk:
         answerer = llm.open(model or QUOTES)
         if asked is not None:
             _turn(talk, answerer, asked, budget, system, as_json)

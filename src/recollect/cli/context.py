@@ -20,6 +20,7 @@ from recollect.cli.shell import (
     Tokens,
     User,
     Where,
+    asked,
     drawn,
     machine,
     out,
@@ -57,7 +58,8 @@ LONGEST: Final = 120
 
 def context(
     question: Annotated[
-        str | None, typer.Argument(help="What is asked.", show_default="the last user message of the session")
+        str | None,
+        typer.Argument(callback=asked, help="What is asked.", show_default="the last user message of the session"),
     ] = None,
     *,
     budget: Tokens = None,

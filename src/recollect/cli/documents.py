@@ -10,7 +10,23 @@ from typing import Annotated
 import typer
 
 from recollect.answers import Document
-from recollect.cli.shell import Json, User, Where, answer, bar, counted, day, machine, remembering, say, table
+from recollect.cli.shell import (
+    Json,
+    User,
+    Where,
+    answer,
+    asked,
+    bar,
+    counted,
+    day,
+    machine,
+    quote,
+    remembering,
+    say,
+    table,
+    telling_errors,
+)
+from recollect.errors import ConfigError
 from recollect.frozen import thaw
 
 documents = typer.Typer(help="Documents that can be quoted: Markdown, text, HTML, PDF.", no_args_is_help=True)
@@ -34,6 +50,10 @@ def add(
     """
     if name and len(files) > 1:
         raise typer.BadParameter("--name is for one document; leave it out, files are named by their paths")
+    with telling_errors():
+        for file in files:
+            if file != "-" and not Path(file).exists():
+                raise ConfigError(f"there is no file {file}: name one that is there; nothing was kept")
     with remembering(store, user, must_exist=False) as chat, bar("Reading") as progress:
         kept = []
         for n, file in enumerate(files, 1):
@@ -71,7 +91,7 @@ def list_them(store: Where = None, user: User = None, as_json: Json = False) -> 
 
 @documents.command("search")
 def search(
-    question: Annotated[str, typer.Argument(help="What is asked.")],
+    question: Annotated[str, typer.Argument(callback=asked, help="What is asked.")],
     k: Annotated[int | None, typer.Option("-k", min=1, help="How many passages at most.")] = None,
     store: Where = None,
     user: User = None,
@@ -88,7 +108,7 @@ def search(
         return
     for passage in found:
         say(f"{passage.score:.2f}  {passage.origin}", style="bold")
-        say(f"{passage.text}\n")
+        quote(passage.text)
     if not found:
         say("No document says anything near that. See them with: recollect documents list")
 

@@ -47,7 +47,7 @@ def facts(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show what the user said of themselves, each with when and how sure.
+    """Show what the user said of themselves, each with its key and when.
 
     Example: recollect facts
 
@@ -58,7 +58,7 @@ def facts(
     if as_json:
         machine([dataclasses.asdict(fact) for fact in known])
     elif known:
-        table(("type", "what", "value", "sure", "last said", "session"), [_row(fact) for fact in known], whole="what")
+        table(("type", "key", "value", "last said", "session"), [_row(fact) for fact in known], whole="key")
     elif session is not None:
         say(f"Nothing is known of {chat.scope.user} from the session {session}. See all with: recollect facts")
     elif as_of:
@@ -68,7 +68,6 @@ def facts(
 
 
 def _row(fact: Fact) -> tuple[str, ...]:
-    from recollect.flow.facts.tell import label, with_due
+    from recollect.flow.facts.tell import with_due
 
-    sure, said = f"{fact.confidence:.2f}", f"{fact.updated_at:%Y-%m-%d}"
-    return TYPES[fact.type], label(fact.key), with_due(fact), sure, said, fact.session
+    return TYPES[fact.type], fact.key, with_due(fact), f"{fact.updated_at:%Y-%m-%d}", fact.session

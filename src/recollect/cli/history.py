@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, day, machine, remembering, say
+from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, day, machine, quote, remembering, say
 
 
 def history(
@@ -34,6 +34,6 @@ def history(
         message = entry.message
         say(f"{entry.seq}  {message.role}  {day(message.at)}  {message.id}", style="bold")
         calls = "".join(f"\n{call.name}({call.arguments})" for call in message.tool_calls)
-        say(f"{message.text}{calls}\n".lstrip("\n"))
+        quote(f"{message.text}{calls}".lstrip("\n"))
     if not entries:
         say(f"Nothing was said by {chat.scope.user} in the session {session}. See what is there with: recollect stats")

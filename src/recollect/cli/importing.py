@@ -13,7 +13,20 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from recollect.cli.shell import Json, User, Where, bar, counted, err, login, machine, printable, remembering, say
+from recollect.cli.shell import (
+    Json,
+    User,
+    Where,
+    bar,
+    counted,
+    err,
+    login,
+    machine,
+    printable,
+    remembering,
+    say,
+    telling_errors,
+)
 from recollect.errors import ConfigError
 from recollect.imports import FORMATS, Imported, Read, read
 
@@ -45,9 +58,16 @@ def bring(
 
     Example: recollect import chats.jsonl --format openai --user ada
     """
-    with remembering(store, user, must_exist=False) as chat, _file(file) as found:
-        done = _kept(chat.memory, found, format, user)
-        _learn(chat.memory)
+    with telling_errors(), _file(file) as found:
+        with err.status("Reading"):
+            total = sum(1 for _ in read(found, format))
+        with remembering(store, user, must_exist=False) as chat:
+            try:
+                done = _kept(chat.memory, read(found, format), total, user)
+            except KeyboardInterrupt:
+                err.print("Stopped. What came in so far is kept; the same command brings the rest.", soft_wrap=True)
+                raise
+            _learn(chat.memory)
     if as_json:
         machine(dataclasses.asdict(done))
     else:
@@ -85,14 +105,11 @@ def _tell(done: Backfilled) -> None:
         err.print(f"skipped {len(done.skipped) - SHOWN:,} more; --json lists all of them")
 
 
-def _kept(memory: Memory, file: Path, format: str | None, user: str | None) -> Backfilled:
+def _kept(memory: Memory, found: Iterator[Read], total: int, user: str | None) -> Backfilled:
     from recollect.backfill import backfill
 
-    with err.status("Reading"):
-        total = sum(1 for _ in read(file, format))
     with bar("Importing") as progress:
-        found = _owned(read(file, format), user or login())
-        return backfill(memory, _watched(found, progress, total), user=user)
+        return backfill(memory, _watched(_owned(found, user or login()), progress, total), user=user)
 
 
 def _owned(found: Iterator[Read], owner: str) -> Iterator[Read]:

@@ -37,6 +37,7 @@ def remember(
     if (value is None) is not end:
         raise typer.BadParameter("give a value, or --end where it is so no longer")
     with telling_errors():
+        words(key, "the key")
         said = None if value is None else words(value, "the value")
     with remembering(store, user, session, must_exist=end, finds=False) as chat:
         if said is None:
@@ -54,6 +55,8 @@ def _ended(chat: Session, key: str) -> list[str]:
 
     known = [one.key for one in chat.facts() if one.key == key or (key in MANY and one.key.startswith(f"{key}:"))]
     if not known:
-        raise NotFound(f"nothing is known under {key!r}: see the keys by `recollect facts --json`; nothing was changed")
+        near = [one.key for one in chat.facts() if one.key.startswith(f"{key}:")]
+        meant = f"perhaps {' or '.join(map(repr, near))} is meant" if near else "see the keys by `recollect facts`"
+        raise NotFound(f"nothing is known under {key!r}: {meant}; nothing was changed")
     chat.remember(key, None)
     return known

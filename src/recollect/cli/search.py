@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli.shell import DEFAULT, At, Json, Talk, User, Where, machine, remembering, say
+from recollect.cli.shell import DEFAULT, At, Json, Talk, User, Where, asked, machine, quote, remembering, say
 
 
 def search(
-    words: Annotated[str, typer.Argument(help="Words or a question.")],
+    words: Annotated[str, typer.Argument(callback=asked, help="Words or a question.")],
     *,
     k: Annotated[int, typer.Option("-k", min=1, help="How many turns at most.")] = 10,
     here: Annotated[bool, typer.Option("--here", help="Only in this session, not in all of the user's.")] = False,
@@ -34,6 +34,6 @@ def search(
         return
     for hit in found:
         say(f"{hit.score:.2f}  {hit.session}", style="bold")
-        say(f"{hit.text}\n")
+        quote(hit.text)
     if not found:
         say("Nothing like that was said. See what is there with: recollect stats")

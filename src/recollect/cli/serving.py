@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from recollect.cli.shell import Json, Where, answer, check_free, day, err, machine, opened, say, table, telling_errors
-from recollect.errors import MissingExtra, NotFound
+from recollect.errors import NotFound
 
 keys = typer.Typer(help="Keys of the service: who may read, write, erase and administer.", no_args_is_help=True)
 
@@ -32,11 +32,9 @@ def serve(
     """
     with telling_errors():
         check_free(host, port)
-        try:
-            from recollect.server.app import serve as run
-            from recollect.server.options import Options
-        except ModuleNotFoundError as error:
-            raise MissingExtra(error.name or "fastapi", "server", "the service") from error
+        from recollect.server.app import serve as run
+        from recollect.server.options import Options
+
         if err.is_terminal:
             err.print(f"Open http://{f'[{host}]' if ':' in host else host}:{port}/ in a browser; Ctrl-C ends it.")
         run(Options.read(store=store, model=model), host, port, workers)

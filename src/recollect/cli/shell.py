@@ -56,6 +56,13 @@ def named(option: typer.CallbackParam, name: str | None) -> str | None:
     return name
 
 
+def asked(question: str | None) -> str | None:
+    """What is asked or looked for; refused where it has no words."""
+    if question is not None and not question.strip():
+        raise typer.BadParameter("it is empty: give some words")
+    return question
+
+
 def in_dotenv(variable: str) -> str | None:
     """What `.env` says a variable is; None where that is nothing."""
     from dotenv import dotenv_values
@@ -115,6 +122,9 @@ SHORT: Final = 10
 """Cells of a word, as a date is one, that a column has room for where there is any."""
 LEAST: Final = 60
 """Cells of a line below which what has no room in a table is told row by row."""
+MOST_CHARACTERS: Final = 1_000
+MOST_LINES: Final = 12
+"""How much of one text is shown at a terminal."""
 SEEN: Final = "\n\t\u00ad\u200b\u200c\u200d\u200e\u200f"
 """What steers no terminal though it is not printable: breaks, and what joins and parts letters in many scripts."""
 _IN_ASCII: Final = str.maketrans({"\u2588": "#", "\u2593": "=", "\u2592": "+", "\u00b7": "-", "\u2026": "..."})
@@ -333,6 +343,16 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, whole: str |
 def say(text: str, **style: Any) -> None:
     """Print words for people as they are."""
     out.print(printable(text), soft_wrap=True, **style)
+
+
+def quote(text: str) -> None:
+    """Print what was said; at a terminal only the start of what would fill it, and how to see the rest."""
+    start = "\n".join(text[:MOST_CHARACTERS].split("\n")[:MOST_LINES])
+    if out.is_terminal and len(start) < len(text):
+        say(drawn(f"{start}\u2026"))
+        say(f"{counted(len(text) - len(start), 'more character')}; all of it with --json, or by | less\n", style="dim")
+    else:
+        say(f"{text}\n")
 
 
 def answer(as_json: bool, value: Any, words: str) -> None:

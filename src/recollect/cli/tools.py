@@ -18,8 +18,10 @@ from recollect.cli.shell import (
     User,
     Where,
     answer,
+    asked,
     day,
     machine,
+    quote,
     remembering,
     say,
     telling_errors,
@@ -45,6 +47,7 @@ def add(
     Example: recollect tools add "Rain in Bergen, 6 degrees." --source weather
     """
     with telling_errors():
+        words(source, "the source")
         said = words(sys.stdin.read() if text == "-" else text, "the excerpt")
     with remembering(store, user, session, must_exist=False, finds=False) as chat:
         kept = chat.tools.add(said, source, at)
@@ -67,7 +70,7 @@ def list_them(store: Where = None, user: User = None, session: Talk = DEFAULT, a
 
 @tools.command("search")
 def search(
-    question: Annotated[str, typer.Argument(help="What is asked.")],
+    question: Annotated[str, typer.Argument(callback=asked, help="What is asked.")],
     *,
     k: Annotated[int, typer.Option("-k", min=1, help="How many excerpts at most.")] = 5,
     store: Where = None,
@@ -90,6 +93,6 @@ def _show(excerpts: Sequence[Excerpt], as_json: bool, nothing: str) -> None:
         return
     for excerpt in excerpts:
         say(f"{day(excerpt.at)}  {excerpt.source}", style="bold")
-        say(f"{excerpt.text}\n")
+        quote(excerpt.text)
     if not excerpts:
         say(nothing)

@@ -13,26 +13,30 @@ from functools import cache
 from importlib.metadata import version
 from typing import Any, Final
 
-from anyio import CapacityLimiter, move_on_after, to_thread
-from fastapi import FastAPI
-
 from recollect import embed, llm, settings
 from recollect.environment import here, misspelt
-from recollect.errors import ConfigError, RecollectError
+from recollect.errors import ConfigError, MissingExtra, RecollectError
 from recollect.http import loopback
 from recollect.llm import ChatModel
 from recollect.memory import Memory
-from recollect.server import chat, learned, logs, metrics, openai, page, problems, rest, shown, upkeep
-from recollect.server.auth import Ring, list_keys
-from recollect.server.limits import Bodies, Rate, Streams
-from recollect.server.lines import BY_KIND
-from recollect.server.logs import Watched
-from recollect.server.metrics import SHARED, Metrics
-from recollect.server.options import Options
-from recollect.server.replies import Heads
-from recollect.server.service import Service, caller
-from recollect.server.translated import Translated
-from recollect.server.upstream import Passthrough
+
+try:
+    from anyio import CapacityLimiter, move_on_after, to_thread
+    from fastapi import FastAPI
+
+    from recollect.server import chat, learned, logs, metrics, openai, page, problems, rest, shown, upkeep
+    from recollect.server.auth import Ring, list_keys
+    from recollect.server.limits import Bodies, Rate, Streams
+    from recollect.server.lines import BY_KIND
+    from recollect.server.logs import Watched
+    from recollect.server.metrics import SHARED, Metrics
+    from recollect.server.options import Options
+    from recollect.server.replies import Heads
+    from recollect.server.service import Service, caller
+    from recollect.server.translated import Translated
+    from recollect.server.upstream import Passthrough
+except ModuleNotFoundError as error:
+    raise MissingExtra(error.name or "fastapi", "server", "the service") from error
 
 THREADS: Final = 40
 START_SECONDS: Final = 60

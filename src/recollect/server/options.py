@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
-
 from recollect.arguments import in_words
-from recollect.errors import ConfigError
+from recollect.errors import ConfigError, MissingExtra
+
+try:
+    from pydantic import Field, ValidationError
+    from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
+except ModuleNotFoundError as error:
+    raise MissingExtra("pydantic-settings", "server", "the service") from error
 
 
 class Options(BaseSettings):
