@@ -22,7 +22,7 @@ C = TypeVar("C")
 
 SHAPES: Final = {"/chat/completions": "openai", "/responses": "openai-responses", "/v1/messages": "anthropic"}
 """The shape of what is posted, by the address it is posted to."""
-ELSEWHERE: Final = ("previous_response_id", "conversation")
+ELSEWHERE: Final = ("previous_response_id", "conversation", "thread")
 """Fields of a request whose conversation the provider itself keeps."""
 
 NOT_GIVEN: Final = ("NotGiven", "Omit")
@@ -41,11 +41,23 @@ def remember(
     if not (hasattr(client, "copy") and hasattr(client, "post")):
         kinds = "OpenAI(), AsyncOpenAI(), Anthropic() or AsyncAnthropic()"
         raise ConfigError(f"{type(client).__name__} is no client of openai or anthropic; pass {kinds}")
-    ours: Any = client.copy()
-    history = Histories(memory, user, tenant, budget).of(session)
-    vars(ours)["post"] = (_awaited if inspect.iscoroutinefunction(ours.post) else _plain)(ours.post, history)
-    kept: C = ours
+    kept: C = _remembering(client.copy(), Histories(memory, user, tenant, budget).of(session))
     return kept
+
+
+def _remembering(client: Any, history: History) -> Any:
+    """The client, now with a memory, as are those that are made from it.
+
+    Anthropic's would otherwise leave the conversation of a tool runner to the provider.
+    """
+    post, copy = client.post, client.copy
+
+    def copied(*arguments: Any, **options: Any) -> Any:
+        return _remembering(copy(*arguments, **options), history)
+
+    kept = (_awaited if inspect.iscoroutinefunction(post) else _plain)(post, history)
+    vars(client).update(post=kept, copy=copied, with_options=copied, _supports_message_threads=False)
+    return client
 
 
 def _plain(post: Callable[..., Any], history: History) -> Callable[..., Any]:
