@@ -17,6 +17,7 @@ from recollect.errors import BudgetTooSmall
 from recollect.flow.align import align, answered, fingerprint, says
 from recollect.flow.context import beside
 from recollect.flow.fence import with_memory, without_memory
+from recollect.flow.turns import answerable
 from recollect.flow.window import Limits, Window
 from recollect.memory import Memory
 from recollect.recent import Recent
@@ -149,7 +150,7 @@ class History:
         for message in messages[len(taken) :]:
             window.append(message)
             taken.append(message)
-        return list(window.messages)
+        return list(answerable(window.messages))
 
     def _remembered(self, question: Message, room: int, most: int) -> str:
         """What memory has for a question, looked up once; nothing where it takes more than `most` tokens."""
@@ -193,6 +194,8 @@ def _sent(message: Message, line: Sent | None) -> Sent:
     """The message as it is sent: as it was given, where it is not changed."""
     if line is None or line.place is None:
         return Sent(message, None)
-    if (message.role, message.text) == (line.message.role, line.message.text):
-        return line
-    return Sent(message, line.place, changed=True)
+    return line if _shown(message) == _shown(line.message) else Sent(message, line.place, changed=True)
+
+
+def _shown(message: Message) -> tuple[Any, ...]:
+    return message.role, message.text, [call.id for call in message.tool_calls], len(message.tool_results)
