@@ -367,3 +367,30 @@ def test_a_thread_that_anthropic_keeps_is_left_to_it(memory: Memory) -> None:
             create(model="claude", max_tokens=100, messages=HI, thread=cast("Any", thread))
     assert [len(request.messages) for request in provider.requests] == [1, 1]
     assert said(memory) == []
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_overflows_the_model_is_asked_again_with_less(memory: Memory, stream: bool) -> None:
+    with Provider("openai", [OSLO], limit=400) as provider, connect(provider, openai.OpenAI) as plain:
+        client = remember(plain, memory, user="ada", session="trip", budget=4_000)
+        long: Any = [{"role": "user", "content": f"Number {n}: " + "and so on " * 40} for n in range(8)]
+        answer = client.chat.completions.create(model="gpt", messages=[*long, *HI], stream=stream)
+        assert not stream or list(answer)
+    assert [request.status for request in provider.requests] == [400, 200]
+    assert provider.requests[-1].messages[-1].text.endswith("Where does Nadia live?")
+    assert len(said(memory)) == 10
+
+
+def test_what_overflows_is_asked_again_where_it_is_awaited_and_at_most_three_times(memory: Memory) -> None:
+    async def ask() -> None:
+        async with connect(provider, openai.AsyncOpenAI) as plain:
+            client = remember(plain, memory, user="ada", session="trip", budget=4_000)
+            long: Any = [{"role": "user", "content": f"Number {n}: " + "and so on " * 40} for n in range(8)]
+            await client.chat.completions.create(model="gpt", messages=[*long, *HI])
+
+    with Provider("openai", [OSLO], faults=["overflow"] * 3) as provider:
+        asyncio.run(ask())
+        assert [request.status for request in provider.requests] == [400, 400, 400, 200]
+        provider.fail("overflow", 4)
+        with pytest.raises(openai.BadRequestError, match="maximum context length"):
+            asyncio.run(ask())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,8 @@ from recollect.adapters.langgraph import RecollectMiddleware, RecollectSaver
 from recollect.adapters.langgraph.messages import changed, from_langchain, to_langchain
 from recollect.errors import ConfigError
 from recollect.flow.fence import with_memory
-from recollect.testing.adapters import AdapterSuite, Script, Talk, lookup
+from recollect.testing.adapters import AdapterSuite, Script, Talk, history, lookup
+from tests.adapters.small import SMALL, Small
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import CallbackManagerForLLMRun
@@ -118,6 +120,16 @@ class TestAgent(AdapterSuite):
         talk.say("Never mind.")
         self.fits(memory, script, 1_500)
         assert [m.text for m in script.requests[-1]] == ["Be brief.", "Read a page.", "I look.", "Never mind."]
+
+    @pytest.mark.parametrize("awaited", [False, True])
+    def test_what_overflows_the_model_is_asked_again_with_less(self, memory: Memory, awaited: bool) -> None:
+        script = Small()
+        talk = AgentTalk(memory, "ada", "trip", 4_000, script)
+        for n in range(6):
+            text = f"Number {n}: " + "and so on " * 30
+            asyncio.run(talk.asay(text)) if awaited else talk.say(text)
+        assert len(history(memory)) == 12
+        assert script.sizes[-1] <= SMALL < script.sizes[-2]
 
 
 def test_blocks_stay_as_they_are_when_memory_is_put_in_front_of_them() -> None:
