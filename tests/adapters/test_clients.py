@@ -374,7 +374,7 @@ def test_what_overflows_the_model_is_asked_again_with_less(memory: Memory, strea
     with Provider("openai", [OSLO], limit=400) as provider, connect(provider, openai.OpenAI) as plain:
         client = remember(plain, memory, user="ada", session="trip", budget=4_000)
         long: Any = [{"role": "user", "content": f"Number {n}: " + "and so on " * 40} for n in range(8)]
-        answer = client.chat.completions.create(model="gpt", messages=[*long, *HI], stream=stream)
+        answer: Any = client.chat.completions.create(model="gpt", messages=[*long, *HI], stream=stream)
         assert not stream or list(answer)
     assert [request.status for request in provider.requests] == [400, 200]
     assert provider.requests[-1].messages[-1].text.endswith("Where does Nadia live?")

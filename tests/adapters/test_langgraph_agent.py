@@ -127,7 +127,10 @@ class TestAgent(AdapterSuite):
         talk = AgentTalk(memory, "ada", "trip", 4_000, script)
         for n in range(6):
             text = f"Number {n}: " + "and so on " * 30
-            asyncio.run(talk.asay(text)) if awaited else talk.say(text)
+            if awaited:
+                asyncio.run(talk.asay(text))
+            else:
+                talk.say(text)
         assert len(history(memory)) == 12
         assert script.sizes[-1] <= SMALL < script.sizes[-2]
 
