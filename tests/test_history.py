@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect import ConfigError, Memory, Message, Session, Text
+from recollect import ConfigError, Memory, Message, Session, Text, ToolCall, ToolResult, validate
 from recollect.flow.fence import block, with_memory
 from recollect.history import Histories, History
 from tests.wrong import wrong
@@ -32,6 +32,21 @@ def test_with_a_changed_history_only_what_is_to_the_point_is_recalled(question: 
         )
         assert asked.message.text.endswith(question)
         assert ("Nadia moved to Oslo" in asked.message.text) == ("sister" in question)
+
+
+@pytest.mark.parametrize("changed", [False, True])
+@pytest.mark.parametrize("results", [[], [ToolResult("c1", "page 1")]])
+def test_a_call_that_a_killed_run_left_without_its_result_is_not_sent(changed: bool, results: list[ToolResult]) -> None:
+    calls = Message("assistant", (Text("I look."), ToolCall("c1", "lookup", "{}"), ToolCall("c2", "lookup", "{}")))
+    given = [Message("user", "Look."), calls, *(Message("tool", (one,)) for one in results), Message("user", "And?")]
+    with Memory.open(":memory:", embedder=None) as memory:
+        history = History(memory.session("trip", user="ada"), 2_000, whole=True)
+        if changed:
+            history.prompt([Message("user", "Hello."), Message("assistant", "Hi!"), Message("user", "Look.")])
+        sent = [line.message for line in history.prompt(given)]
+        assert validate(sent, "openai") == []
+        assert [message.role for message in sent] == [message.role for message in given]
+        assert calls.content in [message.content for message in memory.session("trip", user="ada").history()]
 
 
 def test_what_is_put_in_front_of_what_is_known_is_kept_once() -> None:

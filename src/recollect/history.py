@@ -13,11 +13,15 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from recollect.arguments import check_budget, check_given
-from recollect.errors import BudgetTooSmall
+from recollect.errors import BudgetTooSmall, ConfigError
 from recollect.flow.align import compare, says, spoken
 from recollect.flow.context import beside
 from recollect.flow.fence import with_memory
+from recollect.flow.turns import answerable
 from recollect.flow.window import Limits, Window
+from recollect.layers.answer import room
+from recollect.layers.working import REDUCE_TO
+from recollect.llm.overflow import detect
 from recollect.memory import Memory
 from recollect.recent import Recent
 from recollect.session import Session
@@ -63,12 +67,14 @@ class History:
     _again: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def prompt(self, given: Sequence[Message], tools: Sequence[Mapping[str, Any]] = ()) -> list[Sent]:
+    def prompt(
+        self, given: Sequence[Message], tools: Sequence[Mapping[str, Any]] = (), most: int | None = None
+    ) -> list[Sent]:
         """Keep what is new; what to send: the system texts as given, what fits of the rest, and memory."""
         with self._lock:
             system = [Sent(message, place) for place, message in enumerate(given) if message.role == "system"]
             lines = self._lines(given)
-            budget = self.budget or self.session.memory.settings.budget
+            budget = most or self.budget or self.session.memory.settings.budget
             with beside([line.message for line in system], self._tokens, budget) as room:
                 if [line.message.id for line in lines] == [entry.message.id for entry in self._log]:
                     shown = list(self.session.context(None, room, tools=tools).prompt)
@@ -76,6 +82,28 @@ class History:
                     shown = self._fitted(lines, room, REPLY_TOKENS + count_tools(tools, self.session.memory.counter))
             known = {line.message.id: line for line in lines}
             return [*system, *(_sent(message, known.get(message.id)) for message in shown)]
+
+    def smaller(
+        self,
+        error: Exception,
+        attempt: int,
+        sent: Sequence[Sent],
+        given: Sequence[Message],
+        tools: Sequence[Mapping[str, Any]] = (),
+    ) -> list[Sent]:
+        """What to send in the place of what was sent first, where a model says that its context overflowed.
+
+        Raises the error where it says something else, nothing smaller is valid, or it was tried often enough.
+        """
+        found = detect(getattr(error, "status_code", None), str(error))
+        if found is None or attempt >= len(REDUCE_TO):
+            raise error
+        counted = sum(self._tokens(line.message) for line in sent)
+        counted += REPLY_TOKENS + count_tools(tools, self.session.memory.counter)
+        try:
+            return self.prompt(given, tools, min(int(counted * REDUCE_TO[attempt]), room(found, counted) or counted))
+        except (BudgetTooSmall, ConfigError):
+            raise error from None
 
     def keep(self, *answers: Message) -> None:
         """Keep what the model said; if the question was asked again, only once the caller hands the answer over."""
@@ -146,7 +174,7 @@ class History:
         for message in messages[len(taken) :]:
             window.append(message)
             taken.append(message)
-        return list(window.messages)
+        return list(answerable(window.messages))
 
     def _remembered(self, question: Message, room: int, most: int) -> str:
         """What memory has for a question, looked up once; nothing where it takes more than `most` tokens."""
@@ -190,6 +218,8 @@ def _sent(message: Message, line: Sent | None) -> Sent:
     """The message as it is sent: as it was given, where it is not changed."""
     if line is None or line.place is None:
         return Sent(message, None)
-    if (message.role, message.text) == (line.message.role, line.message.text):
-        return line
-    return Sent(message, line.place, changed=True)
+    return line if _shown(message) == _shown(line.message) else Sent(message, line.place, changed=True)
+
+
+def _shown(message: Message) -> tuple[Any, ...]:
+    return message.role, message.text, [call.id for call in message.tool_calls], len(message.tool_results)

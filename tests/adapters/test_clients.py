@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anthropic
 import httpx2
@@ -202,6 +202,34 @@ def test_the_client_that_was_given_stays_as_it_is(memory: Memory) -> None:
     assert said(memory) == []
 
 
+@pytest.mark.parametrize(
+    ("style", "kind", "ask"),
+    [("openai", openai.OpenAI, stream_openai), ("anthropic", anthropic.Anthropic, create_anthropic)],
+)
+def test_a_client_with_other_options_remembers_too(memory: Memory, style: Any, kind: Any, ask: Any) -> None:
+    with Provider(style, [OSLO]) as provider, connect(provider, kind) as plain:
+        client = remember(plain, memory, user="ada", session="trip")
+        ask(client.with_options(timeout=60).copy(max_retries=1))
+    assert said(memory) == KEPT
+
+
+@anthropic.beta_tool
+def lookup(number: int) -> str:
+    """Looks up the page of that number."""
+    return f"page {number}"
+
+
+def test_a_tool_runner_sends_the_whole_conversation_and_all_of_it_is_kept(memory: Memory) -> None:
+    calls = Message("assistant", tuple(ToolCall(f"c{n}", "lookup", f'{{"number": {n}}}') for n in (1, 2)))
+    with Provider("anthropic", [calls, OSLO]) as provider, connect(provider, anthropic.Anthropic) as plain:
+        client = remember(plain, memory, user="ada", session="trip")
+        client.beta.messages.tool_runner(model="claude", max_tokens=100, tools=[lookup], messages=HI).until_done()
+    assert ["thread" in request.body for request in provider.requests] == [False, False]
+    assert provider.requests[1].body["tools"]
+    assert [message.role for message in provider.requests[1].messages] == ["user", "assistant", "tool"]
+    assert [role for role, _ in said(memory)] == ["user", "assistant", "tool", "assistant"]
+
+
 def test_a_budget_that_is_too_small_is_an_error_before_anything_is_sent(memory: Memory) -> None:
     with Provider("openai") as provider, connect(provider, openai.OpenAI) as plain:
         client = remember(plain, memory, user="ada", session="trip", budget=100)
@@ -330,3 +358,39 @@ def test_a_conversation_that_the_provider_keeps_is_left_to_it(memory: Memory) ->
         client.responses.create(model="gpt", input="And now?", previous_response_id="resp_0")
     assert requests[0]["input"] == "And now?"
     assert said(memory) == []
+
+
+def test_a_thread_that_anthropic_keeps_is_left_to_it(memory: Memory) -> None:
+    with Provider("anthropic", [OSLO]) as provider, connect(provider, anthropic.Anthropic) as plain:
+        create = remember(plain, memory, user="ada", session="trip").beta.messages.create
+        for thread in ({"type": "create"}, {"type": "continue", "previous_message_id": "msg_0"}):
+            create(model="claude", max_tokens=100, messages=HI, thread=cast("Any", thread))
+    assert [len(request.messages) for request in provider.requests] == [1, 1]
+    assert said(memory) == []
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_overflows_the_model_is_asked_again_with_less(memory: Memory, stream: bool) -> None:
+    with Provider("openai", [OSLO], limit=400) as provider, connect(provider, openai.OpenAI) as plain:
+        client = remember(plain, memory, user="ada", session="trip", budget=4_000)
+        long: Any = [{"role": "user", "content": f"Number {n}: " + "and so on " * 40} for n in range(8)]
+        answer: Any = client.chat.completions.create(model="gpt", messages=[*long, *HI], stream=stream)
+        assert not stream or list(answer)
+    assert [request.status for request in provider.requests] == [400, 200]
+    assert provider.requests[-1].messages[-1].text.endswith("Where does Nadia live?")
+    assert len(said(memory)) == 10
+
+
+def test_what_overflows_is_asked_again_where_it_is_awaited_and_at_most_three_times(memory: Memory) -> None:
+    async def ask() -> None:
+        async with connect(provider, openai.AsyncOpenAI) as plain:
+            client = remember(plain, memory, user="ada", session="trip", budget=4_000)
+            long: Any = [{"role": "user", "content": f"Number {n}: " + "and so on " * 40} for n in range(8)]
+            await client.chat.completions.create(model="gpt", messages=[*long, *HI])
+
+    with Provider("openai", [OSLO], faults=["overflow"] * 3) as provider:
+        asyncio.run(ask())
+        assert [request.status for request in provider.requests] == [400, 400, 400, 200]
+        provider.fail("overflow", 4)
+        with pytest.raises(openai.BadRequestError, match="maximum context length"):
+            asyncio.run(ask())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,9 +18,11 @@ from pydantic import ConfigDict
 
 from recollect import Image, Memory, Message, Text, ToolCall, ToolResult
 from recollect.adapters.langgraph import RecollectMiddleware, RecollectSaver
-from recollect.adapters.langgraph.messages import from_langchain, to_langchain
+from recollect.adapters.langgraph.messages import changed, from_langchain, to_langchain
 from recollect.errors import ConfigError
-from recollect.testing.adapters import AdapterSuite, Script, Talk, lookup
+from recollect.flow.fence import with_memory
+from recollect.testing.adapters import AdapterSuite, Script, Talk, history, lookup
+from tests.adapters.small import SMALL, Small
 
 if TYPE_CHECKING:
     from langchain_core.callbacks import CallbackManagerForLLMRun
@@ -47,6 +50,14 @@ class ScriptedModel(BaseChatModel):
     ) -> ChatResult:
         answer = self.script.answer([from_langchain(message) for message in messages])
         return ChatResult(generations=[ChatGeneration(message=to_langchain(answer)[0])])
+
+
+class Wordy(Script):
+    """Says something when it calls a tool."""
+
+    def answer(self, request: Sequence[Message]) -> Message:
+        answer = super().answer(request)
+        return answer.replace(content=(Text("I look."), *answer.parts)) if answer.tool_calls else answer
 
 
 class AgentTalk(Talk):
@@ -98,6 +109,42 @@ class TestAgent(AdapterSuite):
         assert asked.startswith("<memory>")
         assert asked.endswith("Where does my sister live?")
         assert talk.agent.get_state(talk.config).values["messages"][0].text == "Where does my sister live?"
+
+    def test_a_run_that_was_left_at_its_calls_is_no_obstacle(self, memory: Memory) -> None:
+        script = Wordy()
+        talk = AgentTalk(memory, "ada", "trip", 1_500, script)
+        script.call_tools(1, 3)
+        for _ in talk.agent.stream({"messages": [HumanMessage("Read a page.")]}, talk.config):
+            break
+        assert talk.agent.get_state(talk.config).values["messages"][-1].tool_calls
+        talk.say("Never mind.")
+        self.fits(memory, script, 1_500)
+        assert [m.text for m in script.requests[-1]] == ["Be brief.", "Read a page.", "I look.", "Never mind."]
+
+    @pytest.mark.parametrize("awaited", [False, True])
+    def test_what_overflows_the_model_is_asked_again_with_less(self, memory: Memory, awaited: bool) -> None:
+        script = Small()
+        talk = AgentTalk(memory, "ada", "trip", 4_000, script)
+        for n in range(6):
+            text = f"Number {n}: " + "and so on " * 30
+            if awaited:
+                asyncio.run(talk.asay(text))
+            else:
+                talk.say(text)
+        assert len(history(memory)) == 12
+        assert script.sizes[-1] <= SMALL < script.sizes[-2]
+
+
+def test_blocks_stay_as_they_are_when_memory_is_put_in_front_of_them() -> None:
+    blocks: list[str | dict[Any, Any]] = [
+        {"type": "text", "text": "What is this?", "cache_control": {"type": "ephemeral"}},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}},
+    ]
+    given = HumanMessage(blocks)
+    assert changed(given, with_memory(from_langchain(given), "It was a cat.")).content == [
+        {"type": "text", "text": "It was a cat."},
+        *blocks,
+    ]
 
 
 def test_without_a_checkpointer_the_named_session_has_the_past(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from recollect import BudgetTooSmall, Memory, Message, Opaque, count_messages
 from recollect.adapters.pydantic_ai import SHAPE, Remember, _pieces, to_pydantic
 from recollect.frozen import freeze_dict
 from recollect.testing import AdapterSuite, Script, Talk, lookup
+from tests.adapters.small import SMALL, Small
 
 models.ALLOW_MODEL_REQUESTS = False
 
@@ -225,6 +226,17 @@ def test_a_file_is_shown_again(memory: Memory) -> None:
         [letter, upload, "What are these?"],
         "Thank you.",
     ]
+
+
+def test_what_overflows_the_model_is_asked_again_with_less(memory: Memory) -> None:
+    script = Small()
+    agent = Agent(scripted(script), capabilities=[Remember(memory, "ada", session="trip", budget=4_000)])
+    for n in range(6):
+        run(agent, f"Number {n}: " + "and so on " * 30)
+    assert len(said(memory)) == 12
+    assert script.sizes[-1] <= SMALL < script.sizes[-2]
+    with pytest.raises(ValueError, match="maximum context length"):
+        run(agent, "and so on " * 300)
 
 
 def test_a_budget_that_can_not_be_met_is_an_error(memory: Memory) -> None:

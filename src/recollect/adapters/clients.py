@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping
+import itertools
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from functools import wraps
 from typing import Any, Final, TypeVar
 
@@ -15,14 +16,14 @@ from recollect.adapters.answers import ANSWERS, Answer
 from recollect.aio import done
 from recollect.errors import ConfigError
 from recollect.flow.render import parse, render, sendable
-from recollect.history import Histories, History
+from recollect.history import Histories, History, Sent
 from recollect.memory import Memory
 
 C = TypeVar("C")
 
 SHAPES: Final = {"/chat/completions": "openai", "/responses": "openai-responses", "/v1/messages": "anthropic"}
 """The shape of what is posted, by the address it is posted to."""
-ELSEWHERE: Final = ("previous_response_id", "conversation")
+ELSEWHERE: Final = ("previous_response_id", "conversation", "thread")
 """Fields of a request whose conversation the provider itself keeps."""
 
 NOT_GIVEN: Final = ("NotGiven", "Omit")
@@ -41,11 +42,23 @@ def remember(
     if not (hasattr(client, "copy") and hasattr(client, "post")):
         kinds = "OpenAI(), AsyncOpenAI(), Anthropic() or AsyncAnthropic()"
         raise ConfigError(f"{type(client).__name__} is no client of openai or anthropic; pass {kinds}")
-    ours: Any = client.copy()
-    history = Histories(memory, user, tenant, budget).of(session)
-    vars(ours)["post"] = (_awaited if inspect.iscoroutinefunction(ours.post) else _plain)(ours.post, history)
-    kept: C = ours
+    kept: C = _remembering(client.copy(), Histories(memory, user, tenant, budget).of(session))
     return kept
+
+
+def _remembering(client: Any, history: History) -> Any:
+    """The client, now with a memory, as are those that are made from it.
+
+    Anthropic's would otherwise leave the conversation of a tool runner to the provider.
+    """
+    post, copy = client.post, client.copy
+
+    def copied(*arguments: Any, **options: Any) -> Any:
+        return _remembering(copy(*arguments, **options), history)
+
+    kept = (_awaited if inspect.iscoroutinefunction(post) else _plain)(post, history)
+    vars(client).update(post=kept, copy=copied, with_options=copied, _supports_message_threads=False)
+    return client
 
 
 def _plain(post: Callable[..., Any], history: History) -> Callable[..., Any]:
@@ -54,7 +67,14 @@ def _plain(post: Callable[..., Any], history: History) -> Callable[..., Any]:
         shape = _shape(path, request)
         if shape is None:
             return post(path, **request)
-        response = post(path, **{**request, "body": _fitted(history, request["body"], shape)})
+        asked = _Asked(history, request["body"], shape)
+        body = asked.body()
+        for attempt in itertools.count():
+            try:
+                response = post(path, **{**request, "body": body})
+                break
+            except Exception as error:
+                body = asked.smaller(error, attempt)
         answer, result = ANSWERS[shape](), _read(response)
         if hasattr(result, "_iterator"):
             _watch(result, _watched(result._iterator, answer, history))
@@ -71,8 +91,14 @@ def _awaited(post: Callable[..., Any], history: History) -> Callable[..., Any]:
         shape = _shape(path, request)
         if shape is None:
             return await post(path, **request)
-        body = await asyncio.to_thread(_fitted, history, request["body"], shape)
-        response = await post(path, **{**request, "body": body})
+        asked = _Asked(history, request["body"], shape)
+        body = await asyncio.to_thread(asked.body)
+        for attempt in itertools.count():
+            try:
+                response = await post(path, **{**request, "body": body})
+                break
+            except Exception as error:
+                body = await asyncio.to_thread(asked.smaller, error, attempt)
         answer, result = ANSWERS[shape](), _read(response)
         if hasattr(result, "_iterator"):
             _watch_async(result, _watched_async(result._iterator, answer, history))
@@ -91,10 +117,26 @@ def _shape(path: str, request: Mapping[str, Any]) -> str | None:
     return SHAPES.get(path.partition("?")[0])
 
 
-def _fitted(history: History, body: Mapping[str, Any], shape: str) -> dict[str, Any]:
-    plain = _plain_json(body)
-    sent = history.prompt(parse(plain, shape), plain.get("tools") or ())
-    return {**body, **sendable(render([line.message for line in sent], shape)).request()}
+class _Asked:
+    """A request of a caller, and what is sent for it."""
+
+    def __init__(self, history: History, body: Mapping[str, Any], shape: str) -> None:
+        self._history, self._body, self._shape = history, body, shape
+        plain = _plain_json(body)
+        self._given, self._tools = parse(plain, shape), plain.get("tools") or ()
+        self._first: list[Sent] = []
+
+    def body(self) -> dict[str, Any]:
+        """The request with what fits, and with memory."""
+        self._first = self._history.prompt(self._given, self._tools)
+        return self._with(self._first)
+
+    def smaller(self, error: Exception, attempt: int) -> dict[str, Any]:
+        """The same with less, where the error says that the context overflowed; else it is raised again."""
+        return self._with(self._history.smaller(error, attempt, self._first, self._given, self._tools))
+
+    def _with(self, sent: Sequence[Sent]) -> dict[str, Any]:
+        return {**self._body, **sendable(render([line.message for line in sent], self._shape)).request()}
 
 
 def _plain_json(value: Any) -> Any:

@@ -16,12 +16,15 @@ from recollect.aio import done
 from recollect.errors import ConfigError, MissingExtra
 from recollect.frozen import FrozenDict, thaw
 from recollect.history import Histories, History, Sent
+from recollect.layers.working import REDUCE_TO
+from recollect.llm.overflow import detect
 from recollect.memory import Memory
 from recollect.types import Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 
 try:
     from pydantic import TypeAdapter
     from pydantic_ai.capabilities.abstract import AbstractCapability
+    from pydantic_ai.exceptions import RetryModelRequest
     from pydantic_ai.messages import (
         BinaryContent,
         CachePoint,
@@ -68,6 +71,7 @@ class Remember(AbstractCapability[Any]):
     tenant: InitVar[str] = "default"
     budget: InitVar[int | None] = None
     histories: Histories = field(init=False, repr=False)
+    _overflows: dict[str | None, Exception] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self, memory: Memory, user: str, tenant: str, budget: int | None) -> None:
         self.histories = Histories(memory, user, tenant, budget)
@@ -76,9 +80,18 @@ class Remember(AbstractCapability[Any]):
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
         """The request with what fits, and with memory."""
-        asked = request_context.messages
-        messages = await asyncio.to_thread(_fitted, self._history(ctx), asked, request_context.model_request_parameters)
+        error = self._overflows.pop(ctx.run_id, None)
+        messages = await asyncio.to_thread(_fitted, self._history(ctx), request_context, error)
         return replace(request_context, messages=messages)
+
+    async def on_model_request_error(
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, error: Exception
+    ) -> ModelResponse:
+        """Ask again with less where the model says that its context overflowed, at most three times."""
+        if request_context.attempt > len(REDUCE_TO) or detect(getattr(error, "status_code", None), str(error)) is None:
+            raise error
+        self._overflows[ctx.run_id] = error
+        raise RetryModelRequest from error
 
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
@@ -111,12 +124,17 @@ class _Piece:
     message: Message
 
 
-def _fitted(history: History, asked: Sequence[ModelMessage], parameters: ModelRequestParameters) -> list[ModelMessage]:
-    pieces = [piece for place, message in enumerate(asked) for piece in _pieces(place, message)]
+def _fitted(history: History, request: ModelRequestContext, error: Exception | None) -> list[ModelMessage]:
+    """What fits, with memory; after an overflow less of it."""
+    parameters = request.model_request_parameters
+    pieces = [piece for place, message in enumerate(request.messages) for piece in _pieces(place, message)]
     instructions = "\n\n".join(part.content for part in parameters.instruction_parts or ())
-    given = [Message("system", instructions)] if instructions else []
-    sent = history.prompt([*given, *(piece.message for piece in pieces)], _tools(parameters))
-    return list(_natives(sent[len(given) :], pieces, len(given)))
+    system = [Message("system", instructions)] if instructions else []
+    given, tools = [*system, *(piece.message for piece in pieces)], _tools(parameters)
+    sent = history.prompt(given, tools)
+    if error:
+        sent = history.smaller(error, request.attempt - 2, sent, given, tools)
+    return list(_natives(sent[len(system) :], pieces, len(system)))
 
 
 def _natives(sent: Sequence[Sent], pieces: Sequence[_Piece], skipped: int) -> Iterator[ModelMessage]:

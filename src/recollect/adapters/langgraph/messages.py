@@ -49,8 +49,21 @@ def to_langchain(message: Message) -> list[AnyMessage]:
 
 
 def changed(given: AnyMessage, message: Message) -> AnyMessage:
-    """The given message with the content of ours, all else as it was."""
-    return given.model_copy(update={"content": to_langchain(message)[0].content})
+    """The given message with the content and the calls of ours, all else as it was."""
+    update: dict[str, Any] = {"content": _in_front(given, message) or to_langchain(message)[0].content}
+    if isinstance(given, AIMessage):
+        good, bad = _read_calls(message)
+        raw = {name: value for name, value in given.additional_kwargs.items() if name != "tool_calls"}
+        update |= {"tool_calls": good, "invalid_tool_calls": bad, "additional_kwargs": raw}
+    return given.model_copy(update=update)
+
+
+def _in_front(given: AnyMessage, message: Message) -> list[str | dict[Any, Any]]:
+    """The given blocks as they are with the memory that ours has in front of them; none where more is different."""
+    first, *rest = message.parts or (Text(""),)
+    if isinstance(given.content, str) or not isinstance(first, Text) or tuple(rest) != from_langchain(given).parts:
+        return []
+    return [{"type": "text", "text": first.text}, *given.content]
 
 
 def _parts(message: BaseMessage) -> list[Part]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +47,14 @@ class RecollectMiddleware(AgentMiddleware[Any, Any, Any]):
     ) -> ModelResponse[Any]:
         """Fit the request, call the model, keep its answer."""
         history = self._history()
-        response = handler(_fitted(history, request))
+        asked = _Asked(history, request)
+        fitted = asked.request()
+        for attempt in itertools.count():
+            try:
+                response = handler(fitted)
+                break
+            except Exception as error:
+                fitted = asked.smaller(error, attempt)
         history.keep(*map(from_langchain, response.result))
         return response
 
@@ -55,7 +63,14 @@ class RecollectMiddleware(AgentMiddleware[Any, Any, Any]):
     ) -> ModelResponse[Any]:
         """`wrap_model_call`, awaited."""
         history = self._history()
-        response = await handler(await asyncio.to_thread(_fitted, history, request))
+        asked = _Asked(history, request)
+        fitted = await asyncio.to_thread(asked.request)
+        for attempt in itertools.count():
+            try:
+                response = await handler(fitted)
+                break
+            except Exception as error:
+                fitted = await asyncio.to_thread(asked.smaller, error, attempt)
         await done(history.keep, *map(from_langchain, response.result))
         return response
 
@@ -69,12 +84,29 @@ class RecollectMiddleware(AgentMiddleware[Any, Any, Any]):
         return self._histories.of(str(name), whole=self.session is None)
 
 
-def _fitted(history: History, request: ModelRequest[Any]) -> ModelRequest[Any]:
-    system = [request.system_message] if request.system_message else []
-    given = [*system, *request.messages]
-    tools = [convert_to_openai_tool(tool) for tool in request.tools]
-    sent = history.prompt([from_langchain(message) for message in given], tools)
-    return request.override(messages=[message for line in sent[len(system) :] for message in _native(line, given)])
+class _Asked:
+    """A request of an agent, and what is sent for it."""
+
+    def __init__(self, history: History, request: ModelRequest[Any]) -> None:
+        self._history, self._request = history, request
+        self._system = [request.system_message] if request.system_message else []
+        self._natives = [*self._system, *request.messages]
+        self._given = [from_langchain(message) for message in self._natives]
+        self._tools = [convert_to_openai_tool(tool) for tool in request.tools]
+        self._first: list[Sent] = []
+
+    def request(self) -> ModelRequest[Any]:
+        """The request with what fits, and with memory."""
+        self._first = self._history.prompt(self._given, self._tools)
+        return self._with(self._first)
+
+    def smaller(self, error: Exception, attempt: int) -> ModelRequest[Any]:
+        """The same with less, where the error says that the context overflowed; else it is raised again."""
+        return self._with(self._history.smaller(error, attempt, self._first, self._given, self._tools))
+
+    def _with(self, sent: Sequence[Sent]) -> ModelRequest[Any]:
+        lines = sent[len(self._system) :]
+        return self._request.override(messages=[m for line in lines for m in _native(line, self._natives)])
 
 
 def _native(line: Sent, given: Sequence[AnyMessage]) -> list[AnyMessage]:
