@@ -72,6 +72,15 @@ def test_every_series_of_the_metrics_is_told_something(memory: Memory, clock: Ma
     assert [name for name in SERIES if not memory.stats()[f"{name}_count"]] == []
 
 
+def test_extraction_has_a_time_of_its_own(memory: Memory, clock: ManualClock) -> None:
+    chat = memory.session("s", user="ada")
+    for n in range(6):
+        chat.add_turn(f"I like number {n}.", "Noted.")
+    memory.drain()
+    stats = memory.stats()
+    assert 0 < stats["recollect_extraction_seconds_count"] < stats["recollect_learning_seconds_count"]
+
+
 def test_a_callback_that_fails_is_not_in_the_way(
     tmp_path: Path, clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
