@@ -290,3 +290,18 @@ def test_help_is_there_before_anything_heavy_is_loaded(home: Path) -> None:
     )
     told = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=True)
     assert told.stdout.endswith("[]\n")
+
+
+def test_history_and_search_are_narrowed_by_role_time_and_tag(trip: Run) -> None:
+    here = ("--session", "trip")
+    mine, answer = parsed(trip, "history", *here)
+    trip("tag", answer["id"], "important=true", *here)
+    assert [one["id"] for one in parsed(trip, "history", "--role", "user", *here)] == [mine["id"]]
+    assert [one["id"] for one in parsed(trip, "history", "--tag", "important=true", *here)] == [answer["id"]]
+    assert parsed(trip, "history", "--since", "2026-05-21", *here) == []
+    assert len(parsed(trip, "history", "--until", "2026-05-21", *here)) == 2
+    assert "No message is like that." in trip("history", "--tag", "topic=tea", *here).stdout
+    assert len(parsed(trip, "search", "sister", "--role", "user")["hits"]) == 1
+    assert parsed(trip, "search", "sister", "--role", "assistant")["hits"] == []
+    assert parsed(trip, "search", "sister", "--until", "2026-05-01")["hits"] == []
+    assert "role 'boss' is not one of" in trip("history", "--role", "boss", code=1).stderr
