@@ -303,5 +303,5 @@ def test_history_and_search_are_narrowed_by_role_time_and_tag(trip: Run) -> None
     assert "No message is like that." in trip("history", "--tag", "topic=tea", *here).stdout
     assert len(parsed(trip, "search", "sister", "--role", "user")["hits"]) == 1
     assert parsed(trip, "search", "sister", "--role", "assistant")["hits"] == []
-    assert parsed(trip, "search", "sister", "--until", "2026-05-01")["hits"] == []
+    assert parsed(trip, "search", "sister", "--since", "2026-05-21")["hits"] == []
     assert "role 'boss' is not one of" in trip("history", "--role", "boss", code=1).stderr

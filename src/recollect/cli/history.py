@@ -12,6 +12,7 @@ from recollect.store import ANY
 
 
 def history(
+    *,
     limit: Annotated[int, typer.Option(min=1, help="How many messages, counted from the last.")] = 20,
     before: Annotated[int | None, typer.Option(min=1, help="Only messages before the one with that number.")] = None,
     roles: Roles = None,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli.narrow import Roles, Since, Tags, Until, narrowed
+from recollect.cli.narrow import Roles, Since, Tags, narrowed
 from recollect.cli.shell import DEFAULT, At, Json, Talk, User, Where, machine, remembering, say
 
 
@@ -19,7 +19,6 @@ def search(
     at: At = None,
     roles: Roles = None,
     since: Since = None,
-    until: Until = None,
     tags: Tags = None,
     store: Where = None,
     user: User = None,
@@ -34,7 +33,7 @@ def search(
 
     Example: recollect search "train" --role user --since 2026-05-01 --tag topic=travel
     """
-    where = narrowed(roles, since, until, tags)
+    where = narrowed(roles, since, None, tags)
     with remembering(store, user, session) as chat:
         found = chat.search(words, k, at, "session" if here else "user", where=where)
     if as_json:
