@@ -292,16 +292,16 @@ def test_help_is_there_before_anything_heavy_is_loaded(home: Path) -> None:
     assert told.stdout.endswith("[]\n")
 
 
-def test_history_and_search_are_narrowed_by_role_time_and_tag(trip: Run) -> None:
-    here = ("--session", "trip")
-    mine, answer = parsed(trip, "history", *here)
-    trip("tag", answer["id"], "important=true", *here)
-    assert [one["id"] for one in parsed(trip, "history", "--role", "user", *here)] == [mine["id"]]
-    assert [one["id"] for one in parsed(trip, "history", "--tag", "important=true", *here)] == [answer["id"]]
-    assert parsed(trip, "history", "--since", "2026-05-21", *here) == []
-    assert len(parsed(trip, "history", "--until", "2026-05-21", *here)) == 2
-    assert "No message is like that." in trip("history", "--tag", "topic=tea", *here).stdout
-    assert len(parsed(trip, "search", "sister", "--role", "user")["hits"]) == 1
-    assert parsed(trip, "search", "sister", "--role", "assistant")["hits"] == []
-    assert parsed(trip, "search", "sister", "--since", "2026-05-21")["hits"] == []
-    assert "role 'boss' is not one of" in trip("history", "--role", "boss", code=1).stderr
+def test_history_and_search_are_narrowed_by_role_time_and_tag(run: Run) -> None:
+    mine = parsed(run, "add", "My sister Nadia moved to Oslo.", "--at", "2026-05-20")["id"]
+    answer = parsed(run, "add", "Noted!", "--role", "assistant", "--at", "2026-05-22")["id"]
+    run("tag", answer, "important=true")
+    assert [one["id"] for one in parsed(run, "history", "--role", "user")] == [mine]
+    assert [one["id"] for one in parsed(run, "history", "--tag", "important=true")] == [answer]
+    assert [one["id"] for one in parsed(run, "history", "--since", "2026-05-21")] == [answer]
+    assert [one["id"] for one in parsed(run, "history", "--until", "2026-05-21")] == [mine]
+    assert "No message is like that." in run("history", "--tag", "topic=tea").stdout
+    assert len(parsed(run, "search", "sister", "--role", "user")["hits"]) == 1
+    assert parsed(run, "search", "sister", "--role", "assistant")["hits"] == []
+    assert parsed(run, "search", "sister", "--since", "2026-05-21")["hits"] == []
+    assert "role 'boss' is not one of" in run("history", "--role", "boss", code=1).stderr

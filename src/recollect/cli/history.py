@@ -34,8 +34,8 @@ def history(
     """
     from recollect.session import entries_of
 
-    where = narrowed(roles, since, until, tags)
     with remembering(store, user, session, finds=False) as chat:
+        where = narrowed(roles, since, until, tags)
         entries = entries_of(chat, limit, before, where)
     if as_json:
         machine([{"number": entry.seq, "tokens": entry.tokens, **entry.message.to_dict()} for entry in entries])

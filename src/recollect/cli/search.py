@@ -33,8 +33,8 @@ def search(
 
     Example: recollect search "train" --role user --since 2026-05-01 --tag topic=travel
     """
-    where = narrowed(roles, since, None, tags)
     with remembering(store, user, session) as chat:
+        where = narrowed(roles, since, None, tags)
         found = chat.search(words, k, at, "session" if here else "user", where=where)
     if as_json:
         machine({"relevance": found.relevance, "hits": [dataclasses.asdict(hit) for hit in found]})
