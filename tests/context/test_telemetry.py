@@ -67,6 +67,9 @@ def test_the_hit_rate_is_that_of_the_layer_that_is_there(memory: Memory, clock: 
 
 def test_every_series_of_the_metrics_is_told_something(memory: Memory, clock: ManualClock) -> None:
     chat = told(memory, clock)
+    for n in range(6):
+        chat.add_turn(f"I like number {n}.", "Noted.")
+    memory.drain()
     for _ in range(2):
         chat.context("Where does my sister live?", 2_000)
     assert [name for name in SERIES if not memory.stats()[f"{name}_count"]] == []
