@@ -106,6 +106,19 @@ def test_working_memory_trim(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("layout", ["tail-first", "memory-first"])
+@pytest.mark.parametrize("budget", [1_500, 2_000, 3_000, 8_000])
+def test_other_sections_never_push_out_the_last_5_turns(tmp_path: Path, layout: Any, budget: int) -> None:
+    with Memory.open(tmp_path / "m.db", embedder=None, settings=Settings(layout=layout)) as memory:
+        chat = memory.session("s", user="ada")
+        chat.documents.add(" ".join(f"Kettle {n} boils at {n} degrees." for n in range(99)), name="manual")
+        for n in range(14):
+            context = chat.context("At how many degrees does a kettle boil?", budget)
+            assert sum(message.role == "user" for message in context.conversation) - 1 >= min(n, 5)
+            chat.add_turn(f"How hot is kettle {n}?", f"Kettle {n} has {n} degrees. " * 27)
+        assert context.memory
+
+
 def test_episodic_retrieval(memory: Memory) -> None:
     memory.session("before", user="ada").add_turn("What's your Python experience?", "10+ years...")
     memory.drain()

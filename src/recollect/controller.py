@@ -65,7 +65,10 @@ class Controller:
     _lock: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
-        self.windows = Windows(self.store, partial(count_message, count=self.count))
+        turns, most = self.settings.working_min_turns, self._most_turns
+        self.windows = Windows(
+            self.store, partial(count_message, count=self.count), turns if most is None else min(turns, most)
+        )
         layers = self.layers
         self.watch = Watch(self.telemetry, self.settings, lambda: (layers.semantic.hits, layers.semantic.misses))
 
@@ -179,11 +182,24 @@ class Controller:
         last = [replace(limits, whole_pictures=False) for limits in (tight, *after[1:])]
         for limits in (roomy, tight, *after, *last):
             try:
-                return self._shown(scope, limits, overhead, until)
+                view = self._shown(scope, limits, overhead, until)
+                wide = self._limits(tight.budget or 0)
+                return self._spared(scope, view, limits, wide, overhead, until) if limits is roomy else view
             except BudgetTooSmall as error:
                 least = error
         needed = least.needed + asked + reply
         raise BudgetTooSmall(needed, wanted.budget, [*given.values(), *least.ledger], extra + reply)
+
+    def _spared(self, scope: Scope, view: View, limits: Limits, wide: Limits, overhead: int, until: int | None) -> View:
+        """The view, or a wider one where a cut would take turns that memory can't push out, and those have room."""
+        cut_to = (limits.budget or 0) * limits.low_water
+        if not view.shown.left_out or limits.last_messages or not cut_to < view.least <= (wide.budget or 0):
+            return view
+        try:
+            least = max(self.windows.min_turns, limits.min_turns)
+            return self._shown(scope, replace(wide, min_turns=least), overhead, until)
+        except BudgetTooSmall:
+            return view
 
     def _given(self, wanted: Wanted) -> dict[str, Line]:
         """What the caller gives and what that takes: the system text and the question."""
@@ -212,15 +228,19 @@ class Controller:
         caps = (self.settings.memory_tokens, self.settings.documents_tokens)
         return min(sum(room if cap is None else cap for cap in caps), room // 2)
 
+    @property
+    def _most_turns(self) -> int | None:
+        first = self.settings.layout == "memory-first"
+        return self.settings.working_turns or (MEMORY_FIRST[1] if first else None)
+
     def _limits(self, budget: int) -> Limits:
-        settings = self.settings
-        tokens, turns = settings.working_tokens, settings.working_turns
+        settings, tokens = self.settings, self.settings.working_tokens
         if settings.layout == "memory-first":
-            tokens, turns = tokens or MEMORY_FIRST[0], turns or MEMORY_FIRST[1]
+            tokens = tokens or MEMORY_FIRST[0]
         return Limits(
             budget if tokens is None else min(budget, tokens),
             settings.conversation_window if settings.context_budget is None else None,
-            turns,
+            self._most_turns,
             settings.low_water,
             settings.min_turns,
             settings.min_messages,

@@ -52,6 +52,25 @@ def _filter(where: Filter) -> Filter:
     return where
 
 
+def entries_of(session: Session, limit: int | None, before: int | None, where: Filter = ANY) -> list[Entry]:
+    """What `Session.history` has, each message with its number and its tokens."""
+    check_count("limit", limit)
+    check_count("before", before, 1)
+    until = None if before is None else before - 1
+    if _filter(where) == ANY:
+        entries = session.memory.store.log.read(session.scope, until=until, limit=limit, reverse=True)
+    else:
+        entries = list(islice((one for one in _newest(session, until) if where.passes(item_of(one))), limit))
+    return entries[::-1]
+
+
+def _newest(session: Session, until: int | None) -> Iterator[Entry]:
+    """The messages up to a number, the newest first."""
+    while page := session.memory.store.log.read(session.scope, until=until, limit=PAGE, reverse=True):
+        yield from page
+        until = page[-1].seq - 1
+
+
 @dataclass(frozen=True, slots=True)
 class DocumentsOf:
     """A user's documents."""
@@ -198,20 +217,7 @@ class Session:
 
         `where` narrows it by time, role and metadata.
         """
-        check_count("limit", limit)
-        check_count("before", before, 1)
-        until = None if before is None else before - 1
-        if _filter(where) == ANY:
-            entries = self.memory.store.log.read(self.scope, until=until, limit=limit, reverse=True)
-        else:
-            entries = list(islice((one for one in self._newest(until) if where.passes(item_of(one))), limit))
-        return tuple(entry.message for entry in reversed(entries))
-
-    def _newest(self, until: int | None) -> Iterator[Entry]:
-        """The messages up to a number, the newest first."""
-        while page := self.memory.store.log.read(self.scope, until=until, limit=PAGE, reverse=True):
-            yield from page
-            until = page[-1].seq - 1
+        return tuple(entry.message for entry in entries_of(self, limit, before, where))
 
     def tag(self, id: str, /, **metadata: Any) -> Message:
         """Set metadata on a message of this session, such as a `score` that is given later; None takes a tag off."""

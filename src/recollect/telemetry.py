@@ -31,6 +31,7 @@ SERIES: Final = {
     "recollect_context_seconds": "time to build a context",
     "recollect_retrieval_seconds": "time the layers take to offer what they have",
     "recollect_learning_seconds": "time of a background job",
+    "recollect_extraction_seconds": "time of a background job that extracts facts",
     "recollect_cached_prefix_ratio": "share of a prompt that the prompt before it began with",
 }
 GAUGES: Final = {"recollect_process_bytes": "memory of this process"}

@@ -312,3 +312,18 @@ def test_what_can_not_be_done_leaves_no_store_behind(run: Run, home: Path, comma
     refused = run(*command, "--store", "new.db", said="no export", code=1)
     assert says in refused.stderr
     assert not Path(home, "new.db").exists()
+
+
+def test_history_and_search_are_narrowed_by_role_time_and_tag(run: Run) -> None:
+    mine = parsed(run, "add", "My sister Nadia moved to Oslo.", "--at", "2026-05-20")["id"]
+    answer = parsed(run, "add", "Noted!", "--role", "assistant", "--at", "2026-05-22")["id"]
+    run("tag", answer, "important=true")
+    assert [one["id"] for one in parsed(run, "history", "--role", "user")] == [mine]
+    assert [one["id"] for one in parsed(run, "history", "--tag", "important=true")] == [answer]
+    assert [one["id"] for one in parsed(run, "history", "--since", "2026-05-21")] == [answer]
+    assert [one["id"] for one in parsed(run, "history", "--until", "2026-05-21")] == [mine]
+    assert "No message is like that." in run("history", "--tag", "topic=tea").stdout
+    assert len(parsed(run, "search", "sister", "--role", "user")["hits"]) == 1
+    assert parsed(run, "search", "sister", "--role", "assistant")["hits"] == []
+    assert parsed(run, "search", "sister", "--since", "2026-05-21")["hits"] == []
+    assert "role 'boss' is not one of" in run("history", "--role", "boss", code=1).stderr

@@ -43,7 +43,7 @@ def test_a_session_begun_anew_shows_nothing_of_the_one_that_was_erased(tmp_path:
             for n in range(8):
                 words = f"The {word} number {n} costs {n} euros, and {word} things follow. " + "More of it. " * 10
                 chat.add("user" if n % 2 == 0 else "assistant", words)
-            context = chat.context("What does it cost?", 700)
+            context = chat.context("What does it cost?", 400)
             summary = " ".join(line.text for line in context.offered if line.section == "summary")
             shown = " ".join(message.text for message in context.prompt)
             assert [other for other in ("secret", "private", "public") if other in summary + shown] == [word]

@@ -67,9 +67,21 @@ def test_the_hit_rate_is_that_of_the_layer_that_is_there(memory: Memory, clock: 
 
 def test_every_series_of_the_metrics_is_told_something(memory: Memory, clock: ManualClock) -> None:
     chat = told(memory, clock)
+    for n in range(6):
+        chat.add_turn(f"I like number {n}.", "Noted.")
+    memory.drain()
     for _ in range(2):
         chat.context("Where does my sister live?", 2_000)
     assert [name for name in SERIES if not memory.stats()[f"{name}_count"]] == []
+
+
+def test_extraction_has_a_time_of_its_own(memory: Memory, clock: ManualClock) -> None:
+    chat = memory.session("s", user="ada")
+    for n in range(6):
+        chat.add_turn(f"I like number {n}.", "Noted.")
+    memory.drain()
+    stats = memory.stats()
+    assert 0 < stats["recollect_extraction_seconds_count"] < stats["recollect_learning_seconds_count"]
 
 
 def test_a_callback_that_fails_is_not_in_the_way(

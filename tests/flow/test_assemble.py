@@ -346,3 +346,26 @@ def test_a_diff_tells_what_came_and_what_went() -> None:
     assert {line.section for line in diff.removed} == {"question"}
     assert 0.3 < diff.same_start < 1
     assert "+ facts: facts number 1" in str(diff)
+
+
+@pytest.mark.parametrize(
+    ("layout", "order"),
+    [
+        ("tail-first", ["summary", "profile", "facts", "hints", "episodic", "tools", "documents"]),
+        ("memory-first", ["profile", "facts", "hints", "summary", "documents", "tools", "episodic"]),
+    ],
+)
+def test_each_layout_has_its_own_order_of_sections(layout: Any, order: list[str]) -> None:
+    offers = {name: offer(name, 1) for name in PRIORITY}
+    memory = assemble(shown(turns(2)), Message("user", "q"), offers, 4_000, Settings(layout=layout), COUNTS).memory
+    assert sorted(order, key=lambda name: memory.index(f"{name} number 0")) == order
+
+
+def test_the_conversation_gives_way_to_a_layer_that_offers_what_fits() -> None:
+    def recalled(room: int, shown: frozenset[str]) -> list[Candidate]:
+        return [Candidate("episodic", "The kettle is red.", 1.0, "user", ("m1",))] if room > 20 else []
+
+    window, question = shown(turns(10, 60)), Message("user", "q")
+    context = assemble(window, question, {"episodic": recalled}, window.tokens + 10, Settings(), COUNTS)
+    assert "The kettle is red." in context.memory
+    assert sum(message.role == "user" for message in context.conversation) == 10

@@ -6,12 +6,19 @@ from typing import Annotated
 
 import typer
 
+from recollect.cli.narrow import Roles, Since, Tags, Until, narrowed
 from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, day, machine, quote, remembering, say
+from recollect.store import ANY
 
 
 def history(
+    *,
     limit: Annotated[int, typer.Option(min=1, help="How many messages, counted from the last.")] = 20,
     before: Annotated[int | None, typer.Option(min=1, help="Only messages before the one with that number.")] = None,
+    roles: Roles = None,
+    since: Since = None,
+    until: Until = None,
+    tags: Tags = None,
     store: Where = None,
     user: User = None,
     session: Talk = DEFAULT,
@@ -22,11 +29,14 @@ def history(
     Example: recollect history --session trip
 
     Example: recollect history --session trip --limit 5 --before 3 --json
+
+    Example: recollect history --session trip --role user --tag important=true
     """
-    until = None if before is None else before - 1
+    from recollect.session import entries_of
+
     with remembering(store, user, session, finds=False) as chat:
-        newest = chat.memory.store.log.read(chat.scope, until=until, limit=limit, reverse=True)
-    entries = newest[::-1]
+        where = narrowed(roles, since, until, tags)
+        entries = entries_of(chat, limit, before, where)
     if as_json:
         machine([{"number": entry.seq, "tokens": entry.tokens, **entry.message.to_dict()} for entry in entries])
         return
@@ -35,5 +45,7 @@ def history(
         say(f"{entry.seq}  {message.role}  {day(message.at)}  {message.id}", style="bold")
         calls = "".join(f"\n{call.name}({call.arguments})" for call in message.tool_calls)
         quote(f"{message.text}{calls}".lstrip("\n"))
-    if not entries:
+    if not entries and where != ANY:
+        say("No message is like that. See them all with: recollect history")
+    elif not entries:
         say(f"Nothing was said by {chat.scope.user} in the session {session}. See what is there with: recollect stats")

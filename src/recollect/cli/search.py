@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from recollect.cli.narrow import Roles, Since, Tags, narrowed
 from recollect.cli.shell import DEFAULT, At, Json, Talk, User, Where, asked, machine, quote, remembering, say
 
 
@@ -16,6 +17,9 @@ def search(
     k: Annotated[int, typer.Option("-k", min=1, help="How many turns at most.")] = 10,
     here: Annotated[bool, typer.Option("--here", help="Only in this session, not in all of the user's.")] = False,
     at: At = None,
+    roles: Roles = None,
+    since: Since = None,
+    tags: Tags = None,
     store: Where = None,
     user: User = None,
     session: Talk = DEFAULT,
@@ -26,9 +30,12 @@ def search(
     Example: recollect search "sister Oslo"
 
     Example: recollect search "what did I say last May?" -k 3 --session trip --here
+
+    Example: recollect search "train" --role user --since 2026-05-01 --tag topic=travel
     """
     with remembering(store, user, session) as chat:
-        found = chat.search(words, k, at, "session" if here else "user")
+        where = narrowed(roles, since, None, tags)
+        found = chat.search(words, k, at, "session" if here else "user", where=where)
     if as_json:
         machine({"relevance": found.relevance, "hits": [dataclasses.asdict(hit) for hit in found]})
         return

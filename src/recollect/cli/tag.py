@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from recollect.cli.narrow import tag_of
 from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, answer, remembering
 from recollect.errors import NotFound
 
@@ -28,24 +29,13 @@ def tag(
 
     Example: recollect tag 4f1c2a pinned=true --session trip
     """
-    given = dict(map(_read, tags))
+    given = dict(map(tag_of, tags))
     with remembering(store, user, session, finds=False) as chat:
         try:
             tagged = chat.tag(id, **given)
         except NotFound:
             raise NotFound(f"no message {id!r} in the session {session}: see the ids by `recollect history`") from None
     answer(as_json, tagged.to_dict(), f"Tagged: {', '.join(f'{name}={_told(given[name])}' for name in given)}")
-
-
-def _read(text: str) -> tuple[str, Any]:
-    """A tag's name and its value: JSON where it is any, else the words."""
-    name, parted, value = text.partition("=")
-    if not (name and parted):
-        raise typer.BadParameter(f"{text!r} is no tag: write it like score=9 or topic=travel")
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value
 
 
 def _told(value: Any) -> str:

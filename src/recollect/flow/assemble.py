@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, TypeAlias
 from recollect.answers import Candidate
 from recollect.errors import BudgetTooSmall
 from recollect.flow.context import Context, Line
-from recollect.flow.fence import block, heading, quoted, with_memory
+from recollect.flow.fence import TITLES, block, heading, quoted, with_memory
 from recollect.flow.summarise import unquoted
 from recollect.flow.turns import answerable, turns
 from recollect.flow.window import Limits, Window
@@ -70,13 +70,17 @@ class Shown:
 
 @dataclass(slots=True)
 class _Filled:
-    """What was taken of each section, every candidate's line, and what had no room."""
+    """What was taken of each section, every candidate's line, and whether something had no room.
+
+    `fewer` says that a layer, asked for what fits, offered less than it would have with more room.
+    """
 
     taken: dict[str, list[Candidate]] = field(default_factory=dict)
     spent: Counter[str] = field(default_factory=Counter)
     lines: list[Line] = field(default_factory=list)
     used: int = 0
     short: bool = False
+    fewer: bool = False
 
     @property
     def texts(self) -> set[str]:
@@ -140,7 +144,9 @@ def _answerable(window: Shown, question: Message | None, counts: Counts) -> Show
 
 def _attempts(window: Shown, budget: int, fill: _Fill) -> Iterator[tuple[_Filled, Shown]]:
     most = fill.most()
-    yield fill.beside(window, budget, most), window
+    filled = fill.beside(window, budget, most)
+    filled.short |= filled.fewer
+    yield filled, window
     window = _squeezed(window, budget, fill, most)
     yield fill.beside(window, budget, most), window
     for section, number in FEWER.items():
@@ -233,8 +239,11 @@ class _Fill:
         """Take of a section what its limits allow: of profile and facts only those told first, or only the rest."""
         spent, title, texts = filled.spent, self._title(name), filled.texts
         start = spent[name]
-        tokens = max(0, min(limits.share, limits.room - filled.used) - title)
-        for candidate in self._offered(name, tokens, shown):
+        room = limits.room - filled.used
+        offered = self._offered(name, max(0, min(limits.share, room) - title), shown)
+        if room < limits.share and callable(self.offers.get(name)):
+            filled.fewer |= _texts(offered) != _texts(self._offered(name, max(0, limits.share - title), shown))
+        for candidate in offered:
             if name in FIRM and (candidate in told) == limits.rest:
                 continue
             tokens, taken = self._cost(candidate), filled.taken.get(name, [])
@@ -282,6 +291,10 @@ class _Fill:
         return self.known[text]
 
 
+def _texts(offered: Sequence[Candidate]) -> list[str]:
+    return [candidate.text for candidate in offered if not candidate.out]
+
+
 class _Limits(NamedTuple):
     """The tokens of a section and of all, how many candidates it may have, and whether it only gets what is left."""
 
@@ -324,7 +337,8 @@ def _context(
 ) -> Context:
     conversation = (*window.messages, *([question] if question else []))
     asked = max((n for n, message in enumerate(conversation) if message.role == "user"), default=None)
-    memory = block(filled.taken) if any(filled.taken.values()) else ""
+    order = PRIORITY if settings.layout == "memory-first" else TITLES
+    memory = block(filled.taken, order) if any(filled.taken.values()) else ""
     tokens = window.tokens + (counts.message(question) if question else 0)
     prompt = list(conversation)
     if memory and asked is not None and settings.layout == "tail-first":

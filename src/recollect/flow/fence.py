@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from recollect.answers import Candidate
@@ -21,7 +21,7 @@ TITLES: Final = {
     "tools": "Tool results",
     "documents": "Documents",
 }
-"""The sections of memory in the order they are read."""
+"""The sections of memory in the order they are read where the conversation comes first."""
 SOURCED: Final = ("documents", "tools")
 """Sections whose origin stands in front of every quotation."""
 
@@ -34,10 +34,10 @@ def heading(section: str) -> str:
     return f"## {TITLES[section]}"
 
 
-def block(taken: Mapping[str, Sequence[Candidate]]) -> str:
-    """The memory of a prompt: its sections inside a fence that no quotation can close."""
+def block(taken: Mapping[str, Sequence[Candidate]], order: Iterable[str] = TITLES) -> str:
+    """The memory of a prompt: its sections in order, inside a fence that no quotation can close."""
     lines = [OPEN, SAYS]
-    for section in TITLES:
+    for section in order:
         if candidates := taken.get(section):
             lines += [heading(section), *(quoted(candidate) for candidate in candidates)]
     return "\n".join([*lines, CLOSE])

@@ -126,6 +126,11 @@ class Window:
         self.check()
         return self._tokens
 
+    def with_turns(self, number: int) -> int:
+        """The tokens that the last so many turns take, shown or not, together with what always stays."""
+        shown = sum(turn.cost for turn in self._turns[self._first :])
+        return self._tokens - shown + sum(turn.cost for turn in self._turns[-number:])
+
     @property
     def free(self) -> int | None:
         """The tokens left under the budget; None where there is no budget."""

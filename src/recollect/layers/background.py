@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 
 from recollect.errors import Conflict, ModelError, RecollectError
 from recollect.layers.marks import Gone
+from recollect.layers.semantic import LAYER as FACTS
 from recollect.store import Job, Store
 from recollect.telemetry import Telemetry
 
@@ -69,7 +70,9 @@ class Background:
         started = perf_counter()
         try:
             learned = self.learners[job.kind](job)
-            self.telemetry.observe("recollect_learning_seconds", perf_counter() - started)
+            self.telemetry.observe("recollect_learning_seconds", seconds := perf_counter() - started)
+            if job.kind.startswith(FACTS):
+                self.telemetry.observe("recollect_extraction_seconds", seconds)
             self.telemetry.count("recollect_learned_total", learned)
             return learned
         except Conflict:

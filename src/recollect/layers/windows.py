@@ -53,6 +53,7 @@ class View:
     `first` is the first message after the cut, `last` the newest; `asked` is the last one that a user wrote (0 where
     none is shown), at position `asked_at` of the store. `before` identifies what comes before `first`: how many
     messages there are, and the position where they end. A session that was erased and begun anew has another.
+    `least` is what the turns take that other sections can't push out.
     """
 
     shown: Shown
@@ -61,6 +62,7 @@ class View:
     asked: int
     asked_at: int
     before: tuple[int, int]
+    least: int
 
 
 @dataclass(slots=True, eq=False)
@@ -82,7 +84,7 @@ class _Running:
             if entry.message.role == "user":
                 self.by_id[entry.message.id] = (entry.seq, entry.position)
 
-    def view(self) -> View:
+    def view(self, min_turns: int) -> View:
         window = self.window
         start = window.start
         messages = window.messages
@@ -90,15 +92,17 @@ class _Running:
         shown = Shown(messages, window.tokens, window.overhead, self.messages - len(messages))
         users = (message.id for message in reversed(messages) if message.role == "user")
         before = self.messages - max(0, len(self.places) - start)
-        return View(shown, first, self.last, *self.by_id.get(next(users, ""), (0, 0)), (before, at))
+        asked = self.by_id.get(next(users, ""), (0, 0))
+        return View(shown, first, self.last, *asked, (before, at), window.with_turns(min_turns))
 
 
 @dataclass(slots=True, eq=False)
 class Windows:
-    """The newest turns of each session within limits."""
+    """The newest turns of each session within limits; `min_turns` of them other sections can't push out."""
 
     store: Store
     count: Callable[[Message], int]
+    min_turns: int = 1
     _kept: Recent[tuple[Scope, Limits, int], _Running] = field(default_factory=lambda: Recent(KEPT_WINDOWS))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -107,13 +111,13 @@ class Windows:
         running = self._running(scope, limits, overhead)
         with running.lock:
             self._refresh(scope, running)
-            return running.view()
+            return running.view(self.min_turns)
 
     def view_at(self, scope: Scope, limits: Limits, overhead: int, until: int) -> View:
         """What the window showed when the session's newest message was number `until`."""
         running = _Running(Window(self.count, limits, overhead))
         self._build(scope, running, until)
-        return running.view()
+        return running.view(self.min_turns)
 
     def forget(self, scope: Scope) -> None:
         """Drop the windows of a scope whose messages were erased or tagged."""
