@@ -101,8 +101,7 @@ _FROM, _TO = rule("from "), rule(" ?to ")
 def preferences(clause: Clause) -> Iterator[Found]:
     """What a clause says the user wants as a rule, prefers, or works with."""
     text = clause.text
-    as_a_rule = clause.always or _AS_A_RULE.search(text) is not None
-    if _ABOUT_ANSWERS.match(text) or (_COMMAND.match(text) and as_a_rule) or _FOR_ALL.match(text):
+    if _ABOUT_ANSWERS.match(text) or (_COMMAND.match(text) and _as_a_rule(clause)) or _FOR_ALL.match(text):
         yield from _manner(clause)
     elif match := _TOO.match(text):
         length = "short" if match[1].lower() in ("long", "wordy") else "long"
@@ -113,6 +112,10 @@ def preferences(clause: Clause) -> Iterator[Found]:
         if (over := _RATHER_THAN.match(text, what.end)) and (less := thing(text, over.end())):
             yield found(clause, PREFERENCE, f"prefers:{slug(less.text)}", less.text, less.end, ended=True)
     yield from _tools(clause)
+
+
+def _as_a_rule(clause: Clause) -> bool:
+    return clause.always or _AS_A_RULE.search(clause.text) is not None
 
 
 def _manner(clause: Clause) -> Iterator[Found]:
