@@ -1,6 +1,6 @@
 """Facts from what a user says of themselves, by rules: no model, no network, and rather nothing than something wrong.
 
-text ──► prose: own words only, clause by clause ──► profile, food, relations, likes, preferences, plans, mood ──► Found
+text ──► prose: own words only, clause by clause ──► profile, life, food, relations, likes, preferences, plans, mood ──► Found
 Statements of all messages ──► known: what stands, what is past
 """
 
@@ -15,6 +15,7 @@ from typing import Final
 from recollect.flow.facts.food import food
 from recollect.flow.facts.found import Found
 from recollect.flow.facts.known import Known, Statement, known
+from recollect.flow.facts.life import life
 from recollect.flow.facts.likes import likes
 from recollect.flow.facts.mood import mood
 from recollect.flow.facts.notes import in_first_person
@@ -31,6 +32,7 @@ __all__ = ["Found", "Known", "Statement", "extract", "known", "noted"]
 _Rules = tuple[Callable[[Clause], Iterable[Found]], ...]
 _OF_MINE: Final[_Rules] = (
     profile,
+    life,
     food,
     relations,
     lambda clause: list(preferences(clause)) or likes(clause),
@@ -39,6 +41,7 @@ _OF_MINE: Final[_Rules] = (
 )
 _OF_OTHERS: Final[_Rules] = (
     profile,
+    life,
     in_passing,
     lambda clause: list(preferences(clause)) or likes(clause),
     plans,

@@ -94,6 +94,19 @@ _MOSTLY_USE: Final = rule(
     "i (?:mostly|always|usually|mainly|primarily|normally|typically|generally) use "
     r"(?=[^.!?]{2,40} (?:for|to)\b|(?-i:[A-Z]))"
 )
+_SMALL_TOOLS: Final = any_of(
+    """vs_?code neovim vim emacs python rust java javascript typescript django react postgres(?:ql)?(?:_\\d+)? mysql sqlite
+    docker kubernetes aws azure gcp linux ubuntu arch windows(?:_\\d+)? macos chrome firefox safari notion obsidian slack
+    jira excel chatgpt copilot figma photoshop github gitlab (?:an_)?iphone(?:_\\d+)? (?:an_)?android"""
+)
+_USE_SMALL: Final = rule(
+    rf"(?:(?:i|we)(?: (?:mostly|mainly|currently|now|still|also))*|i(?:'m| am)) (?:use|using) (?:an )?({_SMALL_TOOLS})"
+    r"(?=\s*(?:[.,!;)]|$|(?:and|but|btw|for|on|at|w/|with|every|daily|now|as|because|so)\b|w/))(?! (?:for|to) (?:this|that|the)\b)"
+)
+_USES_NO_MORE: Final = rule(
+    "(?:i|we)(?: no longer use|(?:'ve| have)? stopped using) ",
+    r"(?:i|we) (?:don't|do not) use (?=[^.,;!?]{2,40} any ?more\b)",
+)
 _SWITCHED: Final = rule("(?:i|we)(?:'ve| have)?(?: just| recently)? switched (?:over )?(?=from |to )")
 _FROM, _TO = rule("from "), rule(" ?to ")
 
@@ -143,11 +156,15 @@ def _tools(clause: Clause) -> Iterator[Found]:
     text = clause.text
     if match := _SWITCHED.match(text):
         yield from _switched(clause, match.end())
+    elif (match := _USES_NO_MORE.match(text)) and (tool := name(text, match.end(), most=3)):
+        yield found(clause, PREFERENCE, f"uses:{slug(tool.text)}", tool.text, tool.end, ended=True)
     elif match := _MOSTLY_USE.match(text):
         if tool := thing(text, match.end(), most=2, stops=LINKED):
             yield found(clause, PREFERENCE, f"uses:{slug(tool.text)}", tool.text, tool.end, 0.85)
     elif (match := _USE.match(text)) and (tool := name(text, match.end(), most=3)):
         yield found(clause, PREFERENCE, f"uses:{slug(tool.text)}", tool.text, tool.end, 0.85)
+    elif match := _USE_SMALL.match(text):
+        yield found(clause, PREFERENCE, f"uses:{slug(match[1])}", match[1], match.end(), 0.85)
 
 
 def _switched(clause: Clause, start: int) -> Iterator[Found]:

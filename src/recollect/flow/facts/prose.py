@@ -143,7 +143,7 @@ _BREAK: Final = rule(
 )
 _ELIDED: Final = rule(
     r"\s(?:and|but)\s+(?=(?:(?:currently|now|also|still|really|mostly|later|then|recently|just) )?"
-    r"(?:work (?:at|for|as)|live in|hate|enjoy|prefer|am|moved|speak|have an?|don't like|can't stand)\s)"
+    r"(?:work (?:at|for|as)|live in|hate|enjoy|prefer|am|moved|speak|play|teach|drive|grew up in|have an?|don't like|can't stand)\s)"
 )
 _NOT_OF_ANOTHER: Final = r"(?![^.!?]*, (?:(?-i:[A-HJ-Z]|I\w)|(?:he|she|it|they|the)\b))"
 """Not "Obsessed with power, Macbeth …"."""
