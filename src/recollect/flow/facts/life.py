@@ -18,7 +18,7 @@ from recollect.flow.facts.wording import EMOJI, any_of, rule
 _INSTRUMENTS: Final = any_of(
     """cello violin viola double_bass piano keyboards? (?:(?:bass|lead|acoustic|electric|classical|rhythm)_)?guitar
     bass drums percussion flute clarinet saxophone sax trumpet trombone tuba french_horn oboe bassoon harp ukulele
-    banjo mandolin accordion harmonica organ recorder sitar tabla bagpipes fiddle synth"""
+    banjo mandolin accordion harmonica organ recorder sitar tabla theremin bagpipes fiddle synth"""
 )
 _GAMES: Final = any_of(
     """tennis table_tennis ping_pong football soccer basketball volleyball badminton squash golf cricket rugby
@@ -41,7 +41,7 @@ _SKILL: Final = "to " + any_of(
 _A_LANGUAGE: Final = f"(?:Brazilian |sign )?(?:{LANGUAGES}|Latin|Sanskrit|Esperanto|ASL)"
 _CARS: Final = any_of(
     """Audi BMW Buick Cadillac Chevrolet Chevy Chrysler Citro[eë]n Cupra Dacia Dodge Fiat Ford Genesis GMC Honda Hyundai
-    Jaguar Jeep Kia Lexus Lincoln Mazda Mercedes Mini Mitsubishi Nissan Opel Peugeot Polestar Porsche Renault Rivian
+    Jaguar Jeep Saab Kia Lexus Lincoln Mazda Mercedes Mini Mitsubishi Nissan Opel Peugeot Polestar Porsche Renault Rivian
     Seat Skoda Škoda Smart Subaru Suzuki Tesla Toyota Vauxhall Volkswagen Volvo VW BYD"""
 )
 _SINCE: Final = r"(?=[^.;!?]{2,50} (?:for|since)\b)"
@@ -53,16 +53,16 @@ _KINDS: Final[tuple[tuple[FactType, str, re.Pattern[str], re.Pattern[str], re.Pa
     (
         INTEREST,
         "plays",
-        rule(f"{_WE} play (?:the )?", "i(?:'ve| have) been playing (?:the )?", f"i(?:'ve| have) played (?:the )?{_SINCE}"),
+        rule(f"{_WE} play (?:the |a (?:bit|little) of )?", "i(?:'ve| have) been playing (?:the )?", f"i(?:'ve| have) played (?:the )?{_SINCE}"),
         rule(f"{_NO_MORE.format('play', 'playing')} (?:the )?", f"{_DROPPED.format('play')}(?:the )?"),
-        rule(f"({_INSTRUMENTS}|{_GAMES})"),
+        rule(rf"({_INSTRUMENTS}|{_GAMES})(?!\w)"),
     ),
     (
         PROFILE,
         "teaches",
         rule(f"i{_OFTEN} teach ", f"{AM} teaching ", f"i(?:'ve| have) (?:been teaching|taught) {_SINCE}"),
         rule(f"{_NO_MORE.format('teach', 'teaching')} ", _DROPPED.format("teach")),
-        rule(f"({_SUBJECTS}|{_TAUGHT}|{_A_LANGUAGE}|{_INSTRUMENTS})"),
+        rule(f"({_SUBJECTS}|{_TAUGHT}|{_A_LANGUAGE}|{_INSTRUMENTS})(?!\\w)"),
     ),
     (
         INTEREST,
@@ -73,22 +73,22 @@ _KINDS: Final[tuple[tuple[FactType, str, re.Pattern[str], re.Pattern[str], re.Pa
             "i (?:just |recently )?started (?:learning|to learn) (?:the )?(?:how )?",
         ),
         rule(f"{_NO_MORE.format('learn', 'learning')} (?:the )?", f"{AM} (?:no longer|not) learning (?:the )?"),
-        rule(f"({_A_LANGUAGE}|{_CODE}|{_INSTRUMENTS}|chess|{_SKILL})"),
+        rule(f"({_A_LANGUAGE}|{_CODE}|{_INSTRUMENTS}|chess|{_SKILL})(?!\\w)"),
     ),
     (
         PROFILE,
         "studies",
         rule(f"i{_OFTEN} study ", f"{AM} (?:studying|majoring in) "),
         rule(f"{_NO_MORE.format('study', 'studying')} ", _DROPPED.format("study")),
-        rule(f"({_SUBJECTS})"),
+        rule(rf"({_SUBJECTS})(?!\w)"),
     ),
 )
 """Type, key, the words before, those before what is past, and what there is, which others seldom mean otherwise."""
 _WHOLE: Final = (
     rf"(?=\s*(?:[.,!;:){EMOJI}]|$|"
     + any_of(
-        """and & but so because since for in at on with to as twice once three every now btw lol rn part-?time
-        mostly lately myself like professionally competitively"""
+        """and & but so because since for in at on with to as twice once three every now btw lol rn part-?time part_time
+        last mostly lately myself like professionally competitively"""
     )
     + r"\b|& ))"
 )
@@ -106,7 +106,7 @@ _AT_SCHOOL: Final = rule(
 )
 _DRIVE: Final = rule(rf"{_WE} drive (?:an? |the )?(?:(?:old|used|new|red|blue|black|white|silver|grey|gray|green) )?")
 _DRIVE_NO_MORE: Final = rule(f"{_NO_MORE.format('drive', 'driving')} (?:an? |the )?")
-_CAR: Final = rule(rf"((?:(?:19|20)\d\d )?{_CARS}\b(?: (?!(?:and|but|so|for|with|to|that|in)\b)[\w-]+){{0,3}}?){_WHOLE}")
+_CAR: Final = rule(rf"((?:(?:19|20)\d\d )?{_CARS}\b(?: (?!(?:and|but|so|for|with|to|that|in)\b)[\w-]+){{0,3}}?)(?! in (?!(?-i:[A-Z]))){_WHOLE}")
 _BORN: Final = rule(r"i was born (?:in|back in) ((?:19|20)\d\d)\b(?!s)")
 _COUNT: Final = any_of("two three four five six 2 3 4 5 6 both")
 _HOME: Final = any_of(
@@ -121,7 +121,7 @@ _ONE_AT_HOME: Final = (
 )
 _LIVE_WITH: Final = rule(
     rf"(?:{_WE} live|{AM}(?: still| currently)* living) with (?:my |our )?"
-    rf"({_ONE_AT_HOME}(?:(?:, | and |, and | & ){_ONE_AT_HOME})*)(?=\s*(?:[.,!;:){EMOJI}]|$|(?:and|but|so|in|at|near|now)\b))",
+    rf"({_ONE_AT_HOME}(?:(?:, | and |, and | & ){_ONE_AT_HOME})*)(?=\s*(?:[.,!;:){EMOJI}]|$|(?:and(?! (?:his|her|their)\b)|but|so|in|at|near|now)\b))",
     rf"{_WE} live (alone|by myself|on my own)(?=\s*(?:[.,!;:){EMOJI}]|$|(?:and|but|so|in|now)\b))",
 )
 _DAYS: Final = any_of("day morning evening night week weekend afternoon weekday monday tuesday wednesday thursday friday saturday sunday")
@@ -129,24 +129,26 @@ _HOW_OFTEN: Final = (
     rf"(?:every (?:single |other )?{_DAYS}|each {_DAYS}|(?:once|twice|(?:two|three|four|five|six|\d)(?:x| times)) "
     r"(?:a|per) (?:day|week|month)|on (?:\w+days|weekends)|in the (?:mornings?|evenings?|afternoons?)|before work|after work)"
 )
-_HABITS: Final = (
-    "(?:"
-    + any_of(
-        """run jog walk swim cycle bike exercise work_out train meditate do_yoga stretch lift_weights journal
-        go_(?:for_a|to_the_gym|to_bed|to_church|to_mass|to_sleep|running|jogging|swimming|climbing|hiking|cycling|dancing)
-        wake_up get_up skip_(?:breakfast|lunch|dinner) work_from_home commute walk_the_dog
-        eat_(?:breakfast|lunch|dinner|out) cook_dinner fast volunteer"""
-    )
-    + rf"|have (?:[\w-]+ ){{1,3}}for (?:breakfast|lunch|dinner)|drink (?:my )?(?:coffee|tea)|take my \w+)\b"
+_BY_ITSELF: Final = any_of(
+    """run jog walk swim cycle bike exercise work_out train meditate do_yoga stretch lift_weights journal wake_up get_up
+    go_(?:for_a_(?:run|walk|swim|jog|ride)|to_the_gym|to_bed|to_church|to_mass|to_sleep|running|jogging|swimming)
+    go_(?:climbing|hiking|cycling|dancing) skip_(?:breakfast|lunch|dinner) work_from_home walk_the_dog
+    eat_(?:breakfast|lunch|dinner|out) cook_dinner read"""
 )
-_THE_REST: Final = r"(?:(?! (?:and|but|so|because|since|if|when|whenever|unless|which|until)\b)[^.,;!?\x00]){0,60}?"
+_WITH_MORE: Final = (
+    r"(?:have (?:[\w-]+ ){1,3}for (?:breakfast|lunch|dinner)|drink (?:my )?(?:coffee|tea)(?: (?:black|with milk))?)"
+)
+_WHEN: Final = (
+    rf"(?:{_HOW_OFTEN}|(?:at|around|before|after|until|by) (?:like )?(?:\d[\d:.]*(?: ?[ap]m)?|(?:five|six|seven|eight|nine|"
+    r"ten|eleven|midnight|noon)|work|school|lunch|dinner|breakfast|bed|sunrise|sunset)|early|late|alone|outdoors|\d+ ?(?:k|km|miles)"
+    r"|for (?:an hour|\d+ minutes)|at (?:home|the gym|night))"
+)
+_HABIT_ENDS: Final = rf"(?=\s*(?:[.,!;){EMOJI}]|$|(?:and|but|so|because|since)\b(?! (?:leave|go)\b)))"
 _HABIT: Final = rule(
-    rf"(?:i|we) (?:usually|normally|typically|generally|always|mostly) ({_HABITS}{_THE_REST})"
-    rf"(?=\s*(?:[.,!;){EMOJI}]|$|(?:and|but|so|because|since)\b))",
-    rf"(?:i|we)(?: also| still)? ({_HABITS}{_THE_REST}\b{_HOW_OFTEN}(?: (?:before|after) (?:work|breakfast|school|dinner))?)"
-    rf"(?=\s*(?:[.,!;){EMOJI}]|$|(?:and|but|so|because|since)\b))",
+    rf"(?:i|we) (?:usually|normally|typically|generally|always|mostly) "
+    rf"({_BY_ITSELF}(?: {_WHEN})+|{_WITH_MORE}(?: {_WHEN})*|skip (?:breakfast|lunch|dinner)|work from home){_HABIT_ENDS}",
+    rf"(?:i|we)(?: also| still)? ({_BY_ITSELF}(?: {_WHEN})*? {_HOW_OFTEN}(?: {_WHEN})*){_HABIT_ENDS}",
 )
-_POINTS: Final = rule(r"\b(?:it|this|that|there|them|him|her|you|here|through|into)\b")
 _ADDRESS: Final = r"([\w.+-]+@[\w-]+(?:\.[\w-]+)+)"
 _EMAIL: Final = rule(
     rf"my (?:(?:work|new|personal|private) )?e-?mail(?: address)?(?: is|'s|:) {_ADDRESS}",
@@ -160,7 +162,7 @@ _ZONE: Final = (
 _TIMEZONE: Final = rule(
     rf"my time ?zone is (?:the )?{_ZONE}\b",
     rf"{AM} (?:in|on) (?:the )?{_ZONE} time(?: ?zone)?\b",
-    rf"{AM} on (?-i:(?:UTC|GMT|EST|CST|MST|PST|CET|BST|IST|JST)\b)()(?=\s*(?:[.,!;]|$))",
+    rf"{AM} on (?-i:(UTC|GMT|EST|CST|MST|PST|CET|BST|IST|JST)\b)(?=\s*(?:[.,!;]|$|btw\b))",
 )
 
 
@@ -174,14 +176,13 @@ def life(clause: Clause) -> Iterator[Found]:
     yield from _had(clause)
     if (match := _AT_SCHOOL.match(text)) and (school := name(text, match.end(), most=5)):
         yield found(clause, PROFILE, f"school:{slug(school.text)}", school.text, school.end)
-    if (match := _HABIT.match(text)) and not _POINTS.search(habit := (match[1] or match[2]).strip()):
-        yield found(clause, PREFERENCE, f"habit:{slug(habit)}", habit, match.start(match.lastindex or 1) + len(habit), 0.8)
-    for key, one in (("born", _BORN), ("household", _LIVE_WITH), ("email", _EMAIL), ("pronouns", _PRONOUNS)):
+    if match := _HABIT.match(text):
+        habit = match[match.lastindex or 1]
+        yield found(clause, PREFERENCE, f"habit:{slug(habit)}", habit, match.end(), 0.8)
+    for key, one in (("born", _BORN), ("household", _LIVE_WITH), ("email", _EMAIL), ("pronouns", _PRONOUNS), ("timezone", _TIMEZONE)):
         if match := one.match(text):
             group = match.lastindex or 1
             yield found(clause, PROFILE, key, match[group], match.end(group))
-    if (match := _TIMEZONE.match(text)) and (zone := match[match.lastindex or 1]):
-        yield found(clause, PROFILE, "timezone", zone, match.end())
 
 
 def _each(

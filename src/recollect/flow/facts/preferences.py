@@ -161,7 +161,7 @@ def _tools(clause: Clause) -> Iterator[Found]:
     elif match := _MOSTLY_USE.match(text):
         if tool := thing(text, match.end(), most=2, stops=LINKED):
             yield found(clause, PREFERENCE, f"uses:{slug(tool.text)}", tool.text, tool.end, 0.85)
-    elif (match := _USE.match(text)) and (tool := name(text, match.end(), most=3)):
+    elif (match := _USE.match(text)) and (tool := name(text, match.end(), most=3)) and text[tool.end : tool.end + 2] != "'s":
         yield found(clause, PREFERENCE, f"uses:{slug(tool.text)}", tool.text, tool.end, 0.85)
     elif match := _USE_SMALL.match(text):
         yield found(clause, PREFERENCE, f"uses:{slug(match[1])}", match[1], match.end(), 0.85)

@@ -26,7 +26,7 @@ _SOME_TEXT: Final = any_of(
     diary monologues? scenarios? grammar sentiments?"""
 )
 _DO_WITH_TEXT: Final = any_of(
-    """proof-?read translate summari[sz]e re-?write re-?phrase paraphrase edit fix correct improve check review
+    """proof-?read translate summari[sz]e re-?write re-?word re-?phrase paraphrase edit fix correct improve check review
     classify analy[sz]e continue complete finish write draft compose generate create convert extract format polish
     shorten expand explain interpret evaluate rate critique answer respond_to reply_to read label tag categori[sz]e"""
 )
@@ -58,7 +58,7 @@ _HEADER: Final = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _HERE_COMES_TEXT: Final = rule(
-    rf"\b{_DO_WITH_TEXT}\b[^.!?\n]{{0,120}}?(?::|\n\s*\n)",
+    rf"\b{_DO_WITH_TEXT}\b[^.!?\n]{{0,120}}?(?::|(?<=this) - |\n\s*\n)",
     rf"\b(?:this|these|following|below)(?: \w+)? {_SOME_TEXT}\b[^.!?\n]{{0,80}}?[.!?:\n]",
     rf"\b(?:here is|here's|here are|this is)\b[^.!?\n]{{0,40}}\b{_SOME_TEXT}\b[^.!?\n]{{0,40}}?[.:\n]",
     rf"\b(?:his|her|their) {_SOME_TEXT}\b[^.!?\n]{{0,40}}?:",
@@ -74,7 +74,7 @@ _SPEAKER: Final = any_of(
     interviewee candidate applicant customer client patient caller agent"""
 )
 _PRETENDING: Final = (
-    r"(?:act|behave) (?:as|like)\b|let'?s (?:play|pretend|role|imagine|say|assume|suppose)\b"
+    r"(?:act|behave) (?:as|like)\b|rp\b|let'?s (?:play|pretend|role|imagine|say|assume|suppose)\b"
     r"|i want you to (?:act|play|be|pretend|imagine|take|write)\b|say (?:i|my|we)\b|what if\b|as if\b|e\.g\."
     r"|(?:pretend|imagine|role-?play|suppose|supposing|assume|assuming|hypothetically|for example|once upon a time)\b"
     r"|in (?:my|the|this|an?|our) (?:[\w&]+ )?"
