@@ -88,7 +88,7 @@ _WHOLE: Final = (
     rf"(?=\s*(?:[.,!;:){EMOJI}]|$|"
     + any_of(
         """and & but so because since for in at on with to as twice once three every now btw lol rn part-?time part_time
-        last mostly lately myself like professionally competitively"""
+        last mostly lately myself n cuz online too professionally competitively"""
     )
     + r"\b|& ))"
 )
@@ -106,7 +106,8 @@ _AT_SCHOOL: Final = rule(
 )
 _DRIVE: Final = rule(rf"{_WE} drive (?:an? |the )?(?:(?:old|used|new|red|blue|black|white|silver|grey|gray|green) )?")
 _DRIVE_NO_MORE: Final = rule(f"{_NO_MORE.format('drive', 'driving')} (?:an? |the )?")
-_CAR: Final = rule(rf"((?:(?:19|20)\d\d )?{_CARS}\b(?: (?!(?:and|but|so|for|with|to|that|in)\b)[\w-]+){{0,3}}?)(?! in (?!(?-i:[A-Z]))){_WHOLE}")
+_LINKS: Final = any_of("and but so n for with to that in on at through into over past like from around up down")
+_CAR: Final = rule(rf"((?:(?:19|20)\d\d )?{_CARS}\b(?: (?!{_LINKS}\b)[\w-]+){{0,3}}?)(?! in (?!(?-i:[A-Z]))){_WHOLE}")
 _BORN: Final = rule(r"i was born (?:in|back in) ((?:19|20)\d\d)\b(?!s)")
 _COUNT: Final = any_of("two three four five six 2 3 4 5 6 both")
 _HOME: Final = any_of(
@@ -121,7 +122,7 @@ _ONE_AT_HOME: Final = (
 )
 _LIVE_WITH: Final = rule(
     rf"(?:{_WE} live|{AM}(?: still| currently)* living) with (?:my |our )?"
-    rf"({_ONE_AT_HOME}(?:(?:, | and |, and | & ){_ONE_AT_HOME})*)(?=\s*(?:[.,!;:){EMOJI}]|$|(?:and(?! (?:his|her|their)\b)|but|so|in|at|near|now)\b))",
+    rf"({_ONE_AT_HOME}(?:(?:, | and |, and | & ){_ONE_AT_HOME})*)(?=\s*(?:[.,!;:){EMOJI}]|$|(?:and (?:i|i'm|we|it|it's|my|he|she|they|have|work|need|am|that)|but|so|in|at|near|now)\b))",
     rf"{_WE} live (alone|by myself|on my own)(?=\s*(?:[.,!;:){EMOJI}]|$|(?:and|but|so|in|now)\b))",
 )
 _DAYS: Final = any_of("day morning evening night week weekend afternoon weekday monday tuesday wednesday thursday friday saturday sunday")
@@ -140,10 +141,10 @@ _WITH_MORE: Final = (
 )
 _WHEN: Final = (
     rf"(?:{_HOW_OFTEN}|(?:at|around|before|after|until|by) (?:like )?(?:\d[\d:.]*(?: ?[ap]m)?|(?:five|six|seven|eight|nine|"
-    r"ten|eleven|midnight|noon)|work|school|lunch|dinner|breakfast|bed|sunrise|sunset)|early|late|alone|outdoors|\d+ ?(?:k|km|miles)"
+    r"ten|eleven|midnight|noon)|work|school|lunch|dinner|breakfast|bed|sunrise|sunset)|to (?:work|school)|early|late|alone|outdoors|\d+ ?(?:k|km|miles)"
     r"|for (?:an hour|\d+ minutes)|at (?:home|the gym|night))"
 )
-_HABIT_ENDS: Final = rf"(?=\s*(?:[.,!;){EMOJI}]|$|(?:and|but|so|because|since)\b(?! (?:leave|go)\b)))"
+_HABIT_ENDS: Final = rf"(?=\s*(?:[.,!;){EMOJI}]|$|(?:and|but|so|because|since)\b(?! (?:leave|go)\b)))(?<! run late)"
 _HABIT: Final = rule(
     rf"(?:i|we) (?:usually|normally|typically|generally|always|mostly) "
     rf"({_BY_ITSELF}(?: {_WHEN})+|{_WITH_MORE}(?: {_WHEN})*|skip (?:breakfast|lunch|dinner)|work from home){_HABIT_ENDS}",
@@ -160,7 +161,7 @@ _ZONE: Final = (
     r"|(?-i:[A-Z])[a-z]+/(?-i:[A-Z])\w+|Pacific|Eastern|Central|Mountain)"
 )
 _TIMEZONE: Final = rule(
-    rf"my time ?zone is (?:the )?{_ZONE}\b",
+    rf"my time ?zone is (?:the )?{_ZONE}\b(?! (?:in|on) the\b)",
     rf"{AM} (?:in|on) (?:the )?{_ZONE} time(?: ?zone)?\b",
     rf"{AM} on (?-i:(UTC|GMT|EST|CST|MST|PST|CET|BST|IST|JST)\b)(?=\s*(?:[.,!;]|$|btw\b))",
 )

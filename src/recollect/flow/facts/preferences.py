@@ -101,8 +101,13 @@ _SMALL_TOOLS: Final = any_of(
 )
 _USE_SMALL: Final = rule(
     rf"(?:(?:i|we)(?: (?:mostly|mainly|currently|now|still|also))*|i(?:'m| am)) (?:use|using) (?:an )?({_SMALL_TOOLS})"
-    r"(?=\s*(?:[.,!;)]|$|(?:and|but|btw|for|on|at|w/|with|every|daily|now|as|because|so)\b|w/))(?! (?:for|to) (?:this|that|the)\b)"
+    r"(?=\s*(?:[.,!;)]|$|(?:and|but|btw|for|on|at|w/|with|every|daily|mostly|now|as|because|so)\b|w/))(?! (?:for|to) (?:this|that|the)\b)"
 )
+_USED: Final = rule(
+    r"(?!'s)(?=\W|$)(?! (?:hooks?|update|functions?|components?|key)\b)(?! (?!always|sometimes|plus|across|this|these|as|besides)[a-z]+s\b)"
+    r"(?![^.!?]{0,40} and (?:it|nothing)\b)"
+)
+"""What follows a tool that is used as a rule: not "React hooks in this file", nor "Windows Update and it hangs"."""
 _USES_NO_MORE: Final = rule(
     "(?:i|we)(?: no longer use|(?:'ve| have)? stopped using) ",
     r"(?:i|we) (?:don't|do not) use (?=[^.,;!?]{2,40} any ?more\b)",
@@ -161,7 +166,7 @@ def _tools(clause: Clause) -> Iterator[Found]:
     elif match := _MOSTLY_USE.match(text):
         if tool := thing(text, match.end(), most=2, stops=LINKED):
             yield found(clause, PREFERENCE, f"uses:{slug(tool.text)}", tool.text, tool.end, 0.85)
-    elif (match := _USE.match(text)) and (tool := name(text, match.end(), most=3)) and text[tool.end : tool.end + 2] != "'s":
+    elif (match := _USE.match(text)) and (tool := name(text, match.end(), most=3)) and _USED.match(text, tool.end):
         yield found(clause, PREFERENCE, f"uses:{slug(tool.text)}", tool.text, tool.end, 0.85)
     elif match := _USE_SMALL.match(text):
         yield found(clause, PREFERENCE, f"uses:{slug(match[1])}", match[1], match.end(), 0.85)

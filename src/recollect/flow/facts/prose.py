@@ -61,6 +61,7 @@ _HERE_COMES_TEXT: Final = rule(
     rf"\b{_DO_WITH_TEXT}\b[^.!?\n]{{0,120}}?(?::|(?<=this) - |\n\s*\n)",
     rf"\b(?:this|these|following|below)(?: \w+)? {_SOME_TEXT}\b[^.!?\n]{{0,80}}?[.!?:\n]",
     rf"\b(?:here is|here's|here are|this is)\b[^.!?\n]{{0,40}}\b{_SOME_TEXT}\b[^.!?\n]{{0,40}}?[.:\n]",
+    rf"\b{_DO_WITH_TEXT} [^.!?\n]{{0,40}}?{_SOME_TEXT} (?:of|in) (?:this|these)[.:]",
     rf"\b(?:his|her|their) {_SOME_TEXT}\b[^.!?\n]{{0,40}}?:",
     r"\b(?:is|are|does|do) (?:this|these|it|the following)\b[^.!?\n]{0,40}?"
     r"\b(?:correct|right|grammatical|sound|natural|mean)\b[^.!?\n]{0,40}?[?:\n]",
@@ -71,7 +72,7 @@ _FICTION: Final = any_of(
 )
 _SPEAKER: Final = any_of(
     """character scene persona bio user human assistant system q a question answer speaker narrator interviewer
-    interviewee candidate applicant customer client patient caller agent"""
+    interviewee tweet caption slogan lyrics dialogue candidate applicant customer client patient caller agent"""
 )
 _PRETENDING: Final = (
     r"(?:act|behave) (?:as|like)\b|rp\b|let'?s (?:play|pretend|role|imagine|say|assume|suppose)\b"
@@ -84,7 +85,7 @@ _PRETENDING: Final = (
 )
 _PRETENDED: Final = re.compile(
     r"(?:^|[.!?,:;\n]\s{0,9}|\b(?:and|so|now|but|please|ok|okay) )(?:please )?"
-    r"(?:you are (?:now )?(?:an?|the|my|going to)\b|you'?re (?:now )?(?:an?|my|going to)\b"
+    r"(?:you are (?:now )?(?:an?|the|my|going to)\b|you'?re (?:now )?(?:an?|the|my|going to)\b"
     rf"|(?-i:[Yy]ou(?: are|'?re) [A-Z])|{_PRETENDING})",
     re.MULTILINE | re.IGNORECASE,
 )
