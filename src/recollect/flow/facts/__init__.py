@@ -1,6 +1,6 @@
 """Facts from what a user says of themselves, by rules: no model, no network, and rather nothing than something wrong.
 
-text ──► prose: own words only, clause by clause ──► profile, life, food, relations, likes, preferences, plans, mood ──► Found
+text ──► prose: own words, by clause ──► profile, life, food, relations, likes, preferences, plans, mood ──► Found
 Statements of all messages ──► known: what stands, what is past
 """
 

@@ -41,11 +41,13 @@ _SKILL: Final = "to " + any_of(
 _A_LANGUAGE: Final = f"(?:Brazilian |sign )?(?:{LANGUAGES}|Latin|Sanskrit|Esperanto|ASL)"
 _CARS: Final = any_of(
     """Audi BMW Buick Cadillac Chevrolet Chevy Chrysler Citro[eë]n Cupra Dacia Dodge Fiat Ford Genesis GMC Honda Hyundai
-    Jaguar Jeep Saab Kia Lexus Lincoln Mazda Mercedes Mini Mitsubishi Nissan Opel Peugeot Polestar Porsche Renault Rivian
-    Seat Skoda Škoda Smart Subaru Suzuki Tesla Toyota Vauxhall Volkswagen Volvo VW BYD"""
+    Jaguar Jeep Kia Lexus Lincoln Mazda Mercedes Mini Mitsubishi Nissan Opel Peugeot Polestar Porsche Renault Rivian
+    Saab Seat Skoda Škoda Smart Subaru Suzuki Tesla Toyota Vauxhall Volkswagen Volvo VW BYD"""
 )
 _SINCE: Final = r"(?=[^.;!?]{2,50} (?:for|since)\b)"
-_OFTEN: Final = f"(?: {any_of('also still currently now mostly mainly just sometimes often regularly actually usually')})*"
+_OFTEN: Final = (
+    f"(?: {any_of('also still currently now mostly mainly just sometimes often regularly actually usually')})*"
+)
 _WE: Final = f"(?:i|we){_OFTEN}"
 _NO_MORE: Final = "i(?: no longer {0}|(?:'ve| have)? (?:stopped|quit|gave up|given up) {1})"
 _DROPPED: Final = r"i (?:don't|do not) {0} (?=[^.,;!?]{{2,40}} any ?more\b)"
@@ -53,7 +55,11 @@ _KINDS: Final[tuple[tuple[FactType, str, re.Pattern[str], re.Pattern[str], re.Pa
     (
         INTEREST,
         "plays",
-        rule(f"{_WE} play (?:the |a (?:bit|little) of )?", "i(?:'ve| have) been playing (?:the )?", f"i(?:'ve| have) played (?:the )?{_SINCE}"),
+        rule(
+            f"{_WE} play (?:the |a (?:bit|little) of )?",
+            "i(?:'ve| have) been playing (?:the )?",
+            f"i(?:'ve| have) played (?:the )?{_SINCE}",
+        ),
         rule(f"{_NO_MORE.format('play', 'playing')} (?:the )?", f"{_DROPPED.format('play')}(?:the )?"),
         rule(rf"({_INSTRUMENTS}|{_GAMES})(?!\w)"),
     ),
@@ -102,7 +108,8 @@ _AT_SCHOOL: Final = rule(
     rf"i (?:studied|study|did my (?:degree|phd|master's|bachelor's|masters))(?: {_SUBJECTS})? at ",
     rf"{AM} (?:studying|doing an? (?:phd|master's|masters|bachelor's|degree))(?: in)?(?: {_SUBJECTS})? at ",
     r"i (?:have )?graduated(?: in \w+)? from ",
-    r"i went to (?=(?:the )?(?-i:[A-Z])[^.,;!?]{1,40}\b(?-i:University|College|Polytechnic|State)\b)(?!.*\b(?:for|to)\b)",
+    r"i went to (?=(?:the )?(?-i:[A-Z])[^.,;!?]{1,40}\b(?-i:University|College|Polytechnic|State)\b)"
+    r"(?!.*\b(?:for|to)\b)",
 )
 _DRIVE: Final = rule(rf"{_WE} drive (?:an? |the )?(?:(?:old|used|new|red|blue|black|white|silver|grey|gray|green) )?")
 _DRIVE_NO_MORE: Final = rule(f"{_NO_MORE.format('drive', 'driving')} (?:an? |the )?")
@@ -122,13 +129,18 @@ _ONE_AT_HOME: Final = (
 )
 _LIVE_WITH: Final = rule(
     rf"(?:{_WE} live|{AM}(?: still| currently)* living) with (?:my |our )?"
-    rf"({_ONE_AT_HOME}(?:(?:, | and |, and | & ){_ONE_AT_HOME})*)(?=\s*(?:[.,!;:){EMOJI}]|$|(?:and (?:i|i'm|we|it|it's|my|he|she|they|have|work|need|am|that)|but|so|in|at|near|now)\b))",
+    rf"({_ONE_AT_HOME}(?:(?:, | and |, and | & ){_ONE_AT_HOME})*)"
+    rf"(?=\s*(?:[.,!;:){EMOJI}]|$|(?:and (?:i|i'm|we|it|it's|my|he|she|they|have|work|need|am|that)"
+    r"|but|so|in|at|near|now)\b))",
     rf"{_WE} live (alone|by myself|on my own)(?=\s*(?:[.,!;:){EMOJI}]|$|(?:and|but|so|in|now)\b))",
 )
-_DAYS: Final = any_of("day morning evening night week weekend afternoon weekday monday tuesday wednesday thursday friday saturday sunday")
+_DAYS: Final = any_of(
+    "day morning evening night week weekend afternoon weekday monday tuesday wednesday thursday friday saturday sunday"
+)
 _HOW_OFTEN: Final = (
     rf"(?:every (?:single |other )?{_DAYS}|each {_DAYS}|(?:once|twice|(?:two|three|four|five|six|\d)(?:x| times)) "
-    r"(?:a|per) (?:day|week|month)|on (?:\w+days|weekends)|in the (?:mornings?|evenings?|afternoons?)|before work|after work)"
+    r"(?:a|per) (?:day|week|month)|on (?:\w+days(?:(?:, |,? and )\w+days)*|weekends)"
+    r"|in the (?:mornings?|evenings?|afternoons?)|before work|after work)"
 )
 _BY_ITSELF: Final = any_of(
     """run jog walk swim cycle bike exercise work_out train meditate do_yoga stretch lift_weights journal wake_up get_up
@@ -140,14 +152,16 @@ _WITH_MORE: Final = (
     r"(?:have (?:[\w-]+ ){1,3}for (?:breakfast|lunch|dinner)|drink (?:my )?(?:coffee|tea)(?: (?:black|with milk))?)"
 )
 _WHEN: Final = (
-    rf"(?:{_HOW_OFTEN}|(?:at|around|before|after|until|by) (?:like )?(?:\d[\d:.]*(?: ?[ap]m)?|(?:five|six|seven|eight|nine|"
-    r"ten|eleven|midnight|noon)|work|school|lunch|dinner|breakfast|bed|sunrise|sunset)|to (?:work|school)|early|late|alone|outdoors|\d+ ?(?:k|km|miles)"
+    rf"(?:{_HOW_OFTEN}|(?:at|around|before|after|until|by) (?:like )?(?:\d[\d:.]*(?: ?[ap]m)?|(?:five|six|seven"
+    r"|eight|nine|ten|eleven|midnight|noon)|work|school|lunch|dinner|breakfast|bed|sunrise|sunset)"
+    r"|to (?:work|school)|early|late|alone|outdoors|\d+ ?(?:k|km|miles)"
     r"|for (?:an hour|\d+ minutes)|at (?:home|the gym|night))"
 )
 _HABIT_ENDS: Final = rf"(?=\s*(?:[.,!;){EMOJI}]|$|(?:and|but|so|because|since)\b(?! (?:leave|go)\b)))(?<! run late)"
 _HABIT: Final = rule(
     rf"(?:i|we) (?:usually|normally|typically|generally|always|mostly) "
-    rf"({_BY_ITSELF}(?: {_WHEN})+|{_WITH_MORE}(?: {_WHEN})*|skip (?:breakfast|lunch|dinner)|work from home){_HABIT_ENDS}",
+    rf"({_BY_ITSELF}(?: {_WHEN})+|{_WITH_MORE}(?: {_WHEN})*|skip (?:breakfast|lunch|dinner)|work from home)"
+    rf"{_HABIT_ENDS}",
     rf"(?:i|we)(?: also| still)? ({_BY_ITSELF}(?: {_WHEN})*? {_HOW_OFTEN}(?: {_WHEN})*){_HABIT_ENDS}",
 )
 _ADDRESS: Final = r"([\w.+-]+@[\w-]+(?:\.[\w-]+)+)"
@@ -180,7 +194,13 @@ def life(clause: Clause) -> Iterator[Found]:
     if match := _HABIT.match(text):
         habit = match[match.lastindex or 1]
         yield found(clause, PREFERENCE, f"habit:{slug(habit)}", habit, match.end(), 0.8)
-    for key, one in (("born", _BORN), ("household", _LIVE_WITH), ("email", _EMAIL), ("pronouns", _PRONOUNS), ("timezone", _TIMEZONE)):
+    for key, one in (
+        ("born", _BORN),
+        ("household", _LIVE_WITH),
+        ("email", _EMAIL),
+        ("pronouns", _PRONOUNS),
+        ("timezone", _TIMEZONE),
+    ):
         if match := one.match(text):
             group = match.lastindex or 1
             yield found(clause, PROFILE, key, match[group], match.end(group))

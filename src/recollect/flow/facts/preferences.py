@@ -95,16 +95,18 @@ _MOSTLY_USE: Final = rule(
     r"(?=[^.!?]{2,40} (?:for|to)\b|(?-i:[A-Z]))"
 )
 _SMALL_TOOLS: Final = any_of(
-    """vs_?code neovim vim emacs python rust java javascript typescript django react postgres(?:ql)?(?:_\\d+)? mysql sqlite
-    docker kubernetes aws azure gcp linux ubuntu arch windows(?:_\\d+)? macos chrome firefox safari notion obsidian slack
-    jira excel chatgpt copilot figma photoshop github gitlab (?:an_)?iphone(?:_\\d+)? (?:an_)?android"""
+    """vs_?code neovim vim emacs python rust java javascript typescript django react postgres(?:ql)?(?:_\\d+)? mysql
+    sqlite docker kubernetes aws azure gcp linux ubuntu arch windows(?:_\\d+)? macos chrome firefox safari notion
+    obsidian slack jira excel chatgpt copilot figma photoshop github gitlab (?:an_)?iphone(?:_\\d+)? (?:an_)?android"""
 )
 _USE_SMALL: Final = rule(
     rf"(?:(?:i|we)(?: (?:mostly|mainly|currently|now|still|also))*|i(?:'m| am)) (?:use|using) (?:an )?({_SMALL_TOOLS})"
-    r"(?=\s*(?:[.,!;)]|$|(?:and|but|btw|for|on|at|w/|with|every|daily|mostly|now|as|because|so)\b|w/))(?! (?:for|to) (?:this|that|the)\b)"
+    r"(?=\s*(?:[.,!;)]|$|(?:and|but|btw|for|on|at|w/|with|every|daily|mostly|now|as|because|so)\b|w/))"
+    r"(?! (?:for|to) (?:this|that|the)\b)"
 )
 _USED: Final = rule(
-    r"(?!'s)(?=\W|$)(?! (?:hooks?|update|functions?|components?|key)\b)(?! (?!always|sometimes|plus|across|this|these|as|besides)[a-z]+s\b)"
+    r"(?!'s)(?=\W|$)(?! (?:hooks?|update|functions?|components?|key)\b)"
+    r"(?! (?!always|sometimes|plus|across|this|these|as|besides)[a-z]+s\b)"
     r"(?![^.!?]{0,40} and (?:it|nothing)\b)"
 )
 """What follows a tool that is used as a rule: not "React hooks in this file", nor "Windows Update and it hangs"."""

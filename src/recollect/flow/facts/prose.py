@@ -42,7 +42,10 @@ _TAKEN_OUT: Final = tuple(
         ("`", r"`[^`\n]{1,200}`"),
         (">", r"^[ \t]*>.*$"),
         (("\t", "    "), r"^(?:\t| {4,})\S.*$"),
-        ("", r"^[ \t]*(?:def |class |import |from \w+ import|return\b|print\(|select .* from|const |let \w+ =|var ).*$"),
+        (
+            "",
+            r"^[ \t]*(?:def |class |import |from \w+ import|return\b|print\(|select .* from|const |let \w+ =|var ).*$",
+        ),
         ("", r"^[ \t]*(?://|/\*|#|function |if \(|for \(|while \(|elif |else:|<\w|</|\$ |>>>|[{\[]).*$"),
         (";{}", r"^.*[;{}][ \t]*$"),
         (":", rf"^[ \t]*(?!{_NOTES}:)(?-i:[A-Z][a-z]+(?: [A-Z][a-z]+)?): (?=(?:i|i'm|i've|my|we|our|hi|hello)\b).*$"),
@@ -144,7 +147,8 @@ _BREAK: Final = rule(
 )
 _ELIDED: Final = rule(
     r"\s(?:and|but)\s+(?=(?:(?:currently|now|also|still|really|mostly|later|then|recently|just) )?"
-    r"(?:work (?:at|for|as)|live in|hate|enjoy|prefer|am|moved|speak|play|teach|drive|grew up in|have an?|don't like|can't stand)\s)"
+    r"(?:work (?:at|for|as)|live in|hate|enjoy|prefer|am|moved|speak|play|teach|drive|grew up in|have an?|don't like"
+    r"|can't stand)\s)"
 )
 _NOT_OF_ANOTHER: Final = r"(?![^.!?]*, (?:(?-i:[A-HJ-Z]|I\w)|(?:he|she|it|they|the)\b))"
 """Not "Obsessed with power, Macbeth …"."""
@@ -246,7 +250,7 @@ def told(text: str, at: datetime, find: Callable[[Clause], list[_Found]]) -> lis
     Whether he means it is looked at last, as there is mostly nothing.
     """
     prose = own_words(text)
-    said = list[_Found]()
+    said: list[_Found] = []
     for start, sentence in _sentences(prose):
         head = sentence[: 2 * MAX_CLAUSE]
         meant = 0
@@ -297,9 +301,9 @@ def _sentences(prose: str) -> Iterator[tuple[int, str]]:
     for match in _SENTENCE.finditer(prose):
         start = match.start() if start is None else start
         sentence = prose[start : match.end()]
-        if prose[match.end() : match.end() + 1] == " " and len(sentence) < MAX_CLAUSE and sentence[-1] == ".":
-            if _ABBREVIATED.search(sentence, max(0, len(sentence) - 9)):
-                continue
+        ends_word = prose[match.end() : match.end() + 1] == " " and len(sentence) < MAX_CLAUSE and sentence[-1] == "."
+        if ends_word and _ABBREVIATED.search(sentence, max(0, len(sentence) - 9)):
+            continue
         yield start, sentence
         start = None
 
@@ -307,7 +311,8 @@ def _sentences(prose: str) -> Iterator[tuple[int, str]]:
 def _in_sentence(
     sentence: str, start: int, at: datetime, earlier: str, find: Callable[[Clause], list[_Found]]
 ) -> list[_Found]:
-    head, said = sentence[: 2 * MAX_CLAUSE], list[_Found]()
+    said: list[_Found] = []
+    head = sentence[: 2 * MAX_CLAUSE]
     opened = _skip(head, len(head) - len(head.lstrip()))
     if sentence.rstrip().endswith("?") and not _AGREED.search(head):
         if _REQUEST.match(head, opened):
