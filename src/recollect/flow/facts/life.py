@@ -13,7 +13,7 @@ from recollect.flow.facts.phrases import name, slug
 from recollect.flow.facts.preferences import PREFERENCE
 from recollect.flow.facts.profile import AM, LANGUAGES, PROFILE
 from recollect.flow.facts.prose import Clause
-from recollect.flow.facts.wording import EMOJI, any_of, rule
+from recollect.flow.facts.wording import EMOJI, any_of, rule, small
 
 _INSTRUMENTS: Final = any_of(
     """cello violin viola double_bass piano keyboards? (?:(?:bass|lead|acoustic|electric|classical|rhythm)_)?guitar
@@ -181,8 +181,26 @@ _TIMEZONE: Final = rule(
 )
 
 
+_MAY_TELL: Final = small(
+    "play|teach|taught|learn|stud|driv|born|liv|mail|pronoun|zone| on |graduat|went to|major|degree|phd|master|bachelor"
+    "|reach me|contact me"
+)
+_MAY_REPEAT: Final = small(
+    "every|each |times|[0-9]x |once|twice|weekends|days|in the |ly |always|before work|after work"
+)
+
+
 def life(clause: Clause) -> Iterator[Found]:
     """What a clause says the user plays, teaches, learns, studies, drives, does as a habit, and whom he lives with."""
+    words = clause.text.casefold()
+    if _MAY_TELL.search(words):
+        yield from _told(clause)
+    if _MAY_REPEAT.search(words) and (match := _HABIT.match(clause.text)):
+        habit = match[match.lastindex or 1]
+        yield found(clause, PREFERENCE, f"habit:{slug(habit)}", habit, match.end(), 0.8)
+
+
+def _told(clause: Clause) -> Iterator[Found]:
     text = clause.text
     for type, key, now, past, what in _KINDS:
         over = past.match(text)
@@ -191,9 +209,6 @@ def life(clause: Clause) -> Iterator[Found]:
     yield from _had(clause)
     if (match := _AT_SCHOOL.match(text)) and (school := name(text, match.end(), most=5)):
         yield found(clause, PROFILE, f"school:{slug(school.text)}", school.text, school.end)
-    if match := _HABIT.match(text):
-        habit = match[match.lastindex or 1]
-        yield found(clause, PREFERENCE, f"habit:{slug(habit)}", habit, match.end(), 0.8)
     for key, one in (
         ("born", _BORN),
         ("household", _LIVE_WITH),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypeVar
 
-from recollect.flow.facts.wording import any_of, rule
+from recollect.flow.facts.wording import any_of, rule, small
 
 MAX_TEXT: Final = 20_000
 """Characters of a message that are looked at: a person types no more, the rest was pasted."""
@@ -92,9 +92,9 @@ _PRETENDED: Final = re.compile(
     rf"|(?-i:[Yy]ou(?: are|'?re) [A-Z])|{_PRETENDING})",
     re.MULTILINE | re.IGNORECASE,
 )
-_MAY_PRETEND: Final = re.compile(rf"you are|you'?re|{_PRETENDING}")
-_MAY_COME: Final = re.compile(r"[:\n]|this|these|following|below|here| it\b")
-_MAY_CORRECT: Final = re.compile("wait|rather|make that|scratch that|sorry|i mean")
+_MAY_PRETEND: Final = small(rf"you are|you'?re|{_PRETENDING}")
+_MAY_COME: Final = small(r"[:\n]|this|these|following|below|here| it\b")
+_MAY_CORRECT: Final = small("wait|rather|make that|scratch that|sorry|i mean")
 """What a rule that takes long can't do without, in small letters: most messages have none of it."""
 _SAYS: Final = any_of(
     """said says sang sings wrote shouted whispered replied cried claimed claims told_(?:me|us|him|her|them|the)
