@@ -52,6 +52,14 @@ def test_likes_are_taken_back_one_by_one_or_all_at_once(store: Store, layer: Sem
     assert layer.facts(ADA) == []
 
 
+def test_a_denial_ends_what_it_denies_and_nothing_else(store: Store, layer: Semantic) -> None:
+    say(store, "I'm vegan and I play the cello.", 0)
+    say(store, "I'm not vegetarian.", 1)
+    say(store, "I no longer play the cello.", 2)
+    layer.catch_up(TRIP)
+    assert values(layer.facts(ADA)) == {"diet": "vegan"}
+
+
 @pytest.mark.parametrize(
     ("type", "key", "value", "wrong"),
     [

@@ -1,11 +1,12 @@
 """Facts from what a user says of themselves, by rules: no model, no network, and rather nothing than something wrong.
 
-text ──► prose: own words only, clause by clause ──► profile, food, relations, likes, preferences, plans, mood ──► Found
+text ──► prose: own words, by clause ──► profile, life, food, relations, likes, preferences, plans, mood ──► Found
 Statements of all messages ──► known: what stands, what is past
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
@@ -14,26 +15,62 @@ from typing import Final
 from recollect.flow.facts.food import food
 from recollect.flow.facts.found import Found
 from recollect.flow.facts.known import Known, Statement, known
+from recollect.flow.facts.life import life
 from recollect.flow.facts.likes import likes
 from recollect.flow.facts.mood import mood
 from recollect.flow.facts.notes import in_first_person
 from recollect.flow.facts.plans import plans
 from recollect.flow.facts.preferences import preferences
 from recollect.flow.facts.profile import profile
-from recollect.flow.facts.prose import Clause, clauses
-from recollect.flow.facts.relations import relations
+from recollect.flow.facts.prose import Clause, told
+from recollect.flow.facts.relations import in_passing, relations
+from recollect.flow.facts.wording import word_set
 from recollect.types import with_zone
 
 __all__ = ["Found", "Known", "Statement", "extract", "known", "noted"]
 
-_RULES: Final[tuple[Callable[[Clause], Iterable[Found]], ...]] = (
+_Rules = tuple[Callable[[Clause], Iterable[Found]], ...]
+_OF_MINE: Final[_Rules] = (
     profile,
+    life,
     food,
     relations,
     lambda clause: list(preferences(clause)) or likes(clause),
     plans,
     mood,
 )
+_OF_OTHERS: Final[_Rules] = (
+    profile,
+    life,
+    in_passing,
+    lambda clause: list(preferences(clause)) or likes(clause),
+    plans,
+    mood,
+)
+_MINE: Final = word_set("i im ive id we weve my our")
+_OTHERS: Final = word_set(
+    """you please just everyone everybody friends people call calls it its this that name names myself as
+    can could will would always never don dont do stop keep give make use using write answer reply respond be avoid
+    include including format speak talk send explain show your these the
+    remind add put help gotta cancel drop delete remove forget they on by in next tomorrow tonight
+    thank thanks many"""
+)
+"""The words that a clause about the user begins with, apart from names."""
+_BY_NAME: Final[_Rules] = (in_passing, likes)
+_FIRST: Final = re.compile(r"\w*")
+
+
+def _find(clause: Clause) -> list[Found]:
+    """What a clause says, by the rules for those that begin as it does."""
+    match = _FIRST.match(clause.text)
+    first = match[0].casefold() if match else ""
+    if first in _MINE:
+        rules = _OF_MINE
+    elif first in _OTHERS or first.endswith("day"):
+        rules = _OF_OTHERS
+    else:
+        rules = _BY_NAME
+    return [one for rule in rules for one in rule(clause)]
 
 
 def extract(text: str, at: datetime) -> list[Found]:
@@ -42,7 +79,7 @@ def extract(text: str, at: datetime) -> list[Found]:
     Of two statements about the same key the later stands. Quotes, code, pasted text, questions, what-ifs, and what
     others do, say nothing of the user.
     """
-    said = [one for clause in clauses(text, with_zone(at)) for rule in _RULES for one in rule(clause)]
+    said = told(text, with_zone(at), _find)
     return sorted({(one.key, one.ended): one for one in said}.values(), key=lambda one: (one.span, one.key))
 
 

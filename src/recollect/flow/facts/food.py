@@ -18,7 +18,7 @@ _NOT_ALLERGIC: Final = rule("i(?:'m| am) (?:not|no longer) all?ergic to ")
 _ALLERGY: Final = rule(
     r"i (?:have|suffer from|have got) an? (?:severe |bad |serious |mild )?([\w-]{3,20}(?: [\w-]{3,20})?) allergy\b"
 )
-_JOKES: Final = word_set("mornings mondays work exercise people idiots stupidity bullshit nonsense drama commitment")
+_JOKES: Final = word_set("mornings mondays bs work exercise people idiots stupidity bullshit nonsense drama commitment")
 DIETS: Final = r"(vegan|vegetarian|pescatarian|coeliac|celiac|keto)\b"
 EATS: Final = (
     rf"(?=\s*(?:[.,!;:){EMOJI}]|$|(?:and|but|so|now|since|for|too|because|except|at the moment|last|in \d{{4}}"

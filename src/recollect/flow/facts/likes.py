@@ -101,7 +101,7 @@ def _favorite(clause: Clause) -> Iterator[Found]:
     if match := _FAVORITE.match(text):
         best = thing(text, match.end())
         end = best.end if best else 0
-    elif match := _IS_FAVORITE.search(text):
+    elif "avo" in text.casefold() and (match := _IS_FAVORITE.search(text)):
         best = thing(text, 0, most=4)
         end = match.end() if best and best.end == match.start() else 0
     if match and best and end and not _VAGUE.intersection(match[1].lower().split()):

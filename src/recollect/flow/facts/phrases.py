@@ -31,7 +31,7 @@ _NO_NAMES: Final = word_set(
     """i i'm i've i'd i'll monday tuesday wednesday thursday friday saturday sunday january february march april june
     july august september october november december christmas easter english god ok yes no the a an my your his her"""
 )
-_SMALL_NAME: Final = re.compile(r"[a-z]{2,15}(?=\s*(?:[.,!;)]|$|(?:and|but|btw)\b))")
+_SMALL_NAME: Final = re.compile(r"[a-z]{2,15}(?=\s*(?:[.,!;)]|$|(?:and|but|btw|who)\b))")
 _NO_SMALL_NAMES: Final = word_set(
     """wrong misspelled misspelt spelled spelt misleading changed common unusual rare weird long short hard easy secret
     private public known unknown irrelevant unimportant mud taken missing blank hidden anonymous legion mentioned listed
@@ -57,7 +57,7 @@ _STOPS: Final = word_set(
 _TRAILERS: Final = word_set(
     """too also now lately recently nowadays currently again today tonight anymore really most best well actually btw
     please still already either personally always sometimes generally overall honestly everyday daily tho haha lol tbh
-    ngl imo atm rn here much alot itself themselves myself"""
+    ngl imo atm rn here much alot sadly unfortunately luckily itself themselves myself"""
 )
 _NARROWS: Final = word_set("that which who whom whose where how what why more less who's that's")
 """Words after which a thing is told more closely: "flights that leave early" are not flights."""

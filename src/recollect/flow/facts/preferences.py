@@ -94,6 +94,26 @@ _MOSTLY_USE: Final = rule(
     "i (?:mostly|always|usually|mainly|primarily|normally|typically|generally) use "
     r"(?=[^.!?]{2,40} (?:for|to)\b|(?-i:[A-Z]))"
 )
+_SMALL_TOOLS: Final = any_of(
+    """vs_?code neovim vim emacs python rust java javascript typescript django react postgres(?:ql)?(?:_\\d+)? mysql
+    sqlite docker kubernetes aws azure gcp linux ubuntu arch windows(?:_\\d+)? macos chrome firefox safari notion
+    obsidian slack jira excel chatgpt copilot figma photoshop github gitlab (?:an_)?iphone(?:_\\d+)? (?:an_)?android"""
+)
+_USE_SMALL: Final = rule(
+    rf"(?:(?:i|we)(?: (?:mostly|mainly|currently|now|still|also))*|i(?:'m| am)) (?:use|using) (?:an )?({_SMALL_TOOLS})"
+    r"(?=\s*(?:[.,!;)]|$|(?:and|but|btw|for|on|at|w/|with|every|daily|mostly|now|as|because|so)\b|w/))"
+    r"(?! (?:for|to) (?:this|that|the)\b)"
+)
+_USED: Final = rule(
+    r"(?!'s)(?=\W|$)(?! (?:hooks?|update|functions?|components?|key)\b)"
+    r"(?! (?!always|sometimes|plus|across|this|these|as|besides)[a-z]+s\b)"
+    r"(?![^.!?]{0,40} and (?:it|nothing)\b)"
+)
+"""What follows a tool that is used as a rule: not "React hooks in this file", nor "Windows Update and it hangs"."""
+_USES_NO_MORE: Final = rule(
+    "(?:i|we)(?: no longer use|(?:'ve| have)? stopped using) ",
+    r"(?:i|we) (?:don't|do not) use (?=[^.,;!?]{2,40} any ?more\b)",
+)
 _SWITCHED: Final = rule("(?:i|we)(?:'ve| have)?(?: just| recently)? switched (?:over )?(?=from |to )")
 _FROM, _TO = rule("from "), rule(" ?to ")
 
@@ -101,8 +121,7 @@ _FROM, _TO = rule("from "), rule(" ?to ")
 def preferences(clause: Clause) -> Iterator[Found]:
     """What a clause says the user wants as a rule, prefers, or works with."""
     text = clause.text
-    as_a_rule = clause.always or _AS_A_RULE.search(text) is not None
-    if _ABOUT_ANSWERS.match(text) or (_COMMAND.match(text) and as_a_rule) or _FOR_ALL.match(text):
+    if _ABOUT_ANSWERS.match(text) or (_COMMAND.match(text) and _as_a_rule(clause)) or _FOR_ALL.match(text):
         yield from _manner(clause)
     elif match := _TOO.match(text):
         length = "short" if match[1].lower() in ("long", "wordy") else "long"
@@ -113,6 +132,10 @@ def preferences(clause: Clause) -> Iterator[Found]:
         if (over := _RATHER_THAN.match(text, what.end)) and (less := thing(text, over.end())):
             yield found(clause, PREFERENCE, f"prefers:{slug(less.text)}", less.text, less.end, ended=True)
     yield from _tools(clause)
+
+
+def _as_a_rule(clause: Clause) -> bool:
+    return clause.always or _AS_A_RULE.search(clause.text) is not None
 
 
 def _manner(clause: Clause) -> Iterator[Found]:
@@ -140,11 +163,15 @@ def _tools(clause: Clause) -> Iterator[Found]:
     text = clause.text
     if match := _SWITCHED.match(text):
         yield from _switched(clause, match.end())
+    elif (match := _USES_NO_MORE.match(text)) and (tool := name(text, match.end(), most=3)):
+        yield found(clause, PREFERENCE, f"uses:{slug(tool.text)}", tool.text, tool.end, ended=True)
     elif match := _MOSTLY_USE.match(text):
         if tool := thing(text, match.end(), most=2, stops=LINKED):
             yield found(clause, PREFERENCE, f"uses:{slug(tool.text)}", tool.text, tool.end, 0.85)
-    elif (match := _USE.match(text)) and (tool := name(text, match.end(), most=3)):
+    elif (match := _USE.match(text)) and (tool := name(text, match.end(), most=3)) and _USED.match(text, tool.end):
         yield found(clause, PREFERENCE, f"uses:{slug(tool.text)}", tool.text, tool.end, 0.85)
+    elif match := _USE_SMALL.match(text):
+        yield found(clause, PREFERENCE, f"uses:{slug(match[1])}", match[1], match.end(), 0.85)
 
 
 def _switched(clause: Clause, start: int) -> Iterator[Found]:

@@ -167,10 +167,10 @@ _AGE: Final = rule(
     rf"i(?:'ve)? (?:just |recently )?turned {NUMBER} (?:in|on) \w+{STOP}",
     rf"{AM} an? (\d{{1,3}})[- ]years?[- ]old (?=(?:\w+ )?(?:male|female|man|woman|guy|girl|boy|person)\b)",
 )
-_BIRTHDAY: Final = rule(r"my birthday(?: is|'s)(?: on)?(?: the)? ", r"i was born on (?:the )?")
+_BIRTHDAY: Final = rule(r"my (?:birthday|bday|b-day)(?: is|'s)(?: on)?(?: the)? ", r"i was born on (?:the )?")
 _NO_DAY: Final = rule(r"\W*(?:this|next|in|the end|later)\b|.*\b(?:week|month)")
 
-_LANGUAGES: Final = any_of(
+LANGUAGES: Final = any_of(
     """English Spanish French German Italian Portuguese Dutch Swedish Norwegian Danish Finnish Polish Czech Russian
     Ukrainian Greek Turkish Arabic Hebrew Hindi Urdu Bengali Tamil Telugu Punjabi Farsi Persian Chinese Mandarin
     Cantonese Japanese Korean Vietnamese Thai Indonesian Malay Tagalog Swahili Hungarian Romanian Bulgarian
@@ -178,7 +178,7 @@ _LANGUAGES: Final = any_of(
     Basque Galician Welsh Irish Afrikaans Zulu Xhosa Yoruba Igbo Hausa Amharic Somali Kurdish Pashto Nepali Marathi
     Gujarati Kannada Malayalam Sinhala Khmer Burmese Mongolian"""
 )
-LANGUAGE: Final = rule(rf"((?:British |American |Brazilian )?{_LANGUAGES})\b")
+LANGUAGE: Final = rule(rf"((?:British |American |Brazilian )?{LANGUAGES})\b")
 _SPEAK: Final = rule(
     "i (?:also )?speak (?:fluent |some |a little |basic |both )?",
     "my (?:native|first) language is |my mother tongue is ",

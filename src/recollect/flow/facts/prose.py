@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeVar
 
-from recollect.flow.facts.wording import any_of, rule
+from recollect.flow.facts.wording import any_of, rule, small
 
 MAX_TEXT: Final = 20_000
 """Characters of a message that are looked at: a person types no more, the rest was pasted."""
@@ -16,6 +16,7 @@ MAX_CLAUSE: Final = 300
 GAP: Final = "\x00"
 """What stands where something was taken out: no word, no blank, no punctuation, so that nothing reads across it."""
 
+_Found = TypeVar("_Found")
 _SAME_MEANING: Final = {**dict.fromkeys((0x2018, 0x2019, 0x02BC), "'"), **dict.fromkeys(range(0xD800, 0xE000), GAP)}
 _SOME_TEXT: Final = any_of(
     """texts? e-?mails? letters? messages? essays? paragraphs? sentences? phrases? passages? articles? abstracts?
@@ -25,7 +26,7 @@ _SOME_TEXT: Final = any_of(
     diary monologues? scenarios? grammar sentiments?"""
 )
 _DO_WITH_TEXT: Final = any_of(
-    """proof-?read translate summari[sz]e re-?write re-?phrase paraphrase edit fix correct improve check review
+    """proof-?read translate summari[sz]e re-?write re-?word re-?phrase paraphrase edit fix correct improve check review
     classify analy[sz]e continue complete finish write draft compose generate create convert extract format polish
     shorten expand explain interpret evaluate rate critique answer respond_to reply_to read label tag categori[sz]e"""
 )
@@ -35,30 +36,35 @@ _NOTES: Final = any_of(
 )
 """What announces words of one's own; before others, a name and a colon tell who speaks."""
 _TAKEN_OUT: Final = tuple(
-    re.compile(pattern, re.MULTILINE | re.IGNORECASE)
-    for pattern in (
-        r"(?s:```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z))",
-        r"`[^`\n]{1,200}`",
-        r"^[ \t]*>.*$",
-        r"^(?:\t| {4,})\S.*$",
-        r"^[ \t]*(?:def |class |import |from \w+ import|return\b|print\(|select .* from|const |let \w+ =|var ).*$",
-        r"^[ \t]*(?://|/\*|#|function |if \(|for \(|while \(|elif |else:|<\w|</|\$ |>>>|[{\[]).*$",
-        r"^.*[;{}][ \t]*$",
-        rf"^[ \t]*(?!{_NOTES}:)(?-i:[A-Z][a-z]+(?: [A-Z][a-z]+)?): (?=(?:i|i'm|i've|my|we|our|hi|hello)\b).*$",
-        r"“[^”]{0,1000}”|«[^»]{0,1000}»|„[^“”]{0,1000}[“”]",
-        r"\"[^\"\n]{0,500}\"",
-        r"(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w)){1,300}'(?!\w)",
+    (needs, re.compile(pattern, re.MULTILINE | re.IGNORECASE))
+    for needs, pattern in (
+        (("```", "~~~"), r"(?s:```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z))"),
+        ("`", r"`[^`\n]{1,200}`"),
+        (">", r"^[ \t]*>.*$"),
+        (("\t", "    "), r"^(?:\t| {4,})\S.*$"),
+        (
+            "",
+            r"^[ \t]*(?:def |class |import |from \w+ import|return\b|print\(|select .* from|const |let \w+ =|var ).*$",
+        ),
+        ("", r"^[ \t]*(?://|/\*|#|function |if \(|for \(|while \(|elif |else:|<\w|</|\$ |>>>|[{\[]).*$"),
+        (";{}", r"^.*[;{}][ \t]*$"),
+        (":", rf"^[ \t]*(?!{_NOTES}:)(?-i:[A-Z][a-z]+(?: [A-Z][a-z]+)?): (?=(?:i|i'm|i've|my|we|our|hi|hello)\b).*$"),
+        ("“«„", r"“[^”]{0,1000}”|«[^»]{0,1000}»|„[^“”]{0,1000}[“”]"),
+        ('"', r"\"[^\"\n]{0,500}\""),
+        ("'", r"(?<!\w)'(?:[^'\n]|(?<=\w)'(?=\w)){1,300}'(?!\w)"),
     )
 )
+"""Patterns, each with what it needs one of, which is looked for first."""
 _HEADER: Final = re.compile(
     r"^[ \t]*(?:(?:from|to|subject|cc|bcc|sent|date|re|fwd?|title):\s|(?:dear|to whom it may)\b.{1,60}"
     r"|-{3,}.{0,20}(?:original|forwarded) message|on .{4,80} wrote:)",
     re.MULTILINE | re.IGNORECASE,
 )
 _HERE_COMES_TEXT: Final = rule(
-    rf"\b{_DO_WITH_TEXT}\b[^.!?\n]{{0,120}}?(?::|\n\s*\n)",
+    rf"\b{_DO_WITH_TEXT}\b[^.!?\n]{{0,120}}?(?::|(?<=this) - |\n\s*\n)",
     rf"\b(?:this|these|following|below)(?: \w+)? {_SOME_TEXT}\b[^.!?\n]{{0,80}}?[.!?:\n]",
     rf"\b(?:here is|here's|here are|this is)\b[^.!?\n]{{0,40}}\b{_SOME_TEXT}\b[^.!?\n]{{0,40}}?[.:\n]",
+    rf"\b{_DO_WITH_TEXT} [^.!?\n]{{0,40}}?{_SOME_TEXT} (?:of|in) (?:this|these)[.:]",
     rf"\b(?:his|her|their) {_SOME_TEXT}\b[^.!?\n]{{0,40}}?:",
     r"\b(?:is|are|does|do) (?:this|these|it|the following)\b[^.!?\n]{0,40}?"
     r"\b(?:correct|right|grammatical|sound|natural|mean)\b[^.!?\n]{0,40}?[?:\n]",
@@ -69,21 +75,27 @@ _FICTION: Final = any_of(
 )
 _SPEAKER: Final = any_of(
     """character scene persona bio user human assistant system q a question answer speaker narrator interviewer
-    interviewee candidate applicant customer client patient caller agent"""
+    interviewee tweet caption slogan lyrics dialogue candidate applicant customer client patient caller agent"""
 )
-_PRETENDED: Final = re.compile(
-    r"(?:^|[.!?,:;\n]\s{0,9}|\b(?:and|so|now|but|please|ok|okay) )(?:please )?"
-    r"(?:you are (?:now )?(?:an?|the|my|going to)\b|you'?re (?:now )?(?:an?|my|going to)\b"
-    r"|(?-i:[Yy]ou(?: are|'?re) [A-Z])"
-    r"|(?:act|behave) (?:as|like)\b|let'?s (?:play|pretend|role|imagine|say|assume|suppose)\b"
+_PRETENDING: Final = (
+    r"(?:act|behave) (?:as|like)\b|rp\b|let'?s (?:play|pretend|role|imagine|say|assume|suppose)\b"
     r"|i want you to (?:act|play|be|pretend|imagine|take|write)\b|say (?:i|my|we)\b|what if\b|as if\b|e\.g\."
     r"|(?:pretend|imagine|role-?play|suppose|supposing|assume|assuming|hypothetically|for example|once upon a time)\b"
     r"|in (?:my|the|this|an?|our) (?:[\w&]+ )?"
     rf"{_FICTION}\b"
     r"|for (?:the (?:sake|purposes?) of|this (?:game|scenario|exercise|role))\b|(?:first|opening) line\b"
-    rf"|{_SPEAKER}(?: \d)?:|as an ai\b)",
+    rf"|{_SPEAKER}(?: \d)?:|as an ai\b"
+)
+_PRETENDED: Final = re.compile(
+    r"(?:^|[.!?,:;\n]\s{0,9}|\b(?:and|so|now|but|please|ok|okay) )(?:please )?"
+    r"(?:you are (?:now )?(?:an?|the|my|going to)\b|you'?re (?:now )?(?:an?|the|my|going to)\b"
+    rf"|(?-i:[Yy]ou(?: are|'?re) [A-Z])|{_PRETENDING})",
     re.MULTILINE | re.IGNORECASE,
 )
+_MAY_PRETEND: Final = small(rf"you are|you'?re|{_PRETENDING}")
+_MAY_COME: Final = small(r"[:\n]|this|these|following|below|here| it\b")
+_MAY_CORRECT: Final = small("wait|rather|make that|scratch that|sorry|i mean")
+"""What a rule that takes long can't do without, in small letters: most messages have none of it."""
 _SAYS: Final = any_of(
     """said says sang sings wrote shouted whispered replied cried claimed claims told_(?:me|us|him|her|them|the)
     used_to_say"""
@@ -135,7 +147,8 @@ _BREAK: Final = rule(
 )
 _ELIDED: Final = rule(
     r"\s(?:and|but)\s+(?=(?:(?:currently|now|also|still|really|mostly|later|then|recently|just) )?"
-    r"(?:work (?:at|for|as)|live in|hate|enjoy|prefer|am|moved|speak|have an?|don't like|can't stand)\s)"
+    r"(?:work (?:at|for|as)|live in|hate|enjoy|prefer|am|moved|speak|play|teach|drive|grew up in|have an?|don't like"
+    r"|can't stand)\s)"
 )
 _NOT_OF_ANOTHER: Final = r"(?![^.!?]*, (?:(?-i:[A-HJ-Z]|I\w)|(?:he|she|it|they|the)\b))"
 """Not "Obsessed with power, Macbeth …"."""
@@ -209,42 +222,58 @@ _ABBREVIATED: Final = rule(r"(?:^|[\s(])(?:mr|mrs|ms|dr|st|prof|sr|jr|vs|inc|ltd
 class Clause:
     """Words that start where someone may assert something, up to the end of their sentence.
 
-    `offset` is where they start in the message, `greeted` whether a greeting stands before them, `always` whether
-    "from now on" does. Where the subject was left out ("and work at …", "Big fan of …"), the text begins with an "I "
-    or "I'm ", which is `added` characters long.
+    `offset` is where they start in the message, `before` what stands before them, in their sentence and right before
+    that. Where the subject was left out ("and work at …", "Big fan of …"), the text begins with an "I " or "I'm ",
+    which is `added` characters long.
     """
 
     text: str
     offset: int
     at: datetime
-    greeted: bool = False
+    before: tuple[str, str] = ("", "")
     added: int = 0
-    always: bool = False
+
+    @property
+    def greeted(self) -> bool:
+        """Whether a greeting stands before it."""
+        return any(_GREETED.search(words) for words in self.before)
+
+    @property
+    def always(self) -> bool:
+        """Whether "from now on" stands before it."""
+        return _FROM_NOW_ON.search(self.before[0]) is not None
 
 
-def clauses(text: str, at: datetime) -> Iterator[Clause]:
-    """Each place of a message where its writer may say something of himself, in order."""
+def told(text: str, at: datetime, find: Callable[[Clause], list[_Found]]) -> list[_Found]:
+    """What is found at each place of a message where its writer says something of himself, in order.
+
+    Whether he means it is looked at last, as there is mostly nothing.
+    """
     prose = own_words(text)
-    if _TAKEN_BACK.search(prose):
-        return
+    said: list[_Found] = []
     for start, sentence in _sentences(prose):
-        if not _NOT_MEANT.search(sentence[: 2 * MAX_CLAUSE]):
-            greeted = _GREETED.search(prose[max(0, start - 30) : start]) is not None
-            meant = max((match.end() for match in _CORRECTED.finditer(sentence[: 2 * MAX_CLAUSE])), default=0)
-            yield from _clauses(sentence[meant:], start + meant, at, greeted)
+        head = sentence[: 2 * MAX_CLAUSE]
+        meant = 0
+        if _MAY_CORRECT.search(head.casefold()):
+            meant = max((match.end() for match in _CORRECTED.finditer(head)), default=0)
+        here = _in_sentence(sentence[meant:], start + meant, at, prose[max(0, start - 30) : start], find)
+        if here and not _NOT_MEANT.search(head):
+            said += here
+    return said if said and not _TAKEN_BACK.search(prose) else []
 
 
 def own_words(text: str) -> str:
     """The message, as long as before, with gaps where something is code, quoted, pasted, sung or pretended."""
     prose = text[:MAX_TEXT].translate(_SAME_MEANING)
-    for pattern in _TAKEN_OUT:
-        prose = pattern.sub(lambda match: _blank(match[0]), prose)
-    cut = len(prose)
-    if match := _PRETENDED.search(prose):
+    for needs, pattern in _TAKEN_OUT:
+        if not needs or any(need in prose for need in needs):
+            prose = pattern.sub(lambda match: _blank(match[0]), prose)
+    small, cut = prose.casefold(), len(prose)
+    if _MAY_PRETEND.search(small) and (match := _PRETENDED.search(prose)):
         cut = match.start()
     if match := _HEADER.search(prose, 0, cut):
         cut = match.start()
-    if match := _HERE_COMES_TEXT.search(prose, 0, cut):
+    if _MAY_COME.search(small) and (match := _HERE_COMES_TEXT.search(prose, 0, cut)):
         cut = match.end()
     return _without_verse(prose[:cut] + GAP * (len(prose) - cut))
 
@@ -272,27 +301,34 @@ def _sentences(prose: str) -> Iterator[tuple[int, str]]:
     for match in _SENTENCE.finditer(prose):
         start = match.start() if start is None else start
         sentence = prose[start : match.end()]
-        if len(sentence) < MAX_CLAUSE and _ABBREVIATED.search(sentence) and prose[match.end() : match.end() + 1] == " ":
+        ends_word = prose[match.end() : match.end() + 1] == " " and len(sentence) < MAX_CLAUSE and sentence[-1] == "."
+        if ends_word and _ABBREVIATED.search(sentence, max(0, len(sentence) - 9)):
             continue
         yield start, sentence
         start = None
 
 
-def _clauses(sentence: str, start: int, at: datetime, greeted: bool) -> Iterator[Clause]:
+def _in_sentence(
+    sentence: str, start: int, at: datetime, earlier: str, find: Callable[[Clause], list[_Found]]
+) -> list[_Found]:
+    said: list[_Found] = []
     head = sentence[: 2 * MAX_CLAUSE]
     opened = _skip(head, len(head) - len(head.lstrip()))
     if sentence.rstrip().endswith("?") and not _AGREED.search(head):
         if _REQUEST.match(head, opened):
-            yield Clause(head[opened:].rstrip("? "), start + opened, at)
+            said += find(Clause(head[opened:].rstrip("? "), start + opened, at))
         head = _told(head, opened)
+    unsure = list[str]()
     for place, subject in [(opened, _left_out(head, opened)), *_breaks(head, opened)]:
-        before, begin = head[opened:place], _skip(head, place)
-        if _HEDGED.search(_doubts(before)) or _WRITE.match(before):
-            return
-        words = head[begin : begin + MAX_CLAUSE]
-        hello = greeted or _GREETED.search(head[:begin]) is not None
-        always = _FROM_NOW_ON.search(head[:begin]) is not None
-        yield Clause(subject + words, start + begin - len(subject), at, hello, len(subject), always)
+        unsure.append(head[opened:place])
+        begin = _skip(head, place)
+        words = subject + head[begin : begin + MAX_CLAUSE]
+        if here := find(Clause(words, start + begin - len(subject), at, (head[:begin], earlier), len(subject))):
+            if any(_HEDGED.search(_doubts(before)) or _WRITE.match(before) for before in unsure):
+                return said
+            unsure.clear()
+            said += here
+    return said
 
 
 def _doubts(before: str) -> str:
@@ -331,9 +367,10 @@ def _opens(head: str, break_: re.Match[str]) -> bool:
 
 def _breaks(head: str, opened: int) -> list[tuple[int, str]]:
     """Where a clause may begin; with the "I " where it shares that of the one right before it."""
-    quoted = (match.start() for match in _BREAK.finditer(head, opened) if not _opens(head, match))
-    head = head[: next((place for place in quoted if _MINE.match(head, place + 1)), len(head))]
-    found = {match.end(): "" for match in _BREAK.finditer(head, opened) if _opens(head, match)}
+    breaks = [(match, _opens(head, match)) for match in _BREAK.finditer(head, opened)]
+    quoted = (match.start() for match, opens in breaks if not opens and _MINE.match(head, match.start() + 1))
+    head = head[: next(quoted, len(head))]
+    found = {match.end(): "" for match, opens in breaks if opens and match.end() <= len(head)}
     for match in _ELIDED.finditer(head, opened):
         before = max((place for place in found if place <= match.start()), default=opened)
         if match.end() not in found and _SUBJECT.match(head, before):

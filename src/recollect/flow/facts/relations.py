@@ -31,6 +31,7 @@ _STILL: Final = (
 _MY: Final = rule(rf"(?:my|our) {_KIND}{_WHO}(?:\b|(?=s (?:name|called|birthday)\b))")
 _OLD: Final = rule(rf"(?:my|our) (\d{{1,2}}){_YEARS_OLD}")
 _MENTIONED: Final = rule(rf"\b(?:my|our) {_KIND}{_WHO},? (?=(?-i:[^\W\d_a-z]))")
+_OWN: Final = re.compile("my |our ")
 _NAMING: Final = rule(r"\bnam(?:e|ed|ing) $")
 _GOT: Final = f"(?:i|we)(?:'ve| have)?(?: {any_of('also just recently')})* (?:have|got|adopted)"
 _BY_NAME: Final = "(?: who is| who's|,)? (?:named|called) "
@@ -114,9 +115,15 @@ def relations(clause: Clause) -> Iterator[Found]:
         yield from _gone(clause, "spouse", match.end())
     elif match := _MY.match(text):
         yield from _own(clause, match[1].lower(), match.end())
-    elif gone := _called(text):
-        yield found(clause, PROFILE, f"{CALLED}:{slug(gone[0])}", gone[0], gone[1], ended=True)
     else:
+        yield from in_passing(clause)
+
+
+def in_passing(clause: Clause) -> Iterator[Found]:
+    """Who a clause says is gone, by name alone, or whom it names beside what it says."""
+    if gone := _called(clause.text):
+        yield found(clause, PROFILE, f"{CALLED}:{slug(gone[0])}", gone[0], gone[1], ended=True)
+    elif _OWN.search(clause.text.casefold()):
         yield from _mentioned(clause)
 
 

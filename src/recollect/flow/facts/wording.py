@@ -26,15 +26,20 @@ def any_of(words: str) -> str:
 class _Later:
     """A pattern that is compiled when it is first used: who learns nothing need not wait for hundreds of them."""
 
-    def __init__(self, pattern: str) -> None:
-        self.pattern = pattern
+    def __init__(self, pattern: str, flags: re.RegexFlag) -> None:
+        self.pattern, self._flags = pattern, flags
 
     def __getattr__(self, name: str) -> Any:
-        compiled = re.compile(self.pattern, re.IGNORECASE)
+        compiled = re.compile(self.pattern, self._flags)
         vars(self).update({way: getattr(compiled, way) for way in ("match", "search", "finditer", "split", "sub")})
         return object.__getattribute__(self, name)
 
 
 def rule(*forms: str) -> re.Pattern[str]:
     """A pattern that any of these forms matches, in capitals or not, and with apostrophes or not: "im", "dont"."""
-    return cast("re.Pattern[str]", _Later(_APOSTROPHE.sub("'?", "|".join(forms))))
+    return cast("re.Pattern[str]", _Later(_APOSTROPHE.sub("'?", "|".join(forms)), re.IGNORECASE))
+
+
+def small(*forms: str) -> re.Pattern[str]:
+    """A pattern for text in small letters, which is quick to look for: what a rule can't do without."""
+    return cast("re.Pattern[str]", _Later("|".join(forms), re.NOFLAG))

@@ -1,0 +1,241 @@
+"""What the user does and has from day to day: what he plays, teaches, learns and drives, with whom he lives, habits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from recollect.answers import FactType
+from recollect.flow.facts.found import Found, found
+from recollect.flow.facts.likes import INTEREST
+from recollect.flow.facts.phrases import name, slug
+from recollect.flow.facts.preferences import PREFERENCE
+from recollect.flow.facts.profile import AM, LANGUAGES, PROFILE
+from recollect.flow.facts.prose import Clause
+from recollect.flow.facts.wording import EMOJI, any_of, rule, small
+
+_INSTRUMENTS: Final = any_of(
+    """cello violin viola double_bass piano keyboards? (?:(?:bass|lead|acoustic|electric|classical|rhythm)_)?guitar
+    bass drums percussion flute clarinet saxophone sax trumpet trombone tuba french_horn oboe bassoon harp ukulele
+    banjo mandolin accordion harmonica organ recorder sitar tabla theremin bagpipes fiddle synth"""
+)
+_GAMES: Final = any_of(
+    """tennis table_tennis ping_pong football soccer basketball volleyball badminton squash golf cricket rugby
+    (?:ice_|field_)?hockey baseball softball handball netball lacrosse padel pickleball water_polo ultimate_frisbee
+    darts snooker pool billiards chess poker bridge backgammon scrabble mahjong d&d dnd dungeons_(?:and|&)_dragons
+    minecraft valorant fortnite overwatch roblox league_of_legends video_games board_games"""
+)
+_SUBJECTS: Final = any_of(
+    """biology chemistry physics math maths mathematics history geography economics econ philosophy psychology
+    sociology law nursing medicine architecture (?:computer|data|political|materials|environmental)_science
+    (?:mechanical|electrical|civil|software|chemical|aerospace)_engineering engineering linguistics literature
+    english_literature art_history music theology journalism accounting marketing statistics astronomy anthropology
+    archaeology dentistry pharmacy veterinary_medicine graphic_design film_studies business_administration"""
+)
+_TAUGHT: Final = any_of("yoga pilates swimming ballet dance judo karate drama art ceramics pottery cooking")
+_CODE: Final = any_of(r"python rust java javascript typescript golang kotlin swift haskell sql c\+\+ react django")
+_SKILL: Final = "to " + any_of(
+    "drive swim cook code program sew knit crochet paint draw ski surf sail dance sing juggle weld"
+)
+_A_LANGUAGE: Final = f"(?:Brazilian |sign )?(?:{LANGUAGES}|Latin|Sanskrit|Esperanto|ASL)"
+_CARS: Final = any_of(
+    """Audi BMW Buick Cadillac Chevrolet Chevy Chrysler Citro[eë]n Cupra Dacia Dodge Fiat Ford Genesis GMC Honda Hyundai
+    Jaguar Jeep Kia Lexus Lincoln Mazda Mercedes Mini Mitsubishi Nissan Opel Peugeot Polestar Porsche Renault Rivian
+    Saab Seat Skoda Škoda Smart Subaru Suzuki Tesla Toyota Vauxhall Volkswagen Volvo VW BYD"""
+)
+_SINCE: Final = r"(?=[^.;!?]{2,50} (?:for|since)\b)"
+_OFTEN: Final = (
+    f"(?: {any_of('also still currently now mostly mainly just sometimes often regularly actually usually')})*"
+)
+_WE: Final = f"(?:i|we){_OFTEN}"
+_NO_MORE: Final = "i(?: no longer {0}|(?:'ve| have)? (?:stopped|quit|gave up|given up) {1})"
+_DROPPED: Final = r"i (?:don't|do not) {0} (?=[^.,;!?]{{2,40}} any ?more\b)"
+_KINDS: Final[tuple[tuple[FactType, str, re.Pattern[str], re.Pattern[str], re.Pattern[str]], ...]] = (
+    (
+        INTEREST,
+        "plays",
+        rule(
+            f"{_WE} play (?:the |a (?:bit|little) of )?",
+            "i(?:'ve| have) been playing (?:the )?",
+            f"i(?:'ve| have) played (?:the )?{_SINCE}",
+        ),
+        rule(f"{_NO_MORE.format('play', 'playing')} (?:the )?", f"{_DROPPED.format('play')}(?:the )?"),
+        rule(rf"({_INSTRUMENTS}|{_GAMES})(?!\w)"),
+    ),
+    (
+        PROFILE,
+        "teaches",
+        rule(f"i{_OFTEN} teach ", f"{AM} teaching ", f"i(?:'ve| have) (?:been teaching|taught) {_SINCE}"),
+        rule(f"{_NO_MORE.format('teach', 'teaching')} ", _DROPPED.format("teach")),
+        rule(f"({_SUBJECTS}|{_TAUGHT}|{_A_LANGUAGE}|{_INSTRUMENTS})(?!\\w)"),
+    ),
+    (
+        INTEREST,
+        "learning",
+        rule(
+            f"{AM} (?:learning|studying|trying to learn|teaching myself) (?:the )?(?:how )?",
+            "i(?:'ve| have)(?: just| recently)? (?:been learning|started learning|started to learn) (?:the )?(?:how )?",
+            "i (?:just |recently )?started (?:learning|to learn) (?:the )?(?:how )?",
+        ),
+        rule(f"{_NO_MORE.format('learn', 'learning')} (?:the )?", f"{AM} (?:no longer|not) learning (?:the )?"),
+        rule(f"({_A_LANGUAGE}|{_CODE}|{_INSTRUMENTS}|chess|{_SKILL})(?!\\w)"),
+    ),
+    (
+        PROFILE,
+        "studies",
+        rule(f"i{_OFTEN} study ", f"{AM} (?:studying|majoring in) "),
+        rule(f"{_NO_MORE.format('study', 'studying')} ", _DROPPED.format("study")),
+        rule(rf"({_SUBJECTS})(?!\w)"),
+    ),
+)
+"""Type, key, the words before, those before what is past, and what there is, which others seldom mean otherwise."""
+_WHOLE: Final = (
+    rf"(?=\s*(?:[.,!;:){EMOJI}]|$|"
+    + any_of(
+        """and & but so because since for in at on with to as twice once three every now btw lol rn part-?time part_time
+        last mostly lately myself n cuz online too professionally competitively"""
+    )
+    + r"\b|& ))"
+)
+_ENDS: Final = rule(_WHOLE)
+_PASSING: Final = rule(
+    r"[^.,;!?]{0,30}\b(?:today|tonight|tomorrow|right now|this (?:week|weekend|morning|evening|afternoon)|with fire"
+    r"|(?:on|next) \w+day\b|in (?:this|the|my) (?:game|video|movie|film|story|dream|scene))\b"
+)
+_MORE: Final = rule(r"(?:, (?:and )?| and | & )(?:the )?")
+_AT_SCHOOL: Final = rule(
+    rf"i (?:studied|study|did my (?:degree|phd|master's|bachelor's|masters))(?: {_SUBJECTS})? at ",
+    rf"{AM} (?:studying|doing an? (?:phd|master's|masters|bachelor's|degree))(?: in)?(?: {_SUBJECTS})? at ",
+    r"i (?:have )?graduated(?: in \w+)? from ",
+    r"i went to (?=(?:the )?(?-i:[A-Z])[^.,;!?]{1,40}\b(?-i:University|College|Polytechnic|State)\b)"
+    r"(?!.*\b(?:for|to)\b)",
+)
+_DRIVE: Final = rule(rf"{_WE} drive (?:an? |the )?(?:(?:old|used|new|red|blue|black|white|silver|grey|gray|green) )?")
+_DRIVE_NO_MORE: Final = rule(f"{_NO_MORE.format('drive', 'driving')} (?:an? |the )?")
+_LINKS: Final = any_of("and but so n for with to that in on at through into over past like from around up down")
+_CAR: Final = rule(rf"((?:(?:19|20)\d\d )?{_CARS}\b(?: (?!{_LINKS}\b)[\w-]+){{0,3}}?)(?! in (?!(?-i:[A-Z]))){_WHOLE}")
+_BORN: Final = rule(r"i was born (?:in|back in) ((?:19|20)\d\d)\b(?!s)")
+_COUNT: Final = any_of("two three four five six 2 3 4 5 6 both")
+_HOME: Final = any_of(
+    """parents mum mom mother dad father folks family wife husband spouse partner girlfriend boyfriend gf bf fianc[eé]e?
+    kids? children child baby sons? daughters? brothers? sisters? siblings twins grandma grandpa nan gran grandmother
+    grandfather grandparents in-?laws mother-in-law father-in-law roommates? room-mates? flatmates? housemates? friends?
+    cousins? aunt uncle dogs? cats?"""
+)
+_ONE_AT_HOME: Final = (
+    rf"(?:(?:my|our|an?|some) )?(?:{_COUNT} )?(?:(?:little|older|younger|elderly|best|teenage|small|other|young) )?"
+    rf"{_HOME}(?: (?-i:[A-Z])\w+(?<!\bI))?"
+)
+_LIVE_WITH: Final = rule(
+    rf"(?:{_WE} live|{AM}(?: still| currently)* living) with (?:my |our )?"
+    rf"({_ONE_AT_HOME}(?:(?:, | and |, and | & ){_ONE_AT_HOME})*)"
+    rf"(?=\s*(?:[.,!;:){EMOJI}]|$|(?:and (?:i|i'm|we|it|it's|my|he|she|they|have|work|need|am|that)"
+    r"|but|so|in|at|near|now)\b))",
+    rf"{_WE} live (alone|by myself|on my own)(?=\s*(?:[.,!;:){EMOJI}]|$|(?:and|but|so|in|now)\b))",
+)
+_DAYS: Final = any_of(
+    "day morning evening night week weekend afternoon weekday monday tuesday wednesday thursday friday saturday sunday"
+)
+_HOW_OFTEN: Final = (
+    rf"(?:every (?:single |other )?{_DAYS}|each {_DAYS}|(?:once|twice|(?:two|three|four|five|six|\d)(?:x| times)) "
+    r"(?:a|per) (?:day|week|month)|on (?:\w+days(?:(?:, |,? and )\w+days)*|weekends)"
+    r"|in the (?:mornings?|evenings?|afternoons?)|before work|after work)"
+)
+_BY_ITSELF: Final = any_of(
+    """run jog walk swim cycle bike exercise work_out train meditate do_yoga stretch lift_weights journal wake_up get_up
+    go_(?:for_a_(?:run|walk|swim|jog|ride)|to_the_gym|to_bed|to_church|to_mass|to_sleep|running|jogging|swimming)
+    go_(?:climbing|hiking|cycling|dancing) skip_(?:breakfast|lunch|dinner) work_from_home walk_the_dog
+    eat_(?:breakfast|lunch|dinner|out) cook_dinner read"""
+)
+_WITH_MORE: Final = (
+    r"(?:have (?:[\w-]+ ){1,3}for (?:breakfast|lunch|dinner)|drink (?:my )?(?:coffee|tea)(?: (?:black|with milk))?)"
+)
+_WHEN: Final = (
+    rf"(?:{_HOW_OFTEN}|(?:at|around|before|after|until|by) (?:like )?(?:\d[\d:.]*(?: ?[ap]m)?|(?:five|six|seven"
+    r"|eight|nine|ten|eleven|midnight|noon)|work|school|lunch|dinner|breakfast|bed|sunrise|sunset)"
+    r"|to (?:work|school)|early|late|alone|outdoors|\d+ ?(?:k|km|miles)"
+    r"|for (?:an hour|\d+ minutes)|at (?:home|the gym|night))"
+)
+_HABIT_ENDS: Final = rf"(?=\s*(?:[.,!;){EMOJI}]|$|(?:and|but|so|because|since)\b(?! (?:leave|go)\b)))(?<! run late)"
+_HABIT: Final = rule(
+    rf"(?:i|we) (?:usually|normally|typically|generally|always|mostly) "
+    rf"({_BY_ITSELF}(?: {_WHEN})+|{_WITH_MORE}(?: {_WHEN})*|skip (?:breakfast|lunch|dinner)|work from home)"
+    rf"{_HABIT_ENDS}",
+    rf"(?:i|we)(?: also| still)? ({_BY_ITSELF}(?: {_WHEN})*? {_HOW_OFTEN}(?: {_WHEN})*){_HABIT_ENDS}",
+)
+_ADDRESS: Final = r"([\w.+-]+@[\w-]+(?:\.[\w-]+)+)"
+_EMAIL: Final = rule(
+    rf"my (?:(?:work|new|personal|private) )?e-?mail(?: address)?(?: is|'s|:) {_ADDRESS}",
+    rf"you can (?:reach|contact|e-?mail) me (?:at|on|via) {_ADDRESS}",
+)
+_PRONOUNS: Final = rule(r"my (?:preferred )?pronouns are ((?:he|she|they|ze|xe|it)(?:/\w+){1,2})\b")
+_ZONE: Final = (
+    r"((?:UTC|GMT)(?:[+-]\d{1,2}(?::\d\d)?)?|(?:[ECMP][SD]T|CES?T|WES?T|EES?T|BST|IST|JST|SGT|HKT|A[CEW][SD]T|KST|NZ[SD]T)"
+    r"|(?-i:[A-Z])[a-z]+/(?-i:[A-Z])\w+|Pacific|Eastern|Central|Mountain)"
+)
+_TIMEZONE: Final = rule(
+    rf"my time ?zone is (?:the )?{_ZONE}\b(?! (?:in|on) the\b)",
+    rf"{AM} (?:in|on) (?:the )?{_ZONE} time(?: ?zone)?\b",
+    rf"{AM} on (?-i:(UTC|GMT|EST|CST|MST|PST|CET|BST|IST|JST)\b)(?=\s*(?:[.,!;]|$|btw\b))",
+)
+
+
+_MAY_TELL: Final = small(
+    "play|teach|taught|learn|stud|driv|born|liv|mail|pronoun|zone| on |graduat|went to|major|degree|phd|master|bachelor"
+    "|reach me|contact me"
+)
+_MAY_REPEAT: Final = small(
+    "every|each |times|[0-9]x |once|twice|weekends|days|in the |ly |always|before work|after work"
+)
+
+
+def life(clause: Clause) -> Iterator[Found]:
+    """What a clause says the user plays, teaches, learns, studies, drives, does as a habit, and whom he lives with."""
+    words = clause.text.casefold()
+    if _MAY_TELL.search(words):
+        yield from _told(clause)
+    if _MAY_REPEAT.search(words) and (match := _HABIT.match(clause.text)):
+        habit = match[match.lastindex or 1]
+        yield found(clause, PREFERENCE, f"habit:{slug(habit)}", habit, match.end(), 0.8)
+
+
+def _told(clause: Clause) -> Iterator[Found]:
+    text = clause.text
+    for type, key, now, past, what in _KINDS:
+        over = past.match(text)
+        if words := over or now.match(text):
+            yield from _each(clause, type, key, what, words.end(), ended=over is not None)
+    yield from _had(clause)
+    if (match := _AT_SCHOOL.match(text)) and (school := name(text, match.end(), most=5)):
+        yield found(clause, PROFILE, f"school:{slug(school.text)}", school.text, school.end)
+    for key, one in (
+        ("born", _BORN),
+        ("household", _LIVE_WITH),
+        ("email", _EMAIL),
+        ("pronouns", _PRONOUNS),
+        ("timezone", _TIMEZONE),
+    ):
+        if match := one.match(text):
+            group = match.lastindex or 1
+            yield found(clause, PROFILE, key, match[group], match.end(group))
+
+
+def _each(
+    clause: Clause, type: FactType, key: str, what: re.Pattern[str], start: int, *, ended: bool
+) -> Iterator[Found]:
+    """Each of a list, as long as nothing but its end, or where and when, stands behind it."""
+    text = clause.text
+    while one := what.match(text, start):
+        if (not ended and not _ENDS.match(text, one.end())) or _PASSING.match(text, one.end()):
+            return
+        yield found(clause, type, f"{key}:{slug(one[1])}", one[1], one.end(), ended=ended)
+        if not (more := _MORE.match(text, one.end())):
+            return
+        start = more.end()
+
+
+def _had(clause: Clause) -> Iterator[Found]:
+    over = _DRIVE_NO_MORE.match(clause.text)
+    if (words := over or _DRIVE.match(clause.text)) and (car := _CAR.match(clause.text, words.end())):
+        yield found(clause, PROFILE, f"drives:{slug(car[1])}", car[1], car.end(1), ended=over is not None)
