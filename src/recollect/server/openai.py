@@ -64,7 +64,7 @@ async def list_models(service: Served, _: Writes) -> Response:
 @routes.get("/models/{model:path}", operation_id="retrieveModel", response_model=shown.Model)
 async def retrieve_model(service: Served, _: Writes, model: str) -> Response:
     """The model that a name stands for."""
-    if not model:
+    if model in ("", ".", ".."):
         raise Refused(404, "no model is named", "name one that GET /v1/models lists")
     return _passed(await service.upstream.retrieve(model))
 
