@@ -167,7 +167,7 @@ async def _pieces(response: httpx2.Response) -> AsyncIterator[bytes]:
 def _check(response: httpx2.Response) -> None:
     """Refuses what no server that speaks OpenAI's API answers: a redirect, nothing, a page to log in."""
     status, kind = response.status_code, response.headers.get("content-type", "")
-    if not (status == 200 and "html" not in kind or 400 <= status < 600):
+    if not ((status == 200 and "html" not in kind) or 400 <= status < 600):
         what = f"the model's server answered {status} with {kind or 'nothing'}"
         raise BadReply(f"{what}, which is not OpenAI's API: is OPENAI_BASE_URL its address?")
 
