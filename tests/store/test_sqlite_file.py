@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import shutil
 import threading
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -194,6 +195,28 @@ def test_a_file_held_too_long_is_unavailable(path: Path, monkeypatch: pytest.Mon
         assert store.log.read(ADA) == []
         other.execute("ROLLBACK")
         other.close()
+        assert [entry.seq for entry in say(store, ADA, "a")] == [1]
+
+
+def test_all_that_wait_for_a_file_held_too_long_are_told_at_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "BUSY_MS", 200)
+    with SqliteStore(path) as store, closing(apsw.Connection(str(path))) as other:
+        other.execute("BEGIN IMMEDIATE")
+        started, told = time.monotonic(), []
+
+        def write() -> None:
+            with pytest.raises(StoreUnavailable, match="busy"):
+                say(store, ADA, "a")
+            told.append(time.monotonic() - started)
+
+        threads = [threading.Thread(target=write) for _ in range(40)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(told) == 40
+        assert max(told) < 4
+        other.execute("ROLLBACK")
         assert [entry.seq for entry in say(store, ADA, "a")] == [1]
 
 

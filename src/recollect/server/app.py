@@ -80,6 +80,7 @@ def _routed(**more: Any) -> FastAPI:
         summary="The memory of LLM agents.",
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,
         responses=ERRORS,
         **more,
     )

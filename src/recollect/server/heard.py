@@ -43,7 +43,7 @@ class Heard:
         seen = self._tail + data
         self.ended = self.ended or _LAST.search(seen) is not None
         self._tail = seen[1 - _LONGEST :]
-        if self._size > LARGE:
+        if self._size > LARGE and b"\n" in data:
             self._read()
 
     def message(self) -> Message | None:

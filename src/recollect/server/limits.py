@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -23,22 +22,21 @@ CALLERS: Final = 10_000
 """How many callers' rates are remembered; the ones not seen for longest are forgotten first."""
 STREAMED: Final = ("/import",)
 """Paths whose body is read line by line, so that only a line is limited."""
-_MARKS: Final = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
+_ALIKE: Final = bytes.maketrans(b"{}", b"[]")
+_OTHERS: Final = bytes(set(range(256)).difference(b"[]{}"))
 
 
 def too_deep(body: bytes, most: int) -> bool:
-    """Whether JSON is nested deeper than `most` levels."""
+    """Whether JSON is nested deeper than `most` levels: whether something is left once so many are taken off."""
     if body.count(b"[") + body.count(b"{") <= most:
         return False
-    depth = 0
-    for mark in _MARKS.finditer(body):
-        if mark[0] in (b"[", b"{"):
-            depth += 1
-            if depth > most:
-                return True
-        elif mark[0] in (b"]", b"}"):
-            depth -= 1
-    return False
+    outside = body.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2]
+    left = b"".join(outside).translate(_ALIKE, _OTHERS)
+    if b"[" * (most + 1) in left:
+        return True
+    for _ in range(most):
+        left = left.replace(b"[]", b"")
+    return b"[]" in left or left.count(b"[") > most
 
 
 @dataclass(frozen=True, slots=True)

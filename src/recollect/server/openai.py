@@ -64,7 +64,7 @@ async def list_models(service: Served, _: Writes) -> Response:
 @routes.get("/models/{model:path}", operation_id="retrieveModel", response_model=shown.Model)
 async def retrieve_model(service: Served, _: Writes, model: str) -> Response:
     """The model that a name stands for."""
-    if not model:
+    if model in ("", ".", ".."):
         raise Refused(404, "no model is named", "name one that GET /v1/models lists")
     return _passed(await service.upstream.retrieve(model))
 
@@ -82,7 +82,7 @@ async def create(
 ) -> Response:
     """An answer of the model, streamed or whole, to a conversation that is remembered and fitted."""
     body = {name: value for name, value in asked if name in asked.model_fields_set}
-    sent = parse(asked.messages, SHAPE)
+    sent = await service.run(parse, asked.messages, SHAPE)
     user = _name(x_recollect_user) if x_recollect_user else asked.user
     if not user:
         raise Refused(400, "no user is named", "name one by the header X-Recollect-User or the field `user`")
@@ -98,7 +98,7 @@ async def create(
 def _name(header: str) -> str:
     """The name that a header gives: percent-encoded, or as UTF-8."""
     try:
-        return unquote(header.encode("latin-1").decode())
+        return unquote(header.encode("latin-1").decode(), errors="strict")
     except UnicodeDecodeError:
         raise Refused(400, f"the name {header!r} is no UTF-8", "percent-encode what is not ASCII in it") from None
 

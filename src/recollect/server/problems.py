@@ -16,6 +16,10 @@ from recollect.arguments import in_words
 from recollect.server.replies import to_json
 
 MEDIA: Final = "application/problem+json"
+FAULTS: Final = 100
+"""How many things an error names that are wrong in one request."""
+LONGEST: Final = 1_000
+"""Characters in which each is told: it may quote what was sent."""
 
 
 class Known(NamedTuple):
@@ -106,9 +110,9 @@ def _facts(error: errors.RecollectError) -> dict[str, Any]:
 
 
 def _faults(errors: Sequence[Any]) -> list[dict[str, str]]:
-    """What pydantic found wrong, and where."""
+    """What pydantic found wrong, and where: the first of it, each in no more words than help."""
     found = [e for e in errors if e["type"] != "none_required"] or errors
-    return [{"where": _place(e["loc"]), "problem": _said(e)} for e in found]
+    return [{"where": _place(e["loc"])[:LONGEST], "problem": _said(e)[:LONGEST]} for e in found[:FAULTS]]
 
 
 def _joined(faults: Sequence[Mapping[str, str]]) -> str:

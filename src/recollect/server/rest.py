@@ -137,19 +137,18 @@ async def add_messages(
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Keep messages, whole or not at all. With an Idempotency-Key, or ids, sending them again is harmless."""
-    messages = [message_of(one, derived_id(idempotency_key, index)) for index, one in enumerate(batch.messages)]
-    kept = await service.run(_add, chat, messages, idempotency_key)
-    return answer({"items": [message.to_dict() for message in kept]}, 201)
+    return await service.run(_add, chat, batch, idempotency_key)
 
 
-def _add(chat: Session, messages: list[Message], key: str | None) -> tuple[Message, ...]:
+def _add(chat: Session, batch: given.Batch, key: str | None) -> Response:
     """The messages as they are kept; refused where their key came before with fewer of them, or with more."""
+    messages = [message_of(one, derived_id(key, index)) for index, one in enumerate(batch.messages)]
     under = [message.id for index, message in enumerate(messages) if key and message.id == derived_id(key, index)]
     ends, beyond = {*under[:1], *under[-1:]}, derived_id(key, len(messages))
     known = {entry.message.id for entry in chat.memory.store.log.get(chat.scope, [*ends, beyond])} if ends else set()
     if known and known != ends:
         raise Conflict(f"the Idempotency-Key {key!r} came before with another number of messages")
-    return chat.add_many(messages)
+    return answer({"items": [message.to_dict() for message in chat.add_many(messages)]}, 201)
 
 
 def derived_id(key: str | None, index: int) -> str:

@@ -16,8 +16,8 @@ import httpx2
 from anyio import CapacityLimiter, to_thread
 from pydantic_core import PydanticSerializationError, to_json
 
-from recollect.errors import ModelUnavailable
-from recollect.http import OPENAI, encoded, secure
+from recollect.errors import BadReply, ModelUnavailable
+from recollect.http import MOST_BYTES, OPENAI, encoded, secure
 
 T = TypeVar("T")
 TIMEOUT: Final = httpx2.Timeout(60.0, connect=10.0, read=600.0)
@@ -145,6 +145,7 @@ class Passthrough:
             headers["content-type"] = "application/json"
         with _told("does not answer"):
             async with self.client.stream(method, url, content=content, headers=headers) as response:
+                _check(response)
                 yield response
 
 
@@ -163,9 +164,24 @@ async def _pieces(response: httpx2.Response) -> AsyncIterator[bytes]:
             yield piece
 
 
+def _check(response: httpx2.Response) -> None:
+    """Refuses what no server that speaks OpenAI's API answers: a redirect, nothing, a page to log in."""
+    status, kind = response.status_code, response.headers.get("content-type", "")
+    if not ((status == 200 and "html" not in kind) or 400 <= status < 600):
+        what = f"the model's server answered {status} with {kind or 'nothing'}"
+        raise BadReply(f"{what}, which is not OpenAI's API: is OPENAI_BASE_URL its address?")
+
+
 async def _whole(response: httpx2.Response) -> Reply:
     kept = {name: value for name, value in response.headers.items() if name in PASSED}
-    return Reply(response.status_code, await response.aread(), kept)
+    body = bytearray()
+    async for piece in response.aiter_bytes():
+        body += piece
+        if len(body) > MOST_BYTES:
+            raise BadReply(f"the reply of the model's server has over {MOST_BYTES:,} bytes")
+    if response.is_success and not body.lstrip().startswith(b"{"):
+        raise BadReply("the model's server answered what is not OpenAI's API: is OPENAI_BASE_URL its address?")
+    return Reply(response.status_code, bytes(body), kept)
 
 
 async def from_thread(start: Callable[[], Iterator[T]], threads: CapacityLimiter) -> AsyncGenerator[T]:

@@ -154,16 +154,17 @@ class Database:
         try:
             self._commit_for(batch, lambda change: _serve(change, batch))
         except Exception as error:
-            if len(batch) > 1:
+            if len(batch) > 1 and not isinstance(error, StoreUnavailable):
                 self._run_in_steps(batch)
                 return
-            batch[0].error = error
-            batch[0].finish()
+            _refuse(batch, error)
 
     def _run_in_steps(self, batch: list[Request[Change]]) -> None:
         """The same where something went wrong: who asked for what is refused is told alone."""
         try:
             self._commit_for(batch, lambda change: self._serve_in_steps(change, batch))
+        except StoreUnavailable as error:
+            _refuse(batch, error)
         except Exception:
             for request in batch:
                 self._run([request])
@@ -314,6 +315,13 @@ def _identity(path: str) -> tuple[int, int] | None:
 def _serve(change: Change, batch: list[Request[Change]]) -> None:
     for request in batch:
         request.serve(change)
+
+
+def _refuse(batch: list[Request[Change]], error: Exception) -> None:
+    """Tells all of them: what is held by another process is held for each, who need not wait for it in turn."""
+    for request in batch:
+        request.error = error
+        request.finish()
 
 
 def _finish(batch: list[Request[Change]]) -> None:

@@ -1,0 +1,81 @@
+"""Callers who send what is hard to read: none keeps the others waiting, and none gets more back than helps."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from recollect.server import openai, rest
+from recollect.server.limits import too_deep
+from tests.server.rest import ADA, HELLO, add
+from tests.server.running import Running
+
+MADE = {"/messages": (rest, "message_of"), "/v1/chat/completions": (openai, "parse")}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" + b"[]," * 3_000_000 + b"[]]",
+        b"[" + b"[]," * 70 + b'"",' * 3_000_000 + b"1]",
+        b"[" * 5_000_000 + b"]" * 5_000_000,
+    ],
+    ids=["pairs", "strings", "levels"],
+)
+def test_the_largest_body_is_judged_in_a_moment(body: bytes) -> None:
+    started = time.thread_time()
+    too_deep(body, 64)
+    assert time.thread_time() - started < 2
+
+
+@pytest.mark.parametrize("path", MADE)
+def test_others_are_answered_while_a_large_body_is_taken_in(
+    service: Running, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, answered, waited = threading.Event(), threading.Event(), []
+    module, name = MADE[path]
+    make = getattr(module, name)
+
+    def slow(*given: Any) -> Any:
+        begun.set()
+        waited.append(answered.wait(5))
+        return make(*given)
+
+    monkeypatch.setattr(module, name, slow)
+    user = {"X-Recollect-User": "ada"} if path.startswith("/v1") else {}
+    with ThreadPoolExecutor() as beside:
+        large = beside.submit(
+            service.http.post, path, params=None if user else ADA, json={"messages": [HELLO]}, headers=user
+        )
+        assert begun.wait(10)
+        assert service.http.get("/healthz").status_code == 200
+        answered.set()
+        assert large.result().is_success
+    assert waited == [True]
+
+
+def test_of_many_mistakes_the_first_are_named(service: Running) -> None:
+    wrong = add(service, *[{"role": "user", "content": [{"type": "text", "txt": 1}] * 100}] * 100)
+    assert wrong.status_code == 422
+    assert wrong.json()["errors"][0]["where"] == "body.messages.0.user.content"
+    assert len(wrong.content) < 50_000
+    long = add(service, {"role": "x" * 1_000_000, "content": "hi"})
+    assert (long.status_code, len(long.content) < 5_000) == (422, True)
+
+
+def test_a_name_whose_escapes_are_no_utf8_is_refused(service: Running) -> None:
+    """Else all of them would be one user."""
+    for header in ("X-Recollect-User", "X-Recollect-Session"):
+        named = {"X-Recollect-User": "ada", header: "%FF"}
+        refused = service.http.post("/v1/chat/completions", json={"messages": [HELLO]}, headers=named)
+        assert (refused.status_code, "no UTF-8" in refused.text) == (400, True)
+
+
+def test_nobody_is_sent_elsewhere(service: Running) -> None:
+    """A redirect would be to the name that the caller says, and over http:// behind a proxy that ends TLS."""
+    sent = service.http.post("/messages/", params=ADA, json={"messages": [HELLO]}, headers={"Host": "127.0.0.1:1"})
+    assert (sent.status_code, "location" in sent.headers) == (404, False)
