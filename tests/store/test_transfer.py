@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from recollect import Memory, Message, Scope
@@ -122,6 +122,7 @@ def memory_of(kind: str, folder: str, url: str) -> Iterator[Memory]:
 @pytest.mark.parametrize("order", [("sqlite", "postgres", "reference"), ("postgres", "sqlite")])
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STEPS)
+@example([("message", "trip", "user", "I love jazz.", datetime(2000, 1, 1, tzinfo=UTC), {})])
 def test_what_was_put_in_is_the_same_in_another_kind_of_store(
     order: tuple[str, ...], postgres_url: str, steps: Any
 ) -> None:
