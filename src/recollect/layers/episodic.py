@@ -134,7 +134,7 @@ class Episodic:
 
     `former` is the embedder used before: its vectors serve until the new one's are made. An answer scored lower than
     `min_score` is not recalled, one without a score is; nothing is recalled where more than `floor` of a question was
-    never said.
+    never said. `grown` are the owners in whose log something new was read.
     """
 
     store: Store
@@ -143,6 +143,7 @@ class Episodic:
     former: Embedder | None = None
     min_score: float = DEFAULTS.episodic_min_score
     floor: float = DEFAULTS.episodic_floor
+    grown: set[Scope] = field(default_factory=set)
     _nearness: Nearness | None = None
     _kept: OrderedDict[Scope, Columns] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -212,7 +213,8 @@ class Episodic:
     def _rank(self, asked: Asked, only_matching: bool = False) -> _Ranking:
         columns, as_of = self._columns(asked.within.owner), asked.where.as_of
         with columns.lock:
-            columns.refresh(self.store, as_of)
+            if columns.refresh(self.store, as_of) and self.embedder:
+                self.grown.add(columns.scope)
         vectors = self._vectors(asked.text) if len(columns) and asked.text.strip() else []
         with columns.lock:
             if as_of is not None and columns.position > as_of:
