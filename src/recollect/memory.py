@@ -78,7 +78,8 @@ class Memory:
         )
         self.controller = Controller(kept_in, self.counter, settings, self.layers, self.telemetry)
         self.jobs = self.layers.jobs(settings)
-        learners, more = self.layers.learners, bool
+        learners = self.layers.learners
+        more: Callable[[], bool] = bool
         if embedder:
             work, vectors = embedding.job_for(embedder.name), Embedding(kept_in, embedder)
             self.jobs = [work, *self.jobs]

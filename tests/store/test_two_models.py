@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Memory
+from recollect import Memory, Scope
 from recollect.embed.hashing import HashingEmbedder
-from recollect.store import Job, Scope
+from recollect.store import Job
 from recollect.store import open as open_store
 
 ADA = Scope("default", "ada")
