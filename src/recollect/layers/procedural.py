@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final
 
 import numpy as np
@@ -30,6 +30,7 @@ from recollect.patterns import Patterns
 from recollect.settings import DEFAULTS
 from recollect.store import MESSAGE, Entry, Item, Job, Record, Store
 from recollect.store.words import COMMON, words
+from recollect.tokens.message import MESSAGE_TOKENS
 from recollect.types import Message, Scope
 
 JOB: Final = Job("patterns", key="patterns", delay=60.0)
@@ -257,18 +258,27 @@ def _count(tally: Tally, entry: Entry, before: Message | None, count: Callable[[
         tally.said(entry.scope.session or "", message, before, telling)
         return [message, before] if before else [message]
     if message.role == "assistant" and not message.tool_calls and message.text.strip():
-        tally.answered(message, count(message.text))
+        tally.answered(message, _tokens(entry, count))
         return [message]
     return []
 
 
+def _tokens(entry: Entry, count: Callable[[str], int]) -> int:
+    """What the text of a message takes, as it was counted when it arrived where that tells."""
+    message = entry.message
+    plain = isinstance(message.content, str) and message.name is None
+    return entry.tokens - MESSAGE_TOKENS if plain and entry.tokens > MESSAGE_TOKENS else count(message.text)
+
+
 def telling(text: str) -> list[tuple[str, str]]:
     """The words that say what a text is about, each as its stem and as it stands there."""
-    found = []
-    for word in _WORD.findall(text):
-        stems = words(word)
-        if len(stems) > 1:
-            found += [(pair, pair) for pair in stems if len(pair) == 2]
-        elif stems and not _NO_TOPIC.intersection((stems[0], word.lower())) and not word.isdigit() and len(word) > 1:
-            found.append((stems[0], word))
-    return found
+    return [told for word in _WORD.findall(text) for told in _told(word)]
+
+
+@lru_cache(maxsize=20_000)
+def _told(word: str) -> tuple[tuple[str, str], ...]:
+    stems = words(word)
+    if len(stems) > 1:
+        return tuple((pair, pair) for pair in stems if len(pair) == 2)
+    tells = stems and not _NO_TOPIC.intersection((stems[0], word.lower())) and not word.isdigit() and len(word) > 1
+    return ((stems[0], word),) if tells else ()
