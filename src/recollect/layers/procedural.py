@@ -141,7 +141,7 @@ class Procedural:
         return learned(partial(self._analyse_once, scope, job), partial(drop_citing, self.store, scope, KIND))
 
     def _analyse_once(self, scope: Scope, job: Job | None) -> Patterns:
-        """The patterns, kept in one transaction with the parts they are new from and the end of the job.
+        """The patterns, kept in one transaction with the end of the job.
 
         Where another process was faster the patterns hold all the same; only a job must know that it was lost.
         """
@@ -152,10 +152,8 @@ class Procedural:
             tally.add(part.tally)
         patterns = derive(tally, self._meanings(scope, tally.questions), _SAY_LITTLE)
         with suppress(Conflict) if job is None else nullcontext(), self.store.transaction():
-            self.store.records.put(scope, [_record(part) for part in fresh])
             self._keep(scope, patterns, newest.to)
-            for cites in (*(part.cites for part in fresh), _cites(patterns)):
-                check_cited(self.store, scope, cites)
+            check_cited(self.store, scope, _cites(patterns))
             if job is not None:
                 self.store.jobs.finish(job)
         return patterns
@@ -194,13 +192,20 @@ class Procedural:
         start = 0
         for part in parts:
             while start < part.after:
-                fresh.append(self._counted(scope, start, part.after))
+                fresh.append(self._kept_part(scope, self._counted(scope, start, part.after)))
                 start = fresh[-1].to
             start = part.to
         while (newest := self._counted(scope, start)).whole:
-            fresh.append(newest)
+            fresh.append(self._kept_part(scope, newest))
             start = newest.to
         return fresh, newest
+
+    def _kept_part(self, scope: Scope, part: _Part) -> _Part:
+        """The part, kept by itself, so that others can write between one and the next of a long log."""
+        with suppress(Conflict), self.store.transaction():
+            self.store.records.put(scope, [_record(part)])
+            check_cited(self.store, scope, part.cites)
+        return part
 
     def _counted(self, scope: Scope, after: int, until: int | None = None) -> _Part:
         """The next part of the log, from one position to another or as far as there are messages."""
