@@ -223,7 +223,7 @@ def test_each_part_is_kept_by_itself_so_a_long_analysis_holds_no_one_up(
 
     with pytest.raises(RuntimeError):
         Procedural(store, fails_late).patterns(ADA)
-    assert len(store.records.find(ADA, kind=KIND, key="part")) == 2
+    assert len(store.records.find(ADA, kind=KIND, key="part")) == 3
     assert Procedural(store, estimate).patterns(ADA).turns == 16
 
 
