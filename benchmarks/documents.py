@@ -20,7 +20,7 @@ from recollect.embed import Embedder, Reranker
 from recollect.embed.cached import CachedEmbedder
 from recollect.errors import ConfigError
 from recollect.layers.documents import Documents
-from recollect.layers.embedding import JOB, Embedding
+from recollect.layers.embedding import Embedding, job_for
 from recollect.store import open as open_store
 from recollect.tokens import estimate
 from recollect.types import Scope
@@ -109,7 +109,9 @@ def filled(documents: Documents, embedder: Embedder | None) -> float:
     start = time.process_time()
     for name, text in topics.items():
         documents.add(USER, text, name=name)
-    while embedder and (jobs := documents.store.jobs.claim((JOB.kind,), worker="bench", lease=3_600)):
+    while embedder and (
+        jobs := documents.store.jobs.claim((job_for(embedder.name).kind,), worker="bench", lease=3_600)
+    ):
         Embedding(documents.store, embedder).learn(jobs[0])
     return time.process_time() - start
 

@@ -22,7 +22,7 @@ from recollect.embed.hashing import HashingEmbedder
 from recollect.errors import ConfigError
 from recollect.flow.patterns import clustered
 from recollect.flow.tally import Tally
-from recollect.layers.embedding import JOB, Embedding
+from recollect.layers.embedding import Embedding, job_for
 from recollect.layers.procedural import Procedural, telling
 from recollect.store import open as open_store
 from recollect.tokens import estimate
@@ -103,15 +103,16 @@ def costs(messages: int) -> tuple[float, float]:
             texts = [" ".join(dice.choices(vocabulary, k=dice.randint(4, 20))) for _ in range(4)]
             asked, said = Message("user", f"How is {texts[0]}?", at=at), Message("user", texts[2], at=at)
             answers = [Message("assistant", text, at=at) for text in texts[1::2]]
-            store.log.append(scope, [asked, answers[0], said, answers[1]], jobs=[JOB])
+            store.log.append(scope, [asked, answers[0], said, answers[1]], jobs=[work])
 
     with tempfile.TemporaryDirectory() as folder, open_store(str(Path(folder, "p.db")), durability="normal") as store:
         embedder = HashingEmbedder(384)
+        work = job_for(embedder.name)
         layer = Procedural(store, estimate, model=embedder.name)
         spent = []
         for count, start in ((messages, 0), (400, messages)):
             say(count, start)
-            while jobs := store.jobs.claim((JOB.kind,), worker="bench", lease=3_600, limit=100):
+            while jobs := store.jobs.claim((work.kind,), worker="bench", lease=3_600, limit=100):
                 for job in jobs:
                     Embedding(store, embedder).learn(job)
             before = time.process_time()

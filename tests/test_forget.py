@@ -231,7 +231,7 @@ def test_an_error_that_quotes_a_message_is_not_kept(tmp_path: Path) -> None:
     with Memory(store, embedder=Picky(64)) as memory:
         secret = chat(memory).add("user", SECRETS[0])
         memory.drain()
-        (job,) = [job for job in store.jobs.find(Scope()) if job.kind == "embed"]
+        (job,) = [job for job in store.jobs.find(Scope()) if job.kind == "embed hash:64"]
         assert job.error == "ValueError"
         chat(memory).forget([secret.id])
         assert MARKER not in kept(tmp_path)

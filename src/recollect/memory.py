@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Final, NoReturn, Self
@@ -79,15 +80,18 @@ class Memory:
         self.controller = Controller(kept_in, self.counter, settings, self.layers, self.telemetry)
         self.jobs = self.layers.jobs(settings)
         learners = self.layers.learners
+        more: Callable[[], bool] = bool
         if embedder:
-            self.jobs = [embedding.JOB, *self.jobs]
-            learners[embedding.JOB.kind] = Embedding(kept_in, embedder).learn
+            work, vectors = embedding.job_for(embedder.name), Embedding(kept_in, embedder)
+            self.jobs = [work, *self.jobs]
+            learners |= dict.fromkeys((work.kind, embedding.KIND), vectors.learn)
+            more = partial(vectors.fill, self.layers.episodic.grown)
         self.ledger = Ledger(kept_in, clock, settings.model_calls_a_day, settings.model_tokens_a_day)
         if model:
             taught = Taught(kept_in, model, self.counter, self.layers, self.ledger)
             self.jobs += taught.jobs(settings.facts_every_turns)
             learners |= taught.learners
-        self._background = Background(kept_in, learners, self.telemetry)
+        self._background = Background(kept_in, learners, self.telemetry, more)
         self._fresh: set[Scope] = set()
 
     def __reduce__(self) -> NoReturn:
@@ -162,12 +166,16 @@ class Memory:
         Every tenant's messages and documents without a vector get one in the background.
         """
         items = self.store.reindex(progress)
-        for tenant in map(Scope, self.store.tenants() if self.embedder else ()):
-            self.store.jobs.enqueue(tenant, [embedding.job_for(embedding.CHUNK)])
-            for session in store.each_session(self.store.log, tenant):
-                self.store.jobs.enqueue(session.scope, [embedding.JOB])
+        if self.embedder:
+            self._embed_all(self.embedder.name)
         self.wake()
         return items
+
+    def _embed_all(self, model: str) -> None:
+        for tenant in map(Scope, self.store.tenants()):
+            self.store.jobs.enqueue(tenant, [embedding.job_for(model, embedding.CHUNK)])
+            for session in store.each_session(self.store.log, tenant):
+                self.store.jobs.enqueue(session.scope, [embedding.job_for(model)])
 
     def forget(self, scope: Scope, ids: Sequence[str] | None = None) -> Erased:
         """Erase these messages of a session, user or tenant, or all that the scope holds, for good.

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from recollect.embed import Kind
 from recollect.embed.hashing import HashingEmbedder
-from recollect.layers.embedding import JOB, Embedding
+from recollect.layers.embedding import Embedding, job_for
 from recollect.store import Store
 from recollect.types import Scope
 
@@ -43,6 +43,6 @@ class Counted(HashingEmbedder):
 
 def work(store: Store, embedder: Counted) -> int:
     made = 0
-    while jobs := store.jobs.claim((JOB.kind,), worker="w"):
+    while jobs := store.jobs.claim((job_for(embedder.name).kind,), worker="w"):
         made += Embedding(store, embedder).learn(jobs[0])
     return made

@@ -10,11 +10,12 @@ import numpy as np
 from recollect import Memory, Message, Scope
 from recollect.embed.embedder import Kind
 from recollect.embed.hashing import HashingEmbedder
-from recollect.layers.embedding import JOB, Embedding
+from recollect.layers.embedding import Embedding, job_for
 from recollect.store.reference import ReferenceStore
 
 TRIP = Scope("default", "ada", "trip")
 HASHING = HashingEmbedder(64)
+JOB = job_for(HASHING.name)
 
 
 class Edited:

@@ -14,9 +14,9 @@ from recollect.embed.hashing import HashingEmbedder
 from recollect.embed.nearness import UNRELATED
 from recollect.errors import ModelUnavailable
 from recollect.layers import episodic
-from recollect.layers.embedding import JOB, Embedding
+from recollect.layers.embedding import KIND, Embedding
 from recollect.layers.episodic import Asked, Episodic
-from recollect.store import Entry, Store
+from recollect.store import Entry, Job, Store
 from recollect.tokens import estimate
 from recollect.types import Message, Scope
 
@@ -39,8 +39,8 @@ def told(store: Store, embedder: Embedder | None, speakers: Sequence[str] = ("us
     for n in range(30):
         text, at = f"On walk {n} we saw the harbour of Lisbon, pier {n}x.", START + timedelta(days=n)
         message = Message("user" if n % 2 else "assistant", text, id=f"m{n}", name=speakers[n % 2], at=at)
-        store.log.append(Scope("acme", "ada", "walks"), [message], jobs=[JOB])
-    while embedder and (jobs := store.jobs.claim((JOB.kind,), worker="w")):
+        store.log.append(Scope("acme", "ada", "walks"), [message], jobs=[Job(KIND, key=KIND)])
+    while embedder and (jobs := store.jobs.claim((KIND,), worker="w")):
         Embedding(store, embedder).learn(jobs[0])
     return Episodic(store, estimate, embedder)
 

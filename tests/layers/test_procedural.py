@@ -21,7 +21,7 @@ from recollect.layers.procedural import JOB, KIND, Procedural, telling
 from recollect.settings import Settings
 from recollect.store import MESSAGE, Job, Store
 from recollect.store import open as open_store
-from recollect.tokens import estimate
+from recollect.tokens import count_message, estimate
 from recollect.types import Message, Scope, ToolCall, ToolResult
 
 ADA = Scope("acme", "ada")
@@ -206,6 +206,34 @@ def test_the_log_is_counted_in_parts_and_each_part_once(store: Store, monkeypatc
     for record in store.records.find(ADA, kind=KIND):
         store.records.delete(ADA, [record.id])
     assert layer.patterns(ADA) == whole
+
+
+def test_each_part_is_kept_by_itself_so_a_long_analysis_holds_no_one_up(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(procedural, "PART", 7)
+    for n in range(8):
+        talk(store, n)
+    told = count()
+
+    def fails_late(text: str) -> int:
+        if next(told) == 10:
+            raise RuntimeError("the machine stops")
+        return estimate(text)
+
+    with pytest.raises(RuntimeError):
+        Procedural(store, fails_late).patterns(ADA)
+    assert len(store.records.find(ADA, kind=KIND, key="part")) == 3
+    assert Procedural(store, estimate).patterns(ADA).turns == 16
+
+
+def test_an_answer_is_counted_as_it_was_when_it_arrived(store: Store) -> None:
+    def fails(text: str) -> int:
+        raise RuntimeError("its tokens are known")
+
+    said = [Message("user", "How do I export the invoice?"), Message("assistant", "word " * 500)]
+    store.log.append(Scope("acme", "ada", "s"), said, tokens=[count_message(one, estimate) for one in said])
+    assert Procedural(store, fails).patterns(ADA).answer_tokens == estimate("word " * 500)
 
 
 def test_erasing_a_message_takes_its_counts_and_words_along(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -139,10 +139,10 @@ class Tally:
         if len(own.split()) > PASTED:
             return
         for stem, word in words(own):
-            _say(self.topics, stem, Recurring(word, message.id, {session}, session))
+            _note(self.topics, stem, word, message, session)
         for question in asked(own):
             if bag := " ".join(sorted({stem for stem, _ in words(question)})):
-                _say(self.questions, bag, Recurring(question, message.id, {session}, session))
+                _note(self.questions, bag, question, message, session)
 
     def answered(self, message: Message, tokens: int) -> None:
         """Count an answer and what it scored."""
@@ -206,6 +206,13 @@ class Tally:
         turns, follow_ups = Counter(dict(data["turns"])), Counter(data["follow_ups"])
         answers, tokens = data["answers"]
         return cls(turns, set(data["hours"]), questions, topics, follow_ups, answers, tokens, scores)
+
+
+def _note(table: dict[str, Recurring], key: str, text: str, message: Message, session: str) -> None:
+    if key in table:
+        table[key].sessions.add(session)
+    else:
+        table[key] = Recurring(text, message.id, {session}, session)
 
 
 def _say(table: dict[str, Recurring], key: str, said: Recurring) -> None:

@@ -168,8 +168,8 @@ def _keep_item(layers: Layers, scope: Scope, body: Plain) -> bool:
         if any(one.scope == scope for one in store.index.get(scope, item.kind, [item.id])):
             return False
         store.index.put(scope, [item])
-        if layers.documents.embedder:
-            store.jobs.enqueue(scope.owner, [job_for(item.kind)])
+        if embedder := layers.documents.embedder:
+            store.jobs.enqueue(scope.owner, [job_for(embedder.name, item.kind)])
     return True
 
 

@@ -30,11 +30,15 @@ Learn: TypeAlias = Callable[[Job], int]
 
 @dataclass(slots=True, eq=False)
 class Background:
-    """A thread that works off the queue; `learners` says by kind of job who does it."""
+    """A thread that works off the queue; `learners` says by kind of job who does it.
+
+    `more` looks for further work once there is none, and says whether there is.
+    """
 
     store: Store
     learners: Mapping[str, Learn]
     telemetry: Telemetry
+    more: Callable[[], bool] = bool
     worker: str = field(default_factory=lambda: uuid.uuid4().hex)
     _busy: threading.Lock = field(default_factory=threading.Lock)
     _work: threading.Event = field(default_factory=threading.Event)
@@ -59,7 +63,7 @@ class Background:
         """Do all work that is due, and wait for what is being done; how many things were learned."""
         learned = 0
         with self._busy:
-            while not self._stop.is_set() and (job := self._claim()):
+            while not self._stop.is_set() and (job := self._claim() or (self.more() and self._claim())):
                 learned += self._do(job)
         return learned
 

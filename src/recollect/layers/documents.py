@@ -20,7 +20,7 @@ from recollect.flow.chunk import Chunk, chunks
 from recollect.flow.share import shares
 from recollect.frozen import freeze_dict
 from recollect.layers import files
-from recollect.layers.embedding import CHUNK, JOB
+from recollect.layers.embedding import CHUNK, job_for
 from recollect.recent import Recent
 from recollect.settings import DEFAULTS
 from recollect.store import Filter, Item, Record, Store
@@ -211,7 +211,7 @@ class Documents:
         self.store.index.put(scope, items)
         self.store.index.delete(scope, CHUNK, sorted(had.difference(parts)))
         if items and self.embedder:
-            self.store.jobs.enqueue(scope, [JOB])
+            self.store.jobs.enqueue(scope, [job_for(self.embedder.name)])
         return kept or new
 
     def _current(self, scope: Scope, name: str) -> Record | None:

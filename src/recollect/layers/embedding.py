@@ -1,4 +1,8 @@
-"""Vectors for messages and documents: made in the background from a durable queue; nobody waits, nothing is lost."""
+"""Vectors for messages and documents: made in the background from a durable queue; nobody waits, nothing is lost.
+
+A job names its model, so that processes with different ones can share a store. Each makes the vectors of what was said
+to itself at once, and those of what was said to others once it is asked something there.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +15,20 @@ from recollect.frozen import FrozenDict
 from recollect.layers.columns import speaker_of
 from recollect.store import MESSAGE, Item, Job, Store
 from recollect.store.codec import id_of
-from recollect.types import Scope
+from recollect.types import MAX_ID, Scope
 
-JOB: Final = Job("embed", key="embed")
+KIND: Final = "embed"
+"""What a job's kind begins with; a kind that is no more than that names no model, and any may do it."""
 CHUNK: Final = "chunk"
 """The kind of the index items that documents are cut into."""
 KINDS: Final = (MESSAGE, CHUNK)
 BATCH: Final = 64
 
 
-def job_for(kind: str) -> Job:
-    """The work of giving the items of another kind their vectors, too."""
-    return Job(JOB.kind, FrozenDict({"kinds": [kind]}), id_of(JOB.kind, kind))
+def job_for(model: str, kind: str | None = None) -> Job:
+    """The work of giving messages and chunks their vectors of a model, or the items of one kind alone."""
+    name = f"{KIND} {model}"[:MAX_ID]
+    return Job(name, FrozenDict({"kinds": [kind]}), id_of(KIND, kind)) if kind else Job(name, key=KIND)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,6 +37,15 @@ class Embedding:
 
     store: Store
     embedder: Embedder
+
+    def fill(self, scopes: set[Scope]) -> bool:
+        """Whether there is work now for what was said in these scopes to those with another model; empties the set."""
+        name, made = self.embedder.name, list[Job]()
+        while scopes:
+            scope = scopes.pop()
+            if self.store.index.missing(scope, name, kinds=KINDS, limit=1):
+                made += self.store.jobs.enqueue(scope, [job_for(name)])
+        return bool(made)
 
     def learn(self, job: Job) -> int:
         """How many vectors were made for the job's scope, and the job done; more work is left as a new job."""

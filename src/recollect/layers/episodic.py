@@ -79,7 +79,7 @@ class Asked:
 class _Ranking:
     """Every turn's score, what is known of each, and which of them are meant where that is not all.
 
-    `unheard` is the part of the question that was never said.
+    `unheard` is the part of the question that was never said; `matching` says that only turns that match are meant.
     """
 
     scores: Numbers
@@ -87,6 +87,7 @@ class _Ranking:
     relevance: float
     unheard: float = 0.0
     places: Places | None = None
+    matching: bool = False
 
     def best(self, count: int) -> list[int]:
         """The places of the best so many, best first."""
@@ -134,7 +135,7 @@ class Episodic:
 
     `former` is the embedder used before: its vectors serve until the new one's are made. An answer scored lower than
     `min_score` is not recalled, one without a score is; nothing is recalled where more than `floor` of a question was
-    never said.
+    never said. `grown` are the owners in whose log something new was read.
     """
 
     store: Store
@@ -143,6 +144,7 @@ class Episodic:
     former: Embedder | None = None
     min_score: float = DEFAULTS.episodic_min_score
     floor: float = DEFAULTS.episodic_floor
+    grown: set[Scope] = field(default_factory=set)
     _nearness: Nearness | None = None
     _kept: OrderedDict[Scope, Columns] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -212,7 +214,8 @@ class Episodic:
     def _rank(self, asked: Asked, only_matching: bool = False) -> _Ranking:
         columns, as_of = self._columns(asked.within.owner), asked.where.as_of
         with columns.lock:
-            columns.refresh(self.store, as_of)
+            if columns.refresh(self.store, as_of) and self.embedder:
+                self.grown.add(columns.scope)
         vectors = self._vectors(asked.text) if len(columns) and asked.text.strip() else []
         with columns.lock:
             if as_of is not None and columns.position > as_of:
@@ -225,6 +228,7 @@ class Episodic:
             if only_matching and not _has_meaning(question):
                 every_word = replace(question, postings=columns.holding(query_words(asked.text)))
                 ranking = replace(ranking, places=matching(turns, every_word))
+            ranking = replace(ranking, matching=only_matching)
             return ranking if asked.within.session is None else ranking.within([asked.within.session])
 
     def _unheard(self, columns: Columns, asked: Asked, question: Question) -> float:
@@ -278,7 +282,11 @@ class Episodic:
             if not places and len(best) < size + len(shown):
                 return
             entries = there(self.store, asked.within, [columns.ids[place] for place in places])
-            self._forget_erased(columns, [place for place in places if columns.ids[place] not in entries])
+            gone = [place for place in places if columns.ids[place] not in entries]
+            if self._forget_erased(columns, gone) and not read:
+                ranking = self._rank(asked, ranking.matching)
+                columns = ranking.columns
+                continue
             for place in places:
                 entry = entries.get(columns.ids[place])
                 if entry and _scores(entry, self.min_score) and (everything or where.passes(item_of(entry))):
@@ -286,13 +294,15 @@ class Episodic:
             read.update(places)
             size *= 2
 
-    def _forget_erased(self, columns: Columns, gone: Sequence[int]) -> None:
-        """Drops columns that hold what another process erased: it would count in every ranking.
+    def _forget_erased(self, columns: Columns, gone: Sequence[int]) -> bool:
+        """Whether columns were dropped that hold what another process erased: it would count in every ranking.
 
         What is only newer than the moment that is read has nothing after it there.
         """
-        if gone and self.store.log.scan(columns.scope, after=columns.position_of(min(gone)), limit=1):
+        erased = gone and self.store.log.scan(columns.scope, after=columns.position_of(min(gone)), limit=1)
+        if erased:
             self.forget(columns.scope)
+        return bool(erased)
 
     def _question(self, columns: Columns, asked: Asked, vectors: Sequence[tuple[str, Vector]]) -> Question:
         today = date.fromordinal(day_of(asked.at))

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final
 
 import numpy as np
@@ -30,6 +30,7 @@ from recollect.patterns import Patterns
 from recollect.settings import DEFAULTS
 from recollect.store import MESSAGE, Entry, Item, Job, Record, Store
 from recollect.store.words import COMMON, words
+from recollect.tokens.message import MESSAGE_TOKENS
 from recollect.types import Message, Scope
 
 JOB: Final = Job("patterns", key="patterns", delay=60.0)
@@ -140,7 +141,7 @@ class Procedural:
         return learned(partial(self._analyse_once, scope, job), partial(drop_citing, self.store, scope, KIND))
 
     def _analyse_once(self, scope: Scope, job: Job | None) -> Patterns:
-        """The patterns, kept in one transaction with the parts they are new from and the end of the job.
+        """The patterns, kept in one transaction with the end of the job.
 
         Where another process was faster the patterns hold all the same; only a job must know that it was lost.
         """
@@ -151,10 +152,8 @@ class Procedural:
             tally.add(part.tally)
         patterns = derive(tally, self._meanings(scope, tally.questions), _SAY_LITTLE)
         with suppress(Conflict) if job is None else nullcontext(), self.store.transaction():
-            self.store.records.put(scope, [_record(part) for part in fresh])
             self._keep(scope, patterns, newest.to)
-            for cites in (*(part.cites for part in fresh), _cites(patterns)):
-                check_cited(self.store, scope, cites)
+            check_cited(self.store, scope, _cites(patterns))
             if job is not None:
                 self.store.jobs.finish(job)
         return patterns
@@ -193,13 +192,20 @@ class Procedural:
         start = 0
         for part in parts:
             while start < part.after:
-                fresh.append(self._counted(scope, start, part.after))
+                fresh.append(self._kept_part(scope, self._counted(scope, start, part.after)))
                 start = fresh[-1].to
             start = part.to
         while (newest := self._counted(scope, start)).whole:
-            fresh.append(newest)
+            fresh.append(self._kept_part(scope, newest))
             start = newest.to
         return fresh, newest
+
+    def _kept_part(self, scope: Scope, part: _Part) -> _Part:
+        """The part, kept by itself, so that others can write between one and the next of a long log."""
+        with suppress(Conflict), self.store.transaction():
+            self.store.records.put(scope, [_record(part)])
+            check_cited(self.store, scope, part.cites)
+        return part
 
     def _counted(self, scope: Scope, after: int, until: int | None = None) -> _Part:
         """The next part of the log, from one position to another or as far as there are messages."""
@@ -257,18 +263,27 @@ def _count(tally: Tally, entry: Entry, before: Message | None, count: Callable[[
         tally.said(entry.scope.session or "", message, before, telling)
         return [message, before] if before else [message]
     if message.role == "assistant" and not message.tool_calls and message.text.strip():
-        tally.answered(message, count(message.text))
+        tally.answered(message, _tokens(entry, count))
         return [message]
     return []
 
 
+def _tokens(entry: Entry, count: Callable[[str], int]) -> int:
+    """What the text of a message takes, as it was counted when it arrived where that tells."""
+    message = entry.message
+    plain = isinstance(message.content, str) and message.name is None
+    return entry.tokens - MESSAGE_TOKENS if plain and entry.tokens > MESSAGE_TOKENS else count(message.text)
+
+
 def telling(text: str) -> list[tuple[str, str]]:
     """The words that say what a text is about, each as its stem and as it stands there."""
-    found = []
-    for word in _WORD.findall(text):
-        stems = words(word)
-        if len(stems) > 1:
-            found += [(pair, pair) for pair in stems if len(pair) == 2]
-        elif stems and not _NO_TOPIC.intersection((stems[0], word.lower())) and not word.isdigit() and len(word) > 1:
-            found.append((stems[0], word))
-    return found
+    return [told for word in _WORD.findall(text) for told in _told(word)]
+
+
+@lru_cache(maxsize=20_000)
+def _told(word: str) -> tuple[tuple[str, str], ...]:
+    stems = words(word)
+    if len(stems) > 1:
+        return tuple((pair, pair) for pair in stems if len(pair) == 2)
+    tells = stems and not _NO_TOPIC.intersection((stems[0], word.lower())) and not word.isdigit() and len(word) > 1
+    return ((stems[0], word),) if tells else ()

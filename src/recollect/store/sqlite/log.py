@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from recollect.arguments import MAX_WHOLE
 from recollect.errors import NotFound
@@ -41,11 +43,14 @@ _BACKWARD: Final = (
 )
 _ENTRY: Final = "SELECT seq, position, message.id, body, tokens, hash, tags, tenant, user, scope.session"
 _SPOKEN: Final = "SELECT position, scope.session, message.id, body"
-_SCAN: Final = scopes.by_scope(
-    "<what> FROM message JOIN scope ON scope.id = message.session WHERE position IN ("
-    " SELECT position FROM message INDEXED BY message_seq WHERE session IN ("
+_WALK: Final = scopes.by_scope(
+    "SELECT position FROM message INDEXED BY message_seq WHERE session IN ("
     " SELECT head.scope FROM session AS head WHERE head.scope <scope> AND head.position > ?2)"
-    " AND position > ?2 ORDER BY position LIMIT ?3) ORDER BY position"
+    " AND position > ?2"
+)
+_SCAN: Final = scopes.by_scope(
+    "<what> FROM json_each(?2) AS wanted CROSS JOIN message ON message.position = wanted.value"
+    " CROSS JOIN scope ON scope.id = message.session WHERE <in scope> ORDER BY wanted.key"
 )
 _GET: Final = scopes.by_scope(
     f"{_ENTRY} FROM json_each(?2) AS wanted CROSS JOIN message ON message.id = wanted.value"
@@ -63,6 +68,7 @@ _SESSIONS: Final = scopes.by_scope(
 )
 FEW: Final = 2_000
 """Positions up to which it is faster to look at all that came since than at all that the scope holds."""
+WALKS: Final = 8
 _TAG: Final = "UPDATE message SET tags = ? WHERE position = ?"
 
 
@@ -70,11 +76,30 @@ _Ready: TypeAlias = tuple[Message, Message, int, bytes]
 """A message as it was given and as it arrived, its tokens and its bytes."""
 
 
+class _Walk(NamedTuple):
+    """Where all messages of a scope stand between two positions, so that to read page after page is no work anew.
+
+    Positions are given once, in order, so it holds until `epoch` says that a scope was removed or a backup restored; of
+    what was erased since there is nothing to be found.
+    """
+
+    epoch: int
+    after: int
+    to: int
+    positions: array[int]
+
+    def tells(self, epoch: int, last: int, after: int, count: int) -> bool:
+        """Whether the next so many after a position are known, where the last of the store is that."""
+        rest = len(self.positions) - bisect_right(self.positions, after)
+        return epoch == self.epoch and after >= self.after and (rest >= count or last == self.to)
+
+
 class SqliteLog:
     """Messages in a table, in the order of their arrival."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._walks: dict[Scope, _Walk] = {}
 
     def append(
         self, scope: Scope, messages: Sequence[Message], *, tokens: Sequence[int] = (), jobs: Sequence[Job] = ()
@@ -105,12 +130,12 @@ class SqliteLog:
     def scan(self, scope: Scope, *, after: int = 0, limit: int = 1_000) -> list[Entry]:
         """See `Log.scan`."""
         with self._database.reading() as db:
-            return [_entry(scopes.named(*row[7:]), row) for row in _scanned(db, _ENTRY, scope, after, limit)]
+            return [_entry(scopes.named(*row[7:]), row) for row in self._scanned(db, _ENTRY, scope, after, limit)]
 
     def spoken(self, scope: Scope, *, after: int = 0, limit: int = 1_000) -> list[Spoken]:
         """See `Log.spoken`."""
         with self._database.reading() as db:
-            return [codec.decode_spoken(*row) for row in _scanned(db, _SPOKEN, scope, after, limit)]
+            return [codec.decode_spoken(*row) for row in self._scanned(db, _SPOKEN, scope, after, limit)]
 
     def get(self, scope: Scope, ids: Sequence[str]) -> list[Entry]:
         """See `Log.get`."""
@@ -148,15 +173,37 @@ class SqliteLog:
             place = scopes.find(db, scope)
             return [] if place is None else list(verified(db, scope, place))
 
+    def _scanned(self, db: apsw.Connection, what: str, scope: Scope, after: int, limit: int) -> Iterator[Sequence[Any]]:
+        codec.check_range(after, None, limit)
+        place, level = scopes.find(db, scope), scopes.level(scope)
+        if place is None:
+            return
+        ((last, epoch),) = db.execute("SELECT position, epoch FROM counter")
+        if last - after <= FEW:
+            yield from db.execute(_SCAN_FEW[level].replace("<what>", what), (place.id, after, limit))
+            return
+        query = _SCAN[level].replace("<what>", what)
+        while limit and (page := self._positions(db, scope, place, (epoch, last, after, limit))):
+            for row in db.execute(query, (place.id, str(page.tolist()))):
+                yield row
+                limit -= 1
+            after = page[-1]
 
-def _scanned(db: apsw.Connection, what: str, scope: Scope, after: int, limit: int) -> Iterable[Sequence[Any]]:
-    codec.check_range(after, None, limit)
-    place = scopes.find(db, scope)
-    if place is None:
-        return ()
-    few = db.execute("SELECT position FROM counter").get - after <= FEW
-    query = (_SCAN_FEW if few else _SCAN)[scopes.level(scope)].replace("<what>", what)
-    return db.execute(query, (place.id, after, limit))
+    def _positions(
+        self, db: apsw.Connection, scope: Scope, place: scopes.Place, wanted: tuple[int, int, int, int]
+    ) -> array[int]:
+        """Where the next messages of a scope stand, as many as there are of so many."""
+        epoch, last, after, limit = wanted
+        walk = None if self._database.in_transaction else self._walks.get(scope)
+        if walk is None or not walk.tells(*wanted):
+            found = sorted(row[0] for row in db.execute(_WALK[scopes.level(scope)], (place.id, after)))
+            walk = _Walk(epoch, after, last, array("q", found))
+            if not self._database.in_transaction:
+                if len(self._walks) >= WALKS:
+                    self._walks.clear()
+                self._walks[scope] = walk
+        start = bisect_right(walk.positions, after)
+        return walk.positions[start : start + limit]
 
 
 def _append(change: Change, scope: Scope, ready: Sequence[_Ready], jobs: Sequence[Job]) -> list[Entry]:

@@ -1,0 +1,77 @@
+"""Processes with different embedders share a store: each has vectors of its own model for all it is asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from recollect import Memory, Scope
+from recollect.embed.hashing import HashingEmbedder
+from recollect.store import Job
+from recollect.store import open as open_store
+
+ADA = Scope("default", "ada")
+SMALL, LARGE = HashingEmbedder(64), HashingEmbedder(128)
+
+
+@contextmanager
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, str | None]]:
+    """The address of a new store, and of its index."""
+    if request.param == "postgres":
+        with request.getfixturevalue("postgres").fresh(pgvector=False) as address:
+            yield f"postgresql://?{'&'.join(address.split())}", None
+        return
+    if request.param == "chroma":
+        pytest.importorskip("chromadb")
+    yield str(tmp_path / "memory.db"), f"chroma:///{tmp_path}/chroma" if request.param == "chroma" else None
+
+
+@pytest.fixture(params=["sqlite", "postgres", "chroma"])
+def both(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Memory, Memory]]:
+    with ExitStack() as stack:
+        address, index = stack.enter_context(url(request, tmp_path))
+        stores = [open_store(address, index=index) for _ in range(2)]
+        small, large = (
+            stack.enter_context(Memory(store, embedder=embedder))
+            for store, embedder in zip(stores, (SMALL, LARGE), strict=True)
+        )
+        yield small, large
+
+
+def lacking(memory: Memory, model: str) -> list[str]:
+    return [item.text for item in memory.store.index.missing(ADA, model)]
+
+
+def test_what_is_said_to_one_gets_the_vectors_of_its_model(both: tuple[Memory, Memory]) -> None:
+    small, large = both
+    for n in range(8):
+        small.session(f"s{n}", user="ada").add("user", f"My sister moved to Oslo, street {n}.")
+        large.drain()
+    small.drain()
+    assert lacking(small, SMALL.name) == []
+
+
+def test_what_was_said_to_another_gets_its_vectors_once_it_is_asked_about(both: tuple[Memory, Memory]) -> None:
+    small, large = both
+    for n in range(6):
+        (small, large)[n % 2].session(f"s{n}", user="ada").add("user", f"My sister moved to Oslo, street {n}.")
+    small.session("s0", user="ada").documents.add("The lease ends in May. " * 30, name="lease")
+    for memory, model in ((small, SMALL.name), (large, LARGE.name)):
+        memory.drain()
+        memory.session("s9", user="ada").recall("Where does my sister live?", 200)
+        memory.drain()
+        assert lacking(memory, model) == []
+    assert small.store.jobs.find(ADA, state="running") == large.store.jobs.find(ADA, state="dead") == []
+
+
+def test_work_that_names_no_model_is_done_by_any(tmp_path: Path) -> None:
+    with open_store(str(tmp_path / "memory.db")) as store:
+        with Memory(store) as memory:
+            memory.session("s", user="ada").add("user", "My sister moved to Oslo.")
+            store.jobs.enqueue(ADA, [Job("embed", key="embed")])
+        with open_store(str(tmp_path / "memory.db")) as again, Memory(again, embedder=SMALL) as memory:
+            memory.drain()
+            assert lacking(memory, SMALL.name) == []
