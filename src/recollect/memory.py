@@ -84,8 +84,9 @@ class Memory:
         if embedder:
             work, vectors = embedding.job_for(embedder.name), Embedding(kept_in, embedder)
             self.jobs = [work, *self.jobs]
-            learners |= dict.fromkeys((work.kind, embedding.KIND), vectors.learn)
-            more = partial(vectors.fill, self.layers.episodic.grown)
+            once = [embedding.job_for(former.name).kind] if former else []
+            learners |= dict.fromkeys((work.kind, embedding.KIND, *once), vectors.learn)
+            more = partial(vectors.fill, self.layers.episodic.met)
         self.ledger = Ledger(kept_in, clock, settings.model_calls_a_day, settings.model_tokens_a_day)
         if model:
             taught = Taught(kept_in, model, self.counter, self.layers, self.ledger)

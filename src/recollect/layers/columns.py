@@ -115,19 +115,18 @@ class Columns:
     _positions: Places = field(default_factory=lambda: np.empty(ROOM, np.int64))
     _turns: Turns = field(default_factory=_room)
 
-    def refresh(self, store: Store, until: int | None = None) -> bool:
-        """Take in what was added to the log since the last time, up to a position where one is given; if anything."""
-        many, before = _Many(self._postings), self.position
+    def refresh(self, store: Store, until: int | None = None) -> None:
+        """Take in what was added to the log since the last time, up to a position where one is given."""
+        many = _Many(self._postings)
         while page := store.log.spoken(self.scope, after=self.position, limit=PAGE):
             meant = page if until is None else [spoken for spoken in page if spoken.position <= until]
             self._add([spoken for spoken in meant if spoken.role != "system" and spoken.text.strip()], many)
             if meant:
                 self.position = meant[-1].position
             if len(meant) < PAGE:
-                break
+                return
             if len(many) > KNOWN:
                 many = _Many(self._postings)
-        return self.position > before
 
     def until(self, position: int) -> Columns:
         """The turns up to a position of the log, as they were then; they stay so, and share the lock of these."""

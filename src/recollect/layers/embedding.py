@@ -1,7 +1,7 @@
 """Vectors for messages and documents: made in the background from a durable queue; nobody waits, nothing is lost.
 
 A job names its model, so that processes with different ones can share a store. Each makes the vectors of what was said
-to itself at once, and those of what was said to others once it is asked something there.
+to itself at once, and those of what was said to others once it is first asked about that user.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ class Episodic:
 
     `former` is the embedder used before: its vectors serve until the new one's are made. An answer scored lower than
     `min_score` is not recalled, one without a score is; nothing is recalled where more than `floor` of a question was
-    never said. `grown` are the owners in whose log something new was read.
+    never said. `met` are the owners whose log is read for the first time.
     """
 
     store: Store
@@ -144,7 +144,7 @@ class Episodic:
     former: Embedder | None = None
     min_score: float = DEFAULTS.episodic_min_score
     floor: float = DEFAULTS.episodic_floor
-    grown: set[Scope] = field(default_factory=set)
+    met: set[Scope] = field(default_factory=set)
     _nearness: Nearness | None = None
     _kept: OrderedDict[Scope, Columns] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -214,8 +214,9 @@ class Episodic:
     def _rank(self, asked: Asked, only_matching: bool = False) -> _Ranking:
         columns, as_of = self._columns(asked.within.owner), asked.where.as_of
         with columns.lock:
-            if columns.refresh(self.store, as_of) and self.embedder:
-                self.grown.add(columns.scope)
+            if self.embedder and not columns.position:
+                self.met.add(columns.scope)
+            columns.refresh(self.store, as_of)
         vectors = self._vectors(asked.text) if len(columns) and asked.text.strip() else []
         with columns.lock:
             if as_of is not None and columns.position > as_of:
