@@ -224,6 +224,27 @@ def test_a_caller_that_leaves_amid_its_own_words_is_no_failure(
     assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
 
 
+def test_messages_are_found_by_role_time_and_metadata(service: Running) -> None:
+    said = [
+        {"role": "user", "content": "One.", "at": "2026-05-01T12:00:00Z"},
+        {"role": "assistant", "content": "Two.", "at": "2026-05-02T12:00:00Z", "metadata": {"score": 9}},
+        {"role": "user", "content": "Three.", "at": "2026-05-03T12:00:00Z"},
+    ]
+    assert service.http.post("/messages", params=ADA, json={"messages": said}).status_code == 201
+
+    def found(where: dict[str, Any], **more: int) -> tuple[list[str], bool]:
+        page = service.http.post("/messages/search", params={**ADA, **more}, json=where).json()
+        return [one["message"]["content"] for one in page["items"]], page["earlier"]
+
+    assert found({}) == (["One.", "Two.", "Three."], False)
+    assert found({"roles": ["user"]}) == (["One.", "Three."], False)
+    assert found({"roles": ["user"]}, limit=1) == (["Three."], True)
+    assert found({"roles": ["user"]}, before=3) == (["One."], False)
+    assert found({"since": "2026-05-02T00:00:00Z", "before": "2026-05-03T00:00:00Z"}) == (["Two."], False)
+    assert found({"metadata": {"score": 9}}) == (["Two."], False)
+    assert service.http.post("/messages/search", params=ADA, json={"role": "user"}).status_code == 422
+
+
 def test_a_message_is_tagged_later_and_found_with_its_tags(service: Running) -> None:
     kept = add(service, HELLO).json()["items"][0]
     tags = {"metadata": {"important": True, "id": "its own"}}

@@ -47,10 +47,9 @@ def test_others_are_answered_while_a_large_body_is_taken_in(
 
     monkeypatch.setattr(module, name, slow)
     user = {"X-Recollect-User": "ada"} if path.startswith("/v1") else {}
+    body = {"messages": [HELLO], **({"metadata": {"note": "x" * openai.LARGE}} if user else {})}
     with ThreadPoolExecutor() as beside:
-        large = beside.submit(
-            service.http.post, path, params=None if user else ADA, json={"messages": [HELLO]}, headers=user
-        )
+        large = beside.submit(service.http.post, path, params=None if user else ADA, json=body, headers=user)
         assert begun.wait(10)
         assert service.http.get("/healthz").status_code == 200
         answered.set()

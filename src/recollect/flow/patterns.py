@@ -37,7 +37,7 @@ PART_OF_DAY: Final = 4
 SHOWN: Final = 5
 ALIKE: Final = 0.6
 """Questions with this part of their telling words in common (Jaccard) are one question."""
-NEAR: Final = 0.7
+NEAR: Final = 0.72
 """So are those whose vectors, seen from the middle of all the user's questions, have this cosine."""
 FEWEST: Final = 20
 """How many questions with a vector it takes to have a middle."""

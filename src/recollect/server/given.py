@@ -166,7 +166,7 @@ class Batch(Given):
 
 
 class Where(Given):
-    """What must hold of a turn to be found."""
+    """What must hold of a message to be found."""
 
     since: Moment | None = None
     before: Moment | None = None

@@ -42,6 +42,8 @@ from recollect.types import Message
 
 T = TypeVar("T")
 SHAPE: Final = "openai"
+LARGE: Final = 2**16
+"""Bytes of a request from which on it is read on a thread: others would wait for it longer than that takes."""
 REST_SECONDS: Final = 1.0
 """How long a connection to the model may take to end after its last event."""
 
@@ -82,7 +84,8 @@ async def create(
 ) -> Response:
     """An answer of the model, streamed or whole, to a conversation that is remembered and fitted."""
     body = {name: value for name, value in asked if name in asked.model_fields_set}
-    sent = await service.run(parse, asked.messages, SHAPE)
+    large = len(await request.body()) > LARGE
+    sent = await service.run(parse, asked.messages, SHAPE) if large else parse(asked.messages, SHAPE)
     user = _name(x_recollect_user) if x_recollect_user else asked.user
     if not user:
         raise Refused(400, "no user is named", "name one by the header X-Recollect-User or the field `user`")

@@ -27,7 +27,7 @@ from recollect.server.service import (
     Served,
     WrittenSession,
 )
-from recollect.session import Session
+from recollect.session import Session, entries_of
 from recollect.store import ANY, Entry, Erased, Filter
 from recollect.store import Session as Kept
 from recollect.types import Message, Scope
@@ -105,6 +105,19 @@ def _entry(entry: Entry) -> dict[str, Any]:
     return {"seq": entry.seq, "tokens": entry.tokens, "message": entry.message.to_dict()}
 
 
+@routes.post("/messages/search", operation_id="searchMessages", response_model=shown.FoundMessages)
+async def search_messages(
+    service: Served, chat: ReadSession, where: given.Where, limit: Limit = 50, before: Number = None
+) -> Response:
+    """The last messages of a session by role, time and metadata; those `before` a number."""
+    found = await service.run(entries_of, chat, limit + 1, before, _filter(where))
+    return answer({"items": [_entry(entry) for entry in found[-limit:]], "earlier": len(found) > limit})
+
+
+def _filter(where: given.Where) -> Filter:
+    return Filter(**where.model_dump()) if where.model_fields_set else ANY
+
+
 @routes.get("/message", operation_id="getMessage", response_model=shown.FoundEntry)
 async def get_message(request: Request, service: Served, scope: ReadScope, id: Annotated[Id, Query()]) -> Response:
     """One message with its number, in a session, or in whichever of the user's has it where none is named."""
@@ -176,8 +189,7 @@ async def search(service: Served, chat: ReadUser, asked: given.SearchQuestion) -
 
 def _narrowed(asked: given.Question) -> dict[str, Any]:
     """When a question is asked, where its answer may lie, and how much newness counts."""
-    where = Filter(**asked.where.model_dump()) if asked.where.model_fields_set else ANY
-    return {"at": asked.at, "scope": asked.scope, "where": where, "recency": asked.recency}
+    return {"at": asked.at, "scope": asked.scope, "where": _filter(asked.where), "recency": asked.recency}
 
 
 def _hits(found: Recalled) -> Response:

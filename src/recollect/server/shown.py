@@ -54,6 +54,13 @@ class Messages(Shown):
     later: bool
 
 
+class FoundMessages(Shown):
+    """The last messages that a filter lets through, in order. `earlier` says whether there are more before them."""
+
+    items: list[ShownEntry]
+    earlier: bool
+
+
 class Added(Shown):
     """The messages as kept, in the order sent."""
 
