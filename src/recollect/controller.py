@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -33,6 +34,8 @@ Settled: TypeAlias = Mapping[str, Sequence[Candidate]]
 """What was offered for a question, and of it what the context took."""
 
 KEPT_QUESTIONS: Final = 256
+STEP: Final = 64
+"""Tokens of a question, rounded up to so many, that the last turns leave free: questions alike share a window."""
 MEMORY_FIRST: Final = (4_000, 10)
 """Tokens and turns of the conversation where the layout is memory-first and nothing else is set."""
 
@@ -183,7 +186,7 @@ class Controller:
         for limits in (roomy, tight, *after, *last):
             try:
                 view = self._shown(scope, limits, overhead, until)
-                wide = self._limits(tight.budget or 0)
+                wide = self._limits(overhead + room - math.ceil(asked / STEP) * STEP)
                 return self._spared(scope, view, limits, wide, overhead, until) if limits is roomy else view
             except BudgetTooSmall as error:
                 least = error
