@@ -10,6 +10,8 @@ import pytest
 
 from recollect import Memory, Scope
 from recollect.embed.hashing import HashingEmbedder
+from recollect.errors import StoreUnavailable
+from recollect.layers.embedding import Embedding
 from recollect.store import Job
 from recollect.store import open as open_store
 
@@ -75,3 +77,19 @@ def test_work_that_names_no_model_is_done_by_any(tmp_path: Path) -> None:
         with open_store(str(tmp_path / "memory.db")) as again, Memory(again, embedder=SMALL) as memory:
             memory.drain()
             assert lacking(memory, SMALL.name) == []
+
+
+def test_a_store_that_fails_meanwhile_is_looked_into_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_store(str(tmp_path / "memory.db")) as store:
+        vectors, waiting = Embedding(store, SMALL), {ADA}
+
+        def missing(*_: object, **__: object) -> None:
+            raise StoreUnavailable("away")
+
+        with monkeypatch.context() as away:
+            away.setattr(store.index, "missing", missing)
+            with pytest.raises(StoreUnavailable):
+                vectors.fill(waiting)
+        assert waiting == {ADA}
+        assert not vectors.fill(waiting)
+        assert waiting == set()

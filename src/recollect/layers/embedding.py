@@ -41,10 +41,10 @@ class Embedding:
     def fill(self, scopes: set[Scope]) -> bool:
         """Whether there is work now for what was said in these scopes to those with another model; empties the set."""
         name, made = self.embedder.name, list[Job]()
-        while scopes:
-            scope = scopes.pop()
+        for scope in list(scopes):
             if self.store.index.missing(scope, name, kinds=KINDS, limit=1):
                 made += self.store.jobs.enqueue(scope, [job_for(name)])
+            scopes.discard(scope)
         return bool(made)
 
     def learn(self, job: Job) -> int:
