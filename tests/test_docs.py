@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry import trace
+from opentelemetry.util._once import Once
 from typer.main import get_command
 
 from recollect.cli.app import app
@@ -25,6 +27,8 @@ VARYING = re.compile(r"\d{1,2} [A-Z][a-z]+ 20\d\d|\d+\.\d+|\s+")
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(trace, "_TRACER_PROVIDER_SET_ONCE", Once())  # a page may set one, for itself alone
+    monkeypatch.setattr(trace, "_TRACER_PROVIDER", None)
     text = page.read_text("utf-8")
     namespace: dict[str, Any] = {"__name__": page.stem}
     for block in BLOCK.finditer(text):

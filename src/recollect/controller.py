@@ -28,6 +28,7 @@ from recollect.settings import Settings
 from recollect.store import ANY, Filter, Store
 from recollect.telemetry import Telemetry
 from recollect.tokens import REPLY_TOKENS, TokenCounter, count_message, count_tools
+from recollect.traces import span
 from recollect.types import Message, Scope
 
 Settled: TypeAlias = Mapping[str, Sequence[Candidate]]
@@ -78,12 +79,16 @@ class Controller:
     def context(self, scope: Scope, wanted: Wanted) -> Context:
         """The context for a session as it is now, with what a web search has to say if the question is about news."""
         started = perf_counter()
-        if self.layers.tools.search:
-            last = None if wanted.question else _last_asked(self._view(scope, wanted, None))
-            question = wanted.question or last
-            self.layers.tools.look_up(scope, question.text if question else "", wanted.at, last.id if last else None)
-        with self.store.reading():
-            return self._built(scope, wanted, started)
+        with span("context", scope, budget=wanted.budget) as note:
+            if self.layers.tools.search:
+                last = None if wanted.question else _last_asked(self._view(scope, wanted, None))
+                question = wanted.question or last
+                said = question.text if question else ""
+                self.layers.tools.look_up(scope, said, wanted.at, last.id if last else None)
+            with self.store.reading():
+                context = self._built(scope, wanted, started)
+            note(tokens=context.tokens, records=sum(line.kept for line in context.offered))
+        return context
 
     def _built(self, scope: Scope, wanted: Wanted, started: float) -> Context:
         view = self._view(scope, wanted, None)
@@ -116,7 +121,8 @@ class Controller:
 
     def _timed(self, scope: Scope, view: View, question: Message | None, wanted: Wanted) -> Mapping[str, Offer]:
         started = perf_counter()
-        offers = self._ask(scope, view, question, wanted.at, None, None if wanted.question else view.asked_at - 1)
+        with span("search_memory", scope):
+            offers = self._ask(scope, view, question, wanted.at, None, None if wanted.question else view.asked_at - 1)
         self.watch.retrieved(perf_counter() - started)
         return offers
 

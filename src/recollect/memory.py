@@ -37,6 +37,7 @@ from recollect.store.codec import each_once
 from recollect.telemetry import OnAlert, Telemetry
 from recollect.tokens import TokenCounter
 from recollect.tokens import counter as open_counter
+from recollect.traces import span
 from recollect.types import Scope, check_id
 
 MOST_FRESH: Final = 10_000
@@ -187,13 +188,14 @@ class Memory:
         for id in each_once(ids or ()):
             check_id(id, "the id of a message")
         along = 0
-        with self.store.transaction(scope):
+        with span("delete_memory", scope) as note, self.store.transaction(scope):
             for session, gone in self._in_sessions(scope, ids or ()).items():
                 along += self.layers.summary.forget(session, [entry.message.id for entry in gone])
                 along += self.layers.tools.forget(session, [entry.message.text for entry in gone])
                 self.store.jobs.enqueue(session, [summary.JOB])
             spared = self.layers.semantic.elsewhere(scope, ids)
             erased = self.store.log.erase(scope, ids)
+            note(records=erased.messages)
             self.store.records.put(scope.owner, spared)
         self.controller.forget(scope)
         self.wake()

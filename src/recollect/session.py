@@ -35,6 +35,7 @@ from recollect.patterns import Patterns
 from recollect.store import ANY, Entry, Erased, Filter
 from recollect.store.codec import check_count
 from recollect.tokens import count_message
+from recollect.traces import span
 from recollect.types import Message, Part, Role, Scope, check_id, with_zone
 
 if TYPE_CHECKING:
@@ -146,7 +147,8 @@ class Session:
         memory = self.memory
         batch = [said for message in messages_only(messages) if (said := without_memory(message))]
         tokens = [count_message(message, memory.counter) for message in batch]
-        with memory.store.transaction() if any(map(stays, batch)) else nullcontext():
+        pinned = memory.store.transaction() if any(map(stays, batch)) else nullcontext()
+        with span("create_memory", self.scope, records=len(batch)), pinned:
             entries = memory.store.log.append(self.scope, batch, tokens=tokens, jobs=memory.jobs)
             memory.store.records.put(self.scope, always(entries))
         memory.added(self.scope, len(entries))
@@ -224,7 +226,7 @@ class Session:
         if metadata.get("score") is not None:
             check_number("score", metadata["score"], 0, 10)
         store = self.memory.store
-        with store.transaction(self.scope):
+        with span("update_memory", self.scope, records=1), store.transaction(self.scope):
             entry = store.log.tag(self.scope, check_id(id, "the id of a message"), freeze_dict(metadata, "metadata"))
             store.records.put(self.scope, always([entry]))
             if "pinned" in metadata:
@@ -251,7 +253,10 @@ class Session:
         """
         check_whole("budget", budget)
         check_count("k", k)
-        return self.memory.layers.episodic.recall(self._asked(question, at, scope, where, recency), budget, k)
+        with span("search_memory", self.scope) as note:
+            found = self.memory.layers.episodic.recall(self._asked(question, at, scope, where, recency), budget, k)
+            note(records=len(found))
+        return found
 
     def search(
         self,
@@ -268,7 +273,10 @@ class Session:
         By words alone, only turns that hold one of them, or are of a day or a speaker that the question names.
         """
         check_whole("k", k)
-        return self.memory.layers.episodic.search(self._asked(question, at, scope, where, recency), k)
+        with span("search_memory", self.scope) as note:
+            found = self.memory.layers.episodic.search(self._asked(question, at, scope, where, recency), k)
+            note(records=len(found))
+        return found
 
     def _asked(self, question: str, at: datetime | None, scope: str, where: Filter, recency: float) -> Asked:
         check_question(question)
@@ -308,9 +316,10 @@ class Session:
 
     def remember(self, key: str, value: str | None, type: FactType = "user_profile") -> Fact | None:
         """The fact as known from now on, in place of what was known under that key; None ends it."""
-        return self.memory.layers.semantic.remember(
-            self.scope.owner, type, key, value, self.memory.clock(), self.scope.session or ""
-        )
+        with span("upsert_memory", self.scope, records=1):
+            return self.memory.layers.semantic.remember(
+                self.scope.owner, type, key, value, self.memory.clock(), self.scope.session or ""
+            )
 
     def patterns(self) -> Patterns:
         """How the user talks with the assistant, counted over everything said so far."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from recollect.embed.embedder import Embedder, Kind, readable, unit
 from recollect.errors import BadReply, ConfigError, ModelUnavailable, RecollectError
+from recollect.traces import span
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,7 +51,8 @@ class CachedEmbedder:
         found = self._look_up(keys)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
         if missing:
-            new = self._asked(list(missing.values()), kind)
+            with span("embeddings", model=self.name):
+                new = self._asked(list(missing.values()), kind)
             found |= dict(zip(missing, new, strict=True))
             self._keep({key: found[key].copy() for key in missing})
         return np.array([found[key] for key in keys])

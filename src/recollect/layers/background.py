@@ -15,6 +15,7 @@ from recollect.layers.marks import Gone
 from recollect.layers.semantic import LAYER as FACTS
 from recollect.store import Job, Store
 from recollect.telemetry import Telemetry
+from recollect.traces import span
 
 log = logging.getLogger("recollect")
 
@@ -73,7 +74,9 @@ class Background:
     def _do(self, job: Job) -> int:
         started = perf_counter()
         try:
-            learned = self.learners[job.kind](job)
+            with span("learn", job.scope, job=job.kind) as note:
+                learned = self.learners[job.kind](job)
+                note(learned=learned)
             self.telemetry.observe("recollect_learning_seconds", seconds := perf_counter() - started)
             if job.kind.startswith(FACTS):
                 self.telemetry.observe("recollect_extraction_seconds", seconds)

@@ -16,6 +16,7 @@ from recollect.llm.model import TIMEOUT, Delta, Reply
 from recollect.llm.openai import OpenAI
 from recollect.llm.salvage import salvage
 from recollect.llm.schema import check_schema
+from recollect.traces import Note, span
 from recollect.types import Message
 
 if TYPE_CHECKING:
@@ -51,8 +52,10 @@ class RemoteModel:
             body = self._dialect.body(ask)
             return self._endpoint.post(self._dialect.path, body, timeout, lambda data: self._read(data, ask))
 
-        reply, tries = self._with_or_without_schemas(once, ask)
-        return self._valued(replace(reply, tries=tries), ask)
+        with span("chat", model=self.name) as note:
+            reply, tries = self._with_or_without_schemas(once, ask)
+            _told(note, reply)
+            return self._valued(replace(reply, tries=tries), ask)
 
     def stream(
         self,
@@ -73,7 +76,11 @@ class RemoteModel:
             body = self._dialect.body(ask)
             return self._endpoint.stream(self._dialect.path, body, timeout, lambda reply: self._deltas(reply, ask))
 
-        yield from self._watched(*self._with_or_without_schemas(once, ask), ask)
+        with span("chat", model=self.name, current=False) as note:
+            for delta in self._watched(*self._with_or_without_schemas(once, ask), ask):
+                if delta.reply:
+                    _told(note, delta.reply)
+                yield delta
 
     def _ask(
         self,
@@ -194,6 +201,11 @@ class RemoteModel:
         except ModelError as error:
             error.named(self.name)
             raise
+
+
+def _told(note: Note, reply: Reply) -> None:
+    used = reply.usage
+    note(answered_by=reply.model, prompt=used.prompt, completion=used.completion, cached=used.cached)
 
 
 def _lines(response: Response) -> Iterator[str]:

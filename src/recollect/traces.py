@@ -1,0 +1,85 @@
+"""Spans by OpenTelemetry's names for generative AI, in a program that traces: `span`.
+
+Who traces has loaded `opentelemetry`, and its tracer is used; there is nothing to install or to set. No word of a
+conversation and no name of a user is ever in a span.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any, Final, TypeAlias
+
+from recollect.types import Scope
+
+OPERATIONS: Final = {
+    "create_memory": "messages are added",
+    "search_memory": "memory is searched, by itself or for a context",
+    "update_memory": "a message is tagged",
+    "upsert_memory": "a fact is set by hand",
+    "delete_memory": "messages are erased, and what was learned from them",
+    "context": "a context is built",
+    "learn": "a job in the background",
+    "chat": "a model behind HTTP is asked",
+    "embeddings": "vectors are made for texts that have none in the cache",
+}
+ATTRIBUTES: Final = {
+    "records": "gen_ai.memory.record.count",
+    "model": "gen_ai.request.model",
+    "answered_by": "gen_ai.response.model",
+    "prompt": "gen_ai.usage.input_tokens",
+    "completion": "gen_ai.usage.output_tokens",
+    "cached": "gen_ai.usage.cache_read.input_tokens",
+    "tokens": "recollect.context.tokens",
+    "budget": "recollect.context.budget",
+    "job": "recollect.job",
+    "learned": "recollect.learned",
+}
+"""What a span is told, and the name it has there."""
+
+Note: TypeAlias = Callable[..., None]
+"""Tells a span something by the names of `ATTRIBUTES`."""
+
+
+def _untold(**noted: str | int) -> None:
+    """Where nobody traces."""
+
+
+@contextmanager
+def span(operation: str, scope: Scope | None = None, /, *, current: bool = True, **noted: str | int) -> Iterator[Note]:
+    """What is done inside as a span of the tracer in use; `current=False` where others work in between.
+
+    A `model` is 'provider:model'. Of an error the span has its kind, not its words, which may quote a message.
+    """
+    trace: Any = sys.modules.get("opentelemetry.trace")
+    if trace is None:
+        yield _untold
+        return
+    provider, _, model = str(noted.get("model", "recollect")).partition(":")
+    if model:
+        noted["model"] = model
+    about: dict[str, str | int] = {"gen_ai.operation.name": operation, "gen_ai.provider.name": provider}
+    if scope:
+        about["gen_ai.memory.store.id"] = scope.tenant
+        if scope.session:
+            about["gen_ai.conversation.id"] = scope.session
+    made = trace.get_tracer("recollect").start_span(
+        f"{operation} {noted['model']}" if "model" in noted else operation,
+        kind=trace.SpanKind.CLIENT if "model" in noted else trace.SpanKind.INTERNAL,
+        attributes=about,
+    )
+
+    def note(**noted: str | int) -> None:
+        made.set_attributes({ATTRIBUTES[name]: value for name, value in noted.items()})
+
+    note(**noted)
+    try:
+        with trace.use_span(made, record_exception=False, set_status_on_exception=False) if current else nullcontext():
+            yield note
+    except Exception as error:
+        made.set_attribute("error.type", type(error).__name__)
+        made.set_status(trace.StatusCode.ERROR)
+        raise
+    finally:
+        made.end()
