@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import subprocess
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -55,6 +56,15 @@ def test_a_link_to_a_heading_finds_it(page: Path) -> None:
 def test_what_is_installed_is_this_project(page: Path) -> None:
     """`recollect` on PyPI is another project: a page names the checkout."""
     assert re.findall(r"(?:pip|uv|pipx) [^`\n]*\brecollect\b[^`\n]*", page.read_text("utf-8")) == []
+
+
+def test_the_pages_for_a_browser_are_made() -> None:
+    """Strictly: a link that leads nowhere, or a name of the reference that is not there, fails."""
+    made = subprocess.run([ROOT / "scripts" / "docs"], capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stdout + made.stderr
+    assert "add_turn(" in re.sub(r"<[^>]+>", "", (ROOT / "build/site/docs/reference.html").read_text("utf-8"))
+    for page in PAGES[1:]:
+        assert f"docs/{page.stem}.html" in (ROOT / "build/site/index.html").read_text("utf-8"), "not in zensical.toml"
 
 
 def test_every_option_of_a_command_is_told() -> None:
