@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from recollect import AsyncMemory, Memory, Session
-from recollect.aio import AsyncDocuments, AsyncSession, AsyncTools
+from recollect.aio import AsyncDocuments, AsyncSession, AsyncTools, Opening
+from recollect.errors import StoreUnavailable
 from recollect.session import DocumentsOf, ToolsOf
 
 PAIRS = [(Memory, AsyncMemory), (Session, AsyncSession), (DocumentsOf, AsyncDocuments), (ToolsOf, AsyncTools)]
@@ -65,3 +67,51 @@ def test_many_at_once_and_one_cancelled_lose_nothing(tmp_path: Path) -> None:
 
     kept = asyncio.run(talk())
     assert len(kept) == len(set(kept)) >= 49
+
+
+def test_it_is_opened_without_the_event_loop_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened, waiting = Memory.open, threading.Event()
+
+    def slowly(*args: Any, **kwargs: Any) -> Memory:
+        assert waiting.wait(30)
+        return opened(*args, **kwargs)
+
+    monkeypatch.setattr(Memory, "open", slowly)
+
+    async def talk() -> str:
+        opening = asyncio.ensure_future(_awaited(AsyncMemory.open(tmp_path / "m.db", embedder=None)))
+        await asyncio.sleep(0)
+        waiting.set()  # by the loop, which goes on
+        async with await opening as memory:
+            return (await memory.session("trip", user="ada").add("user", "Hello.")).text
+
+    assert asyncio.run(talk()) == "Hello."
+
+
+def test_one_that_is_cancelled_while_it_opens_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened, memories, waiting = Memory.open, list[Memory](), threading.Event()
+
+    def slowly(*args: Any, **kwargs: Any) -> Memory:
+        assert waiting.wait(30)
+        memories.append(opened(*args, **kwargs))
+        return memories[-1]
+
+    monkeypatch.setattr(Memory, "open", slowly)
+
+    async def leave() -> None:
+        opening = asyncio.ensure_future(_awaited(AsyncMemory.open(tmp_path / "m.db", embedder=None)))
+        await asyncio.sleep(0)
+        opening.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await opening
+        waiting.set()
+        await asyncio.get_running_loop().shutdown_default_executor()
+        await asyncio.sleep(0)
+
+    asyncio.run(leave())
+    with pytest.raises(StoreUnavailable, match="closed"):
+        memories[0].session("trip", user="ada").add("user", "Hello.")
+
+
+async def _awaited(opening: Opening) -> AsyncMemory:
+    return await opening

@@ -9,9 +9,9 @@ async with AsyncMemory.open("memory.db") as memory:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Generator
 from dataclasses import dataclass
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from recollect.memory import Memory
@@ -112,6 +112,38 @@ class AsyncSession(_Awaited[Session]):
         return AsyncTools(self.sync.tools)
 
 
+class Opening:
+    """A memory that is opened on a thread, once it is entered (`async with`) or awaited."""
+
+    def __init__(self, opened: Callable[[], Memory]) -> None:
+        self._open = opened
+        self._memory: AsyncMemory | None = None
+
+    def __await__(self) -> Generator[Any, None, AsyncMemory]:
+        return self._opened().__await__()
+
+    async def __aenter__(self) -> AsyncMemory:
+        self._memory = await self
+        return self._memory
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._memory:
+            await self._memory.close()
+
+    async def _opened(self) -> AsyncMemory:
+        opening = asyncio.ensure_future(asyncio.to_thread(self._open))
+        try:
+            return AsyncMemory(await asyncio.shield(opening))
+        except asyncio.CancelledError:
+            opening.add_done_callback(_close)
+            raise
+
+
+def _close(opened: asyncio.Future[Memory]) -> None:
+    if not opened.exception():
+        opened.result().close()
+
+
 class AsyncMemory(_Awaited[Memory]):
     """`Memory` for asyncio: the same verbs, awaited."""
 
@@ -123,9 +155,9 @@ class AsyncMemory(_Awaited[Memory]):
 
     @classmethod
     @taking(Memory.open)
-    def open(cls, *args: Any, **kwargs: Any) -> AsyncMemory:
-        """The memory in a file or at an address: see `Memory.open`."""
-        return cls(Memory.open(*args, **kwargs))
+    def open(cls, *args: Any, **kwargs: Any) -> Opening:
+        """The memory in a file or at an address, to be entered or awaited: see `Memory.open`."""
+        return Opening(partial(Memory.open, *args, **kwargs))
 
     def session(self, id: str, *, user: str, tenant: str = "default") -> AsyncSession:
         """One conversation of a user."""

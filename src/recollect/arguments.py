@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 import sys
@@ -17,6 +18,8 @@ LARGEST: Final = sys.float_info.max
 """The largest number that can be counted with; whole numbers of Python can be larger."""
 MAX_QUESTION: Final = 4_000
 """Characters of a question that are looked at."""
+FIELDS: Final = frozenset(field.name for field in dataclasses.fields(Message)) - {"role", "content"}
+"""What a message has beside its role and content."""
 _SHOULD: Final = re.compile(r"^\w+ should (.*?)(?:, unable to parse .*)?$")
 
 
@@ -25,6 +28,8 @@ def as_message(message: Message | Role, content: str | Sequence[Part], fields: M
     if not isinstance(message, Message):
         if not isinstance(content, Iterable) or isinstance(content, (bytes, Mapping)):
             raise InvalidTranscript(f"content must be text or parts, got {content!r}")
+        if unknown := sorted(fields.keys() - FIELDS):
+            raise ConfigError(f"a message has no {', '.join(unknown)}; what is yours goes into metadata={{…}}")
         return Message(message, content if isinstance(content, str) else tuple(content), **fields)
     if content or fields:
         raise ConfigError("give a Message, or a role with its content and fields, not both")

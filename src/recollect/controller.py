@@ -144,16 +144,20 @@ class Controller:
         """Drop what depends on these tags of a session's messages: a pin its window, a score what was recalled."""
         if "pinned" in metadata:
             self.windows.forget(scope)
-        with self._lock:
-            self._settled.clear()
+        self._unsettle(scope)
 
     def forget(self, scope: Scope) -> None:
         """Drop what is kept in memory of a scope whose messages were erased or changed."""
         self.layers.forget(scope)
         self.windows.forget(scope)
         self.watch.forget(scope)
+        self._unsettle(scope)
+
+    def _unsettle(self, scope: Scope) -> None:
+        """Drop what was settled for the questions of those who may have been told something of a scope."""
         with self._lock:
-            self._settled.clear()
+            for key in [key for key in self._settled if key[0].owner.covers(scope) or scope.covers(key[0])]:
+                del self._settled[key]
 
     def _assembled(self, scope: Scope, view: View, offers: Mapping[str, Offer], wanted: Wanted) -> Context:
         shown = view.shown

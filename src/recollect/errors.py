@@ -42,7 +42,19 @@ class MissingExtra(RecollectError, ImportError):
 
     def __init__(self, package: str, extra: str, wanted_for: str) -> None:
         self.package, self.extra = package, extra
-        super().__init__(f"{wanted_for} needs the package '{package}': pip install 'recollect[{extra}]'")
+        super().__init__(f"{wanted_for} needs the package '{package}': pip install {_packages(extra) or package}")
+
+
+def _packages(extra: str) -> str:
+    """What an extra is made of, as pip takes it: under the name `recollect` an index has another project."""
+    from importlib import metadata
+
+    try:
+        needs = metadata.requires("recollect") or ()
+    except metadata.PackageNotFoundError:
+        return ""
+    parts = [need.partition(";") for need in needs]
+    return " ".join(f"'{name.strip()}'" for name, _, when in parts if when.strip() == f"extra == '{extra}'")
 
 
 class InvalidTranscript(RecollectError, ValueError):

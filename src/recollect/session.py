@@ -23,7 +23,7 @@ from recollect.arguments import (
     messages_only,
 )
 from recollect.controller import Wanted
-from recollect.errors import ConfigError
+from recollect.errors import ConfigError, NotFound
 from recollect.flow.context import Context
 from recollect.flow.fence import without_memory
 from recollect.frozen import FrozenDict, freeze_dict
@@ -53,11 +53,22 @@ def _filter(where: Filter) -> Filter:
     return where
 
 
-def entries_of(session: Session, limit: int | None, before: int | None, where: Filter = ANY) -> list[Entry]:
+def number_of(session: Session, name: str, given: int | str) -> int:
+    """The number of a message that is given by it, or by its id."""
+    if isinstance(given, str):
+        found = session.memory.store.log.get(session.scope, [check_id(given, name)])
+        if not found:
+            raise NotFound(f"no message {given!r} in session {session.scope.session!r}")
+        return found[0].seq
+    check_whole(name, given)
+    return given
+
+
+def entries_of(session: Session, limit: int | None, before: int | str | None, where: Filter = ANY) -> list[Entry]:
     """What `Session.history` has, each message with its number and its tokens."""
     check_count("limit", limit)
-    check_count("before", before, 1)
-    until = None if before is None else before - 1
+    until = None if before is None else number_of(session, "before", before) - 1
+    check_count("before", None if until is None else until + 1, 1)
     if _filter(where) == ANY:
         entries = session.memory.store.log.read(session.scope, until=until, limit=limit, reverse=True)
     else:
@@ -185,15 +196,15 @@ class Session:
 
     def replay(
         self,
-        at: int,
+        at: int | str,
         budget: int | None = None,
         *,
         system: str | None = None,
         tools: Sequence[Mapping[str, Any]] = (),
     ) -> Context:
-        """The context as it was built for the user message with that number, from what was kept until then."""
-        check_whole("at", at)
-        return self.memory.controller.replay(self.scope, self._wanted(None, budget, system, None, tools), at)
+        """The context as it was built for the user message with that number or id, from what was kept until then."""
+        wanted = self._wanted(None, budget, system, None, tools)
+        return self.memory.controller.replay(self.scope, wanted, number_of(self, "at", at))
 
     def _wanted(
         self,
@@ -213,9 +224,9 @@ class Session:
         return Wanted(asked, with_zone(at) if at else memory.clock(), tokens, system, tools)
 
     def history(
-        self, limit: int | None = None, before: int | None = None, *, where: Filter = ANY
+        self, limit: int | None = None, before: int | str | None = None, *, where: Filter = ANY
     ) -> tuple[Message, ...]:
-        """The last `limit` messages (all without one) in order; `before` is the number of a message, from 1.
+        """The last `limit` messages (all without one) in order; `before` is the number of a message, from 1, or its id.
 
         `where` narrows it by time, role and metadata.
         """

@@ -305,4 +305,4 @@ def test_without_the_sdk_the_error_says_what_to_install() -> None:
     code = "import sys; sys.modules['agents'] = None; import recollect.adapters.openai_agents"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "MissingExtra" in out.stderr
-    assert "pip install 'recollect[openai-agents]'" in out.stderr
+    assert "pip install 'openai-agents>=" in out.stderr

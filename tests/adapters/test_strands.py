@@ -374,4 +374,4 @@ def test_without_the_sdk_the_error_says_what_to_install() -> None:
     code = "import sys; sys.modules['strands'] = None; import recollect.adapters.strands"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "MissingExtra" in out.stderr
-    assert "pip install 'recollect[strands]'" in out.stderr
+    assert "pip install 'strands-agents>=" in out.stderr

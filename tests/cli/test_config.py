@@ -76,7 +76,7 @@ def test_the_embedder_is_the_one_that_is_used(run: Run, home: Path, monkeypatch:
     (home / "models" / "e5-small-v2").mkdir(parents=True)
     assert told() == ("onnx:e5-small-v2", "default")
     monkeypatch.setattr("recollect.embed.names.runs_here", lambda: False)
-    assert told() == ("none", "keywords alone until: pip install 'recollect[local]'")
+    assert told() == ("none", "keywords alone until: pip install onnxruntime tokenizers")
 
 
 def test_a_model_of_sentence_transformers_runs_where_the_settings_say(

@@ -49,6 +49,21 @@ def test_inside_an_agents_loop_memory_stays_as_it_was(memory: Memory, clock: Man
         assert [m.content for m in after[: len(before)]] == [m.content for m in before]
 
 
+def test_what_another_user_does_changes_nothing_inside_an_agents_loop(memory: Memory, clock: ManualClock) -> None:
+    chat = told(memory, clock)
+    chat.add("user", "Where does my sister live?")
+    before = chat.context(None, 2_000)
+    told(memory, clock)  # more of the same, which would be recalled by now
+    memory.drain()
+    other = memory.session("of Eve", user="eve")
+    said = other.add("user", "My sister lives in Rome.")
+    other.tag(said.id, score=9)
+    other.forget([said.id])
+    assert chat.context(None, 2_000).memory == before.memory
+    chat.tag(chat.history()[0].id, score=1)
+    assert chat.context(None, 2_000).memory != before.memory
+
+
 def test_inside_an_agents_loop_the_summary_stays_as_it_was(memory: Memory) -> None:
     chat = memory.session("cabin", user="ada")
     for text in ("We decided to rent the cabin in Norway for two weeks.", "The key of the cabin is under stone 7."):

@@ -29,6 +29,11 @@ def test_replay_gives_the_same_bytes_again(memory: Memory, clock: ManualClock) -
         clock.now += timedelta(days=3)
     for seq, context in made.items():
         assert chat.replay(seq, 900, system="Be brief.").to_dict() == context
+    asked = chat.history()[4]
+    assert chat.replay(asked.id, 900, system="Be brief.").to_dict() == made[5]
+    assert chat.history(before=asked.id) == chat.history(before=5) == chat.history()[:4]
+    with pytest.raises(NotFound, match="no message 'of another' in session"):
+        chat.replay("of another")
     with pytest.raises(NotFound, match="message 2 of this session is no question"):
         chat.replay(2)
     with pytest.raises(NotFound):

@@ -14,7 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect import Memory, Message, Scope, Settings
+from recollect.errors import ContextOverflow
 from recollect.flow.judge import cited, telling, unfaithful
+from recollect.layers.background import LEASE
+from recollect.layers.taught import FACTS
 from recollect.llm import ChatModel, Reply
 from recollect.store import open as open_store
 from recollect.testing import FAULTS
@@ -348,3 +351,31 @@ def test_what_a_model_writes_oddly_is_no_work_that_fails(
         memory.drain()
         assert memory.stats()["recollect_job_failures_total"] == 0
         assert len([fact for fact in chat.facts() if "Biscuit" in fact.value]) == ("value" not in odd)
+
+
+def test_a_model_that_takes_its_time_keeps_its_work(folder: Path, clock: ManualClock) -> None:
+    """Several calls that each take most of a lease: meanwhile no other process does the same work."""
+    claimed = list[Any]()
+
+    class Slow:
+        name = "slow:"
+
+        def complete(self, messages: Any, **_: Any) -> Reply:
+            clock.now += timedelta(seconds=0.8 * LEASE)
+            claimed.extend(memory.store.jobs.claim([FACTS.kind], worker="another process"))
+            if len(messages[-1].text) > 200:
+                raise ContextOverflow("too large")
+            return Reply(Message("assistant", facts()), value={"facts": []})
+
+        def stream(self, messages: Any, **_: Any) -> Any:
+            raise NotImplementedError
+
+    store = open_store(str(folder / "memory.db"), durability="normal", clock=clock)
+    with Memory(store, model=Slow(), clock=clock, settings=Settings(facts_every_turns=2)) as memory:
+        chat = memory.session("s", user="ada")
+        for n in range(10):
+            chat.add("user", f"Stop {n} of the tour was Halden with {n} guests.")
+        memory.drain()
+        left = memory.store.jobs.find(chat.scope)
+    assert claimed == []
+    assert [job for job in left if job.kind == FACTS.kind and job.state == "running"] == []

@@ -10,6 +10,7 @@ import openai
 import pytest
 
 from recollect.testing.provider import Provider
+from recollect.tokens import estimate
 from tests.server.openai_client import HELLO, ask, client, words
 from tests.server.running import Running, running
 
@@ -60,6 +61,20 @@ def test_a_limit_that_was_told_once_is_remembered_for_that_model(monkeypatch: py
         said: Any = {"role": "user", "content": "And at last?"}
         client(proxy).chat.completions.create(model="another", messages=[said])
         assert provider.requests[before].status == 400
+
+
+def test_a_request_that_the_model_counts_for_far_more_takes_nothing_from_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with overflowing(monkeypatch) as (proxy, provider):
+        provider.limit = 7_000
+        provider.counter = lambda text: estimate(text) + 5_000 * ("picture" in text)
+        ask(client(proxy), {"role": "user", "content": "What is in this picture?"})
+        assert provider.requests[0].status == 400 and provider.requests[-1].status == 200
+        provider.counter = estimate
+        ask(client(proxy), {"role": "user", "content": "And now?"})
+        assert provider.requests[-1].status == 200
+        assert provider.requests[-1].tokens > 3_500
 
 
 @pytest.mark.parametrize("shape", ["openai", "anthropic"])

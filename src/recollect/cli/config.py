@@ -40,7 +40,7 @@ def _embedder() -> tuple[str, str]:
     if named:
         return named, place
     if not runs_here():
-        return "none", "keywords alone until: pip install 'recollect[local]'"
+        return "none", "keywords alone until: pip install onnxruntime tokenizers"
     if weights.folder(DEFAULT).is_dir():
         return f"onnx:{DEFAULT}", "default"
     return "none", f"keywords alone until: recollect models pull {DEFAULT}"

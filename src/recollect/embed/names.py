@@ -62,7 +62,7 @@ def runs_here() -> bool:
 
 def _local_default() -> Embedder | None:
     if not runs_here():
-        _say_once("onnxruntime and tokenizers are not installed: pip install 'recollect[local]'")
+        _say_once("packages are missing: pip install onnxruntime tokenizers")
     elif (folder := _known(DEFAULT)) is None or not folder.is_dir():
         _say_once(f"the local model is not here: python -m recollect.embed.models pull {DEFAULT}")
     else:

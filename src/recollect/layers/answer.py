@@ -20,8 +20,7 @@ from recollect.types import Message
 T = TypeVar("T")
 
 _TAKES: Final[WeakKeyDictionary[Any, int]] = WeakKeyDictionary()
-"""What a model was found to take once it refused more: tokens as they are counted here, room for the answer included.
-What it said once is not asked of it again."""
+"""The limit that a model named when it refused a prompt, or what it took then: tokens, room for the answer included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +81,14 @@ def _fitting(
     reply: int,
 ) -> tuple[T, Window, int]:
     """What is answered, the window that was asked with, and how often it had to be made smaller."""
-    window, retries = _expected(messages, tools, counter, model, reply), 0
+    window, retries, takes = _expected(messages, tools, counter, model, reply), 0, None
     limit = window.tokens
     while True:
         try:
             said = ask(window.messages)
             break
         except ContextOverflow as overflow:
+            takes = overflow.limit or takes
             named = room(overflow, window.tokens)
             limit = min(limit, window.tokens, window.tokens if named is None else named)
             if retries == len(REDUCE_TO) or limit == 0:  # 0: the room asked for the answer alone takes all of it
@@ -103,7 +103,7 @@ def _fitting(
             window = smaller
     if retries:
         with suppress(TypeError):  # a model that can't be a key
-            _TAKES[model] = window.tokens + reply
+            _TAKES[model] = takes or window.tokens + reply
     return said, window, retries
 
 

@@ -95,8 +95,9 @@ class Background:
         while not self._stop.is_set():
             try:
                 self.drain()
-            except RecollectError as error:
-                log.warning("background work stopped and will be tried again: %s", error)
+            except Exception as error:  # the thread goes on: what it could not do is done the next time
+                known = isinstance(error, RecollectError)
+                log.warning("background work stopped and will be tried again: %s", error, exc_info=not known)
             if self._work.wait(POLL_SECONDS):
                 self._stop.wait(PAUSE_SECONDS)
             self._work.clear()

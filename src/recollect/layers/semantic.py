@@ -32,7 +32,7 @@ WAIT_SECONDS: Final = 60.0
 LATER: Final = Job("facts", key="facts later", delay=WAIT_SECONDS)
 PAGE: Final = 500
 MOST_WAITING: Final = 10_000
-KEPT_USERS: Final = 64
+KEPT_USERS: Final = 512
 MOST: Final = 12
 NEAR_MISSES: Final = 10
 BIRTHDAY: Final = "birthday"
@@ -52,6 +52,7 @@ class _Kept:
     statements: list[Statement] = field(default_factory=list)
     known: Known = field(default_factory=Known)
     words: dict[tuple[str, str], frozenset[str]] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def words_of(self, fact: Fact) -> frozenset[str]:
         """The words of questions that a fact answers."""
@@ -98,8 +99,7 @@ class Semantic:
 
     def facts(self, user: Scope, as_of: datetime | None = None) -> list[Fact]:
         """What is known of a user, the oldest first; or what was known at an earlier time and not past its day."""
-        with self._lock:
-            kept = self._read(user.owner)
+        kept = self._read(user.owner)
         if as_of is None:
             return list(kept.known.standing)
         then = with_zone(as_of)
@@ -110,8 +110,7 @@ class Semantic:
         """The birthdays that are known where the question is about one: "my birthday", "my sister's birthday"."""
         if BIRTHDAY not in question.lower():
             return {}
-        with self._lock:
-            standing = self._kept(user.owner)[0].known_at(until).standing
+        standing = self._kept(user.owner)[0].known_at(until).standing
         found = {fact.key: fact.value for fact in standing if fact.key.split(":")[-1] == BIRTHDAY}
         named = {f"my {key.removesuffix(f':{BIRTHDAY}')}'s {BIRTHDAY}": day for key, day in found.items() if ":" in key}
         own = {f"my {BIRTHDAY}": found[BIRTHDAY]} if BIRTHDAY in found else {}
@@ -119,8 +118,7 @@ class Semantic:
 
     def history(self, user: Scope, key: str) -> list[Fact]:
         """Everything ever known of a user under a key, the oldest first; `valid_to` says when it ceased to hold."""
-        with self._lock:
-            return self._read(user.owner).known.of(key)
+        return self._read(user.owner).known.of(key)
 
     def remember(
         self, user: Scope, type: FactType, key: str, value: str | None, at: datetime, session: str = ""
@@ -162,8 +160,7 @@ class Semantic:
     def _stated(self, user: Scope, keys: Sequence[str]) -> list[datetime]:
         """When something was said about one of these keys, or against it."""
         about = {*keys, *map(opposite, keys)}
-        with self._lock:
-            return [one.order[0] for one in self._read(user.owner).statements if one.key in about]
+        return [one.order[0] for one in self._read(user.owner).statements if one.key in about]
 
     def offer(self, user: Scope, question: str, at: datetime, until: int | None = None) -> list[Candidate]:
         """A line for each fact that holds at a time, best first: shared words count most, then confidence and newness.
@@ -172,13 +169,13 @@ class Semantic:
         the log: what was said after it counts as not said yet.
         """
         asked, at, user = frozenset(query_words(question)), with_zone(at), user.owner
-        with self._lock:
-            known = user in self._users
-            kept, fresh = self._kept(user)
+        known = user in self._users
+        kept, fresh = self._kept(user)
+        told = kept.told(asked, at, until)
+        if known and self._gone(user, kept, told):
+            kept, fresh = self._read(user), True
             told = kept.told(asked, at, until)
-            if known and self._gone(user, kept, told):
-                kept, fresh = self._read(user), True
-                told = kept.told(asked, at, until)
+        with self._lock:
             self.hits, self.misses = self.hits + (not fresh), self.misses + fresh
         return list(_candidates(told, self.most))
 
@@ -228,22 +225,27 @@ class Semantic:
 
     def _kept(self, user: Scope) -> tuple[_Kept, bool]:
         """What is kept of a user in step with the store, and whether that took reading facts."""
-        kept = self._users.get(user)
+        with self._lock:
+            kept = self._users.get(user)
+            if kept is not None:
+                self._users.move_to_end(user)
         if kept is None:
             return self._read(user), True
-        self._users.move_to_end(user)
-        return kept, self._take(kept, user)
+        with kept.lock:
+            return kept, self._take(kept, user)
 
     def _read(self, user: Scope) -> _Kept:
-        kept = self._users[user] = _Kept()
+        kept = _Kept()
         self._take(kept, user)
+        with self._lock:
+            self._users[user] = kept
         return kept
 
     def _take(self, kept: _Kept, user: Scope) -> bool:
         """Whether the store had something new, which is now kept."""
         new = self.store.records.find(user, kind=KIND, exact=True, after=kept.position)
         if new:
-            kept.statements += map(_statement, new)
+            kept.statements = [*kept.statements, *map(_statement, new)]  # others may be reading them
             kept.position, kept.known = new[-1].position, known(kept.statements)
         return bool(new)
 

@@ -20,6 +20,7 @@ from recollect.flow.judge import cited, unfaithful
 from recollect.flow.summarise import render
 from recollect.frozen import FrozenDict
 from recollect.layers.all import Layers
+from recollect.layers.background import LEASE
 from recollect.layers.ledger import Ledger
 from recollect.layers.marks import check_there, read_to, set_read_to
 from recollect.layers.semantic import record_of
@@ -120,7 +121,7 @@ class Taught:
         if any(map(_by_user, entries)) and not self.ledger.is_open(scope.tenant):
             return self._put_off(job, "the limit of the day is reached")
         try:
-            read, records = _fitting(partial(self._facts, scope), entries)
+            read, records = _fitting(partial(self._facts, job), entries)
         except ModelError as error:
             return self._put_off(job, str(error))
         with self.store.transaction():
@@ -150,7 +151,7 @@ class Taught:
         earlier = self.summary.told(scope, start)
         before = render(earlier)
         try:
-            read, said = _fitting(partial(self._summary, scope, notes, before), entries)
+            read, said = _fitting(partial(self._summary, job, notes, before), entries)
         except ModelError as error:
             return self._put_off(job, str(error))
         text = said or ""
@@ -178,23 +179,23 @@ class Taught:
             self.store.jobs.finish(job)
         return 0
 
-    def _facts(self, scope: Scope, entries: Sequence[Entry]) -> list[Record]:
+    def _facts(self, job: Job, entries: Sequence[Entry]) -> list[Record]:
         said = list(filter(_by_user, entries))
         if not said:
             return []
         texts = list(map(_shown, said))
         listed = "\n".join(f"[{n}] {text}" for n, text in enumerate(texts))
-        value = self._asked(scope, _FACTS_TASK, listed, _FACTS_SCHEMA) or {"facts": []}
+        value = self._asked(job, _FACTS_TASK, listed, _FACTS_SCHEMA) or {"facts": []}
         words, origin = [set(telling(text)) for text in texts], f"model {self.model.name}"
         return [
             record_of(said[n], one, place, origin, (said[m].message.id for m in _heard(one, n, words)))
             for place, (n, one) in enumerate(cited(value["facts"], texts), LAST)
         ]
 
-    def _summary(self, scope: Scope, notes: str, before: str, entries: Sequence[Entry]) -> str:
+    def _summary(self, job: Job, notes: str, before: str, entries: Sequence[Entry]) -> str:
         task = _SUMMARY_TASK.format(words=int(self.summary.max_tokens * 0.6))
         told = "\n".join(f"{entry.message.role}: {_shown(entry)}" for entry in entries)
-        value = self._asked(scope, task, f"Notes:\n{notes}\n\nBefore:\n{before}\n\nNew:\n{told}", _SUMMARY_SCHEMA)
+        value = self._asked(job, task, f"Notes:\n{notes}\n\nBefore:\n{before}\n\nNew:\n{told}", _SUMMARY_SCHEMA)
         return str(value["summary"]).strip() if value else ""
 
     def _reason(self, text: str, notes: str, sources: str) -> str | None:
@@ -204,8 +205,13 @@ class Taught:
             return f"it has {tokens} tokens"
         return unfaithful(text, notes, sources)
 
-    def _asked(self, scope: Scope, task: str, data: str, schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """What the model answers; None where it makes no sense, so that the same is not asked for ever."""
+    def _asked(self, job: Job, task: str, data: str, schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """What the model answers; None where it makes no sense, so that the same is not asked for ever.
+
+        It may take its time: nobody else asks the same meanwhile.
+        """
+        tenant = (job.scope or Scope()).tenant
+        self.store.jobs.renew(job, LEASE)
         fenced = _CLOSE.sub(r"<\\/", data)
         messages = [Message("system", task), Message("user", f"<data>\n{fenced}\n</data>")]
         sent = self.count(task) + self.count(fenced)
@@ -213,13 +219,13 @@ class Taught:
             reply: Reply = self.model.complete(messages, schema=schema, max_tokens=2 * self.summary.max_tokens)
         except Exception as error:  # whatever a user's own model raises, it was asked
             tries = error.tries if isinstance(error, ModelError) else 1
-            self.ledger.add(scope.tenant, tries * sent, tries)
+            self.ledger.add(tenant, tries * sent, tries)
             if not isinstance(error, BadReply) or error.passing:
                 raise
             log.warning("the model's answer is not used: %s", error)
             return None
         used = (reply.usage.prompt or sent) + (reply.usage.completion or self.count(reply.text))
-        self.ledger.add(scope.tenant, used + (reply.tries - 1) * sent, reply.tries)
+        self.ledger.add(tenant, used + (reply.tries - 1) * sent, reply.tries)
         return reply.value if isinstance(reply.value, Mapping) else None
 
 

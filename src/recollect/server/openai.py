@@ -153,19 +153,20 @@ class Turn:
         """What the model says, and to what.
 
         What was sent is kept first. Where the model finds the prompt too long it is asked again with less, a few times;
-        what it takes then is what it is asked with from then on.
+        the limit that it names is kept to from then on.
         """
         (request, tokens), kept = await self.service.run(self._kept)
         reply = await _told(ask, request)
         for share in REDUCE_TO:
             if not (found := _overflow(reply)):
                 break
-            most = min(int(tokens * share), room(found, tokens) or tokens)
+            if found.limit:
+                self.service.takes[self.body["model"]] = found.limit
+            named = room(found, tokens)
+            most = min(int(tokens * share), tokens if named is None else named)
             with suppress(BudgetTooSmall):
                 request, _ = await self.service.run(self._fitted, most, kept)
                 reply = await _told(ask, request)
-                if isinstance(reply, Opened) or (isinstance(reply, Reply) and reply.status == 200):
-                    self.service.takes[self.body["model"]] = most + self._for_reply
         if isinstance(reply, ContextOverflow):
             raise reply
         return reply, kept

@@ -52,7 +52,7 @@ class Service:
     threads: CapacityLimiter
     parameters: Mapping[tuple[str, str], frozenset[str]]
     takes: dict[str, int] = field(default_factory=dict)
-    """What models were found to take, by name, once they refused more: tokens, room for the answer included."""
+    """The limits that models named when they refused a prompt, by their names: tokens, room for the answer included."""
 
     async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The result of a library call, made on a thread: the event loop goes on meanwhile."""

@@ -1,0 +1,44 @@
+"""The thread that works off the queue."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect.layers import background
+from recollect.layers.background import Background
+from recollect.store import Job
+from recollect.store import open as open_store
+from recollect.telemetry import Telemetry
+from recollect.types import Scope
+
+
+def test_it_goes_on_after_whatever_went_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(background, "POLL_SECONDS", 0.05)
+    store, done = open_store(str(tmp_path / "memory.db")), threading.Event()
+    claim, failures = store.jobs.claim, [ValueError("a driver's own error"), MemoryError()]
+
+    def claimed(*args: Any, **kwargs: Any) -> list[Job]:
+        if failures:
+            raise failures.pop()
+        return claim(*args, **kwargs)
+
+    def learn(job: Job) -> int:
+        store.jobs.finish(job)
+        done.set()
+        return 1
+
+    monkeypatch.setattr(store.jobs, "claim", claimed)
+    with caplog.at_level(logging.WARNING, "recollect"):
+        working = Background(store, {"work": learn}, Telemetry())
+        store.jobs.enqueue(Scope("acme", "ada", "trip"), [Job("work")])
+        assert done.wait(30)
+        working.stop()
+    store.close()
+    assert [record.getMessage() for record in caplog.records if "tried again" in record.getMessage()]
