@@ -82,6 +82,18 @@ def test_a_time_that_is_none_is_told_with_the_form_expected(run: Run, command: t
     assert "2026-05-20" in told and "2026-05-20T12:00" in told
 
 
+@pytest.mark.parametrize(
+    ("command", "wrong"),
+    [
+        (("retention", "messages", "--days", "abc"), "'--days': it must be a valid number"),
+        (("context", "Hi", "--budget", "0"), "'--budget': it must be greater than or equal to 1"),
+        (("tools", "search", "rain", "-k", "few"), "'-k': it must be a valid integer"),
+    ],
+)
+def test_a_number_that_is_none_is_told_in_our_words(run: Run, command: tuple[str, ...], wrong: str) -> None:
+    assert wrong in run(*command, code=2).stderr
+
+
 def test_a_context_has_its_prompt_and_receipt(trip: Run) -> None:
     made = parsed(trip, "context", "Where does my sister live?", "--budget", "2000")
     assert set(made) == {"messages", "receipt", "settings"}

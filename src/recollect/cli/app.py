@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
+from typer.core import TyperGroup
 
+from recollect.arguments import in_words
 from recollect.cli import exporting, importing, serving
 from recollect.cli.add import add
 from recollect.cli.bench import bench
@@ -50,7 +52,19 @@ from recollect.cli.tag import tag
 from recollect.cli.tools import tools
 from recollect.environment import here, misspelt
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
+
+class _Commands(TyperGroup):
+    """The commands, each of which tells in our words what is wrong with an option."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = in_words(error.message)
+            raise
+
+
+app = typer.Typer(cls=_Commands, no_args_is_help=True, pretty_exceptions_enable=False)
 models = typer.Typer(help="Local models: weights on this machine, no key needed.", no_args_is_help=True)
 app.command()(chat)
 app.command()(add)
