@@ -93,6 +93,7 @@ class AsyncSession(_Awaited[Session]):
     recall = awaited(Session.recall)
     search = awaited(Session.search)
     facts = awaited(Session.facts)
+    fact_history = awaited(Session.fact_history)
     remember = awaited(Session.remember)
     patterns = awaited(Session.patterns)
     summary = awaited(Session.summary)

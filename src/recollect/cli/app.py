@@ -24,6 +24,7 @@ from recollect.cli.forget import forget
 from recollect.cli.history import history
 from recollect.cli.mcp import mcp
 from recollect.cli.patterns import patterns
+from recollect.cli.recall import recall
 from recollect.cli.remember import remember
 from recollect.cli.retention import retention
 from recollect.cli.search import search
@@ -69,6 +70,7 @@ models = typer.Typer(help="Local models: weights on this machine, no key needed.
 app.command()(chat)
 app.command()(add)
 app.command()(context)
+app.command()(recall)
 app.command()(search)
 app.command()(facts)
 app.command()(remember)

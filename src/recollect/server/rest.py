@@ -183,8 +183,8 @@ async def recall(service: Served, chat: ReadUser, asked: given.RecallQuestion) -
 
 @routes.post("/search", operation_id="search", response_model=shown.Hits)
 async def search(service: Served, chat: ReadUser, asked: given.SearchQuestion) -> Response:
-    """The best turns, one a hit, best first."""
-    return _hits(await service.run(chat.search, asked.question, asked.k, **_narrowed(asked)))
+    """The best turns, one a hit, best first; or of the `kind` that is named: parts of summaries, facts, excerpts."""
+    return _hits(await service.run(chat.search, asked.question, asked.k, kind=asked.kind, **_narrowed(asked)))
 
 
 def _narrowed(asked: given.Question) -> dict[str, Any]:
