@@ -164,9 +164,11 @@ class Memory:
     def reindex(self, progress: store.Progress | None = None) -> int:
         """How many items the keyword index holds, built anew.
 
-        Every tenant's messages and documents without a vector get one in the background.
+        Every tenant's messages and documents without a vector get one in the background; work that waits for a model
+        which nobody runs any more is dropped.
         """
         items = self.store.reindex(progress)
+        embedding.clear(self.store, self._background.learners.keys(), self.clock())
         if self.embedder:
             self._embed_all(self.embedder.name)
         self.wake()
