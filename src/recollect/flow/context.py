@@ -23,6 +23,7 @@ class Line:
     """What became of one candidate: its tokens, those it has in the prompt, and the rule that decided.
 
     `sessions` has the session of each of its sources; it is empty where those are the conversation's own, or chunks.
+    `records` are the ids of the records that it was read from.
     """
 
     section: str
@@ -35,6 +36,7 @@ class Line:
     origin: str = ""
     at: datetime | None = None
     sessions: tuple[str, ...] = ()
+    records: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     @classmethod
     def of(cls, candidate: Candidate, tokens: int, shown: int, rule: str) -> Line:
@@ -50,6 +52,7 @@ class Line:
             candidate.origin,
             candidate.at,
             candidate.sessions,
+            candidate.records,
         )
 
     @property

@@ -140,7 +140,9 @@ class Tools:
         age = min(1.0, max(0.0, (at - (record.valid_from or at)) / timedelta(days=self.days)))
         out = "" if shared >= SHARED else "not to the point"
         score = shared * (1 - AGE * age)
-        return Candidate("tools", self._short(text), score, origin_of(record), at=record.valid_from, out=out)
+        return Candidate(
+            "tools", self._short(text), score, origin_of(record), at=record.valid_from, out=out, records=(record.id,)
+        )
 
     def _short(self, text: str) -> str:
         text = text.strip()
