@@ -116,6 +116,7 @@ class AsyncSession(_Awaited[Session]):
 class AsyncMemory(_Awaited[Memory]):
     """`Memory` for asyncio: the same verbs, awaited."""
 
+    sessions = awaited(Memory.sessions)
     reindex = awaited(Memory.reindex)
     forget = awaited(Memory.forget)
     drain = awaited(Memory.drain)

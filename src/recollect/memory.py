@@ -161,6 +161,15 @@ class Memory:
         """One conversation of a user; it is there as soon as something is added to it."""
         return Session(self, Scope(tenant, user, check_id(id, "session")))
 
+    def sessions(
+        self, user: str | None = None, *, tenant: str = "default", before: int | None = None, limit: int = 100
+    ) -> list[store.Session]:
+        """The sessions of a user, or of all of them, the one written to last first, each at a glance.
+
+        The next page is `before=page[-1].position`.
+        """
+        return self.store.log.sessions(Scope(tenant, user), before=before, limit=limit)
+
     def reindex(self, progress: store.Progress | None = None) -> int:
         """How many items the keyword index holds, built anew.
 

@@ -49,7 +49,7 @@ async def list_sessions(
     before: Number = None,
 ) -> Response:
     """Sessions of a user, or of everyone, the one written to last first."""
-    found = await service.run(service.memory.store.log.sessions, Scope(key.tenant, user), before=before, limit=limit)
+    found = await service.run(service.memory.sessions, user, tenant=key.tenant, before=before, limit=limit)
     items = [_session(session) for session in found]
     return tagged(request, {"items": items, "next": found[-1].position if len(found) == limit else None})
 
