@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,8 +11,9 @@ import pytest
 
 from recollect import ConfigError, Filter, Memory, Settings
 from recollect.layers.artifacts import ARTIFACTS, Artifact
+from recollect.store import open as open_store
 from recollect.testing.clock import ManualClock
-from tests.contexts import START, opened
+from tests.contexts import START
 from tests.wrong import wrong
 
 QUESTIONS: dict[Artifact, str] = {
@@ -21,10 +23,19 @@ QUESTIONS: dict[Artifact, str] = {
 }
 
 
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    clock = ManualClock(START)
-    with opened(tmp_path, clock, settings=Settings(summary_every_messages=4)) as memory:
+@contextmanager
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    if request.param == "sqlite":
+        yield str(tmp_path / "memory.db")
+        return
+    with request.getfixturevalue("postgres").fresh(pgvector=False) as found:
+        yield f"postgresql://?{'&'.join(found.split())}"
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
+    clock, plan = ManualClock(START), Settings(summary_every_messages=4)
+    with address(request, tmp_path) as url, Memory(open_store(url, clock=clock), settings=plan, clock=clock) as memory:
         for city in ("Oslo", "Rome"):
             chat = memory.session(city, user="ada")
             chat.add_turn(f"I live in {city} now.", "Noted!")
