@@ -81,8 +81,9 @@ class Memory:
         self.jobs = self.layers.jobs(settings)
         learners = self.layers.learners
         more: Callable[[], bool] = bool
-        if embedder:
-            work, vectors = embedding.job_for(embedder.name), Embedding(kept_in, embedder)
+        self._vectors = Embedding(kept_in, embedder) if embedder else None
+        if embedder and self._vectors:
+            work, vectors = embedding.job_for(embedder.name), self._vectors
             self.jobs = [work, *self.jobs]
             once = [embedding.job_for(former.name).kind] if former else []
             learners |= dict.fromkeys((work.kind, embedding.KIND, *once), vectors.learn)
@@ -178,8 +179,9 @@ class Memory:
         """
         items = self.store.reindex(progress)
         embedding.clear(self.store, self._background.learners.keys(), self.clock())
-        if self.embedder:
-            self._embed_all(self.embedder.name)
+        if self._vectors:
+            self._vectors.forget()
+            self._embed_all(self._vectors.embedder.name)
         self.wake()
         return items
 

@@ -78,3 +78,16 @@ def test_what_lost_its_vectors_gets_them_again() -> None:
         store.jobs.enqueue(TRIP, [JOB])
         assert learned(store, embedding) == 2
         assert store.index.missing(TRIP, HASHING.name) == []
+
+
+def test_a_reindex_gives_vectors_also_to_what_lost_them_while_something_new_was_said() -> None:
+    with ReferenceStore() as store, Memory(store, embedder=HASHING) as memory:
+        chat = memory.session("trip", user="ada")
+        chat.add_turn("first zebra", "Noted.")
+        memory.drain()
+        with store.transaction():
+            store.index.drop(TRIP, HASHING.name)
+            store.log.append(TRIP, [Message("user", "second giraffe")])
+        memory.reindex()
+        memory.drain()
+        assert store.index.missing(TRIP, HASHING.name) == []

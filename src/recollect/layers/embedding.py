@@ -86,6 +86,10 @@ class Embedding:
             self._done[scope, kinds] = items[-1].position
         return made
 
+    def forget(self) -> None:
+        """Look for what has no vector from the start again."""
+        self._done.clear()
+
     def _missing(self, scope: Scope, kinds: tuple[str, ...]) -> list[Item]:
         """What has no vector yet, after what had one when this was asked last; from the start where that is nothing.
 
