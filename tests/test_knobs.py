@@ -165,6 +165,20 @@ def test_system_tokens_is_the_most_a_system_text_may_have(tmp_path: Path) -> Non
             chat.context("Hello?", system="You plan trips. " * 20)
 
 
+def test_a_long_system_text_is_sent_whole_and_the_rest_shares_what_it_leaves(tmp_path: Path) -> None:
+    with opened(tmp_path / "m.db", {}) as memory:
+        chat = memory.session("s", user="ada")
+        for n in range(100):
+            chat.add_turn(f"On day {n} we met Kim in Lisbon and paid {n} euros. " + "It rained. " * 20, "Noted.")
+        long = "You plan trips. " * 750
+        context = chat.context("And then?", 8_000, system=long)
+        assert context.prompt[0].text == long
+        assert 3_000 < context.receipt.sections["system"] < context.tokens <= 8_000
+        assert context.left_out > chat.context("And then?", 8_000, system="You plan trips.").left_out
+        with pytest.raises(BudgetTooSmall, match=r"system \(\d+\)"):
+            chat.context("And then?", 3_000, system=long)
+
+
 def test_embeddings_device_is_where_sentence_transformers_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, str | None]] = []
 

@@ -455,3 +455,16 @@ def test_drain_analyses_habits_once_there_are_enough_conversations(tmp_path: Pat
             chat.add_turn("Shorter please", "Invoices, then Export.")
             memory.drain()
         assert "Habits" in memory.session("now", user="ada").context("How?").memory
+
+
+def test_a_users_sessions_are_listed_page_by_page(memory: Memory) -> None:
+    for n in range(3):
+        memory.session(f"s{n}", user="ada").add("user", "Hello.")
+    memory.session("s0", user="ada").add("user", "Again.")
+    memory.session("s0", user="eve").add("user", "Hello.")
+    listed = memory.sessions("ada")
+    assert [(one.scope.session, one.messages) for one in listed] == [("s0", 2), ("s2", 1), ("s1", 1)]
+    assert memory.sessions("ada", limit=2) == listed[:2]
+    assert memory.sessions("ada", before=listed[1].position) == listed[2:]
+    assert {one.scope.user for one in memory.sessions()} == {"ada", "eve"}
+    assert memory.sessions("ada", tenant="other") == memory.sessions("nobody") == []

@@ -93,6 +93,7 @@ class AsyncSession(_Awaited[Session]):
     recall = awaited(Session.recall)
     search = awaited(Session.search)
     facts = awaited(Session.facts)
+    fact_history = awaited(Session.fact_history)
     remember = awaited(Session.remember)
     patterns = awaited(Session.patterns)
     summary = awaited(Session.summary)
@@ -147,6 +148,7 @@ def _close(opened: asyncio.Future[Memory]) -> None:
 class AsyncMemory(_Awaited[Memory]):
     """`Memory` for asyncio: the same verbs, awaited."""
 
+    sessions = awaited(Memory.sessions)
     reindex = awaited(Memory.reindex)
     forget = awaited(Memory.forget)
     drain = awaited(Memory.drain)

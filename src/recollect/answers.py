@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import repeat
 from typing import Any, Final, Literal, TypeAlias, get_args
@@ -41,6 +41,7 @@ class Candidate:
     `origin` says who or what said it ("user", "conversation trip", "document guide.md", "web https://…"). `sources`
     are ids of messages, or of a document's chunk; `sessions` has the session of each message, where that is known.
     `out` is the rule by which the layer itself left it out, for the receipt; empty means that it is offered.
+    `records` are the ids of the records it was read from: once one is gone, it must not be told again.
     """
 
     section: str
@@ -51,6 +52,7 @@ class Candidate:
     at: datetime | None = None
     out: str = ""
     sessions: tuple[str, ...] = ()
+    records: tuple[str, ...] = field(default=(), compare=False)
 
     def cites(self, unknown: str) -> Iterator[tuple[str, str]]:
         """The session and the id of each message it is from; `unknown` is taken for a session that is not told."""

@@ -115,7 +115,10 @@ class Controller:
         quoted = [one for offer in offers.values() for one in offer if not one.out]
         chunks = list({id for one in quoted if one.section == "documents" for id in one.sources})
         cited = {place for one in quoted if one.section != "documents" for place in one.cites("")}
+        records = list({id for one in quoted for id in one.records})
         if not cited <= there(self.store, owner, cited).keys():
+            return False
+        if len(self.store.records.get(owner, records)) < len(records):
             return False
         return len(self.store.index.get(owner, CHUNK, chunks)) == len(chunks)
 
@@ -299,6 +302,16 @@ def _settled(lines: Sequence[Line]) -> Settled:
     for line in lines:
         out = "" if line.kept or line.rule == IN_CONVERSATION else line.rule
         offers.setdefault(line.section, []).append(
-            Candidate(line.section, line.text, line.score, line.origin, line.sources, line.at, out, line.sessions)
+            Candidate(
+                line.section,
+                line.text,
+                line.score,
+                line.origin,
+                line.sources,
+                line.at,
+                out,
+                line.sessions,
+                line.records,
+            )
         )
     return offers

@@ -8,7 +8,7 @@ fitted into the budget as it is instead, so that what was taken out stays out.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -147,27 +147,13 @@ class History:
 
     def _fitted(self, lines: Sequence[Sent], room: int, overhead: int) -> list[Message]:
         """A changed history in a window of its own, with memory in front of its question where there is room."""
-        asked = max((n for n, line in enumerate(lines) if line.message.role == "user"), default=None)
-        share = int(room * MEMORY_SHARE)
-        memory = "" if asked is None else self._remembered(lines[asked].message, room, share)
-        try:
-            shown = self._running(lines, Limits(room - share, whole_pictures=True), overhead)
-        except BudgetTooSmall:
-            return self._alone(lines, room, overhead)
-        if memory and asked is not None:
-            return [with_memory(m, memory) if m.id == lines[asked].message.id else m for m in shown]
-        return shown
-
-    def _alone(self, lines: Sequence[Sent], room: int, overhead: int) -> list[Message]:
-        """A changed history without memory; its older pictures and files stay if they can."""
-        try:
-            return self._running(lines, Limits(room, whole_pictures=True), overhead)
-        except BudgetTooSmall:
-            return self._running(lines, Limits(room), overhead)
-
-    def _running(self, lines: Sequence[Sent], limits: Limits, overhead: int) -> list[Message]:
-        """What the running window shows; a new one is begun where the messages no longer go on from the last ones."""
         messages = [line.message for line in lines]
+        asked = next((message for message in reversed(messages) if message.role == "user"), None)
+        memory = self._remembered(asked, room) if asked else ""
+        return fitted(memory, room, self._tokens, lambda limits: self._running(messages, limits, overhead))
+
+    def _running(self, messages: list[Message], limits: Limits, overhead: int) -> list[Message]:
+        """What the running window shows; a new one is begun where the messages no longer go on from the last ones."""
         window, taken = self._window, self._taken
         if window is None or (window.limits, window.overhead) != (limits, overhead) or messages[: len(taken)] != taken:
             self._window, self._taken = window, taken = Window(self._tokens, limits, overhead), []
@@ -176,17 +162,15 @@ class History:
             taken.append(message)
         return list(answerable(window.messages))
 
-    def _remembered(self, question: Message, room: int, most: int) -> str:
-        """What memory has for a question, looked up once; nothing where it takes more than `most` tokens."""
+    def _remembered(self, question: Message, room: int) -> str:
+        """What memory has for a question, looked up once."""
         if self._memory[0] != question.id:
             last = next((e.message.id for e in reversed(self._log) if e.message.role == "user"), "")
             try:
                 asked = None if question.id == last else question.replace(id="")
-                memory = self.session.context(asked, room).memory
+                self._memory = question.id, self.session.context(asked, room).memory
             except BudgetTooSmall:
-                memory = ""
-            extra = self._tokens(with_memory(question, memory)) - self._tokens(question)
-            self._memory = question.id, memory if extra <= most else ""
+                self._memory = question.id, ""
         return self._memory[1]
 
 
@@ -212,6 +196,30 @@ class Histories:
         with self._lock:
             history = self._kept[session] = self._kept.get(session, new)
         return history
+
+
+def fitted(
+    memory: str, room: int, count: Callable[[Message], int], show: Callable[[Limits], Sequence[Message]]
+) -> list[Message]:
+    """A changed history as a window within the limits shows it, with memory in front of its question.
+
+    Memory has its share, and is left out where it or the history has no room for that. Older pictures and files stay
+    if they can.
+    """
+    share = int(room * MEMORY_SHARE)
+    try:
+        shown = list(show(Limits(room - share, whole_pictures=True)))
+    except BudgetTooSmall:
+        try:
+            return list(show(Limits(room, whole_pictures=True)))
+        except BudgetTooSmall:
+            return list(show(Limits(room)))
+    asked = max((n for n, message in enumerate(shown) if message.role == "user"), default=None)
+    if memory and asked is not None:
+        told = with_memory(shown[asked], memory)
+        if count(told) - count(shown[asked]) <= share:
+            shown[asked] = told
+    return shown
 
 
 def _sent(message: Message, line: Sent | None) -> Sent:

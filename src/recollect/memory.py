@@ -82,8 +82,9 @@ class Memory:
         self.jobs = self.layers.jobs(settings)
         learners = self.layers.learners
         more: Callable[[], bool] = bool
-        if embedder:
-            work, vectors = embedding.job_for(embedder.name), Embedding(kept_in, embedder)
+        self._vectors = Embedding(kept_in, embedder) if embedder else None
+        if embedder and self._vectors:
+            work, vectors = embedding.job_for(embedder.name), self._vectors
             self.jobs = [work, *self.jobs]
             once = [embedding.job_for(former.name).kind] if former else []
             learners |= dict.fromkeys((work.kind, embedding.KIND, *once), vectors.learn)
@@ -162,14 +163,26 @@ class Memory:
         """One conversation of a user; it is there as soon as something is added to it."""
         return Session(self, Scope(tenant, user, check_id(id, "session")))
 
+    def sessions(
+        self, user: str | None = None, *, tenant: str = "default", before: int | None = None, limit: int = 100
+    ) -> list[store.Session]:
+        """The sessions of a user, or of all of them, the one written to last first, each at a glance.
+
+        The next page is `before=page[-1].position`.
+        """
+        return self.store.log.sessions(Scope(tenant, user), before=before, limit=limit)
+
     def reindex(self, progress: store.Progress | None = None) -> int:
         """How many items the keyword index holds, built anew.
 
-        Every tenant's messages and documents without a vector get one in the background.
+        Every tenant's messages and documents without a vector get one in the background; work that waits for a model
+        which nobody runs any more is dropped.
         """
         items = self.store.reindex(progress)
-        if self.embedder:
-            self._embed_all(self.embedder.name)
+        embedding.clear(self.store, self._background.learners.keys(), self.clock())
+        if self._vectors:
+            self._vectors.forget()
+            self._embed_all(self._vectors.embedder.name)
         self.wake()
         return items
 

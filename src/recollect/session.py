@@ -27,6 +27,8 @@ from recollect.errors import ConfigError, NotFound
 from recollect.flow.context import Context
 from recollect.flow.fence import without_memory
 from recollect.frozen import FrozenDict, freeze_dict
+from recollect.layers import artifacts
+from recollect.layers.artifacts import ARTIFACTS, Artifact
 from recollect.layers.documents import Documents, Listed, Passages
 from recollect.layers.episodic import Asked, item_of
 from recollect.layers.tools import Tools
@@ -276,18 +278,32 @@ class Session:
         at: datetime | None = None,
         scope: Literal["user", "session"] = "user",
         *,
+        kind: Literal["turns"] | Artifact = "turns",
         where: Filter = ANY,
         recency: float = 0.0,
     ) -> Recalled:
         """The `k` best turns, one a hit, best first: `recall` without a budget.
 
-        By words alone, only turns that hold one of them, or are of a day or a speaker that the question names.
+        By words alone, only turns that hold one of them, or are of a day or a speaker that the question names. `kind`
+        looks, by words, through what was made of the turns instead: `summary`, `facts`, or what `tools` said.
         """
         check_whole("k", k)
         with span("search_memory", self.scope) as note:
-            found = self.memory.layers.episodic.search(self._asked(question, at, scope, where, recency), k)
+            found = self._found(kind, self._asked(question, at, scope, where, recency), k)
             note(records=len(found))
         return found
+
+    def _found(self, kind: str, asked: Asked, k: int) -> Recalled:
+        layers = self.memory.layers
+        if kind == "turns":
+            return layers.episodic.search(asked, k)
+        if kind not in ARTIFACTS:
+            raise ConfigError(f"kind is {kind!r}; use turns, {', '.join(ARTIFACTS)}")
+        if kind == "facts":
+            self._learn_facts()
+        elif kind == "summary" and self.scope.session is not None:
+            layers.summary.catch_up(self.scope)
+        return artifacts.search(layers, kind, asked, k)
 
     def _asked(self, question: str, at: datetime | None, scope: str, where: Filter, recency: float) -> Asked:
         check_question(question)
@@ -319,11 +335,23 @@ class Session:
 
         A plan whose day is over, and the mood of another day, hold no longer.
         """
-        for scope in {self.scope, self.scope.owner}:
-            self.memory.layers.semantic.catch_up(scope)
+        self._learn_facts()
         known = self.memory.layers.semantic.facts(self.scope.owner, as_of)
         now = with_zone(as_of) if as_of else self.memory.clock()
         return [fact for fact in known if fact.valid_to is None or now < fact.valid_to]
+
+    def fact_history(self, key: str) -> list[Fact]:
+        """Every value that the fact with that key has had, the oldest first, with the messages that say it.
+
+        `valid_to` is when it ceased to hold.
+        """
+        self._learn_facts()
+        return self.memory.layers.semantic.history(self.scope.owner, check_id(key, "the key of a fact"))
+
+    def _learn_facts(self) -> None:
+        """Learn from what was said so far, not only when a batch of turns is there."""
+        for scope in {self.scope, self.scope.owner}:
+            self.memory.layers.semantic.catch_up(scope)
 
     def remember(self, key: str, value: str | None, type: FactType = "user_profile") -> Fact | None:
         """The fact as known from now on, in place of what was known under that key; None ends it."""

@@ -46,7 +46,7 @@ ALERTS: Final = {
 KEPT: Final = 1_000
 """How many of a series' newest values the percentiles are of."""
 EVERY: Final = 100
-"""How many contexts pass between two looks at the memory of the process and at the cache."""
+"""Reads of facts that a hit rate is of, and how often an alert that comes again is in the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class Telemetry:
 def process_bytes() -> int:
     """The memory this process has now; where the system does not tell, the most it ever had, or 0."""
     try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return int(Path("/proc/self/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
         pass
     try:

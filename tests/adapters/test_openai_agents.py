@@ -296,6 +296,20 @@ class TestRuns:
         assert script.last.endswith("Hello!")
         assert [message.role for message in kept.history()] == ["user", "user", "assistant"]
 
+    def test_items_that_a_filter_changed_are_fitted_without_memory_where_both_have_no_room(
+        self, memory: Memory
+    ) -> None:
+        memory.session("before", user="ada").add("user", "My sister Nadia moved to Oslo in May.")
+        session = RecollectSession(memory.session("trip", user="ada"), budget=400)
+        add(session, user("Where does my sister Nadia live? " + "word " * 600))
+        for words, recalled in ((340, False), (100, True)):
+            changed = [user("Where does my sister Nadia live? " + "word " * words)]
+            data = CallModelData(ModelInputData(changed, None), agent=Agent(name="x"), context=None)
+            sent = run(session.fit_input(data)).input
+            assert count_messages(parse(sent, SHAPE), estimate) <= 400
+            assert sent[-1]["content"].endswith("word " * words)
+            assert ("Oslo" in sent[-1]["content"]) == recalled
+
     def test_without_a_budget_the_request_stays_as_it_is(self, session: RecollectSession) -> None:
         data = CallModelData(ModelInputData([user("Hi.")], None), agent=Agent(name="x"), context=None)
         assert run(session.fit_input(data)).input == [user("Hi.")]

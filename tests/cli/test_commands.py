@@ -82,6 +82,27 @@ def test_a_time_that_is_none_is_told_with_the_form_expected(run: Run, command: t
     assert "2026-05-20" in told and "2026-05-20T12:00" in told
 
 
+@pytest.mark.parametrize(
+    ("command", "wrong"),
+    [
+        (("retention", "messages", "--days", "abc"), "'--days': it must be a valid number"),
+        (("context", "Hi", "--budget", "0"), "'--budget': it must be greater than or equal to 1"),
+        (("tools", "search", "rain", "-k", "few"), "'-k': it must be a valid integer"),
+    ],
+)
+def test_a_number_that_is_none_is_told_in_our_words(run: Run, command: tuple[str, ...], wrong: str) -> None:
+    assert wrong in run(*command, code=2).stderr
+
+
+def test_what_answers_a_question_is_recalled_within_a_budget(trip: Run) -> None:
+    found = parsed(trip, "recall", "Where does my sister live?", "--budget", "40")
+    assert "Nadia moved to Oslo" in found["hits"][0]["text"] and found["relevance"] > 0
+    assert parsed(trip, "recall", "Where does my sister live?", "--budget", "5")["hits"] == []
+    assert parsed(trip, "recall", "sister", "--here", "--session", "elsewhere")["hits"] == []
+    assert "peanuts" not in trip("recall", "sister", "--since", "2026-01-01", "--budget", "40").stdout
+    assert "user: My sister Nadia" in trip("recall", "sister").stdout
+
+
 def test_a_context_has_its_prompt_and_receipt(trip: Run) -> None:
     made = parsed(trip, "context", "Where does my sister live?", "--budget", "2000")
     assert set(made) == {"messages", "receipt", "settings"}

@@ -16,6 +16,26 @@ def test_a_fact_is_kept_in_place_of_what_was_known_and_can_be_ended(trip: Run) -
     assert "place" not in {fact["key"] for fact in parsed(trip, "facts")}
 
 
+def test_every_value_of_a_fact_is_shown(trip: Run) -> None:
+    for city in ("Bergen", "Rome"):
+        trip("remember", "place", city)
+    assert [fact["value"] for fact in parsed(trip, "facts", "--history", "place")] == ["Bergen", "Rome"]
+    shown = trip("facts", "--history", "place").stdout
+    assert "Bergen" in shown and "until" in shown
+    assert parsed(trip, "facts", "--history", "place", "--session", "trip") == []
+    assert "under the key shoes. See the keys with: recollect facts" in trip("facts", "--history", "shoes").stdout
+    assert "leave --as-of out" in trip("facts", "--history", "place", "--as-of", "2026-01-01", code=2).stderr
+
+
+def test_what_was_made_of_conversations_is_searched_by_its_kind(trip: Run) -> None:
+    trip("tools", "add", "Peanut prices rise.", "--source", "news", "--session", "trip")
+    for kind, text in (("facts", "allergy: peanuts"), ("tools", "[tool news] Peanut prices rise."), ("turns", "I am")):
+        (hit,) = parsed(trip, "search", "peanuts", "--kind", kind, "--here", "--session", "trip")["hits"]
+        assert text in hit["text"]
+        assert parsed(trip, "search", "peanuts", "--kind", kind, "--here", "--session", "food")["hits"] == []
+    assert "--kind" in trip("search", "peanuts", "--kind", "fact", code=2).stderr
+
+
 def test_a_fact_can_begin_a_store_and_its_kind_is_told(run: Run) -> None:
     said = run("remember", "seat", "by the window", "--type", "preference").stdout
     assert said == "Known of ada from now on. See all with: recollect facts\n"

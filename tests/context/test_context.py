@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import json
+import pickle
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -416,3 +419,19 @@ def test_a_context_tells_itself_in_a_line(memory: Memory) -> None:
     told = repr(chat.context("And now?", 2_000))
     assert re.fullmatch(r"<Context: \d+ messages, \d+ older left out; [\d,]+ of 2,000 tokens>", told)
     assert len(repr(chat.documents)) < 100 and len(repr(chat.tools)) < 100
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda context: pickle.loads(pickle.dumps(context))])
+def test_a_context_can_be_copied_and_sent_elsewhere(
+    tmp_path: Path, clock: ManualClock, again: Callable[[Context], Context]
+) -> None:
+    with opened(tmp_path, clock, counter=lambda text: len(text.split())) as memory:
+        chat = told(memory, clock)
+        chat.add_turn("Hello!", "Hi!")
+        before = chat.context("Who am I?", 2_000)
+        chat.add_turn("Who am I?", "Ada.")
+        context = chat.context("Where does my sister live?", 2_000, system="Be brief.")
+    copied = again(context)
+    assert copied == context and copied.receipt == context.receipt
+    assert copied.diff(before) == context.diff(before)
+    assert copied.to("anthropic") == context.to("anthropic")

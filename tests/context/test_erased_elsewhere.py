@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from recollect import Memory, Message, Settings
+from recollect import Memory, Message, Scope, Settings
+from recollect.flow.retain import Layer
+from recollect.retention import Policy, apply, preview
 from recollect.testing.clock import ManualClock
 from tests.contexts import opened
 
@@ -80,3 +82,20 @@ def test_a_turn_erased_elsewhere_does_not_count_in_a_ranking(tmp_path: Path, clo
         here.forget([here.history()[0].id])
         scores(other)
         assert scores(other) == scores(one)
+
+
+def test_what_goes_by_a_policy_of_its_own_is_not_told_again(tmp_path: Path, clock: ManualClock) -> None:
+    """A fact, an excerpt: the messages they were learned from stay, and the question is still the same."""
+    with opened(tmp_path, clock) as memory:
+        memory.session("old", user="ada").add_turn("I am allergic to peanuts.", "Noted.")
+        memory.drain()
+        chat = memory.session("new", user="ada")
+        chat.tools.add("Peanut prices rise.", "news")
+        chat.add("user", "Which peanuts can I eat?")
+        going: list[tuple[str, Layer]] = [("profile", "facts"), ("tools", "tools")]
+        for section, layer in going:
+            before = [line.text for line in chat.context(budget=500).offered if line.kept and line.section == section]
+            assert before
+            plan = preview(memory.store, Scope(user="ada"), [Policy(layer, count=0)], clock())
+            assert apply(memory.store, plan).records == 1
+            assert not [line for line in chat.context(budget=500).offered if line.section == section]

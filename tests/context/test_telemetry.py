@@ -35,13 +35,30 @@ def test_the_alert_of_retrieval_is_about_retrieval_alone(tmp_path: Path, clock: 
     assert [alert.value for alert in alerts] == [taken * 1_000]
 
 
-def test_a_low_hit_rate_of_the_cache_and_a_large_process_raise_alerts(tmp_path: Path, clock: ManualClock) -> None:
+def test_a_process_that_grows_too_large_raises_an_alert_each_time_it_does(
+    tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     alerts: list[Alert] = []
-    plan = Settings(alert_memory_bytes=1, alert_cache_hits=1.0)
-    with opened(tmp_path, clock, settings=plan, on_alert=alerts.append) as memory:
+    with opened(tmp_path, clock, on_alert=alerts.append) as memory:
+        for taken in (9e8, 2e9, 3e9, 9e8, 2e9):
+            monkeypatch.setattr("recollect.layers.watch.process_bytes", lambda taken=taken: taken)
+            memory.session("s", user="ada").context("Who?", 500)
+    assert [(alert.name, alert.value) for alert in alerts] == [("process_bytes", 2e9), ("process_bytes", 2e9)]
+
+
+def test_a_low_hit_rate_of_the_last_hundred_reads_raises_an_alert(tmp_path: Path, clock: ManualClock) -> None:
+    alerts: list[Alert] = []
+    with opened(tmp_path, clock, on_alert=alerts.append) as memory:
+        for _ in range(200):
+            memory.session("s", user="ada").context("Who?", 500)
+        assert alerts == []
         for n in range(100):
             memory.session("s", user=f"user {n}").context("Who?", 500)
-    assert {"process_bytes", "cache_hit_rate"} <= {alert.name for alert in alerts}
+        assert [(alert.name, alert.value) for alert in alerts] == [("cache_hit_rate", 0.0)]
+        memory.layers.semantic = Semantic(memory.store)
+        for _ in range(100):
+            memory.session("s", user="ada").context("Who?", 500)
+    assert len(alerts) == 1
 
 
 def test_stats_count_contexts_tokens_and_what_a_prompt_cache_knows(memory: Memory, clock: ManualClock) -> None:

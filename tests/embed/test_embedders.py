@@ -263,6 +263,13 @@ def test_without_a_model_auto_is_none_and_says_so_once(
     assert "pull e5-small-v2" in record.getMessage() or "pip install onnxruntime tokenizers" in record.getMessage()
 
 
+def test_none_is_no_embedder_wherever_one_is_named() -> None:
+    assert embed.open("none") is None
+    embed.check("none")
+    with Memory.open(":memory:", embedder="none") as memory:
+        assert memory.embedder is None
+
+
 @pytest.mark.skipif(find_spec("sentence_transformers") is not None, reason="sentence-transformers is installed")
 def test_without_sentence_transformers_its_models_are_refused_with_the_command() -> None:
     with pytest.raises(ModelUnavailable, match="pip install sentence-transformers"):

@@ -62,6 +62,22 @@ def test_facts_are_remembered_and_superseded(service: Running) -> None:
     assert [item["value"] for item in past] == ["Oslo", "Bergen"]
 
 
+def test_what_was_made_of_a_session_is_searched_by_its_kind(service: Running) -> None:
+    add(service, HELLO, {"role": "user", "content": "I live in Bergen."})
+    service.http.post("/tools", params=ADA, json={"text": "Rain in Bergen.", "source": "weather"})
+    asked = {"question": "Where do I live, in Bergen?", "scope": "session"}
+
+    def texts(kind: str, user: dict[str, str] = ADA) -> list[str]:
+        found = service.http.post("/search", params=user, json={**asked, "kind": kind}).json()["items"]
+        return [item["text"].partition(" (")[0] for item in found]
+
+    assert texts("facts") == ["place: Bergen", "sister Nadia, place: Oslo"]
+    assert texts("tools") == ["[tool weather] Rain in Bergen."]
+    assert texts("summary") == []  # nothing is folded yet
+    assert texts("facts", {**ADA, "session": "elsewhere"}) == []
+    assert service.http.post("/search", params=ADA, json={**asked, "kind": "fact"}).status_code == 422
+
+
 def test_what_is_the_users_needs_no_session(service: Running) -> None:
     add(service, HELLO, {"role": "user", "content": "I live in Bergen."})
     user = {"user": "ada"}

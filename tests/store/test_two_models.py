@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from recollect import Memory, Scope
+from recollect import Memory, Message, Scope
 from recollect.embed.hashing import HashingEmbedder
 from recollect.errors import StoreUnavailable
-from recollect.layers.embedding import Embedding
+from recollect.layers.embedding import Embedding, job_for
 from recollect.store import Job
 from recollect.store import open as open_store
+from recollect.testing.clock import ManualClock
 
 ADA = Scope("default", "ada")
 SMALL, LARGE = HashingEmbedder(64), HashingEmbedder(128)
@@ -93,3 +95,24 @@ def test_a_store_that_fails_meanwhile_is_looked_into_again(tmp_path: Path, monke
         assert waiting == {ADA}
         assert not vectors.fill(waiting)
         assert waiting == set()
+
+
+def test_work_for_a_model_that_nobody_runs_any_more_goes_with_a_reindex(tmp_path: Path) -> None:
+    clock = ManualClock(datetime(2026, 5, 1, tzinfo=UTC))
+    with open_store(str(tmp_path / "memory.db"), clock=clock) as store, Memory(store, clock=clock) as memory:
+        trip, eve = Scope("default", "ada", "trip"), Scope("default", "eve", "s")
+        store.log.append(trip, [Message("user", "My sister moved to Oslo.")])
+        store.jobs.enqueue(trip, [job_for("gone:1"), job_for("here:1")])
+        clock.now += timedelta(days=2)
+        store.jobs.enqueue(eve, [job_for("gone:1"), job_for("new:1")])
+        assert store.jobs.claim((job_for("here:1").kind,), worker="a process with that model")
+        memory.reindex()
+        assert {job.kind for job in store.jobs.find(Scope("default")) if "embed" in job.kind} == {
+            "embed here:1",
+            "embed new:1",
+        }
+    with open_store(str(tmp_path / "memory.db"), clock=clock) as store, Memory(store, embedder=SMALL) as memory:
+        assert lacking(memory, SMALL.name)
+        memory.session("s9", user="ada").recall("Where does my sister live?", 200)
+        memory.drain()
+        assert lacking(memory, SMALL.name) == []

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any, Final, cast
 
 from recollect.aio import done
 from recollect.arguments import check_budget
 from recollect.errors import BudgetTooSmall, MissingExtra
 from recollect.flow.context import beside
-from recollect.flow.fence import with_memory
 from recollect.flow.render import parse, render
 from recollect.flow.turns import steps
+from recollect.flow.window import Limits, Window
+from recollect.history import fitted
 from recollect.layers.working import fit
 from recollect.session import Session
-from recollect.tokens import count_message
+from recollect.tokens import REPLY_TOKENS, count_message
 from recollect.types import Message
 
 try:
@@ -128,15 +131,24 @@ class RecollectSession(SessionABC):
             return given.input
         system = [Message("system", given.instructions)] if given.instructions else []
         with beside(system, self._tokens, self.budget) as room:
-            context = self.session.context(None, room)
             if given.input == self._expected:
-                return _items(context.prompt)
-            counter, memory = self.session.memory.counter, context.memory
-            messages = list(fit(parse(given.input, SHAPE), room - counter(f"{memory}\n\n"), counter=counter).messages)
-        asked = max((n for n, message in enumerate(messages) if message.role == "user"), default=None)
-        if memory and asked is not None:
-            messages[asked] = with_memory(messages[asked], memory)
-        return _items(messages)
+                return _items(self.session.context(None, room).prompt)
+            messages = parse(given.input, SHAPE)
+            return _items(fitted(self._memory(messages, room), room, self._tokens, partial(self._shown, messages)))
+
+    def _memory(self, messages: Sequence[Message], room: int) -> str:
+        """What memory has for the last question; for the changed one where the one that was kept is too long."""
+        changed = [message for message in messages if message.role == "user"][-1:]
+        for asked in (None, *changed):
+            with suppress(BudgetTooSmall):
+                return self.session.context(asked, room).memory
+        return ""
+
+    def _shown(self, messages: Sequence[Message], limits: Limits) -> Sequence[Message]:
+        window = Window(self._tokens, limits, REPLY_TOKENS)
+        window.extend(messages)
+        window.check()
+        return window.messages
 
     def _tokens(self, message: Message) -> int:
         return count_message(message, self.session.memory.counter)

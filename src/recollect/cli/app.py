@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
+from typer.core import TyperGroup
 
+from recollect.arguments import in_words
 from recollect.cli import exporting, importing, serving
 from recollect.cli.add import add
 from recollect.cli.bench import bench
@@ -22,6 +24,7 @@ from recollect.cli.forget import forget
 from recollect.cli.history import history
 from recollect.cli.mcp import mcp
 from recollect.cli.patterns import patterns
+from recollect.cli.recall import recall
 from recollect.cli.remember import remember
 from recollect.cli.retention import retention
 from recollect.cli.search import search
@@ -50,11 +53,24 @@ from recollect.cli.tag import tag
 from recollect.cli.tools import tools
 from recollect.environment import here, misspelt
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
+
+class _Commands(TyperGroup):
+    """The commands, each of which tells in our words what is wrong with an option."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = in_words(error.message)
+            raise
+
+
+app = typer.Typer(cls=_Commands, no_args_is_help=True, pretty_exceptions_enable=False)
 models = typer.Typer(help="Local models: weights on this machine, no key needed.", no_args_is_help=True)
 app.command()(chat)
 app.command()(add)
 app.command()(context)
+app.command()(recall)
 app.command()(search)
 app.command()(facts)
 app.command()(remember)

@@ -39,6 +39,9 @@ def facts(
             "--as-of", parser=_by, help="As it was known at the end of that day, or then.", show_default="now"
         ),
     ] = None,
+    history: Annotated[
+        str | None, typer.Option("--history", help="Every value that the fact with this key has had.")
+    ] = None,
     store: Where = None,
     user: User = None,
     session: Annotated[
@@ -47,24 +50,37 @@ def facts(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show what the user said of themselves, each with its key and when.
+    """Show what the user said of themselves, each with its key and when; or all that one fact ever was.
 
     Example: recollect facts
 
     Example: recollect facts --as-of 2026-01-31 --user ada
+
+    Example: recollect facts --history place
     """
+    if history is not None and as_of is not None:
+        raise typer.BadParameter("--history has the values of all times: leave --as-of out")
     with remembering(store, user, finds=False) as chat:
-        known = [fact for fact in chat.facts(as_of) if session in (None, *fact.sessions)]
+        there = chat.facts(as_of) if history is None else chat.fact_history(history)
+        known = [fact for fact in there if session in (None, *fact.sessions)]
     if as_json:
         machine([dataclasses.asdict(fact) for fact in known])
+    elif known and history is not None:
+        table(("value", "said", "until", "session"), [_value(fact) for fact in known])
     elif known:
         table(("type", "key", "value", "last said", "session"), [_row(fact) for fact in known], whole="key")
+    elif history is not None:
+        say(f"Nothing was ever known of {chat.scope.user} under the key {history}. See the keys with: recollect facts")
     elif session is not None:
         say(f"Nothing is known of {chat.scope.user} from the session {session}. See all with: recollect facts")
     elif as_of:
         say(f"Nothing was known of {chat.scope.user} then. See what is known now with: recollect facts")
     else:
         say(f"Nothing is known of {chat.scope.user} yet. Tell something with: recollect add TEXT")
+
+
+def _value(fact: Fact) -> tuple[str, ...]:
+    return fact.value, f"{fact.at:%Y-%m-%d}", f"{fact.valid_to:%Y-%m-%d}" if fact.valid_to else "", fact.session
 
 
 def _row(fact: Fact) -> tuple[str, ...]:

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
 from recollect.cli.narrow import Roles, Since, Tags, narrowed
 from recollect.cli.shell import DEFAULT, At, Json, Talk, User, Where, asked, machine, quote, remembering, say
 
+if TYPE_CHECKING:
+    from recollect.answers import Recalled
+
+Asked: TypeAlias = Annotated[str, typer.Argument(callback=asked, help="Words or a question.")]
+Here: TypeAlias = Annotated[bool, typer.Option("--here", help="Only in this session, not in all of the user's.")]
+Kind: TypeAlias = Literal["turns", "summary", "facts", "tools"]
+
 
 def search(
-    words: Annotated[str, typer.Argument(callback=asked, help="Words or a question.")],
+    words: Asked,
     *,
-    k: Annotated[int, typer.Option("-k", min=1, help="How many turns at most.")] = 10,
-    here: Annotated[bool, typer.Option("--here", help="Only in this session, not in all of the user's.")] = False,
+    k: Annotated[int, typer.Option("-k", min=1, help="How many at most.")] = 10,
+    kind: Annotated[
+        Kind, typer.Option(help="What to look through: what was said, or what was made of it, by words.")
+    ] = "turns",
+    here: Here = False,
     at: At = None,
     roles: Roles = None,
     since: Since = None,
@@ -32,10 +42,17 @@ def search(
     Example: recollect search "what did I say last May?" -k 3 --session trip --here
 
     Example: recollect search "train" --role user --since 2026-05-01 --tag topic=travel
+
+    Example: recollect search "Which allergies?" --kind facts
     """
     with remembering(store, user, session) as chat:
         where = narrowed(roles, since, None, tags)
-        found = chat.search(words, k, at, "session" if here else "user", where=where)
+        found = chat.search(words, k, at, "session" if here else "user", kind=kind, where=where)
+    show(found, as_json)
+
+
+def show(found: Recalled, as_json: bool) -> None:
+    """Print what was found, best first."""
     if as_json:
         machine({"relevance": found.relevance, "hits": [dataclasses.asdict(hit) for hit in found]})
         return
@@ -43,4 +60,4 @@ def search(
         say(f"{hit.score:.2f}  {hit.session}", style="bold")
         quote(hit.text)
     if not found:
-        say("Nothing like that was said. See what is there with: recollect stats")
+        say("There is nothing like that. See what is there with: recollect stats")

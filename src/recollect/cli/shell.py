@@ -157,8 +157,7 @@ def embedder(plan: settings.Settings) -> Embedder | None:
     """The embedder that RECOLLECT_EMBEDDER names, in the environment or `.env`, else the local one where it is here."""
     from recollect import embed
 
-    name = variable(EMBEDDER)[0] or "auto"
-    return None if name == "none" else embed.open(name, device=plan.embeddings_device)
+    return embed.open(variable(EMBEDDER)[0] or "auto", device=plan.embeddings_device)
 
 
 def words(text: str, what: str = "the message") -> str:

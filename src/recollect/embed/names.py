@@ -1,4 +1,4 @@
-"""Embedders and re-rankers by name: 'onnx:e5-small-v2', 'openai:text-embedding-3-small', 'hash:256', 'auto'."""
+"""Embedders and re-rankers by name: 'onnx:e5-small-v2', 'openai:text-embedding-3-small', 'hash:256', 'auto', 'none'."""
 
 from __future__ import annotations
 
@@ -18,23 +18,26 @@ from recollect.errors import ConfigError
 
 DEFAULT, DEFAULT_RERANKER = "e5-small-v2", "ms-marco-MiniLM-L-12-v2"
 TORCH = "sentence-transformers"
+NONE = "none"
 _log = logging.getLogger("recollect.embed")
 
 
 def open(name: str = "auto", *, device: str | None = None) -> Embedder | None:
     """The embedder of that 'provider:model' name; 'auto' is the local default, or None where it is not there.
 
-    `device` is where sentence-transformers runs: cpu, cuda, mps.
+    'none' is None: memory goes by keywords alone. `device` is where sentence-transformers runs: cpu, cuda, mps.
     """
     if name == "auto":
         return _local_default()
+    if name == NONE:
+        return None
     provider, model = _parts(name)
     return SentenceTransformersEmbedder(model, device) if provider == TORCH else _PROVIDERS[provider](model)
 
 
 def check(name: str) -> None:
     """Raises ConfigError where there is no embedder of that name; nothing is loaded."""
-    if name != "auto":
+    if name not in ("auto", NONE):
         provider, model = _parts(name)
         if provider == "onnx" and not (folder := _folder(model)).is_dir():
             raise ConfigError(f"there is no folder {folder}: name a model that was pulled, or a folder that holds one")
@@ -46,7 +49,7 @@ def _parts(name: str) -> tuple[str, str]:
     provider, _, model = name.partition(":")
     if provider not in _PROVIDERS or not model:
         known = ", ".join(f"'{p}:…'" for p in _PROVIDERS)
-        raise ConfigError(f"embedder {name!r} is not known: use 'auto' or one of {known}")
+        raise ConfigError(f"embedder {name!r} is not known: use 'auto', '{NONE}' or one of {known}")
     return provider, model
 
 

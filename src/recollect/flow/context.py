@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ class Line:
     """What became of one candidate: its tokens, those it has in the prompt, and the rule that decided.
 
     `sessions` has the session of each of its sources; it is empty where those are the conversation's own, or chunks.
+    `records` are the ids of the records that it was read from.
     """
 
     section: str
@@ -35,6 +36,7 @@ class Line:
     origin: str = ""
     at: datetime | None = None
     sessions: tuple[str, ...] = ()
+    records: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     @classmethod
     def of(cls, candidate: Candidate, tokens: int, shown: int, rule: str) -> Line:
@@ -50,6 +52,7 @@ class Line:
             candidate.origin,
             candidate.at,
             candidate.sessions,
+            candidate.records,
         )
 
     @property
@@ -161,6 +164,12 @@ class Context:
     settings: str
     count: Callable[[Message], int] = field(repr=False, compare=False)
     left_out: int = 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy knows its own tokens: the counter may be a function that can't be sent to another process."""
+        known = {message: self.count(message) for message in (*self.prompt, *self.conversation)}
+        values = {one.name: getattr(self, one.name) for one in fields(self)} | {"count": known.__getitem__}
+        return type(self), tuple(values.values())
 
     def __repr__(self) -> str:
         shown, left = len(self.prompt), f", {self.left_out:,} older left out" if self.left_out else ""

@@ -6,13 +6,17 @@ to itself at once, and those of what was said to others once it is first asked a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
+from recollect.arguments import MAX_WHOLE
 from recollect.embed import Embedder
 from recollect.frozen import FrozenDict
 from recollect.layers.columns import speaker_of
+from recollect.recent import Recent
 from recollect.store import MESSAGE, Item, Job, Store
 from recollect.store.codec import id_of
 from recollect.types import MAX_ID, Scope
@@ -23,6 +27,9 @@ CHUNK: Final = "chunk"
 """The kind of the index items that documents are cut into."""
 KINDS: Final = (MESSAGE, CHUNK)
 BATCH: Final = 64
+KEPT_SCOPES: Final = 10_000
+UNUSED: Final = timedelta(days=1)
+PAGE: Final = 100
 
 
 def job_for(model: str, kind: str | None = None) -> Job:
@@ -31,12 +38,25 @@ def job_for(model: str, kind: str | None = None) -> Job:
     return Job(name, FrozenDict({"kinds": [kind]}), id_of(KIND, kind)) if kind else Job(name, key=KIND)
 
 
+def clear(store: Store, ours: Collection[str], now: datetime) -> None:
+    """Drop the work for models that nobody runs any more, of which some waits since the day before.
+
+    Nothing is lost: a process that has such a model again makes what is missing once it is asked about a user.
+    """
+    waiting = [job for tenant in store.tenants() for job in store.jobs.find(Scope(tenant), limit=MAX_WHOLE)]
+    kinds = {job.kind for job in waiting if job.due and job.due < now - UNUSED and job.kind.startswith(f"{KIND} ")}
+    while kinds - set(ours) and (jobs := store.jobs.claim(tuple(kinds - set(ours)), worker=KIND, limit=PAGE)):
+        for job in jobs:
+            store.jobs.finish(job)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Embedding:
     """Gives every message and every chunk of a document its vector."""
 
     store: Store
     embedder: Embedder
+    _done: Recent[tuple[Scope, tuple[str, ...]], int] = field(default_factory=lambda: Recent(KEPT_SCOPES))
 
     def fill(self, scopes: set[Scope]) -> bool:
         """Whether there is work now for what was said in these scopes to those with another model; empties the set."""
@@ -50,8 +70,8 @@ class Embedding:
     def learn(self, job: Job) -> int:
         """How many vectors were made for the job's scope, and the job done; more work is left as a new job."""
         scope = job.scope or Scope()
-        kinds = job.payload.get("kinds", KINDS)
-        items = self.store.index.missing(scope, self.embedder.name, kinds=kinds, limit=BATCH)
+        kinds = tuple(job.payload.get("kinds", KINDS))
+        items = self._missing(scope, kinds)
         vectors = self.embedder.embed(self._texts(items), kind="passage")
         with self.store.transaction(scope):
             made = 0
@@ -62,7 +82,22 @@ class Embedding:
             if len(items) == BATCH:
                 self.store.jobs.enqueue(scope, [Job(job.kind, job.payload, job.key)])
             self.store.jobs.finish(job)
+        if items:
+            self._done[scope, kinds] = items[-1].position
         return made
+
+    def forget(self) -> None:
+        """Look for what has no vector from the start again."""
+        self._done.clear()
+
+    def _missing(self, scope: Scope, kinds: tuple[str, ...]) -> list[Item]:
+        """What has no vector yet, after what had one when this was asked last; from the start where that is nothing.
+
+        So a user of many messages is looked through once, and what lost its vectors gets them again.
+        """
+        find = partial(self.store.index.missing, scope, self.embedder.name, kinds=kinds, limit=BATCH)
+        done = self._done.get((scope, kinds), 0)
+        return find(after=done) or (find() if done else [])
 
     def _texts(self, items: Sequence[Item]) -> list[str]:
         texts = [item.text for item in items]

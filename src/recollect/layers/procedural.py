@@ -115,14 +115,24 @@ class Procedural:
     def offer(self, scope: Scope, as_of: int | None = None) -> list[Candidate]:
         """Hints from the last analysis, the most useful first; those beyond `max_tokens` together are marked as out."""
         kept = self._kept(_owner(scope), as_of)
-        offered: list[Candidate] = []
+        offered, learned = list[Candidate](), (kept.id,) if kept else ()
         room = math.inf if self.max_tokens is None else self.max_tokens
         for n, hint in enumerate(hints(Patterns.from_dict(json.loads(kept.value["patterns"]))) if kept else ()):
             tokens = self.count(f"{hint.text}\n")
             out = "" if tokens <= room else "over the tokens for hints"
             room -= 0 if out else tokens
-            whose, sources, sessions = "habits of the user", hint.sources, hint.sessions
-            offered.append(Candidate("hints", hint.text, 1 / (n + 1), whose, sources, out=out, sessions=sessions))
+            offered.append(
+                Candidate(
+                    "hints",
+                    hint.text,
+                    1 / (n + 1),
+                    "habits of the user",
+                    hint.sources,
+                    out=out,
+                    sessions=hint.sessions,
+                    records=learned,
+                )
+            )
         return offered
 
     def _due(self, scope: Scope) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -177,7 +177,7 @@ class Semantic:
             told = kept.told(asked, at, until)
         with self._lock:
             self.hits, self.misses = self.hits + (not fresh), self.misses + fresh
-        return list(_candidates(told, self.most))
+        return list(_candidates(told, self.most, kept.known.rests))
 
     def elsewhere(self, scope: Scope, ids: Sequence[str] | None) -> list[Record]:
         """The facts from other sessions whose messages happen to have the ids of those to be erased from this one."""
@@ -323,13 +323,23 @@ def _statement(record: Record) -> Statement:
     )
 
 
-def _candidates(told: Sequence[Told], most: int) -> Iterable[Candidate]:
+def _candidates(told: Sequence[Told], most: int, rests: Mapping[str, tuple[str, ...]]) -> Iterable[Candidate]:
     left_out = 0
     for one, out in _judged(told, most):
         left_out += bool(out)
         if left_out <= NEAR_MISSES or not out:
             fact = one.fact
-            yield Candidate(one.section, one.line, one.score, "user", fact.sources, fact.updated_at, out, fact.sessions)
+            yield Candidate(
+                one.section,
+                one.line,
+                one.score,
+                "user",
+                fact.sources,
+                fact.updated_at,
+                out,
+                fact.sessions,
+                rests.get(fact.key, ()),
+            )
 
 
 def _judged(told: Sequence[Told], most: int) -> Iterator[tuple[Told, str]]:

@@ -20,7 +20,7 @@ from recollect.layers.columns import ASSISTANTS, speaker_of
 from recollect.layers.marks import check_there, drop_citing, learned, read_to, set_read_to
 from recollect.recent import Recent
 from recollect.settings import DEFAULTS
-from recollect.store import Entry, Item, Job, Record, Store
+from recollect.store import ANY, Entry, Filter, Item, Job, Record, Store
 from recollect.store.words import COMMON, query_words, words
 from recollect.types import Scope
 
@@ -28,6 +28,8 @@ KIND: Final = "summary"
 JOB: Final = Job(KIND, key=KIND)
 BLOCKS_A_JOB: Final = 50
 _COMMON: Final = frozenset(words(" ".join(COMMON)))
+SPARE: Final = 20
+"""How many more blocks are looked at than are asked for: some may be of other settings."""
 KEPT: Final = 256
 """How many summaries are kept as they were last shown."""
 
@@ -80,6 +82,12 @@ class Summary:
     def text(self, scope: Scope) -> str:
         """The summary of all that was said in the session so far."""
         return "\n".join(candidate.text for candidate in self.offer(scope, self._last(scope) + 1))
+
+    def find(self, within: Scope, question: str, k: int, where: Filter = ANY) -> list[Item]:
+        """The `k` best blocks that share a word with a question, of a session or of all of a user's, best first."""
+        found = self.store.index.search(within, question, k + SPARE, where=replace(where, kinds=(KIND,)))
+        ours = [match for match in found if match.id.endswith(f" {self.every} {self.max_tokens}")]
+        return [item for match in ours[:k] for item in self.store.index.get(match.scope, KIND, [match.id])]
 
     def told(self, scope: Scope, until: int) -> list[Sentence]:
         """The conversation's own sentences that the newest summary up to message `until` rests on."""

@@ -104,8 +104,12 @@ class Tools:
 
     def kept(self, scope: Scope, at: datetime) -> list[Excerpt]:
         """What the session has that is not expired at that time, in the order in which it came."""
-        records = self.store.records.find(scope, kind=KIND, exact=True)
-        return [_excerpt(record) for record in records if _holds(record, with_zone(at))]
+        return [_excerpt(record) for record in self.holding(scope, at)]
+
+    def holding(self, scope: Scope, at: datetime) -> list[Record]:
+        """The same as it is on record, of a session or of all of a user's."""
+        records = self.store.records.find(scope, kind=KIND, exact=scope.session is not None)
+        return [record for record in records if _holds(record, with_zone(at))]
 
     def find(self, scope: Scope, question: str, at: datetime, k: int = LOOKED_AT) -> list[Excerpt]:
         """The `k` best of them that are to the point of a question, best first."""
@@ -130,14 +134,15 @@ class Tools:
         return [record for record in records if _holds(record, at)]
 
     def _candidate(self, record: Record, wanted: set[str], at: datetime) -> Candidate:
-        text, source = record.value["text"], record.value["source"]
+        text = record.value["text"]
         held = wanted.intersection(words(f"{text[:MAX_CHARS]} {record.value['question']}"))
         shared = len(held) / max(1, len(wanted))
         age = min(1.0, max(0.0, (at - (record.valid_from or at)) / timedelta(days=self.days)))
-        origin = f"web {source}" if source.startswith(("http://", "https://")) else f"tool {source}"
         out = "" if shared >= SHARED else "not to the point"
         score = shared * (1 - AGE * age)
-        return Candidate("tools", self._short(text), score, origin, at=record.valid_from, out=out)
+        return Candidate(
+            "tools", self._short(text), score, origin_of(record), at=record.valid_from, out=out, records=(record.id,)
+        )
 
     def _short(self, text: str) -> str:
         text = text.strip()
@@ -212,6 +217,12 @@ def searched_for(store: Store, session: Scope, texts: Sequence[str]) -> list[Rec
     asked = {text[:MAX_QUESTION].strip() for text in texts} - {""}
     kept = store.records.find(session, kind=KIND, exact=True) if asked else []
     return [record for record in kept if _question(record).strip() in asked]
+
+
+def origin_of(record: Record) -> str:
+    """Where an excerpt is from, as a reader would say it."""
+    source: str = record.value["source"]
+    return f"web {source}" if source.startswith(("http://", "https://")) else f"tool {source}"
 
 
 def _holds(record: Record, at: datetime) -> bool:

@@ -30,6 +30,8 @@ class Watch:
     settings: Settings
     cache: Callable[[], tuple[int, int]]
     _last: Recent[Scope, Context] = field(default_factory=lambda: Recent(KEPT_CONTEXTS))
+    _large: bool = False
+    _read: tuple[int, int] = (0, 0)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def built(self, scope: Scope, context: Context, seconds: float) -> None:
@@ -46,8 +48,8 @@ class Watch:
             tell("recollect_cached_prefix_ratio", context.same_start(before.prompt))
         if share > self.settings.alert_budget:
             self.telemetry.alert("context_share", share, self.settings.alert_budget)
-        if self.telemetry.count("recollect_contexts_total") % EVERY == 0:
-            self._look_around()
+        self.telemetry.count("recollect_contexts_total")
+        self._look_around()
 
     def retrieved(self, seconds: float) -> None:
         """Take note of how long the layers took to offer what they have."""
@@ -76,11 +78,26 @@ class Watch:
         self.telemetry.count("recollect_junk_total", junk)
 
     def _look_around(self) -> None:
-        if (taken := process_bytes()) > self.settings.alert_memory_bytes:
-            self.telemetry.alert("process_bytes", taken, self.settings.alert_memory_bytes)
-        hits, misses = self.cache()
-        if hits + misses >= EVERY and hits / (hits + misses) < self.settings.alert_cache_hits:
-            self.telemetry.alert("cache_hit_rate", hits / (hits + misses), self.settings.alert_cache_hits)
+        """Tell when the process has become too large, and whenever too few of the last so many facts were in memory."""
+        taken, most, least = process_bytes(), self.settings.alert_memory_bytes, self.settings.alert_cache_hits
+        with self._lock:
+            grown, self._large = taken > most and not self._large, taken > most
+            rate = self._hit_rate()
+        if grown:
+            self.telemetry.alert("process_bytes", taken, most)
+        if rate is not None and rate < least:
+            self.telemetry.alert("cache_hit_rate", rate, least)
+
+    def _hit_rate(self) -> float | None:
+        """How many of what was read since this was last told came from memory; None where that is too little to say."""
+        (hits, misses), before = self.cache(), self._read
+        if sum(before) > hits + misses:  # another layer is there now
+            before = self._read = (0, 0)
+        read = hits + misses - sum(before)
+        if read < EVERY:
+            return None
+        self._read = (hits, misses)
+        return (hits - before[0]) / read
 
 
 def _telling(text: str) -> list[str]:

@@ -121,7 +121,7 @@ def opened(options: Options) -> Memory:
     """The memory that the options name."""
     return Memory.open(
         options.store,
-        embedder=None if options.embedder == "none" else options.embedder,
+        embedder=options.embedder,
         index=options.index,
         settings=settings.load(),
         model=options.background_model,
@@ -182,8 +182,7 @@ def _check(options: Options, host: str, workers: int) -> None:
         raise ConfigError("each of several processes would have a :memory: of its own: name a file, or serve with one")
     for model in filter(None, (options.model, options.background_model)):
         llm.check(model)
-    if options.embedder != "none":
-        embed.check(options.embedder)
+    embed.check(options.embedder)
     if options.reranker:
         embed.check(f"onnx:{options.reranker}")
     with Memory.open(options.store, embedder=None, index=options.index) as memory:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Fiel
 
 from recollect.answers import FactType
 from recollect.flow.retain import Layer
+from recollect.layers.artifacts import Artifact
 from recollect.server.wire import MESSAGE
 from recollect.types import MAX_ID, Role
 
@@ -192,9 +193,10 @@ class RecallQuestion(Question):
 
 
 class SearchQuestion(Question):
-    """What to search, and how many turns to give back."""
+    """What to search for, how much to give back, and of what: turns, or what was made of them."""
 
     k: Few = 10
+    kind: Literal["turns"] | Artifact = "turns"
 
 
 class ContextQuestion(Given):

@@ -68,8 +68,7 @@ async def list_facts(
 @routes.get("/facts/history", operation_id="factHistory", response_model=shown.Facts)
 async def fact_history(request: Request, service: Served, chat: ReadUser, key: Annotated[Id, Query()]) -> Response:
     """Every value a fact has had, with the messages that say it."""
-    history = service.memory.layers.semantic.history
-    return tagged(request, {"items": [*map(_labelled, await service.run(history, chat.scope.owner, key))]})
+    return tagged(request, {"items": [*map(_labelled, await service.run(chat.fact_history, key))]})
 
 
 @routes.post("/facts", operation_id="remember", status_code=201, response_model=shown.Remembered)

@@ -49,7 +49,7 @@ async def list_sessions(
     before: Number = None,
 ) -> Response:
     """Sessions of a user, or of everyone, the one written to last first."""
-    found = await service.run(service.memory.store.log.sessions, Scope(key.tenant, user), before=before, limit=limit)
+    found = await service.run(service.memory.sessions, user, tenant=key.tenant, before=before, limit=limit)
     items = [_session(session) for session in found]
     return tagged(request, {"items": items, "next": found[-1].position if len(found) == limit else None})
 
@@ -183,8 +183,8 @@ async def recall(service: Served, chat: ReadUser, asked: given.RecallQuestion) -
 
 @routes.post("/search", operation_id="search", response_model=shown.Hits)
 async def search(service: Served, chat: ReadUser, asked: given.SearchQuestion) -> Response:
-    """The best turns, one a hit, best first."""
-    return _hits(await service.run(chat.search, asked.question, asked.k, **_narrowed(asked)))
+    """The best turns, one a hit, best first; or of the `kind` that is named: parts of summaries, facts, excerpts."""
+    return _hits(await service.run(chat.search, asked.question, asked.k, kind=asked.kind, **_narrowed(asked)))
 
 
 def _narrowed(asked: given.Question) -> dict[str, Any]:

@@ -190,8 +190,10 @@ class Index(Protocol):
         """The items with these ids, each once, in the order asked for."""
         ...
 
-    def missing(self, scope: Scope, model: str, *, kinds: Sequence[str] = (), limit: int = 1_000) -> list[Item]:
-        """Items with text that have no vector of that model yet, by position."""
+    def missing(
+        self, scope: Scope, model: str, *, kinds: Sequence[str] = (), after: int = 0, limit: int = 1_000
+    ) -> list[Item]:
+        """Items with text after position `after` that have no vector of that model yet, by position."""
         ...
 
     def vectors(

@@ -32,7 +32,11 @@ _ITS: Final = (
     " AND vectors.owner = items.owner AND vectors.session = items.session AND vectors.position = items.position"
 )
 _MISSING: Final = "".join(
-    ("AND NOT items.wordless AND NOT EXISTS (SELECT", _ITS, ") ORDER BY items.position LIMIT %(limit)s")
+    (
+        "AND items.position > %(after)s AND NOT items.wordless AND NOT EXISTS (SELECT",
+        _ITS,
+        ") ORDER BY items.position LIMIT %(limit)s",
+    )
 )
 _EMBEDDED: Final = "".join((" AND EXISTS (SELECT", _ITS, ") ORDER BY items.position"))
 _DROP: Final = "DELETE FROM recollect.vectors WHERE"
@@ -86,11 +90,14 @@ class PostgresIndex:
         found = self._found(scope, clauses, known) if codec.storable(kind) else []
         return codec.in_order(ids, found, lambda item: item.id)
 
-    def missing(self, scope: Scope, model: str, *, kinds: Sequence[str] = (), limit: int = 1_000) -> list[Item]:
+    def missing(
+        self, scope: Scope, model: str, *, kinds: Sequence[str] = (), after: int = 0, limit: int = 1_000
+    ) -> list[Item]:
         """See `Index.missing`."""
-        codec.check_count("limit", limit, 1)
+        codec.check_range(after, None, limit)
         condition, known = passing(scope, Filter(tuple(kinds)))
-        return self._found(scope, f"{condition} {_MISSING}", known | {"model": known_key(model), "limit": limit})
+        known |= {"model": known_key(model), "after": after, "limit": limit}
+        return self._found(scope, f"{condition} {_MISSING}", known)
 
     def vectors(
         self, scope: Scope, kind: str, model: str, ids: Sequence[str]

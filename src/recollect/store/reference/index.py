@@ -90,13 +90,16 @@ class ReferenceIndex:
         with self._state.reading() as tables:
             return codec.in_order(ids, _within(tables, scope, Filter((kind,))), lambda item: item.id)
 
-    def missing(self, scope: Scope, model: str, *, kinds: Sequence[str] = (), limit: int = 1_000) -> list[Item]:
+    def missing(
+        self, scope: Scope, model: str, *, kinds: Sequence[str] = (), after: int = 0, limit: int = 1_000
+    ) -> list[Item]:
         """See `Index.missing`."""
-        codec.check_count("limit", limit, 1)
+        codec.check_range(after, None, limit)
         with self._state.reading() as tables:
             held = tables.vectors.get(model, {})
             inside = _within(tables, scope, Filter(tuple(kinds)))
-            return [item for item in inside if item.text and _key(item) not in held][:limit]
+            there = [item for item in inside if item.position > after and item.text]
+            return [item for item in there if _key(item) not in held][:limit]
 
     def vectors(
         self, scope: Scope, kind: str, model: str, ids: Sequence[str]

@@ -48,10 +48,10 @@ _BY_ID: Final = {
     ),
 }
 _MISSING: Final = scopes.by_scope(
-    "SELECT position FROM message WHERE session <scope>"
+    "SELECT position FROM message WHERE session <scope> AND position > ?4"
     " AND (?3 = '[]' OR 'message' IN (SELECT value FROM json_each(?3)))"
     " AND NOT EXISTS (SELECT 1 FROM vector WHERE vector.position = message.position AND model = ?2)"
-    " UNION ALL SELECT position FROM item WHERE scope <scope>"
+    " UNION ALL SELECT position FROM item WHERE scope <scope> AND position > ?4"
     " AND (?3 = '[]' OR kind IN (SELECT value FROM json_each(?3)))"
     " AND NOT EXISTS (SELECT 1 FROM vector WHERE vector.position = item.position AND model = ?2) ORDER BY 1"
 )
@@ -128,16 +128,18 @@ class SqliteIndex:
             found = items_at(db, positions)
             return [found[position] for position in positions]
 
-    def missing(self, scope: Scope, model: str, *, kinds: Sequence[str] = (), limit: int = 1_000) -> list[Item]:
+    def missing(
+        self, scope: Scope, model: str, *, kinds: Sequence[str] = (), after: int = 0, limit: int = 1_000
+    ) -> list[Item]:
         """See `Index.missing`."""
-        codec.check_count("limit", limit, 1)
+        codec.check_range(after, None, limit)
         wanted = Filter(tuple(kinds)).kinds
         with self._database.reading() as db:
             place = scopes.find(db, scope)
             if place is None:
                 return []
             known = find_model(db, place.tenant, model)
-            bounds = (place.id, known[0] if known else 0, codec.id_list(wanted))
+            bounds = (place.id, known[0] if known else 0, codec.id_list(wanted), after)
             rows = db.execute(_MISSING[scopes.level(scope)], bounds)
             return list(itertools.islice(_with_text(db, rows), limit))
 

@@ -125,6 +125,8 @@ class VectorTests(StoreTests):
         assert [item.id for item in store.index.missing(USER, "m")] == ["b", "c"]
         assert [item.id for item in store.index.missing(USER, "m", kinds=["chunk"])] == ["c"]
         assert [item.id for item in store.index.missing(USER, "new", limit=2)] == ["a", "b"]
+        first = store.log.read(ADA)[0].position
+        assert [item.id for item in store.index.missing(USER, "new", after=first, limit=2)] == ["b", "c"]
         assert store.index.missing(BOB, "m") == []
 
     def test_drop_a_model(self, store: Store) -> None:
