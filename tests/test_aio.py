@@ -11,12 +11,19 @@ from typing import Any
 import pytest
 
 from recollect import AsyncMemory, Memory, Session
-from recollect.aio import AsyncDocuments, AsyncSession, AsyncTools, Opening
+from recollect.aio import AsyncDocuments, AsyncSession, AsyncTools, AsyncUser, Opening
 from recollect.errors import StoreUnavailable
-from recollect.session import DocumentsOf, ToolsOf
+from recollect.session import ToolsOf
+from recollect.user import DocumentsOf, User
 
-PAIRS = [(Memory, AsyncMemory), (Session, AsyncSession), (DocumentsOf, AsyncDocuments), (ToolsOf, AsyncTools)]
-NOT_AWAITED = {"open", "session", "wake", "added"}
+PAIRS = [
+    (Memory, AsyncMemory),
+    (User, AsyncUser),
+    (Session, AsyncSession),
+    (DocumentsOf, AsyncDocuments),
+    (ToolsOf, AsyncTools),
+]
+NOT_AWAITED = {"open", "user", "session", "wake", "added"}
 
 
 def verbs(of: type[Any]) -> dict[str, Any]:
@@ -32,7 +39,7 @@ def test_every_verb_is_there_with_the_same_arguments(plain: type[Any], awaited: 
         assert inspect.iscoroutinefunction(getattr(awaited, name)), name
 
 
-@pytest.mark.parametrize("name", ["open", "session"])
+@pytest.mark.parametrize("name", ["open", "user", "session"])
 def test_what_opens_one_takes_the_same_arguments(name: str) -> None:
     plain, awaited = (inspect.signature(getattr(of, name)).parameters for of in (Memory, AsyncMemory))
     assert plain == awaited

@@ -13,19 +13,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from recollect.aio import AsyncMemory
-    from recollect.answers import Hit, Recalled
+    from recollect.aio import AsyncMemory, AsyncSession, AsyncUser
+    from recollect.answers import Document, Excerpt, Fact, Hit, Recalled
     from recollect.conversation import Conversation, ConversationMemory
     from recollect.errors import (
         BudgetTooSmall,
         ConfigError,
+        Conflict,
         InvalidTranscript,
         MissingExtra,
         ModelError,
+        NotFound,
         RecollectError,
         StoreError,
     )
-    from recollect.flow.context import Context
+    from recollect.flow.context import Context, ContextReceipt
     from recollect.flow.receipt import Entry, Receipt
     from recollect.flow.render import Rendered, parse, render
     from recollect.flow.turns import turns
@@ -34,21 +36,33 @@ if TYPE_CHECKING:
     from recollect.layers.answer import complete_fitting, stream_fitting
     from recollect.layers.working import fit, reduce
     from recollect.memory import Memory
+    from recollect.patterns import Patterns
     from recollect.session import Session
     from recollect.settings import Settings
-    from recollect.store.values import Filter
+    from recollect.store.values import Erased, Filter
+    from recollect.telemetry import Alert
     from recollect.tokens import Calibration, TokenCounter, count_messages, counter, estimate, recommended_budget
     from recollect.types import Image, Message, Opaque, Part, Scope, Text, Thinking, ToolCall, ToolResult
+    from recollect.user import User
 
 __all__ = [
+    "Alert",
     "AsyncMemory",
+    "AsyncSession",
+    "AsyncUser",
     "BudgetTooSmall",
     "Calibration",
     "ConfigError",
+    "Conflict",
     "Context",
+    "ContextReceipt",
     "Conversation",
     "ConversationMemory",
+    "Document",
     "Entry",
+    "Erased",
+    "Excerpt",
+    "Fact",
     "Filter",
     "Hit",
     "Image",
@@ -57,8 +71,10 @@ __all__ = [
     "Message",
     "MissingExtra",
     "ModelError",
+    "NotFound",
     "Opaque",
     "Part",
+    "Patterns",
     "Problem",
     "Recalled",
     "Receipt",
@@ -73,6 +89,7 @@ __all__ = [
     "TokenCounter",
     "ToolCall",
     "ToolResult",
+    "User",
     "Window",
     "complete_fitting",
     "count_messages",
@@ -89,31 +106,77 @@ __all__ = [
 ]
 
 _HOMES = {
-    "aio": ("AsyncMemory",),
-    "answers": ("Hit", "Recalled"),
-    "conversation": ("Conversation", "ConversationMemory"),
+    "aio": (
+        "AsyncMemory",
+        "AsyncSession",
+        "AsyncUser",
+    ),
+    "answers": (
+        "Document",
+        "Excerpt",
+        "Fact",
+        "Hit",
+        "Recalled",
+    ),
+    "conversation": (
+        "Conversation",
+        "ConversationMemory",
+    ),
     "errors": (
         "BudgetTooSmall",
         "ConfigError",
+        "Conflict",
         "InvalidTranscript",
         "MissingExtra",
         "ModelError",
+        "NotFound",
         "RecollectError",
         "StoreError",
     ),
-    "flow.context": ("Context",),
-    "flow.receipt": ("Entry", "Receipt"),
-    "flow.render": ("Rendered", "parse", "render"),
+    "flow.context": (
+        "Context",
+        "ContextReceipt",
+    ),
+    "flow.receipt": (
+        "Entry",
+        "Receipt",
+    ),
+    "flow.render": (
+        "Rendered",
+        "parse",
+        "render",
+    ),
     "flow.turns": ("turns",),
-    "flow.validate": ("Problem", "validate"),
+    "flow.validate": (
+        "Problem",
+        "validate",
+    ),
     "flow.window": ("Window",),
-    "layers.answer": ("complete_fitting", "stream_fitting"),
-    "layers.working": ("fit", "reduce"),
+    "layers.answer": (
+        "complete_fitting",
+        "stream_fitting",
+    ),
+    "layers.working": (
+        "fit",
+        "reduce",
+    ),
     "memory": ("Memory",),
+    "patterns": ("Patterns",),
     "session": ("Session",),
     "settings": ("Settings",),
-    "store.values": ("Filter",),
-    "tokens": ("Calibration", "TokenCounter", "count_messages", "counter", "estimate", "recommended_budget"),
+    "store.values": (
+        "Erased",
+        "Filter",
+    ),
+    "telemetry": ("Alert",),
+    "tokens": (
+        "Calibration",
+        "TokenCounter",
+        "count_messages",
+        "counter",
+        "estimate",
+        "recommended_budget",
+    ),
     "types": (
         "Image",
         "Message",
@@ -125,6 +188,7 @@ _HOMES = {
         "ToolCall",
         "ToolResult",
     ),
+    "user": ("User",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -15,7 +15,8 @@ from functools import partial, update_wrapper
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from recollect.memory import Memory
-from recollect.session import DocumentsOf, Session, ToolsOf
+from recollect.session import Session, ToolsOf
+from recollect.user import DocumentsOf, User
 
 S = TypeVar("S")
 P = ParamSpec("P")
@@ -82,7 +83,29 @@ class AsyncTools(_Awaited[ToolsOf]):
     search = awaited(ToolsOf.search)
 
 
-class AsyncSession(_Awaited[Session]):
+U = TypeVar("U", bound=User)
+
+
+class _AsyncUser(_Awaited[U]):
+    recall = awaited(User.recall)
+    search = awaited(User.search)
+    facts = awaited(User.facts)
+    fact_history = awaited(User.fact_history)
+    remember = awaited(User.remember)
+    patterns = awaited(User.patterns)
+    forget = awaited(User.forget)
+
+    @property
+    def documents(self) -> AsyncDocuments:
+        """The user's documents."""
+        return AsyncDocuments(self.sync.documents)
+
+
+class AsyncUser(_AsyncUser[User]):
+    """All that is kept of a user."""
+
+
+class AsyncSession(_AsyncUser[Session]):
     """One conversation: what is added here is remembered for its user."""
 
     add = awaited(Session.add)
@@ -90,22 +113,10 @@ class AsyncSession(_Awaited[Session]):
     add_turn = awaited(Session.add_turn)
     context = awaited(Session.context)
     replay = awaited(Session.replay)
-    recall = awaited(Session.recall)
-    search = awaited(Session.search)
-    facts = awaited(Session.facts)
-    fact_history = awaited(Session.fact_history)
-    remember = awaited(Session.remember)
-    patterns = awaited(Session.patterns)
     summary = awaited(Session.summary)
     history = awaited(Session.history)
     tag = awaited(Session.tag)
     stats = awaited(Session.stats)
-    forget = awaited(Session.forget)
-
-    @property
-    def documents(self) -> AsyncDocuments:
-        """The user's documents."""
-        return AsyncDocuments(self.sync.documents)
 
     @property
     def tools(self) -> AsyncTools:
@@ -160,6 +171,10 @@ class AsyncMemory(_Awaited[Memory]):
     def open(cls, *args: Any, **kwargs: Any) -> Opening:
         """The memory in a file or at an address, to be entered or awaited: see `Memory.open`."""
         return Opening(partial(Memory.open, *args, **kwargs))
+
+    def user(self, id: str, *, tenant: str = "default") -> AsyncUser:
+        """A user."""
+        return AsyncUser(self.sync.user(id, tenant=tenant))
 
     def session(self, id: str, *, user: str, tenant: str = "default") -> AsyncSession:
         """One conversation of a user."""

@@ -39,6 +39,7 @@ from recollect.tokens import TokenCounter
 from recollect.tokens import counter as open_counter
 from recollect.traces import span
 from recollect.types import Scope, check_id
+from recollect.user import User
 
 MOST_FRESH: Final = 10_000
 """How many sessions with new messages `drain` remembers, to learn from them without waiting for more to be said.
@@ -158,6 +159,10 @@ class Memory:
             reranker=reranker,
             on_alert=on_alert,
         )
+
+    def user(self, id: str, *, tenant: str = "default") -> User:
+        """A user: what is known of him, and what was said in all of his conversations."""
+        return User(self, Scope(tenant, check_id(id, "user")))
 
     def session(self, id: str, *, user: str, tenant: str = "default") -> Session:
         """One conversation of a user; it is there as soon as something is added to it."""

@@ -18,7 +18,7 @@ from recollect.server import given, shown
 from recollect.server.given import Id
 from recollect.server.replies import answer, tagged
 from recollect.server.service import ErasedUser, ReadSession, ReadUser, Served, WrittenSession, WrittenUser
-from recollect.session import Session
+from recollect.user import User
 
 FILE: Final[dict[str, Any]] = {
     "requestBody": {
@@ -123,13 +123,13 @@ async def upload_document(
     return answer(await service.run(_upload, chat, name, data), 201)
 
 
-def _upload(chat: Session, name: str, data: bytes) -> Document:
+def _upload(user: User, name: str, data: bytes) -> Document:
     suffix = PurePath(name).suffix.lower()
     with TemporaryDirectory() as folder:
         file = FilePath(folder, f"upload{suffix if suffix in ENDINGS else '.txt'}")
         file.write_bytes(data)
         try:
-            return chat.documents.add(file, name=name)
+            return user.documents.add(file, name=name)
         except ConfigError as error:
             raise ConfigError(str(error).replace(str(file), name)) from error
 

@@ -26,6 +26,7 @@ from recollect.server.problems import Refused
 from recollect.server.upstream import Upstream
 from recollect.session import Session
 from recollect.types import Message, Scope
+from recollect.user import User
 
 if TYPE_CHECKING:
     from recollect.server.metrics import Metrics
@@ -168,16 +169,23 @@ Erases: TypeAlias = Annotated[Key, Security(Needs("erase"), scopes=["erase"])]
 Administers: TypeAlias = Annotated[Key, Security(Needs("admin"), scopes=["admin"])]
 
 
-async def _read_user(request: Request, key: Reads, user: UserId, session: MaybeSession = None) -> Session:
-    return Session(served(request).memory, Scope(key.tenant, user, session))
+def _whose(request: Request, key: Key, user: str, session: str | None) -> User:
+    memory = served(request).memory
+    if session is None:
+        return memory.user(user, tenant=key.tenant)
+    return memory.session(session, user=user, tenant=key.tenant)
 
 
-async def _written_user(request: Request, key: Writes, user: UserId, session: MaybeSession = None) -> Session:
-    return Session(served(request).memory, Scope(key.tenant, user, session))
+async def _read_user(request: Request, key: Reads, user: UserId, session: MaybeSession = None) -> User:
+    return _whose(request, key, user, session)
 
 
-async def _erased_user(request: Request, key: Erases, user: UserId, session: MaybeSession = None) -> Session:
-    return Session(served(request).memory, Scope(key.tenant, user, session))
+async def _written_user(request: Request, key: Writes, user: UserId, session: MaybeSession = None) -> User:
+    return _whose(request, key, user, session)
+
+
+async def _erased_user(request: Request, key: Erases, user: UserId, session: MaybeSession = None) -> User:
+    return _whose(request, key, user, session)
 
 
 async def _read(request: Request, key: Reads, user: UserId, session: SessionId) -> Session:
@@ -203,9 +211,9 @@ async def _erasing(key: Erases, user: UserId, session: MaybeSession = None) -> S
 ReadSession: TypeAlias = Annotated[Session, Depends(_read)]
 WrittenSession: TypeAlias = Annotated[Session, Depends(_written)]
 TalkedSession: TypeAlias = Annotated[Session, Depends(_talked)]
-ReadUser: TypeAlias = Annotated[Session, Depends(_read_user)]
-WrittenUser: TypeAlias = Annotated[Session, Depends(_written_user)]
-ErasedUser: TypeAlias = Annotated[Session, Depends(_erased_user)]
+ReadUser: TypeAlias = Annotated[User, Depends(_read_user)]
+WrittenUser: TypeAlias = Annotated[User, Depends(_written_user)]
+ErasedUser: TypeAlias = Annotated[User, Depends(_erased_user)]
 """What is the user's in every session, so that none needs to be named."""
 ReadScope: TypeAlias = Annotated[Scope, Depends(_within)]
 ErasedScope: TypeAlias = Annotated[Scope, Depends(_erasing)]

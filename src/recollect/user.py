@@ -1,0 +1,190 @@
+"""A user: what memory has of all his conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from recollect.answers import Document, Fact, FactType, Recalled
+from recollect.arguments import MAX_QUESTION, check_number, check_question, check_whole
+from recollect.errors import ConfigError
+from recollect.layers import artifacts
+from recollect.layers.artifacts import ARTIFACTS, Artifact
+from recollect.layers.documents import Documents, Listed, Passages
+from recollect.layers.episodic import Asked
+from recollect.patterns import Patterns
+from recollect.store import ANY, Erased, Filter
+from recollect.store.codec import check_count
+from recollect.traces import span
+from recollect.types import Scope, check_id, with_zone
+
+if TYPE_CHECKING:
+    from recollect.memory import Memory
+
+
+def checked_filter(where: Filter) -> Filter:
+    """The filter, or an error where it is none."""
+    if not isinstance(where, Filter):
+        raise ConfigError(f"where is {where!r}; give a Filter")
+    return where
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentsOf:
+    """A user's documents."""
+
+    layer: Documents = field(repr=False)
+    scope: Scope
+    wake: Callable[[], None] = field(repr=False)
+
+    def add(
+        self,
+        source: Path | str,
+        *,
+        name: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        at: datetime | None = None,
+    ) -> Document:
+        """The document of a file (by its Path) or a text, now found; one of the same name is replaced."""
+        document = self.layer.add(self.scope, source, name=name, metadata=metadata, at=at)
+        self.wake()
+        return document
+
+    def list(self) -> Listed:
+        """The user's documents by name."""
+        return self.layer.list(self.scope)
+
+    def search(self, question: str, k: int | None = None) -> Passages:
+        """The `k` best passages that are near enough to the question, best first."""
+        return self.layer.search(self.scope, question, k)
+
+    def remove(self, name: str) -> Document:
+        """The document that is gone for good. Raises NotFound."""
+        return self.layer.remove(self.scope, name)
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """All that is kept of a user. A `Session` is one of his conversations, and does the same beside what it adds."""
+
+    memory: Memory
+    scope: Scope
+
+    def recall(
+        self,
+        question: str,
+        budget: int = 800,
+        k: int | None = None,
+        at: datetime | None = None,
+        scope: Literal["user", "session"] = "user",
+        *,
+        where: Filter = ANY,
+        recency: float = 0.0,
+    ) -> Recalled:
+        """The turns that answer the question, best first, within `budget` tokens and at most `k`.
+
+        Each hit holds turns of one session in the order of time, under their date. `at` is when the question is
+        asked, if not now: "last May" counts from there. `scope` is all of the user's sessions, or this one; `where`
+        narrows it by time, role and metadata. `recency` is what a turn of today gains over an old one.
+        """
+        check_whole("budget", budget)
+        check_count("k", k)
+        with span("search_memory", self.scope) as note:
+            found = self.memory.layers.episodic.recall(self._asked(question, at, scope, where, recency), budget, k)
+            note(records=len(found))
+        return found
+
+    def search(
+        self,
+        question: str,
+        k: int = 10,
+        at: datetime | None = None,
+        scope: Literal["user", "session"] = "user",
+        *,
+        kind: Literal["turns"] | Artifact = "turns",
+        where: Filter = ANY,
+        recency: float = 0.0,
+    ) -> Recalled:
+        """The `k` best turns, one a hit, best first: `recall` without a budget.
+
+        By words alone, only turns that hold one of them, or are of a day or a speaker that the question names. `kind`
+        looks, by words, through what was made of the turns instead: `summary`, `facts`, or what `tools` said.
+        """
+        check_whole("k", k)
+        with span("search_memory", self.scope) as note:
+            found = self._found(kind, self._asked(question, at, scope, where, recency), k)
+            note(records=len(found))
+        return found
+
+    def _found(self, kind: str, asked: Asked, k: int) -> Recalled:
+        layers = self.memory.layers
+        if kind == "turns":
+            return layers.episodic.search(asked, k)
+        if kind not in ARTIFACTS:
+            raise ConfigError(f"kind is {kind!r}; use turns, {', '.join(ARTIFACTS)}")
+        if kind == "facts":
+            self._learn_facts()
+        elif kind == "summary" and self.scope.session is not None:
+            layers.summary.catch_up(self.scope)
+        return artifacts.search(layers, kind, asked, k)
+
+    def _asked(self, question: str, at: datetime | None, scope: str, where: Filter, recency: float) -> Asked:
+        check_question(question)
+        checked_filter(where)
+        check_number("recency", recency)
+        text, when = question[:MAX_QUESTION], with_zone(at) if at else self.memory.clock()
+        days = self.memory.layers.semantic.days(self.scope, text, where.as_of)
+        return Asked(text, when, self._within(scope), where, recency, days)
+
+    def _within(self, scope: str) -> Scope:
+        if scope not in ("user", "session"):
+            raise ConfigError(f"scope is {scope!r}; use 'user' for all sessions or 'session' for this one")
+        if scope == "session" and self.scope.session is None:
+            raise ConfigError("scope is 'session', and no session is named: name one, or use 'user' for all of them")
+        return self.scope if scope == "session" else self.scope.owner
+
+    @property
+    def documents(self) -> DocumentsOf:
+        """The user's documents: `add` a path or a text, `list`, `search`, `remove`."""
+        return DocumentsOf(self.memory.layers.documents, self.scope.owner, self.memory.wake)
+
+    def facts(self, as_of: datetime | None = None) -> list[Fact]:
+        """What the user said of themselves and still holds, or what was known and held at an earlier moment.
+
+        A plan whose day is over, and the mood of another day, hold no longer.
+        """
+        self._learn_facts()
+        known = self.memory.layers.semantic.facts(self.scope.owner, as_of)
+        now = with_zone(as_of) if as_of else self.memory.clock()
+        return [fact for fact in known if fact.valid_to is None or now < fact.valid_to]
+
+    def fact_history(self, key: str) -> list[Fact]:
+        """Every value that the fact with that key has had, the oldest first, with the messages that say it.
+
+        `valid_to` is when it ceased to hold.
+        """
+        self._learn_facts()
+        return self.memory.layers.semantic.history(self.scope.owner, check_id(key, "the key of a fact"))
+
+    def _learn_facts(self) -> None:
+        """Learn from what was said so far, not only when a batch of turns is there."""
+        for scope in {self.scope, self.scope.owner}:
+            self.memory.layers.semantic.catch_up(scope)
+
+    def remember(self, key: str, value: str | None, type: FactType = "user_profile") -> Fact | None:
+        """The fact as known from now on, in place of what was known under that key; None ends it."""
+        with span("upsert_memory", self.scope, records=1):
+            return self.memory.layers.semantic.remember(
+                self.scope.owner, type, key, value, self.memory.clock(), self.scope.session or ""
+            )
+
+    def patterns(self) -> Patterns:
+        """How the user talks with the assistant, counted over everything said so far."""
+        return self.memory.layers.procedural.patterns(self.scope.owner)
+
+    def forget(self, ids: Sequence[str] | None = None) -> Erased:
+        """Erase these messages, or all that is kept here, for good: text, index and all that was learned from them."""
+        return self.memory.forget(self.scope, ids)
