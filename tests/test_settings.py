@@ -176,8 +176,8 @@ def test_settings_can_not_be_changed() -> None:
 
 
 def test_the_documented_table_is_complete_and_true() -> None:
-    page = (Path(__file__).parent.parent / "docs" / "context.md").read_text("utf-8")
-    assert table() in page, f"put this between the settings marks of docs/context.md:\n{table()}"
+    page = (Path(__file__).parent.parent / "docs" / "settings.md").read_text("utf-8")
+    assert table() in page, f"put this between the settings marks of docs/settings.md:\n{table()}"
 
 
 def table() -> str:
