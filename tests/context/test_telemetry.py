@@ -39,16 +39,18 @@ def test_a_process_that_grows_too_large_raises_an_alert_each_time_it_does(
     tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alerts: list[Alert] = []
-    with opened(tmp_path, clock, on_alert=alerts.append) as memory:
-        for taken in (9e8, 2e9, 3e9, 9e8, 2e9):
+    plan = Settings(alert_memory_bytes=1_000)
+    with opened(tmp_path, clock, settings=plan, on_alert=alerts.append) as memory:
+        for taken in (900, 2_000, 3_000, 900, 2_000):
             monkeypatch.setattr("recollect.layers.watch.process_bytes", lambda taken=taken: taken)
             memory.session("s", user="ada").context("Who?", 500)
-    assert [(alert.name, alert.value) for alert in alerts] == [("process_bytes", 2e9), ("process_bytes", 2e9)]
+    assert [(alert.name, alert.value) for alert in alerts] == [("process_bytes", 2_000)] * 2
 
 
 def test_a_low_hit_rate_of_the_last_hundred_reads_raises_an_alert(tmp_path: Path, clock: ManualClock) -> None:
     alerts: list[Alert] = []
-    with opened(tmp_path, clock, on_alert=alerts.append) as memory:
+    plan = Settings(alert_cache_hits=0.5)
+    with opened(tmp_path, clock, settings=plan, on_alert=alerts.append) as memory:
         for _ in range(200):
             memory.session("s", user="ada").context("Who?", 500)
         assert alerts == []

@@ -44,8 +44,9 @@ def clear(store: Store, ours: Collection[str], now: datetime) -> None:
     Nothing is lost: a process that has such a model again makes what is missing once it is asked about a user.
     """
     waiting = [job for tenant in store.tenants() for job in store.jobs.find(Scope(tenant), limit=MAX_WHOLE)]
-    kinds = {job.kind for job in waiting if job.due and job.due < now - UNUSED and job.kind.startswith(f"{KIND} ")}
-    while kinds - set(ours) and (jobs := store.jobs.claim(tuple(kinds - set(ours)), worker=KIND, limit=PAGE)):
+    late = {job.kind for job in waiting if job.due and job.due < now - UNUSED}
+    unused = [kind for kind in late.difference(ours) if kind.startswith(f"{KIND} ")]
+    while unused and (jobs := store.jobs.claim(unused, worker=KIND, limit=PAGE)):
         for job in jobs:
             store.jobs.finish(job)
 
