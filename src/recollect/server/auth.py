@@ -54,14 +54,19 @@ def add_key(
     store: Store, *, tenant: str = "default", may: Sequence[str] = ("read", "write"), name: str = ""
 ) -> tuple[Key, str]:
     """A new key and its secret, which is shown this once: the store keeps a hash."""
-    if check_id(tenant, "tenant") == HOME.tenant:
-        raise ConfigError(f"tenant {tenant!r} holds the keys themselves; name another")
-    if not may or set(may).difference(KINDS):
-        raise ConfigError(f"may={list(may)!r}: give some of {', '.join(KINDS)}")
+    check_key(tenant, may)
     id = secrets.token_hex(4)
     secret = f"rk_{id}_{secrets.token_urlsafe(32)}"
     value = {"hash": hashed(secret), "tenant": tenant, "may": sorted(set(may)), "name": name}
     return _key(store.records.put(HOME, [Record(KIND, id, value)])[0]), secret
+
+
+def check_key(tenant: str, may: Sequence[str]) -> None:
+    """Raises where there can be no such key."""
+    if check_id(tenant, "tenant") == HOME.tenant:
+        raise ConfigError(f"tenant {tenant!r} holds the keys themselves; name another")
+    if not may or set(may).difference(KINDS):
+        raise ConfigError(f"may={list(may)!r}: give some of {', '.join(KINDS)}")
 
 
 def list_keys(store: Store) -> list[Key]:
