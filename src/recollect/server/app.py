@@ -132,7 +132,7 @@ def opened(options: Options) -> Memory:
 def _started(options: Options, memory: Memory | None, model: ChatModel | None, counted: Metrics) -> Service:
     memory = memory or opened(options)
     ring = Ring(memory.store)
-    ring.refresh()
+    ring.read()
     rate, streams = Rate(options.rate), Streams(options.max_streams, counted.streams)
     answers = model or llm.open(options.model)
     provider, _, name = options.model.partition(":")

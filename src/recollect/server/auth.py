@@ -116,16 +116,21 @@ class Ring:
         self._read = self.clock()
         return True
 
-    def refresh(self) -> None:
-        """Read the keys anew; the ones known stay while the store can't be reached."""
+    def read(self) -> None:
+        """Read the keys anew."""
         self._read = self.clock()
-        try:
-            records = self.store.records.find(HOME, kind=KIND, exact=True)
-        except RecollectError as error:
-            log.warning("the keys can't be read and stay as they are: %s", error)
-            return
+        records = self.store.records.find(HOME, kind=KIND, exact=True)
         self._keys = {str(record.value["hash"]): _key(record) for record in records}
         self._needed = self._needed or bool(self._keys)
+
+    def refresh(self) -> bool:
+        """Whether the keys could be read anew; the ones known stay while the store can't be reached."""
+        try:
+            self.read()
+        except RecollectError as error:
+            log.warning("the keys can't be read and stay as they are: %s", error)
+            return False
+        return True
 
     def get(self, secret: str) -> Key | None:
         """The key with that secret."""
