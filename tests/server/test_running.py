@@ -219,6 +219,13 @@ def test_metrics_count_requests_and_what_the_library_counts(service: Running) ->
     assert service.http.get("/stats").json()["recollect_contexts_total"] == 1
 
 
+def test_a_caller_adds_no_name_to_the_metrics_of_his_own(service: Running) -> None:
+    for method in ("PROPFIND", "MKCOL"):
+        service.http.request(method, "/messages/x%0a%1b[31m")
+    counted = [line for line in service.http.get("/metrics").text.splitlines() if "http_requests_total{" in line]
+    assert counted == ['recollect_http_requests_total{method="other",route="none",status="404"} 2.0']
+
+
 def test_metrics_are_of_all_processes_that_serve_together(tmp_path: Path) -> None:
     with started(str(tmp_path / "memory.db"), "--workers", "2") as process:
 

@@ -158,6 +158,8 @@ def serve(options: Options, host: str = "127.0.0.1", port: int = 8642, workers: 
     """Run the service until it is told to stop; refuses an address others can reach while there are no keys."""
     import uvicorn
 
+    from recollect.server.connections import Timely
+
     _check(options, host, workers)
     for name, value in options.model_dump(exclude_unset=True, exclude_none=True).items():
         os.environ[f"RECOLLECT_{name.upper()}"] = value if isinstance(value, str) else json.dumps(value)
@@ -168,6 +170,7 @@ def serve(options: Options, host: str = "127.0.0.1", port: int = 8642, workers: 
             host=host,
             port=port,
             workers=workers,
+            http=Timely,
             access_log=False,
             log_config=logs.CONFIG,
             server_header=False,
