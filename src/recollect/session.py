@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
@@ -23,7 +23,7 @@ from recollect.arguments import (
     messages_only,
 )
 from recollect.controller import Wanted
-from recollect.errors import ConfigError
+from recollect.errors import ConfigError, DiskFull, StoreUnavailable
 from recollect.flow.context import Context
 from recollect.flow.fence import without_memory
 from recollect.frozen import FrozenDict, freeze_dict
@@ -298,10 +298,12 @@ class Session:
     def facts(self, as_of: datetime | None = None) -> list[Fact]:
         """What the user said of themselves and still holds, or what was known and held at an earlier moment.
 
-        A plan whose day is over, and the mood of another day, hold no longer.
+        A plan whose day is over, and the mood of another day, hold no longer. While nothing can be written, what was
+        said last is not learned yet.
         """
-        for scope in {self.scope, self.scope.owner}:
-            self.memory.layers.semantic.catch_up(scope)
+        with suppress(DiskFull, StoreUnavailable):
+            for scope in {self.scope, self.scope.owner}:
+                self.memory.layers.semantic.catch_up(scope)
         known = self.memory.layers.semantic.facts(self.scope.owner, as_of)
         now = with_zone(as_of) if as_of else self.memory.clock()
         return [fact for fact in known if fact.valid_to is None or now < fact.valid_to]

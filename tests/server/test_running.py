@@ -80,8 +80,8 @@ class Process:
                 return socket.create_connection(("127.0.0.1", self.port)).close()
         raise AssertionError(f"nothing listens: {self.log}")
 
-    def stop(self) -> int:
-        self._process.send_signal(signal.SIGTERM)
+    def stop(self, by: int = signal.SIGTERM) -> int:
+        self._process.send_signal(by)
         self._reader.join()
         self.http.close()
         return self._process.wait(60)
@@ -147,6 +147,13 @@ def test_background_work_is_done_before_it_stops(tmp_path: Path) -> None:
     with open_store(str(tmp_path / "memory.db")) as store:
         values = [record.value for record in store.records.find(Scope("default", "ada"), kind="fact")]
     assert any("Oslo" in str(value) for value in values)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="there are no terminals that hang up here")
+def test_a_terminal_that_is_closed_ends_it_as_well(tmp_path: Path) -> None:
+    process = Process(str(tmp_path / "memory.db"))
+    assert process.stop(signal.SIGHUP) in (0, -signal.SIGTERM)
+    assert "Application shutdown complete." in [line["event"] for line in process.log]
 
 
 def test_it_refuses_an_address_that_others_can_reach_without_keys(tmp_path: Path) -> None:

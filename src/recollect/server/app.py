@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -161,6 +162,7 @@ def serve(options: Options, host: str = "127.0.0.1", port: int = 8642, workers: 
     from recollect.server.connections import Timely
 
     _check(options, host, workers)
+    _end_with_the_terminal(workers)
     for name, value in options.model_dump(exclude_unset=True, exclude_none=True).items():
         os.environ[f"RECOLLECT_{name.upper()}"] = value if isinstance(value, str) else json.dumps(value)
     with _counting_together(workers):
@@ -177,6 +179,13 @@ def serve(options: Options, host: str = "127.0.0.1", port: int = 8642, workers: 
             timeout_graceful_shutdown=math.ceil(options.drain_seconds),
             timeout_worker_healthcheck=START_SECONDS,
         )
+
+
+def _end_with_the_terminal(workers: int) -> None:
+    """A terminal that is closed ends the service as SIGTERM does; several processes are started anew by it."""
+    hangup: signal.Signals | None = getattr(signal, "SIGHUP", None)
+    if hangup and workers == 1 and signal.getsignal(hangup) == signal.SIG_DFL:
+        signal.signal(hangup, lambda *_: signal.raise_signal(signal.SIGTERM))
 
 
 def _check(options: Options, host: str, workers: int) -> None:
