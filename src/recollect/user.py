@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from recollect.answers import Document, Fact, FactType, Recalled
 from recollect.arguments import MAX_QUESTION, check_number, check_question, check_whole
-from recollect.errors import ConfigError
+from recollect.errors import ConfigError, DiskFull, StoreUnavailable
 from recollect.layers import artifacts
 from recollect.layers.artifacts import ARTIFACTS, Artifact
 from recollect.layers.documents import Documents, Listed, Passages
@@ -154,7 +155,8 @@ class User:
     def facts(self, as_of: datetime | None = None) -> list[Fact]:
         """What the user said of themselves and still holds, or what was known and held at an earlier moment.
 
-        A plan whose day is over, and the mood of another day, hold no longer.
+        A plan whose day is over, and the mood of another day, hold no longer. While nothing can be written, what was
+        said last is not learned yet.
         """
         self._learn_facts()
         known = self.memory.layers.semantic.facts(self.scope.owner, as_of)
@@ -170,9 +172,10 @@ class User:
         return self.memory.layers.semantic.history(self.scope.owner, check_id(key, "the key of a fact"))
 
     def _learn_facts(self) -> None:
-        """Learn from what was said so far, not only when a batch of turns is there."""
-        for scope in {self.scope, self.scope.owner}:
-            self.memory.layers.semantic.catch_up(scope)
+        """Learn from what was said so far, not only when a batch of turns is there; not where nothing can be written."""
+        with suppress(DiskFull, StoreUnavailable):
+            for scope in {self.scope, self.scope.owner}:
+                self.memory.layers.semantic.catch_up(scope)
 
     def remember(self, key: str, value: str | None, type: FactType = "user_profile") -> Fact | None:
         """The fact as known from now on, in place of what was known under that key; None ends it."""

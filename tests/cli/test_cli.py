@@ -64,6 +64,14 @@ def test_a_backup_brings_everything_back(file: str, tmp_path: Path) -> None:
         assert [entry.message.text for entry in store.log.read(ADA)] == ["remark 0", "remark 1", "remark 2"]
 
 
+@pytest.mark.parametrize("content", [b"no backup", b"", b"SQLite format 3\x00"])
+def test_what_is_no_backup_is_refused_and_begins_no_store(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "copy").write_bytes(content)
+    refused = run("restore", str(tmp_path / "copy"), "--store", str(tmp_path / "memory.db"), "--yes")
+    assert (refused.exit_code, "is no backup" in refused.stderr) == (1, True)
+    assert [file.name for file in tmp_path.iterdir()] == ["copy"]
+
+
 def test_restore_asks_first(file: str, tmp_path: Path) -> None:
     copy = str(tmp_path / "copy")
     run("backup", copy, "--store", file)

@@ -126,3 +126,10 @@ def test_a_model_without_its_key_is_told_before_anything_is_kept(
     assert told.startswith(f"ModelUnavailable: {model}: a key is needed: set {variable} to one")
     assert len(told.splitlines()) == 1
     assert not (home / "memory.db").exists() or parsed(run, "history") == []
+
+
+@pytest.mark.parametrize("wrong", [("--may", "bogus"), ("--tenant", "recollect:keys"), ("--tenant", "")])
+def test_a_key_that_can_not_be_begins_no_store(run: Run, home: Path, wrong: tuple[str, str]) -> None:
+    pytest.importorskip("fastapi")
+    assert "ConfigError" in run("keys", "add", *wrong, code=1).stderr
+    assert not (home / "memory.db").exists()

@@ -5,6 +5,7 @@ Where reading one took the square of its length, these would run for hours.
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -53,6 +54,13 @@ def test_chunks(run: str) -> None:
 @pytest.mark.parametrize("run", ["<a ", "<a b='", "<!--", "</", "<script>", "<svg>", "<![", "a<b>", "&#", "<svg></p>"])
 def test_web_pages(run: str) -> None:
     assert isinstance(html_text(long(run)), str)
+
+
+def test_signs_that_begin_no_tag_are_read_as_quickly_as_words() -> None:
+    page = "<" * 1_000_000
+    started = time.thread_time()
+    assert html_text(page) == page
+    assert time.thread_time() - started < 1
 
 
 @pytest.mark.parametrize("run", ["exceed", "context ", "tokens ", "1,000"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 SCRIPTS = (
     "<script>alert({n})</script>",
     "<img src=x onerror=alert({n})>",
@@ -40,4 +42,10 @@ HOSTILE = tuple(
     for row, script in enumerate(SCRIPTS)
     for column, frame in enumerate(FRAMES)
 )
+TURNS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 ODD = ("\x00 nul", "\ud83d half a pair", "a\u2028b\u2029c", "مرحبا بالعالم", "👩‍👩‍👧‍👦" * 20, "x" * 5_000)
+
+
+def named(name: str) -> str:
+    """How a name is shown among other words: isolated from them, and what would turn text around as a mark."""
+    return f"\u2068{TURNS.sub(chr(0xFFFD), name)}\u2069"

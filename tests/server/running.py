@@ -15,6 +15,7 @@ from fastapi import FastAPI
 
 from recollect.memory import Memory
 from recollect.server.app import create_app
+from recollect.server.connections import Timely
 from recollect.server.options import Options
 
 
@@ -31,7 +32,8 @@ class _Server(uvicorn.Server):
     """A server that tells when it has started, or will not."""
 
     def __init__(self, app: Any) -> None:
-        super().__init__(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=5))
+        config = uvicorn.Config(app, http=Timely, log_config=None, access_log=False, timeout_graceful_shutdown=5)
+        super().__init__(config)
         self.tried = threading.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

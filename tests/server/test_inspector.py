@@ -17,7 +17,7 @@ from recollect.memory import Memory
 from recollect.server.auth import add_key
 from recollect.types import Message
 from tests.server.browser import fill, needs_chromium
-from tests.server.hostile import HOSTILE, ODD
+from tests.server.hostile import HOSTILE, ODD, named
 from tests.server.running import Running, running
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -349,7 +349,7 @@ def test_hostile_strings_are_shown_and_never_obeyed(tab: Any) -> None:
                 s[:400] for s in strings
             ]
             options = page.locator("#session option").evaluate_all("all => all.map(e => e.textContent)")
-            assert all(any(option.startswith(text[:200]) for option in options) for text in HOSTILE[:30])
+            assert all(any(option.startswith(named(text[:200])) for option in options) for text in HOSTILE[:30])
             found.open("facts")
             shown = page.locator(".card .value").evaluate_all("all => all.map(e => e.textContent)")
             assert set(HOSTILE) <= set(shown)
@@ -369,6 +369,24 @@ def test_hostile_strings_are_shown_and_never_obeyed(tab: Any) -> None:
                 expect(page.locator(".bubble.user p").last).to_have_text(text)
                 expect(page.get_by_role("button", name="Send")).to_be_enabled()
             assert page.locator(".log img, .log script, .log iframe, .side img, .side iframe").count() == 0
+
+
+@needs_chromium
+def test_a_name_turns_no_words_beside_it_around(tab: Any) -> None:
+    name = "\u2069\u202edrawkcab" + "x" * 900
+    with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
+        memory.session(name, user="ada").add("user", "Hello")
+        page = found.open("search", name)
+        expect(page.locator("#session option")).to_have_text([f"{named(name)} · {named('ada')} · 1 message"])
+        expect(page).to_have_title(f"Search · {named(name)} · Recollect")
+        page.get_by_label("Question").fill("Hello")
+        page.keyboard.press("Enter")
+        expect(page.locator(".line-foot span").first).to_contain_text(named(name))
+        expect(found.open("forget", name).locator(".choice")).to_contain_text([named(name), named("ada")])
+        page.get_by_role("button", name="New…").click()
+        page.get_by_label("Name of the conversation").fill(name)
+        page.get_by_role("button", name="Start").click()
+        expect(page.locator(".bubble.user")).to_have_count(1)
 
 
 @needs_chromium

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import httpx2
 import pytest
+from fastapi.testclient import TestClient
 
-from recollect.errors import ConfigError, NotFound
+from recollect.errors import ConfigError, NotFound, StoreUnavailable
 from recollect.http import loopback
 from recollect.memory import Memory
+from recollect.server import auth
+from recollect.server import service as server_service
+from recollect.server.app import create_app
 from recollect.server.auth import HOME, Ring, add_key, from_here, list_keys, revoke_key
+from recollect.server.options import Options
 from recollect.store import open as open_store
 from tests.server.running import Running, running
 
@@ -195,6 +201,42 @@ def test_a_key_added_or_revoked_while_the_service_runs_counts(memory: Memory) ->
         revoke_key(memory.store, key.id)
         assert service.http.get("/sessions", headers=signed("rk_unknown")).status_code == 401
         assert service.http.get("/sessions", headers=signed(first)).status_code == 401
+
+
+def test_a_store_that_does_not_answer_keeps_nobody_with_a_known_key_waiting(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Metrics are asked for when something is wrong."""
+    _, secret = add_key(memory.store, may=["admin"])
+    back, find = threading.Event(), memory.store.records.find
+
+    def slow(*where: Any, **narrowed: Any) -> Any:
+        back.wait(60)
+        return find(*where, **narrowed)
+
+    with running(memory) as service:
+        monkeypatch.setattr(type(memory.store.records), "find", lambda _, *where, **narrowed: slow(*where, **narrowed))
+        monkeypatch.setattr(auth, "FRESH_SECONDS", 0.0)
+        monkeypatch.setattr(server_service, "KEYS_SECONDS", 0.1)
+        try:
+            assert service.http.get("/metrics", headers=signed(secret)).status_code == 200
+            unknown = service.http.get("/metrics", headers=signed(f"{secret}x"))
+            assert (unknown.status_code, unknown.json()["class"]) == (503, "StoreUnavailable")
+            assert service.http.get("/metrics").status_code == 401
+        finally:
+            back.set()
+
+
+def test_a_service_that_can_not_read_its_keys_does_not_start(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else it would answer everyone until it can."""
+    add_key(memory.store)
+
+    def gone(*_: Any, **__: Any) -> Any:
+        raise StoreUnavailable("away")
+
+    monkeypatch.setattr(type(memory.store.records), "find", gone)
+    with pytest.raises(StoreUnavailable), TestClient(create_app(Options(model="recall:"), memory)):
+        pytest.fail("it started")
 
 
 def test_a_service_whose_last_key_is_revoked_opens_to_nobody(memory: Memory) -> None:

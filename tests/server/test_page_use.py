@@ -13,6 +13,7 @@ from recollect.server.auth import add_key
 from recollect.store import Job
 from recollect.types import Message, Scope
 from tests.server.browser import fill, needs_chromium
+from tests.server.hostile import named
 from tests.server.running import Running, running
 from tests.server.test_chat import Scripted, chatting
 
@@ -235,7 +236,7 @@ def test_a_preview_of_something_else_is_not_there_to_be_forgotten(sample: Runnin
         page = found.open("forget")
         page.get_by_role("button", name="Preview").click()
         expect(page.get_by_role("button", name="Forget for good…")).to_be_visible()
-        page.get_by_label("Everything of ada").check()
+        page.get_by_label(f"Everything of {named('ada')}").check()
         expect(page.get_by_role("button", name="Forget for good…")).to_have_count(0)
 
 
@@ -245,10 +246,12 @@ def test_a_conversation_beyond_the_list_is_not_called_new(sample: Running, tab: 
         page = found.page
         page.route("**/sessions?*", lambda route: route.fulfill(json={"items": [], "next": 7}))
         page = found.open("chat")
-        expect(page.locator("#session option")).to_have_text(["trip · ada", "Older ones are opened by name: New…"])
+        expect(page.locator("#session option")).to_have_text(
+            [f"{named('trip')} · {named('ada')}", "Older ones are opened by name: New…"]
+        )
         page.unroute_all()
         page = found.open("chat", "tomorrow")
-        expect(page.locator("#session option").first).to_have_text("tomorrow · ada · new")
+        expect(page.locator("#session option").first).to_have_text(f"{named('tomorrow')} · {named('ada')} · new")
 
 
 @needs_chromium

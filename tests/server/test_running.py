@@ -80,8 +80,8 @@ class Process:
                 return socket.create_connection(("127.0.0.1", self.port)).close()
         raise AssertionError(f"nothing listens: {self.log}")
 
-    def stop(self) -> int:
-        self._process.send_signal(signal.SIGTERM)
+    def stop(self, by: int = signal.SIGTERM) -> int:
+        self._process.send_signal(by)
         self._reader.join()
         self.http.close()
         return self._process.wait(60)
@@ -147,6 +147,13 @@ def test_background_work_is_done_before_it_stops(tmp_path: Path) -> None:
     with open_store(str(tmp_path / "memory.db")) as store:
         values = [record.value for record in store.records.find(Scope("default", "ada"), kind="fact")]
     assert any("Oslo" in str(value) for value in values)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="there are no terminals that hang up here")
+def test_a_terminal_that_is_closed_ends_it_as_well(tmp_path: Path) -> None:
+    process = Process(str(tmp_path / "memory.db"))
+    assert process.stop(signal.SIGHUP) in (0, -signal.SIGTERM)
+    assert "Application shutdown complete." in [line["event"] for line in process.log]
 
 
 def test_it_refuses_an_address_that_others_can_reach_without_keys(tmp_path: Path) -> None:
@@ -217,6 +224,13 @@ def test_metrics_count_requests_and_what_the_library_counts(service: Running) ->
     assert "recollect_process_bytes" in text
     assert re.search(r'recollect_alerts_total\{alert="retrieval_ms"\} \d', text)
     assert service.http.get("/stats").json()["recollect_contexts_total"] == 1
+
+
+def test_a_caller_adds_no_name_to_the_metrics_of_his_own(service: Running) -> None:
+    for method in ("PROPFIND", "MKCOL"):
+        service.http.request(method, "/messages/x%0a%1b[31m")
+    counted = [line for line in service.http.get("/metrics").text.splitlines() if "http_requests_total{" in line]
+    assert counted == ['recollect_http_requests_total{method="other",route="none",status="404"} 2.0']
 
 
 def test_metrics_are_of_all_processes_that_serve_together(tmp_path: Path) -> None:

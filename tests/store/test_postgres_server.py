@@ -271,6 +271,29 @@ def test_a_server_that_is_away_is_told_soon_and_reached_when_it_is_back(monkeypa
         assert texts(store.log.read(ADA)) == ["kept"]
 
 
+def test_a_server_that_is_read_only_is_read_and_written_to_again_later(store: PostgresStore, url: str) -> None:
+    say(store, ADA, "before")
+    name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
+    with psycopg.connect(url, autocommit=True) as owner:
+        owner.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+        try:
+            for refused in (lambda: say(store, ADA, "lost"), lambda: store.jobs.claim(worker="w")):
+                store._database._pool.drain()
+                with pytest.raises(StoreUnavailable, match=r"read-only.*nothing was written"):
+                    refused()
+            with pytest.raises(StoreUnavailable, match="read-only"), store.transaction():
+                say(store, ADA, "lost")
+            assert texts(store.log.read(ADA)) == ["before"]
+        finally:
+            owner.execute("SET default_transaction_read_only = off")
+            owner.execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
+    for _ in range(database.MOST):
+        with suppress(StoreUnavailable):
+            say(store, ADA, "after")
+            break
+    assert texts(store.log.read(ADA)) == ["before", "after"]
+
+
 def cut(postgres: Databases, url: str) -> None:
     database = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
     with psycopg.connect(postgres.address, autocommit=True) as connection:

@@ -34,6 +34,7 @@ from recollect.cli.shell import (
     Yes,
     answer,
     bar,
+    begins,
     check_new,
     confirm,
     counted,
@@ -186,8 +187,12 @@ def restore(
 
     Example: recollect restore monday.backup --store memory.db
     """
-    if not yes:
-        with telling_errors():
+    with telling_errors():
+        if begins(store):
+            from recollect.store.sqlite import check_backup
+
+            check_backup(path)
+        if not yes:
             confirm("This replaces everything in the store. Go on?")
     with opened(store, must_exist=False) as opened_store:
         opened_store.restore(path)

@@ -54,10 +54,13 @@ def add(
 
     Example: recollect keys add --may read --may write --name app
     """
-    from recollect.server.auth import add_key
+    from recollect.server.auth import add_key, check_key
 
+    may = may or ["read", "write"]
+    with telling_errors():
+        check_key(tenant, may)
     with opened(store, must_exist=False) as opened_store:
-        key, secret = add_key(opened_store, tenant=tenant, may=may or ("read", "write"), name=name)
+        key, secret = add_key(opened_store, tenant=tenant, may=may, name=name)
     made = {"id": key.id, "secret": secret, "tenant": key.tenant, "may": sorted(key.may), "name": key.name}
     answer(as_json, made, secret)
     if not as_json:

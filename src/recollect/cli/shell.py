@@ -207,6 +207,12 @@ def opened(where: str | None, must_exist: bool = True) -> Iterator[stores.Store]
             yield store
 
 
+def begins(where: str | None) -> bool:
+    """Whether the store is a file that is not there yet, so that opening it begins one."""
+    file = _file(address(where))
+    return file is not None and not file.exists()
+
+
 def _file(url: str) -> Path | None:
     if url == ":memory:" or ("://" in url and not url.startswith("sqlite://")):
         return None

@@ -23,7 +23,7 @@ _TOKEN: Final = re.compile(
     r"<!--.*?(?:-->|\Z)"
     r"|<(?P<end>/?)(?P<tag>[a-z][^\s/>]*)(?:[^>=]|=\s*+(?:\"[^\"]*(?:\"|\Z)|'[^']*(?:'|\Z))?)*+(?:>|\Z)"
     r"|<[!?/][^>]*(?:>|\Z)"
-    r"|(?P<text>[^<]+|<)",
+    r"|(?P<text>(?:[^<]|<(?![a-z!?/]))++)",
     re.DOTALL | re.IGNORECASE,
 )
 """What a page is made of. What is not closed goes on to the end, so that no page takes longer than its length."""

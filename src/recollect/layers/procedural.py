@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.answers import Candidate
-from recollect.errors import ConfigError, Conflict
+from recollect.errors import ConfigError, Conflict, DiskFull, StoreUnavailable
 from recollect.flow.patterns import derive, hints, most_asked
 from recollect.flow.tally import Recurring, Tally
 from recollect.layers.marks import check_cited, drop_citing, learned
@@ -64,6 +64,7 @@ second seem sense separate set several side similar since situation small soon s
 stuff suggest suggestion suit suppose term think though thought three tip together tonight total toward turn type
 typical upcoming usual usually various wait weekend whole within without wonder worry worth
 """
+_NOT_KEPT: Final = (Conflict, DiskFull, StoreUnavailable)
 _SAY_LITTLE: Final = frozenset(words(_ASKING))
 """Words with which people ask, whatever about: they tell questions apart, but name no topic."""
 
@@ -153,7 +154,8 @@ class Procedural:
     def _analyse_once(self, scope: Scope, job: Job | None) -> Patterns:
         """The patterns, kept in one transaction with the end of the job.
 
-        Where another process was faster the patterns hold all the same; only a job must know that it was lost.
+        Where another process was faster, or nothing can be written, the patterns hold all the same; only a job must
+        know that it was lost.
         """
         parts = self._parts(scope)
         fresh, newest = self._unread(scope, parts)
@@ -161,7 +163,7 @@ class Procedural:
         for part in sorted([*parts, *fresh, newest], key=lambda part: part.after):
             tally.add(part.tally)
         patterns = derive(tally, self._meanings(scope, tally.questions), _SAY_LITTLE)
-        with suppress(Conflict) if job is None else nullcontext(), self.store.transaction():
+        with suppress(*_NOT_KEPT) if job is None else nullcontext(), self.store.transaction():
             self._keep(scope, patterns, newest.to)
             check_cited(self.store, scope, _cites(patterns))
             if job is not None:
@@ -212,7 +214,7 @@ class Procedural:
 
     def _kept_part(self, scope: Scope, part: _Part) -> _Part:
         """The part, kept by itself, so that others can write between one and the next of a long log."""
-        with suppress(Conflict), self.store.transaction():
+        with suppress(*_NOT_KEPT), self.store.transaction():
             self.store.records.put(scope, [_record(part)])
             check_cited(self.store, scope, part.cites)
         return part

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -132,7 +133,7 @@ def opened(options: Options) -> Memory:
 def _started(options: Options, memory: Memory | None, model: ChatModel | None, counted: Metrics) -> Service:
     memory = memory or opened(options)
     ring = Ring(memory.store)
-    ring.refresh()
+    ring.read()
     rate, streams = Rate(options.rate), Streams(options.max_streams, counted.streams)
     answers = model or llm.open(options.model)
     provider, _, name = options.model.partition(":")
@@ -158,7 +159,10 @@ def serve(options: Options, host: str = "127.0.0.1", port: int = 8642, workers: 
     """Run the service until it is told to stop; refuses an address others can reach while there are no keys."""
     import uvicorn
 
+    from recollect.server.connections import Timely
+
     _check(options, host, workers)
+    _end_with_the_terminal(workers)
     for name, value in options.model_dump(exclude_unset=True, exclude_none=True).items():
         os.environ[f"RECOLLECT_{name.upper()}"] = value if isinstance(value, str) else json.dumps(value)
     with _counting_together(workers):
@@ -168,12 +172,20 @@ def serve(options: Options, host: str = "127.0.0.1", port: int = 8642, workers: 
             host=host,
             port=port,
             workers=workers,
+            http=Timely,
             access_log=False,
             log_config=logs.CONFIG,
             server_header=False,
             timeout_graceful_shutdown=math.ceil(options.drain_seconds),
             timeout_worker_healthcheck=START_SECONDS,
         )
+
+
+def _end_with_the_terminal(workers: int) -> None:
+    """A terminal that is closed ends the service as SIGTERM does; several processes are started anew by it."""
+    hangup: signal.Signals | None = getattr(signal, "SIGHUP", None)
+    if hangup and workers == 1 and signal.getsignal(hangup) == signal.SIG_DFL:
+        signal.signal(hangup, lambda *_: signal.raise_signal(signal.SIGTERM))
 
 
 def _check(options: Options, host: str, workers: int) -> None:

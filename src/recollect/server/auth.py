@@ -54,14 +54,19 @@ def add_key(
     store: Store, *, tenant: str = "default", may: Sequence[str] = ("read", "write"), name: str = ""
 ) -> tuple[Key, str]:
     """A new key and its secret, which is shown this once: the store keeps a hash."""
-    if check_id(tenant, "tenant") == HOME.tenant:
-        raise ConfigError(f"tenant {tenant!r} holds the keys themselves; name another")
-    if not may or set(may).difference(KINDS):
-        raise ConfigError(f"may={list(may)!r}: give some of {', '.join(KINDS)}")
+    check_key(tenant, may)
     id = secrets.token_hex(4)
     secret = f"rk_{id}_{secrets.token_urlsafe(32)}"
     value = {"hash": hashed(secret), "tenant": tenant, "may": sorted(set(may)), "name": name}
     return _key(store.records.put(HOME, [Record(KIND, id, value)])[0]), secret
+
+
+def check_key(tenant: str, may: Sequence[str]) -> None:
+    """Raises where there can be no such key."""
+    if check_id(tenant, "tenant") == HOME.tenant:
+        raise ConfigError(f"tenant {tenant!r} holds the keys themselves; name another")
+    if not may or set(may).difference(KINDS):
+        raise ConfigError(f"may={list(may)!r}: give some of {', '.join(KINDS)}")
 
 
 def list_keys(store: Store) -> list[Key]:
@@ -111,16 +116,21 @@ class Ring:
         self._read = self.clock()
         return True
 
-    def refresh(self) -> None:
-        """Read the keys anew; the ones known stay while the store can't be reached."""
+    def read(self) -> None:
+        """Read the keys anew."""
         self._read = self.clock()
-        try:
-            records = self.store.records.find(HOME, kind=KIND, exact=True)
-        except RecollectError as error:
-            log.warning("the keys can't be read and stay as they are: %s", error)
-            return
+        records = self.store.records.find(HOME, kind=KIND, exact=True)
         self._keys = {str(record.value["hash"]): _key(record) for record in records}
         self._needed = self._needed or bool(self._keys)
+
+    def refresh(self) -> bool:
+        """Whether the keys could be read anew; the ones known stay while the store can't be reached."""
+        try:
+            self.read()
+        except RecollectError as error:
+            log.warning("the keys can't be read and stay as they are: %s", error)
+            return False
+        return True
 
     def get(self, secret: str) -> Key | None:
         """The key with that secret."""

@@ -132,8 +132,7 @@ class Answer:
             log.error("unforeseen", exc_info=error, extra={"request": self.request_id})
             yield event("error", told(error))
         finally:
-            with CancelScope(shield=True):
-                await self._keep()
+            await self._keep()
 
     async def _pieces(self) -> AsyncGenerator[bytes]:
         ask = partial(stream_fitting, self.service.model, self.context.prompt, counter=self.chat.memory.counter)
@@ -149,9 +148,11 @@ class Answer:
         return b"".join(event(name, {"text": text}) for name, text in named.items() if text)
 
     async def _keep(self) -> dict[str, Any] | None:
-        """Keep the answer once: whole, or the words that came, marked as partial."""
+        """Keep the answer once, though the caller go away: whole, or the words that came, marked as partial."""
         message = self.reply.message if self.reply else Message("assistant", self.text, metadata=PARTIAL)
         self.reply, self.text = None, ""
         if not message.parts:
             return None
-        return (await self.service.run(keep_answer, self.chat, self.question, message)).to_dict()
+        with CancelScope(shield=True):
+            kept = await self.service.run(keep_answer, self.chat, self.question, message)
+        return kept.to_dict()

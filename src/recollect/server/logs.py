@@ -20,6 +20,8 @@ log = logging.getLogger("recollect.server")
 
 LEFT: Final = 499
 """The status of a request whose caller went away before it was answered, as nginx has it."""
+METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+"""Those that are counted by name: a caller may send any word."""
 _ENCODER: Final = json.JSONEncoder(default=str)
 _OWN: Final = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName", "color_message"}
 
@@ -88,9 +90,10 @@ class Watched:
 
     def _note(self, scope: Scope, status: int, seconds: float, id: str) -> None:
         route = getattr(scope.get("route"), "path_format", "none")
-        self.metrics.answered(scope["method"], route, status, seconds)
+        method = scope["method"] if scope["method"] in METHODS else "other"
+        self.metrics.answered(method, route, status, seconds)
         if log.isEnabledFor(logging.INFO):
             key = scope["state"].get("key")
             more = {"key": key.id, "tenant": key.tenant} if key else {}
-            facts = {"method": scope["method"], "route": route, "status": status, "ms": round(seconds * 1_000, 2)}
+            facts = {"method": method, "route": route, "status": status, "ms": round(seconds * 1_000, 2)}
             log.info("request", extra={"request": id, **facts, **more})

@@ -8,12 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, ParamSpec, TypeAlias, TypeVar
 from urllib.parse import unquote_to_bytes
 
-from anyio import CapacityLimiter, to_thread
+from anyio import CapacityLimiter, move_on_after, to_thread
 from fastapi import Depends, Query, Request, Security
 from fastapi.security import HTTPBearer
 from fastapi.security.base import SecurityBase
 from pydantic.json_schema import SkipJsonSchema
 
+from recollect.errors import StoreUnavailable
 from recollect.flow.context import Context
 from recollect.http import loopback
 from recollect.llm import ChatModel
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
+KEYS_SECONDS: Final = 1.0
+"""How long a request waits for the keys to be read anew."""
 ADD_KEY: Final = "add a key: recollect keys add"
 bearer = HTTPBearer(auto_error=False, description="A key of this service; none is needed where it has none.")
 
@@ -110,7 +113,7 @@ async def caller(request: Request) -> Key:
         return known
     service = served(request)
     if service.ring.stale:
-        await service.run(service.ring.refresh)
+        await _refreshed(service)
     given = await bearer(request)
     key = await _key(request, service, given.credentials if given else None)
     request.state.key = key
@@ -139,11 +142,19 @@ async def _key(request: Request, service: Service, secret: str | None) -> Key:
     if secret and (key := service.ring.get(secret)):
         return key
     service.rate.check(request.client.host if request.client else "")
-    await service.run(service.ring.refresh)
+    if secret and not await _refreshed(service):
+        raise StoreUnavailable("the store does not tell whether this key is known")
     if secret and (key := service.ring.get(secret)):
         return key
     problem = "this key is not known" if secret else "a key is needed"
     raise Refused(401, problem, "send `Authorization: Bearer <key>`", {"WWW-Authenticate": "Bearer"})
+
+
+async def _refreshed(service: Service) -> bool:
+    """Whether the keys were read anew; a store that is slow to tell them keeps nobody waiting."""
+    with move_on_after(KEYS_SECONDS):
+        return await to_thread.run_sync(service.ring.refresh, limiter=service.threads, abandon_on_cancel=True)
+    return False
 
 
 def _anyone(request: Request) -> Key:

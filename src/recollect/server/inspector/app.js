@@ -1,7 +1,7 @@
 // The page: which conversation, which view, and how one gets from one to the other.
 
 import { get } from "./api.js";
-import { button, dialog, empty, failed, h, loading, plural, show, status } from "./dom.js";
+import { button, dialog, empty, failed, h, loading, named, plural, show, status } from "./dom.js";
 import * as chat from "./chat.js";
 import * as documents from "./documents.js";
 import * as facts from "./facts.js";
@@ -58,7 +58,7 @@ const draw = async () => {
   }
   place.setAttribute("aria-labelledby", `tab-${here.view}`);
   place.className = `view-${here.view}`;
-  document.title = `${VIEWS[here.view].title} · ${here.session} · Recollect`;
+  document.title = `${VIEWS[here.view].title} · ${named(here.session)} · Recollect`;
   pick();
   const focused = place.contains(document.activeElement);
   const [top, down] = history.state ?? [0, 0];
@@ -89,7 +89,7 @@ const key = (user, session) => JSON.stringify([user, session]);
 const pick = () => {
   const wanted = key(here.user, here.session);
   if (![...picker.options].some((option) => option.value === wanted)) {
-    picker.prepend(h("option", { value: wanted }, `${here.session} · ${here.user}${whole ? " · new" : ""}`));
+    picker.prepend(h("option", { value: wanted }, `${named(here.session)} · ${named(here.user)}${whole ? " · new" : ""}`));
   }
   picker.value = wanted;
 };
@@ -100,7 +100,7 @@ const refresh = async () => {
   whole = next === null;
   show(picker, items.map((found) =>
     h("option", { value: key(found.user, found.session) },
-      `${found.session} · ${found.user} · ${plural(found.messages, "message")}`)),
+      `${named(found.session)} · ${named(found.user)} · ${plural(found.messages, "message")}`)),
   !whole && h("option", { disabled: true }, "Older ones are opened by name: New…"));
   return items;
 };
@@ -124,8 +124,8 @@ const drawTabs = () => {
 
 const newSession = () =>
   dialog("New conversation", (close) => {
-    const user = h("input", { id: "new-user", value: here.user, required: true, maxlength: 255 });
-    const session = h("input", { id: "new-name", required: true, maxlength: 255, autofocus: true });
+    const user = h("input", { id: "new-user", value: here.user, required: true });
+    const session = h("input", { id: "new-name", required: true, autofocus: true });
     const open = (event) => {
       event.preventDefault();
       close();

@@ -33,6 +33,9 @@ export const when = (iso) => {
   return h("time", { datetime: iso, title: date.toISOString() }, CLOCK.format(date));
 };
 
+// A name among other words: it is read in its own direction, and what turns text around is shown, not heeded.
+export const named = (text) => `\u2068${text.replace(/[\u202a-\u202e\u2066-\u2069]/g, "\ufffd")}\u2069`;
+
 export const button = (label, onclick, given = {}) => h("button", { type: "button", onclick, ...given }, label);
 
 export const empty = (title, hint = "", ...more) =>

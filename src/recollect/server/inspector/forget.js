@@ -3,7 +3,7 @@
 import { get, post } from "./api.js";
 import { stopAll } from "./chat.js";
 import { dropNotes } from "./context.js";
-import { button, dialog, failed, form, h, number, plural, show, status, words } from "./dom.js";
+import { button, dialog, failed, form, h, named, number, plural, show, status, words } from "./dom.js";
 
 export const title = "Forget";
 
@@ -16,8 +16,8 @@ export const view = async ({ where, at, signal, sessions }) => {
   const entry = at && (await get("/message", { ...where, id: at }, signal).catch(() => null));
   const choices = [
     entry && ["message", `This message: “${words(entry.message.content).slice(0, 120)}”`, where, { ids: [at] }],
-    ["session", `This conversation: ${where.session}`, where, {}],
-    ["user", `Everything of ${where.user}`, { user: where.user }, {}],
+    ["session", `This conversation: ${named(where.session)}`, where, {}],
+    ["user", `Everything of ${named(where.user)}`, { user: where.user }, {}],
   ].filter(Boolean);
   const place = h("div", { "aria-live": "polite" });
 

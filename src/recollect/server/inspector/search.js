@@ -1,7 +1,7 @@
 // The turns that match a question, best first.
 
 import { post } from "./api.js";
-import { button, empty, failed, form, h, passage, show, status, when } from "./dom.js";
+import { button, empty, failed, form, h, named, passage, show, status, when } from "./dom.js";
 import { jump } from "./message.js";
 
 export const title = "Search";
@@ -17,7 +17,7 @@ export const view = async ({ where, at, go, stay, signal }) => {
   const place = h("div", {}, empty("Search what was said", "By meaning and by words, over everything this user ever said."));
 
   const hit = (found) => h("li", { class: "card" }, passage(found.text, { class: "card-text" }),
-    h("div", { class: "line-foot" }, h("span", {}, found.session, " · ", when(found.at), ` · score ${found.score.toFixed(2)}`),
+    h("div", { class: "line-foot" }, h("span", {}, named(found.session), " · ", when(found.at), ` · score ${found.score.toFixed(2)}`),
       button("Show message", () => jump(where, found.message_ids[0], found.session, go), { class: "link" })));
 
   const search = async () => {

@@ -6,6 +6,7 @@ The driver's pipelines, its `executemany` among them, are not used: they hang wh
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -216,8 +217,11 @@ class Database:
         return connection
 
     def _take_back(self, connection: Connection) -> None:
+        """One by which nothing could be written is replaced: another may be to where that is possible by now."""
         with suppress(psycopg.Error):
             connection.rollback()
+        if errors.is_read_only(sys.exception()):
+            connection.close()
         self._pool.putconn(connection)
 
     @contextmanager

@@ -10,6 +10,7 @@ from recollect.store.postgres.driver import psycopg, psycopg_pool
 _AGAIN: Final = frozenset({"40001", "40P01"})
 _BUSY: Final = frozenset({"40001", "40P01", "55P03", "57014"})
 _GONE: Final = ("08", "53", "57P")
+_READ_ONLY: Final = "25006"
 
 
 def is_lost(error: Exception) -> bool:
@@ -27,6 +28,11 @@ def is_collision(error: Exception) -> bool:
     return getattr(error, "sqlstate", None) in _AGAIN
 
 
+def is_read_only(error: BaseException | None) -> bool:
+    """Whether one of ours tells that the server does not let anything be written."""
+    return getattr(getattr(error, "__cause__", None), "sqlstate", None) == _READ_ONLY
+
+
 def translated(error: Exception, name: str) -> StoreError | ConfigError:
     """The error a caller gets for one of the driver's."""
     state = getattr(error, "sqlstate", None) or ""
@@ -34,6 +40,10 @@ def translated(error: Exception, name: str) -> StoreError | ConfigError:
         return DiskFull(f"no room to write on {name}: nothing was written; free some space and try again")
     if state in _BUSY:
         return StoreUnavailable(f"{name} is busy: others were in the way too long; nothing was written, try again")
+    if state == _READ_ONLY:
+        return StoreUnavailable(
+            f"{name} is read-only: nothing was written; try again once it may be written to, or name its primary server"
+        )
     if is_lost(error) or state.startswith(_GONE):
         return StoreUnavailable(f"{name} can't be reached ({_reason(error)}); nothing was written, try again")
     if state == "42501":

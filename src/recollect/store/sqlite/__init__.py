@@ -1,5 +1,5 @@
 """A store in one SQLite file."""
 
-from recollect.store.sqlite.store import SqliteStore
+from recollect.store.sqlite.store import SqliteStore, check_backup
 
-__all__ = ["SqliteStore"]
+__all__ = ["SqliteStore", "check_backup"]

@@ -19,7 +19,7 @@ from recollect.store.sqlite.database import Database
 from recollect.store.sqlite.index import SqliteIndex
 from recollect.store.sqlite.jobs import SqliteJobs
 from recollect.store.sqlite.log import SqliteLog
-from recollect.store.sqlite.migrate import check_version
+from recollect.store.sqlite.migrate import check_version, version
 from recollect.store.sqlite.records import SqliteRecords
 from recollect.store.values import Finding
 from recollect.types import Scope
@@ -78,14 +78,8 @@ class SqliteStore:
 
     def restore(self, path: str | Path) -> None:
         """See `Store.restore`."""
-        source = Path(path)
-        if not source.is_file():
-            raise NotFound(f"there is no backup {source}")
-        backup = _checked(source)
-        try:
+        with closing(_checked(Path(path))) as backup:
             self._database.replace(backup)
-        finally:
-            backup.close()
 
     def close(self) -> None:
         """See `Store.close`."""
@@ -98,9 +92,18 @@ class SqliteStore:
         self.close()
 
 
+def check_backup(path: Path) -> None:
+    """Raises unless the file is a backup that can be restored."""
+    _checked(path).close()
+
+
 def _checked(path: Path) -> apsw.Connection:
+    if not path.is_file():
+        raise NotFound(f"there is no backup {path}")
     try:
         backup = apsw.Connection(os.fspath(path), flags=apsw.SQLITE_OPEN_READONLY)
+        if not version(backup):
+            raise apsw.NotADBError("it holds no store")
         check_version(backup, os.fspath(path))
         problems = [row[0] for row in backup.execute("PRAGMA integrity_check") if row[0] != "ok"]
         problems += [finding.problem for finding in doctor.broken_sessions(backup)]

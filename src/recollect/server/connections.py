@@ -1,0 +1,96 @@
+"""Connections that are let go of: whose request does not begin, or whose answer nobody reads.
+
+Before a request has begun it is not known who sends it, so that no key and no limit of ours holds there.
+"""
+
+from __future__ import annotations
+
+from asyncio import TimerHandle, Transport
+from typing import Final
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+HEAD_SECONDS: Final = 30.0
+"""How long the first line and the headers of a request may take to come."""
+HEAD_BYTES: Final = 2**17
+"""How large they may be, give or take what one read brings."""
+READ_SECONDS: Final = 60.0
+"""How long a caller may take nothing of an answer that waits for it."""
+
+
+class Timely(HttpToolsProtocol):
+    """A connection of uvicorn that ends when the other side does not get on."""
+
+    _head = 0
+    _begins = True
+    _head_timer: TimerHandle | None = None
+    _read_timer: TimerHandle | None = None
+
+    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
+        """Wait for a first request."""
+        super().connection_made(transport)
+        self._wait_for_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait for nothing any more."""
+        self._got_head()
+        self.resume_writing()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take in what came, unless it is too much before a request is known."""
+        super().data_received(data)
+        if not self._begins:
+            return
+        self._head += len(data)
+        if self._head > HEAD_BYTES:
+            self.send_400_response(f"The headers have more than {HEAD_BYTES} bytes.")
+        elif self._head_timer is None:
+            self._wait_for_head()
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        self._begins, self._head = True, 0
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """It is known what is asked for."""
+        self._got_head()
+        super().on_headers_complete()
+
+    def _wait_for_head(self) -> None:
+        def too_late() -> None:
+            if self.cycle is None or self.cycle.response_complete:
+                self.transport.close()
+            else:  # it comes after a request that is being answered
+                self._wait_for_head()
+
+        self._head_timer = self.loop.call_later(HEAD_SECONDS, too_late)
+
+    def _got_head(self) -> None:
+        self._begins = False
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def pause_writing(self) -> None:
+        """The caller is to read first."""
+        super().pause_writing()
+        self._wait_for_reader(self.transport.get_write_buffer_size())
+
+    def resume_writing(self) -> None:
+        """It has."""
+        if self._read_timer is not None:
+            self._read_timer.cancel()
+            self._read_timer = None
+        super().resume_writing()
+
+    def _wait_for_reader(self, before: int) -> None:
+        def look() -> None:
+            left = self.transport.get_write_buffer_size()
+            if left < before:
+                self._wait_for_reader(left)
+            else:
+                self.transport.abort()
+
+        self._read_timer = self.loop.call_later(READ_SECONDS, look)

@@ -1,0 +1,130 @@
+"""Callers who are slow to ask or to read, or never do: each is let go of, and holds nothing then."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from fastapi import FastAPI
+from starlette.types import Message
+
+from recollect.memory import Memory
+from recollect.server import connections
+from recollect.server.app import create_app
+from recollect.server.options import Options
+from recollect.testing.provider import Provider
+from tests.server.rest import ADA, HELLO, add
+from tests.server.running import Running, running
+from tests.server.test_chat import Scripted
+
+LONG = ("word" * 5_000 + " ") * 400
+HI = {"message": "Hi"}
+GET = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+
+
+@contextmanager
+def connected(service: Running, sent: bytes = b"", most: int | None = None) -> Iterator[socket.socket]:
+    """A connection by which something was sent; it takes no more bytes at once than `most`."""
+    with socket.socket() as found:
+        if most:
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, most)
+        found.settimeout(30)
+        found.connect(("127.0.0.1", int(service.url.rpartition(":")[2])))
+        found.sendall(sent)
+        yield found
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /heal", GET, GET + b"\r\n" + GET])
+def test_a_request_that_does_not_begin_is_not_waited_for(
+    service: Running, monkeypatch: pytest.MonkeyPatch, sent: bytes
+) -> None:
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.2)
+    answered = b"HTTP/1.1 200 OK" if sent.endswith(b"\r\n" + GET) else b""
+    with connected(service, sent) as caller:
+        heard = b""
+        while piece := caller.recv(2**16):
+            heard += piece
+    assert heard.startswith(answered) and heard.count(b"HTTP/1.1") == bool(answered)
+
+
+def test_headers_that_are_larger_than_any_request_needs_are_refused(service: Running) -> None:
+    with connected(service, GET + b"X: ") as caller:
+        caller.sendall(b"a" * connections.HEAD_BYTES)
+        assert caller.recv(2**16).startswith(b"HTTP/1.1 400")
+    large = {"X-Some": "a" * (connections.HEAD_BYTES // 2)}
+    assert service.http.get("/healthz", headers=large).status_code == 200
+
+
+def test_an_answer_that_nobody_reads_gives_its_place_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What had come of it is kept."""
+    monkeypatch.setattr(connections, "READ_SECONDS", 0.2)
+    body = b'{"message": "Tell me everything."}'
+    head = b"POST /chat?user=ada&session=trip HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    with Provider("openai", lambda asked: LONG if "everything" in str(asked.messages[-1]) else "Hi!") as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        with running(model="openai:test", max_streams=1) as service:
+            with connected(service, head + b"Content-Length: %d\r\n\r\n" % len(body) + body, most=4_096):
+                deadline = time.monotonic() + 30
+                while len(kept := service.memory.session("trip", user="ada").history()) < 2:
+                    assert time.monotonic() < deadline, "the answer waits for its reader"
+                    time.sleep(0.05)
+            assert kept[1].text.startswith("wordword")
+            while (other := service.http.post("/chat", params={**ADA, "user": "bob"}, json=HI)).status_code == 429:
+                assert time.monotonic() < deadline, "the answer holds its place"
+            assert other.is_success
+
+
+async def chat_and_go(app: FastAPI, model: Scripted) -> None:
+    """A caller that reads nothing, and goes once the model has said all."""
+    body = b'{"message": "Hello?"}'
+    gone, read, sent = asyncio.Event(), asyncio.Event(), iter([{"type": "http.request", "body": body}])
+
+    async def receive() -> Message:
+        if (first := next(sent, None)) is None:
+            await gone.wait()
+        return first or {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.body":
+            await read.wait()
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/chat",
+        "query_string": b"user=ada&session=trip",
+        "headers": [(b"content-type", b"application/json"), (b"host", b"127.0.0.1")],
+    }
+    async with app.router.lifespan_context(app):
+        answering = asyncio.create_task(app(scope, receive, send))
+        await asyncio.to_thread(model.closed.wait, 30)
+        await asyncio.sleep(0.1)
+        gone.set()
+        read.set()
+        await answering
+
+
+def test_an_answer_that_is_whole_is_kept_though_its_caller_goes_then() -> None:
+    with Memory.open(":memory:", embedder=None) as memory:
+        model = Scripted("Once ", "upon ", "a ", "time")
+        asyncio.run(chat_and_go(create_app(Options(), memory, model), model))
+        history = memory.session("trip", user="ada").history()
+        assert [message.text for message in history] == ["Hello?", "Once upon a time"]
+
+
+def test_a_slow_reader_gets_all_of_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "READ_SECONDS", 0.3)
+    with Memory.open(":memory:", embedder=None) as memory, running(memory) as service:
+        assert add(service, {**HELLO, "content": "word " * 400_000}).status_code == 201
+        asked = b"GET /messages?user=ada&session=trip HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+        with connected(service, asked, most=4_096) as caller:
+            heard = 0
+            while piece := caller.recv(200_000):
+                heard += len(piece)
+                if heard < 1_000_000:
+                    time.sleep(0.01)
+    assert heard > 2_000_000
