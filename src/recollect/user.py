@@ -172,7 +172,7 @@ class User:
         return self.memory.layers.semantic.history(self.scope.owner, check_id(key, "the key of a fact"))
 
     def _learn_facts(self) -> None:
-        """Learn from what was said so far, not only when a batch of turns is there; not where nothing can be written."""
+        """Learn from what was said so far, unless nothing can be written; not only when a batch of turns is there."""
         with suppress(DiskFull, StoreUnavailable):
             for scope in {self.scope, self.scope.owner}:
                 self.memory.layers.semantic.catch_up(scope)
