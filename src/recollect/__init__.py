@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from recollect.patterns import Patterns
     from recollect.session import Session
     from recollect.settings import Settings
-    from recollect.store.values import Erased, Filter
+    from recollect.store.values import Erased, Filter, SessionStats
     from recollect.telemetry import Alert
     from recollect.tokens import Calibration, TokenCounter, count_messages, counter, estimate, recommended_budget
     from recollect.types import Image, Message, Opaque, Part, Scope, Text, Thinking, ToolCall, ToolResult
@@ -82,6 +82,7 @@ __all__ = [
     "Rendered",
     "Scope",
     "Session",
+    "SessionStats",
     "Settings",
     "StoreError",
     "Text",
@@ -167,6 +168,7 @@ _HOMES = {
     "store.values": (
         "Erased",
         "Filter",
+        "SessionStats",
     ),
     "telemetry": ("Alert",),
     "tokens": (

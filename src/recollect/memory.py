@@ -170,7 +170,7 @@ class Memory:
 
     def sessions(
         self, user: str | None = None, *, tenant: str = "default", before: int | None = None, limit: int = 100
-    ) -> list[store.Session]:
+    ) -> list[store.SessionStats]:
         """The sessions of a user, or of all of them, the one written to last first, each at a glance.
 
         The next page is `before=page[-1].position`.

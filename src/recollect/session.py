@@ -197,6 +197,6 @@ class Session(User):
         """What was said in this session, in a few hundred tokens of its own sentences."""
         return self.memory.layers.summary.text(self.scope)
 
-    def stats(self) -> store.Session | None:
+    def stats(self) -> store.SessionStats | None:
         """The session at a glance; None where nothing was said yet."""
         return next(iter(self.memory.store.log.sessions(self.scope, limit=1)), None)

@@ -28,8 +28,7 @@ from recollect.server.service import (
     WrittenSession,
 )
 from recollect.session import Session, entries_of
-from recollect.store import ANY, Entry, Erased, Filter
-from recollect.store import Session as Kept
+from recollect.store import ANY, Entry, Erased, Filter, SessionStats
 from recollect.types import Message, Scope
 
 routes = APIRouter()
@@ -63,7 +62,7 @@ async def get_session(request: Request, service: Served, chat: ReadSession) -> R
     return tagged(request, _session(found))
 
 
-def _session(session: Kept) -> dict[str, Any]:
+def _session(session: SessionStats) -> dict[str, Any]:
     return {
         "user": session.scope.user,
         "session": session.scope.session,

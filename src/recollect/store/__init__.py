@@ -21,7 +21,7 @@ from recollect.store.values import (
     JobState,
     Match,
     Record,
-    Session,
+    SessionStats,
     Spoken,
 )
 from recollect.types import Scope
@@ -45,7 +45,7 @@ __all__ = [
     "Progress",
     "Record",
     "Records",
-    "Session",
+    "SessionStats",
     "Spoken",
     "Store",
     "each_session",
@@ -70,7 +70,7 @@ def open(url: str, *, index: str | None = None, durability: Durability = "full",
     return ChromaStore(_opened(url, durability, clock), index)
 
 
-def each_session(log: Log, scope: Scope) -> Iterator[Session]:
+def each_session(log: Log, scope: Scope) -> Iterator[SessionStats]:
     """Every session in the scope, the one written to last first."""
     before: int | None = None
     while page := log.sessions(scope, before=before):

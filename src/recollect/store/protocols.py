@@ -27,7 +27,7 @@ from recollect.store.values import (
     JobState,
     Match,
     Record,
-    Session,
+    SessionStats,
     Spoken,
 )
 from recollect.types import Message, Scope
@@ -86,7 +86,7 @@ class Log(Protocol):
         """
         ...
 
-    def sessions(self, scope: Scope, *, before: int | None = None, limit: int = 100) -> list[Session]:
+    def sessions(self, scope: Scope, *, before: int | None = None, limit: int = 100) -> list[SessionStats]:
         """The sessions in the scope, the one written to last first; the next page is `before=page[-1].position`."""
         ...
 

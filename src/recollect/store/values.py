@@ -62,7 +62,7 @@ class Spoken(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class SessionStats:
     """One session at a glance; `first` and `last` are when its first and last messages happened."""
 
     scope: Scope

@@ -17,7 +17,7 @@ from recollect.store.postgres.erase import erase
 from recollect.store.postgres.items import tags as numbers
 from recollect.store.postgres.jobs import Waiting
 from recollect.store.postgres.keys import inside, key, keys, named, place
-from recollect.store.values import Entry, Erased, Finding, Job, Session, Spoken
+from recollect.store.values import Entry, Erased, Finding, Job, SessionStats, Spoken
 from recollect.types import Message, Scope
 
 _SPOKEN: Final = "SELECT position, session, id, body, names FROM recollect.messages WHERE"
@@ -82,7 +82,7 @@ class PostgresLog:
         found = self._entries(scope, query, known | {"ids": keys(ids)}) if ids else []
         return codec.in_order(ids, found, lambda entry: entry.message.id)
 
-    def sessions(self, scope: Scope, *, before: int | None = None, limit: int = 100) -> list[Session]:
+    def sessions(self, scope: Scope, *, before: int | None = None, limit: int = 100) -> list[SessionStats]:
         """See `Log.sessions`."""
         codec.check_range(0, before, limit)
         condition, known = inside(scope, "sessions")
@@ -127,11 +127,11 @@ def _spoken(row: Sequence[Any]) -> Spoken:
     return codec.decode_spoken(position, session, id, body)
 
 
-def _session(row: Sequence[Any]) -> Session:
+def _session(row: Sequence[Any]) -> SessionStats:
     tenant, owner, session, full, messages, tokens, first, last, position = row
     scope = named(*(codec.from_bytes(full) if full else (tenant, owner, session)))
     times = [None if time is None else codec.from_micros(time) for time in (first, last)]
-    return Session(scope, messages, tokens, times[0], times[1], position)
+    return SessionStats(scope, messages, tokens, times[0], times[1], position)
 
 
 def _tag(db: Connection, scope: Scope, id: str, tags: Mapping[str, Any]) -> Entry:

@@ -12,7 +12,7 @@ from recollect.frozen import EMPTY, freeze_dict
 from recollect.store import codec
 from recollect.store.reference.jobs import enqueue
 from recollect.store.reference.state import Kept, State, Tables
-from recollect.store.values import MESSAGE, Entry, Erased, Finding, Job, Session, Spoken, item_of, tagged
+from recollect.store.values import MESSAGE, Entry, Erased, Finding, Job, SessionStats, Spoken, item_of, tagged
 from recollect.types import Message, Scope
 
 
@@ -73,7 +73,7 @@ class ReferenceLog:
             found = [e for s in _sessions(tables, scope) for e in _entries(tables, s)]
         return codec.in_order(ids, sorted(found, key=lambda entry: entry.position), lambda entry: entry.message.id)
 
-    def sessions(self, scope: Scope, *, before: int | None = None, limit: int = 100) -> list[Session]:
+    def sessions(self, scope: Scope, *, before: int | None = None, limit: int = 100) -> list[SessionStats]:
         """See `Log.sessions`."""
         codec.check_range(0, before, limit)
         with self._state.reading() as tables:
@@ -160,9 +160,9 @@ def _add(tables: Tables, scope: Scope, message: Message, count: int) -> int:
     return len(before) + 1
 
 
-def _glance(tables: Tables, session: Scope) -> Session:
+def _glance(tables: Tables, session: Scope) -> SessionStats:
     entries = list(_entries(tables, session))
-    return Session(
+    return SessionStats(
         session,
         len(entries),
         sum(entry.tokens for entry in entries),

@@ -17,7 +17,7 @@ from recollect.store.sqlite.change import Change
 from recollect.store.sqlite.database import Database
 from recollect.store.sqlite.erase import erase
 from recollect.store.sqlite.jobs import enqueue
-from recollect.store.values import Entry, Erased, Finding, Job, Session, Spoken, tagged
+from recollect.store.values import Entry, Erased, Finding, Job, SessionStats, Spoken, tagged
 from recollect.types import Message, Scope
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class SqliteLog:
             rows = db.execute(_GET[scopes.level(scope)], (place.id, codec.id_list(ids)))
             return [_entry(scopes.named(*row[7:]), row) for row in rows]
 
-    def sessions(self, scope: Scope, *, before: int | None = None, limit: int = 100) -> list[Session]:
+    def sessions(self, scope: Scope, *, before: int | None = None, limit: int = 100) -> list[SessionStats]:
         """See `Log.sessions`."""
         codec.check_range(0, before, limit)
         with self._database.reading() as db:
@@ -253,10 +253,10 @@ def _entry(scope: Scope, row: Sequence[Any]) -> Entry:
     return Entry(scope, seq, position, message, tokens, link)
 
 
-def _session(row: Sequence[Any]) -> Session:
+def _session(row: Sequence[Any]) -> SessionStats:
     tenant, user, name, messages, tokens, first, last, position = row
     times = [None if time is None else codec.from_micros(time) for time in (first, last)]
-    return Session(scopes.named(tenant, user, name), messages, tokens, times[0], times[1], position)
+    return SessionStats(scopes.named(tenant, user, name), messages, tokens, times[0], times[1], position)
 
 
 def _tag(change: Change, scope: Scope, id: str, tags: Mapping[str, Any]) -> Entry:
