@@ -12,6 +12,7 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis.checks import positive_data_acceptance
+from schemathesis.specs.openapi.checks import ignored_auth
 
 from recollect.memory import Memory
 from recollect.server.app import document
@@ -39,6 +40,9 @@ BEYOND_SCHEMAS = {
 """What is refused though the document allows it, as no schema can say why: the operation, the class of the error."""
 NAMED = "X-Recollect-User"
 """A chat names its user by this header or by a field, one of them, which no schema can say either."""
+
+ENFORCED: set[str] = set()
+"""The operations that have been seen to refuse such a request; schemathesis' own runner keeps this, too."""
 
 FRAMING = ("content-length", "transfer-encoding")
 """Headers that are no request's own: with others than HTTP's, none reaches the service."""
@@ -81,7 +85,9 @@ def test_every_operation_does_what_the_document_says(case: Any, url: str) -> Non
     for name in [name for name in case.headers if name.lower() in FRAMING]:
         del case.headers[name]
     case.call_and_validate(
-        base_url=url, excluded_checks=[positive_data_acceptance], additional_checks=[accepted_as_the_document_says]
+        base_url=url,
+        excluded_checks=[positive_data_acceptance, ignored_auth],
+        additional_checks=[accepted_as_the_document_says, refused_without_its_key],
     )
 
 
@@ -91,6 +97,13 @@ def accepted_as_the_document_says(context: Any, response: Any, case: Any) -> boo
         return None
     accepted: bool | None = positive_data_acceptance(context, response, case)
     return accepted
+
+
+def refused_without_its_key(context: Any, response: Any, case: Any) -> bool | None:
+    """The check that what is answered is refused without a key and with a wrong one: asked once for each operation."""
+    context.auth_enforced_operations = ENFORCED
+    refused: bool | None = ignored_auth(context, response, case)
+    return refused
 
 
 def told(response: Any) -> str:
