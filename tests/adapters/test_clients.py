@@ -394,3 +394,22 @@ def test_what_overflows_is_asked_again_where_it_is_awaited_and_at_most_three_tim
         provider.fail("overflow", 4)
         with pytest.raises(openai.BadRequestError, match="maximum context length"):
             asyncio.run(ask())
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_an_answer_that_can_not_be_read_is_told(
+    memory: Memory, streamed: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What the caller reads byte by byte is his to hand back; what is of no known kind is told."""
+    with Provider("openai", [OSLO]) as provider:
+        plain = openai.OpenAI(base_url=provider.url, api_key="unused", max_retries=0)
+        client = remember(plain, memory, user="ada", session="trip")
+        if streamed:
+            with client.chat.completions.with_streaming_response.create(model="gpt", messages=HI) as response:
+                assert OSLO.encode() in response.read()
+        else:
+            monkeypatch.setattr(openai.OpenAI, "post", lambda *_, **__: object())
+            remember(plain, memory, user="ada", session="trip").chat.completions.create(model="gpt", messages=HI)
+    assert said(memory) == KEPT[:1]
+    told = [record.getMessage().split(":")[0] for record in caplog.records if record.name == "recollect"]
+    assert told == ([] if streamed else ["an answer was not kept"])

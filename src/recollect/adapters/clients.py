@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import itertools
+import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from functools import wraps
 from typing import Any, Final, TypeVar
@@ -19,6 +20,7 @@ from recollect.flow.render import parse, render, sendable
 from recollect.history import Histories, History, Sent
 from recollect.memory import Memory
 
+log = logging.getLogger("recollect")
 C = TypeVar("C")
 
 SHAPES: Final = {"/chat/completions": "openai", "/responses": "openai-responses", "/v1/messages": "anthropic"}
@@ -26,6 +28,8 @@ SHAPES: Final = {"/chat/completions": "openai", "/responses": "openai-responses"
 ELSEWHERE: Final = ("previous_response_id", "conversation", "thread")
 """Fields of a request whose conversation the provider itself keeps."""
 
+BYTES: Final = ("APIResponse", "AsyncAPIResponse")
+"""The types of answers that the caller reads for himself."""
 NOT_GIVEN: Final = ("NotGiven", "Omit")
 """The types that stand in a request for what the caller left out."""
 
@@ -151,9 +155,14 @@ def _plain_json(value: Any) -> Any:
 
 def _read(response: Any) -> Any:
     """The answer in a response; None where the caller reads the bytes, and hands the answer back with what follows."""
-    if type(response).__name__ == "LegacyAPIResponse":
+    kind = type(response).__name__
+    if kind == "LegacyAPIResponse":
         return response.parse()
-    return response if hasattr(response, "model_dump") or hasattr(response, "_iterator") else None
+    if hasattr(response, "model_dump") or hasattr(response, "_iterator"):
+        return response
+    if kind not in BYTES:
+        log.warning("an answer was not kept: a %s is nothing this version knows; is the client's package newer?", kind)
+    return None
 
 
 def _watch(stream: Any, events: Generator[Any, None, None]) -> None:
