@@ -7,10 +7,12 @@ fitted into the budget as it is instead, so that what was taken out stays out.
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from itertools import count
+from typing import Any, Final, Generic, TypeVar
 
 from recollect.arguments import check_budget, check_given
 from recollect.errors import BudgetTooSmall, ConfigError
@@ -28,6 +30,9 @@ from recollect.session import Session
 from recollect.store import Entry
 from recollect.tokens import REPLY_TOKENS, count_message, count_tools
 from recollect.types import Message, check_id
+
+R = TypeVar("R")
+T = TypeVar("T")
 
 KNOWN: Final = 2_000
 """How many of a session's newest messages are compared with what is given; more where more is given."""
@@ -100,8 +105,9 @@ class History:
             raise error
         counted = sum(self._tokens(line.message) for line in sent)
         counted += REPLY_TOKENS + count_tools(tools, self.session.memory.counter)
+        named, most = room(found, counted), int(counted * REDUCE_TO[attempt])
         try:
-            return self.prompt(given, tools, min(int(counted * REDUCE_TO[attempt]), room(found, counted) or counted))
+            return self.prompt(given, tools, max(1, most if named is None else min(named, most)))
         except (BudgetTooSmall, ConfigError):
             raise error from None
 
@@ -172,6 +178,46 @@ class History:
             except BudgetTooSmall:
                 self._memory = question.id, ""
         return self._memory[1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Asking(Generic[R]):
+    """What a caller asks a model: `made` makes a request of what is sent.
+
+    Where the model says that its context overflowed it is asked again with less, at most three times.
+    """
+
+    history: History
+    given: Sequence[Message]
+    tools: Sequence[Mapping[str, Any]]
+    made: Callable[[Sequence[Sent]], R]
+
+    def ask(self, model: Callable[[R], T]) -> T:
+        """What the model answers."""
+        first, request = self._first()
+        for attempt in count():
+            try:
+                return model(request)
+            except Exception as error:
+                request = self._smaller(error, attempt, first)
+        raise AssertionError
+
+    async def ask_async(self, model: Callable[[R], Awaitable[T]]) -> T:
+        """The same, awaited."""
+        first, request = await asyncio.to_thread(self._first)
+        for attempt in count():
+            try:
+                return await model(request)
+            except Exception as error:
+                request = await asyncio.to_thread(self._smaller, error, attempt, first)
+        raise AssertionError
+
+    def _first(self) -> tuple[list[Sent], R]:
+        sent = self.history.prompt(self.given, self.tools)
+        return sent, self.made(sent)
+
+    def _smaller(self, error: Exception, attempt: int, first: Sequence[Sent]) -> R:
+        return self.made(self.history.smaller(error, attempt, first, self.given, self.tools))
 
 
 @dataclass(slots=True, eq=False)

@@ -5,9 +5,7 @@ Every way to ask goes through the client's `post`: create, stream, parse, and th
 
 from __future__ import annotations
 
-import asyncio
 import inspect
-import itertools
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from functools import wraps
@@ -17,7 +15,7 @@ from recollect.adapters.answers import ANSWERS, Answer
 from recollect.aio import done
 from recollect.errors import ConfigError
 from recollect.flow.render import parse, render, sendable
-from recollect.history import Histories, History, Sent
+from recollect.history import Asking, Histories, History, Sent
 from recollect.memory import Memory
 
 log = logging.getLogger("recollect")
@@ -71,14 +69,8 @@ def _plain(post: Callable[..., Any], history: History) -> Callable[..., Any]:
         shape = _shape(path, request)
         if shape is None:
             return post(path, **request)
-        asked = _Asked(history, request["body"], shape)
-        body = asked.body()
-        for attempt in itertools.count():
-            try:
-                response = post(path, **{**request, "body": body})
-                break
-            except Exception as error:
-                body = asked.smaller(error, attempt)
+        asking = _asking(history, request["body"], shape)
+        response = asking.ask(lambda body: post(path, **{**request, "body": body}))
         answer, result = ANSWERS[shape](), _read(response)
         if hasattr(result, "_iterator"):
             _watch(result, _watched(result._iterator, answer, history))
@@ -95,14 +87,8 @@ def _awaited(post: Callable[..., Any], history: History) -> Callable[..., Any]:
         shape = _shape(path, request)
         if shape is None:
             return await post(path, **request)
-        asked = _Asked(history, request["body"], shape)
-        body = await asyncio.to_thread(asked.body)
-        for attempt in itertools.count():
-            try:
-                response = await post(path, **{**request, "body": body})
-                break
-            except Exception as error:
-                body = await asyncio.to_thread(asked.smaller, error, attempt)
+        asking = _asking(history, request["body"], shape)
+        response = await asking.ask_async(lambda body: post(path, **{**request, "body": body}))
         answer, result = ANSWERS[shape](), _read(response)
         if hasattr(result, "_iterator"):
             _watch_async(result, _watched_async(result._iterator, answer, history))
@@ -121,26 +107,14 @@ def _shape(path: str, request: Mapping[str, Any]) -> str | None:
     return SHAPES.get(path.partition("?")[0])
 
 
-class _Asked:
-    """A request of a caller, and what is sent for it."""
+def _asking(history: History, body: Mapping[str, Any], shape: str) -> Asking[dict[str, Any]]:
+    """What a request asks, with what fits and with memory."""
 
-    def __init__(self, history: History, body: Mapping[str, Any], shape: str) -> None:
-        self._history, self._body, self._shape = history, body, shape
-        plain = _plain_json(body)
-        self._given, self._tools = parse(plain, shape), plain.get("tools") or ()
-        self._first: list[Sent] = []
+    def made(sent: Sequence[Sent]) -> dict[str, Any]:
+        return {**body, **sendable(render([line.message for line in sent], shape)).request()}
 
-    def body(self) -> dict[str, Any]:
-        """The request with what fits, and with memory."""
-        self._first = self._history.prompt(self._given, self._tools)
-        return self._with(self._first)
-
-    def smaller(self, error: Exception, attempt: int) -> dict[str, Any]:
-        """The same with less, where the error says that the context overflowed; else it is raised again."""
-        return self._with(self._history.smaller(error, attempt, self._first, self._given, self._tools))
-
-    def _with(self, sent: Sequence[Sent]) -> dict[str, Any]:
-        return {**self._body, **sendable(render([line.message for line in sent], self._shape)).request()}
+    plain = _plain_json(body)
+    return Asking(history, parse(plain, shape), plain.get("tools") or (), made)
 
 
 def _plain_json(value: Any) -> Any:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import itertools
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +12,7 @@ from langgraph.config import get_config
 from recollect.adapters.langgraph.messages import changed, from_langchain, to_langchain
 from recollect.aio import done
 from recollect.errors import ConfigError
-from recollect.history import Histories, History, Sent
+from recollect.history import Asking, Histories, History, Sent
 from recollect.memory import Memory
 
 if TYPE_CHECKING:
@@ -47,14 +45,7 @@ class RecollectMiddleware(AgentMiddleware[Any, Any, Any]):
     ) -> ModelResponse[Any]:
         """Fit the request, call the model, keep its answer."""
         history = self._history()
-        asked = _Asked(history, request)
-        fitted = asked.request()
-        for attempt in itertools.count():
-            try:
-                response = handler(fitted)
-                break
-            except Exception as error:
-                fitted = asked.smaller(error, attempt)
+        response = _asking(history, request).ask(handler)
         history.keep(*map(from_langchain, response.result))
         return response
 
@@ -63,14 +54,7 @@ class RecollectMiddleware(AgentMiddleware[Any, Any, Any]):
     ) -> ModelResponse[Any]:
         """`wrap_model_call`, awaited."""
         history = self._history()
-        asked = _Asked(history, request)
-        fitted = await asyncio.to_thread(asked.request)
-        for attempt in itertools.count():
-            try:
-                response = await handler(fitted)
-                break
-            except Exception as error:
-                fitted = await asyncio.to_thread(asked.smaller, error, attempt)
+        response = await _asking(history, request).ask_async(handler)
         await done(history.keep, *map(from_langchain, response.result))
         return response
 
@@ -84,29 +68,16 @@ class RecollectMiddleware(AgentMiddleware[Any, Any, Any]):
         return self._histories.of(str(name), whole=self.session is None)
 
 
-class _Asked:
-    """A request of an agent, and what is sent for it."""
+def _asking(history: History, request: ModelRequest[Any]) -> Asking[ModelRequest[Any]]:
+    """What a request asks, with what fits and with memory."""
+    system = [request.system_message] if request.system_message else []
+    natives = [*system, *request.messages]
 
-    def __init__(self, history: History, request: ModelRequest[Any]) -> None:
-        self._history, self._request = history, request
-        self._system = [request.system_message] if request.system_message else []
-        self._natives = [*self._system, *request.messages]
-        self._given = [from_langchain(message) for message in self._natives]
-        self._tools = [convert_to_openai_tool(tool) for tool in request.tools]
-        self._first: list[Sent] = []
+    def made(sent: Sequence[Sent]) -> ModelRequest[Any]:
+        return request.override(messages=[m for line in sent[len(system) :] for m in _native(line, natives)])
 
-    def request(self) -> ModelRequest[Any]:
-        """The request with what fits, and with memory."""
-        self._first = self._history.prompt(self._given, self._tools)
-        return self._with(self._first)
-
-    def smaller(self, error: Exception, attempt: int) -> ModelRequest[Any]:
-        """The same with less, where the error says that the context overflowed; else it is raised again."""
-        return self._with(self._history.smaller(error, attempt, self._first, self._given, self._tools))
-
-    def _with(self, sent: Sequence[Sent]) -> ModelRequest[Any]:
-        lines = sent[len(self._system) :]
-        return self._request.override(messages=[m for line in lines for m in _native(line, self._natives)])
+    tools = [convert_to_openai_tool(tool) for tool in request.tools]
+    return Asking(history, [from_langchain(message) for message in natives], tools, made)
 
 
 def _native(line: Sent, given: Sequence[AnyMessage]) -> list[AnyMessage]:
