@@ -147,8 +147,8 @@ class Episodic:
     """Recall over a store. Without an embedder it goes by words alone.
 
     `former` is the embedder used before: its vectors serve until the new one's are made. An answer scored lower than
-    `min_score` is not recalled, one without a score is; the more of a question was never said than `floor`, the nearer a
-    turn must be for any to be recalled. `met` are the owners whose log is read for the first time.
+    `min_score` is not recalled, one without a score is; where more than `floor` of a question was never said, it is
+    nearer turns that are. `met` are the owners whose log is read for the first time.
     """
 
     store: Store
@@ -262,8 +262,8 @@ class Episodic:
     def _is_off_topic(self, ranking: _Ranking) -> bool:
         """Whether a question is about nothing that was ever said, as far as words and meaning can tell.
 
-        Some of it was never said, and the nearest turn is no nearer than by chance. Without a model, or before there are
-        vectors, no word of it was ever said.
+        Some of it was never said, and the nearest turn is no nearer than by chance. Without a model, or before there
+        are vectors, no word of it was ever said.
         """
         if ranking.relevance <= 0:
             return True
