@@ -44,6 +44,8 @@ from recollect.store.words import COMMON, query_words, words
 from recollect.types import Scope
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from recollect.store.protocols import Vector
 
 log = logging.getLogger("recollect")
@@ -97,7 +99,7 @@ class _Ranking:
     scores: Numbers
     columns: Columns
     relevance: float
-    vector: Vector | None = None
+    vector: NDArray[np.float32] | None = None
     unheard: float = 0.0
     places: Places | None = None
     matching: bool = False
@@ -336,7 +338,7 @@ class Episodic:
             asked.recency,
         )
 
-    def _vectors(self, question: str) -> list[tuple[str, Vector]]:
+    def _vectors(self, question: str) -> list[tuple[str, NDArray[np.float32]]]:
         """The question's vector by the embedder and by the former one, each with its model's name; none without one."""
         used = [embedder for embedder in (self.embedder, self.former) if embedder and self.embedder]
         try:
