@@ -71,7 +71,10 @@ class Settings:
     episodic_top_k: int | None = _knob(2, "recalled conversations in a context", ge=0)
     episodic_min_score: float = _knob(7.0, "turns scored lower are not recalled")
     episodic_floor: float = _knob(
-        0.5, "nothing is recalled for a question of which more than this part was never said, unless near", ge=0, le=1
+        0.5,
+        "the part of a question that may be new; beyond it, what is recalled must be nearer; 1: no floor",
+        ge=0,
+        le=1,
     )
     episodic_recency_weight: float = _knob(0.3, "how much newer turns are preferred", ge=0)
     facts_top_k: int | None = _knob(None, "facts in a context beside the profile", ge=0)

@@ -42,10 +42,13 @@ def test_the_unrelated_are_near_0_and_the_same_is_1_wherever_a_models_cosines_li
     assert near.of(1.0) == pytest.approx(1)
 
 
-@given(st.integers(0, 10**6), st.integers(0, 10**6))
-def test_the_nearest_of_more_unrelated_texts_is_nearer_by_chance(one: int, other: int) -> None:
-    few, many = (Nearness(HashingEmbedder(64)).by_chance(texts) for texts in sorted((one, other)))
-    assert -1 < few <= many < 1
+@pytest.mark.parametrize("embedder", [HashingEmbedder(256), Narrow(256)], ids=["wide", "narrow"])
+def test_what_is_unrelated_to_a_question_lies_about_its_own_mean(embedder: HashingEmbedder) -> None:
+    near, passages = Nearness(embedder), embedder.embed([passage for _, passage in UNRELATED])
+    for question in embedder.embed([question for question, _ in UNRELATED], "query"):
+        above = [near.above(float(passage @ question), question) for passage in passages]
+        assert np.mean(above) == pytest.approx(0, abs=1e-4)
+        assert near.above(1.0, question) > max(above)
 
 
 def test_the_model_is_asked_once_and_its_failure_is_told() -> None:
@@ -77,3 +80,5 @@ def test_the_local_model_tells_an_answer_from_what_is_unrelated() -> None:
     asked = embedder.embed(["How do I descale a kettle?", "Who won the match last night?"], "query")
     related, unrelated = (near.of(float(row @ said)) for row in asked)
     assert unrelated < 0.25 < related
+    related, unrelated = (near.above(float(row @ said), row) for row in asked)
+    assert unrelated < 2 < related

@@ -215,3 +215,28 @@ def test_each_turn_gets_its_share_of_the_best_in_its_session(each: list[tuple[in
     found = np.array(scores, np.float64)
     rank.add_session_best(found, turns_of(sessions))
     assert found.tolist() == [score + rank.SESSION * most for score, most in zip(scores, best, strict=True)]
+
+
+parts = st.floats(0, 1)
+many = st.integers(0, 10**6)
+
+
+@given(st.floats(-9, 9), many, many, parts, parts, parts)
+def test_more_turns_and_more_unheard_of_ask_for_a_nearer_turn(
+    above: float, one: int, other: int, part: float, more: float, floor: float
+) -> None:
+    few, many = sorted((one, other))
+    less, more = sorted((part, more))
+    if rank.is_by_chance(above, few, less, floor):
+        assert rank.is_by_chance(above, many, less, floor)
+        assert rank.is_by_chance(above, few, more, floor)
+        assert rank.is_by_chance(above - 1, few, less, floor)
+        assert rank.is_by_chance(above, few, less, floor / 2)
+
+
+@given(many, parts)
+def test_at_the_floor_nothing_but_chance_counts(turns: int, floor: float) -> None:
+    draws = min(max(turns, 1), rank.MEASURED)
+    chance = math.sqrt(2 * math.log(draws)) - rank.LESS
+    assert rank.is_by_chance(chance - 0.01, turns, floor, floor)
+    assert not rank.is_by_chance(chance + 0.01, turns, floor, floor)

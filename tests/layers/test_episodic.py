@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from recollect import embed
 from recollect.embed import Embedder, Kind
 from recollect.embed.hashing import HashingEmbedder
 from recollect.embed.nearness import UNRELATED
@@ -77,6 +78,23 @@ def test_a_question_about_nothing_that_was_said_recalls_nothing(store: Store) ->
     assert recalled(layer, "Where in Lisbon is the harbour?") > 0
     layer.floor = 1.0
     assert recalled(layer, UNHEARD) > 0
+
+
+def test_one_of_which_every_word_was_said_recalls_something(store: Store) -> None:
+    layer = told(store, HashingEmbedder(384))
+    layer.floor = 0.0
+    assert recalled(layer, "1x 2x 3x 4x 5x 6x 7x 8x 9x 10x 11x 12x") > 0
+    assert recalled(layer, "1x 2x 3x 4x 5x 6x 7x 8x 9x 10x 11x 12x electron quark muon") == 0
+
+
+def test_the_local_model_tells_what_is_meant_in_other_words_from_what_is_near_to_anything(store: Store) -> None:
+    embedder = embed.open("auto")
+    if embedder is None:
+        pytest.skip("the local model is not here: python -m recollect.embed.models pull e5-small-v2")
+    layer = told(store, embedder)
+    assert all(recalled(layer, question) for question in ("Which city were we in?", "Where did we stroll?"))
+    unrelated = ("Good morning!", "Why is the sky blue?", "How do I walk a dog on a leash?", "Who wrote Hamlet?")
+    assert not any(recalled(layer, question) for question in unrelated)
 
 
 def test_the_turns_of_those_asked_for_last_are_kept_as_far_as_there_is_room(

@@ -1,16 +1,19 @@
 """Cosines as a share of the way from unrelated to identical, so that one threshold serves every model.
 
 Models differ in where their cosines lie: e5's begin near 0.7, others' near 0. Where they lie for texts that have
-nothing to do with each other is measured once for a model: one standard deviation above their mean is 0 here. Of many
-unrelated texts the nearest lies further above it, the further the more there are.
+nothing to do with each other is measured once for a model: one standard deviation above their mean is 0 here.
 """
 
 from __future__ import annotations
 
-import math
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from recollect.embed.embedder import Embedder
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 UNRELATED: Final = (
     ("How do I reset my password?", "Oslo is the largest city of Norway, at the head of a long fjord."),
@@ -24,36 +27,31 @@ UNRELATED: Final = (
 )
 
 
-LESS, MEASURED = 1.4, 500
-"""By how many standard deviations chance is taken for less than it is, and up to how many texts that was measured."""
-
-
 class Nearness:
     """How near a cosine of one embedder is: 0 where texts are unrelated, 1 where they are the same."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
-        self._unrelated: tuple[float, float] | None = None
+        self._unrelated: tuple[NDArray[np.float32], float, float] | None = None
 
     def of(self, cosine: float) -> float:
         """The share of the way from unrelated to identical; raises ModelError where the model fails."""
-        mean, spread = self._measured()
+        _, mean, spread = self._measured()
         base = min(0.99, mean + spread)
         return min(1.0, max(0.0, (cosine - base) / (1 - base)))
 
-    def by_chance(self, texts: int) -> float:
-        """A cosine that the nearest of so many unrelated texts has by chance; raises ModelError where the model fails.
+    def above(self, cosine: float, question: NDArray[np.float32]) -> float:
+        """By how many standard deviations a cosine to this question is above those of unrelated texts to it.
 
-        The nearest of n draws lies some sqrt(2 ln n) standard deviations above the mean; less is taken, so as to be
-        rather too low than too high.
+        Questions differ in how near they are to anything at all. Raises ModelError where the model fails.
         """
-        mean, spread = self._measured()
-        return mean + spread * (math.sqrt(2 * math.log(max(1, min(texts, MEASURED)))) - LESS)
+        passages, _, spread = self._measured()
+        return (cosine - float((passages @ question).mean())) / max(spread, 1e-6)
 
-    def _measured(self) -> tuple[float, float]:
+    def _measured(self) -> tuple[NDArray[np.float32], float, float]:
         if self._unrelated is None:
             asked = self._embedder.embed([question for question, _ in UNRELATED], kind="query")
             said = self._embedder.embed([passage for _, passage in UNRELATED], kind="passage")
             cosines = asked @ said.T
-            self._unrelated = float(cosines.mean()), float(cosines.std())
+            self._unrelated = said, float(cosines.mean()), float(cosines.std())
         return self._unrelated

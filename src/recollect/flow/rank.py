@@ -44,6 +44,8 @@ _NEWNESS: Final = 0.5 ** (np.arange(50 * HALF_LIFE + 1) / HALF_LIFE)
 """How recent a turn counts by its age in days; one that is older as the last, one that is not said yet as the first."""
 DATE_SLACK: Final = 10
 """People tell of an event some days after it; before it, a third of that."""
+LESS, MEASURED = 1.4, 500
+"""By how many standard deviations chance is taken for less than it is, and up to how many turns that was measured."""
 
 
 class Turns(NamedTuple):
@@ -232,6 +234,17 @@ def matching(turns: Turns, question: Question) -> Places:
     if question.speaker is not None:
         there |= turns.speaker == question.speaker
     return np.flatnonzero(there)
+
+
+def is_by_chance(above: float, turns: int, unheard: float, floor: float) -> bool:
+    """Whether the nearest of so many turns is no nearer to a question than the nearest of as many unrelated texts.
+
+    `above` says by how many standard deviations it is nearer than unrelated texts are on average. The nearest of n
+    draws lies some sqrt(2 ln n) above their mean; less is taken, so as to be rather too low than too high. The more of
+    the question was never said, the more is asked for: up to one standard deviation.
+    """
+    chance = math.sqrt(2 * math.log(max(1, min(turns, MEASURED)))) - LESS
+    return above <= chance + unheard - floor
 
 
 def best_first(scores: Numbers, count: int) -> Places:

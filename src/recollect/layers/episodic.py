@@ -21,7 +21,18 @@ from recollect.embed.nearness import Nearness
 from recollect.embed.scripts import reads
 from recollect.errors import ModelError
 from recollect.flow.pack import Moment, distinct, of_sessions, one_by_one, pack, turn_line
-from recollect.flow.rank import Near, Numbers, Places, Question, aligned, best_first, dated, matching, score
+from recollect.flow.rank import (
+    Near,
+    Numbers,
+    Places,
+    Question,
+    aligned,
+    best_first,
+    dated,
+    is_by_chance,
+    matching,
+    score,
+)
 from recollect.flow.share import unheard
 from recollect.flow.when import ago, periods, with_days, written
 from recollect.frozen import EMPTY
@@ -33,6 +44,8 @@ from recollect.store.words import COMMON, query_words, words
 from recollect.types import Scope
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from recollect.store.protocols import Vector
 
 log = logging.getLogger("recollect")
@@ -79,12 +92,14 @@ class Asked:
 class _Ranking:
     """Every turn's score, what is known of each, and which of them are meant where that is not all.
 
-    `unheard` is the part of the question that was never said; `matching` says that only turns that match are meant.
+    `vector` is the question's, by the embedder in use; `unheard` is the part of the question that was never said;
+    `matching` says that only turns that match are meant.
     """
 
     scores: Numbers
     columns: Columns
     relevance: float
+    vector: NDArray[np.float32] | None = None
     unheard: float = 0.0
     places: Places | None = None
     matching: bool = False
@@ -134,8 +149,8 @@ class Episodic:
     """Recall over a store. Without an embedder it goes by words alone.
 
     `former` is the embedder used before: its vectors serve until the new one's are made. An answer scored lower than
-    `min_score` is not recalled, one without a score is; nothing is recalled where more than `floor` of a question was
-    never said. `met` are the owners whose log is read for the first time.
+    `min_score` is not recalled, one without a score is; where more than `floor` of a question was never said, it is
+    nearer turns that are. `met` are the owners whose log is read for the first time.
     """
 
     store: Store
@@ -225,7 +240,9 @@ class Episodic:
                 return _Ranking(np.zeros(0), columns, 0.0)
             turns, question = columns.turns(), self._question(columns, asked, vectors)
             relevance = _relevance(question, len(columns))
-            ranking = _Ranking(score(turns, question), columns, relevance, self._unheard(columns, asked, question))
+            vector = next((vector for name, vector in vectors if self.embedder and name == self.embedder.name), None)
+            part = self._unheard(columns, asked, question)
+            ranking = _Ranking(score(turns, question), columns, relevance, vector, part)
             if only_matching and not _has_meaning(question):
                 every_word = replace(question, postings=columns.holding(query_words(asked.text)))
                 ranking = replace(ranking, places=matching(turns, every_word))
@@ -241,23 +258,26 @@ class Episodic:
             return 0.0
         holders = columns.holders([word for word in query_words(asked.text) if word not in columns.names])
         part = unheard(holders, len(columns))
-        named = part > self.floor and not columns.with_assistant and _named(asked.text, columns.speakers)
+        named = part and not columns.with_assistant and _named(asked.text, columns.speakers)
         return 0.0 if named else part
 
     def _is_off_topic(self, ranking: _Ranking) -> bool:
         """Whether a question is about nothing that was ever said, as far as words and meaning can tell.
 
-        Most of it was never said, and the nearest turn is no nearer than the nearest of so many unrelated texts would
-        be. Without a model, or before there are vectors, no word of it was ever said.
+        Some of it was never said, and the nearest turn is no nearer than by chance. Without a model, or before there
+        are vectors, no word of it was ever said.
         """
-        if self.embedder is None or ranking.unheard <= self.floor:
-            return ranking.relevance <= 0
+        if ranking.relevance <= 0:
+            return True
+        if self.embedder is None or ranking.vector is None or not ranking.unheard or self.floor >= 1:
+            return False
         if self._nearness is None:
             self._nearness = Nearness(self.embedder)
         try:
-            return ranking.relevance <= max(0.0, self._nearness.by_chance(len(ranking.scores)))
+            above = self._nearness.above(ranking.relevance, ranking.vector)
         except ModelError:
             return False
+        return is_by_chance(above, len(ranking.scores), ranking.unheard, self.floor)
 
     def _read(
         self,
@@ -318,7 +338,7 @@ class Episodic:
             asked.recency,
         )
 
-    def _vectors(self, question: str) -> list[tuple[str, Vector]]:
+    def _vectors(self, question: str) -> list[tuple[str, NDArray[np.float32]]]:
         """The question's vector by the embedder and by the former one, each with its model's name; none without one."""
         used = [embedder for embedder in (self.embedder, self.former) if embedder and self.embedder]
         try:
