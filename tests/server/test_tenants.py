@@ -11,7 +11,14 @@ from recollect.server.auth import add_key
 from tests.server.running import Running, running
 
 SAID = {"role": "user", "content": "My sister Nadia moved to Oslo.", "id": "known"}
-KNOWN = {"user": "ada", "session": "trip", "id": "known", "name": "guide.md", "key": "city", "seq": 1}
+KNOWN = {
+    "user": "ada",
+    "session": "trip",
+    "id": "known",
+    "name": "guide.md",
+    "key": "city",
+    "seq": 1,
+}
 """What the parameters of every route are, so that they name what the other tenant has."""
 ASKED = {"question": "Where does my sister Nadia live?"}
 ALL = {"policies": [{"what": "messages", "keep_last": 1}]}
@@ -48,7 +55,7 @@ def fill(service: Running, signed: dict[str, str]) -> None:
         assert post(path, params=where, json=body, headers={**signed, **headers}).status_code == 201
 
 
-def asked(service: Running, signed: dict[str, str]) -> dict[str, tuple[int, str]]:
+def asked(service: Running, signed: dict[str, str]) -> dict[str, tuple[int, str, str]]:
     """What every route answers, in the order of the document, reads before writes."""
     operations = [
         (method, path, operation)
