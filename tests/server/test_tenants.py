@@ -11,13 +11,12 @@ from recollect.server.auth import add_key
 from tests.server.running import Running, running
 
 SAID = {"role": "user", "content": "My sister Nadia moved to Oslo.", "id": "known"}
-KNOWN: dict[str, str | int] = {
+KNOWN: dict[str, str] = {
     "user": "ada",
     "session": "trip",
     "id": "known",
     "name": "guide.md",
     "key": "city",
-    "seq": 1,
 }
 """What the parameters of every route are, so that they name what the other tenant has."""
 ASKED = {"question": "Where does my sister Nadia live?"}
