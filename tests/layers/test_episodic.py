@@ -51,6 +51,31 @@ def recalled(layer: Episodic, question: str) -> int:
     return sum(not one.out for one in layer.offer(asked, None)(400, frozenset()))
 
 
+def noted(store: Store, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The ids of the messages that are read from now on."""
+    read, get = list[str](), store.log.get
+
+    def noting(_: object, scope: Scope, ids: Sequence[str]) -> list[Entry]:
+        read.extend(ids)
+        return get(scope, ids)
+
+    monkeypatch.setattr(type(store.log), "get", noting)
+    return read
+
+
+def test_of_many_conversations_few_turns_are_read_that_no_context_quotes(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(40):
+        said = [Message("user", f"On walk {n}, part {part}, we saw the harbour of Lisbon.", at=START) for part in "ab"]
+        store.log.append(Scope("acme", "ada", f"walk {n}"), said)
+    read = noted(store, monkeypatch)
+    asked = Asked("What did we see of the harbour?", START + timedelta(days=1), ADA)
+    offered = Episodic(store, estimate, None).offer(asked, 2)(400, frozenset())
+    assert sum(not one.out for one in offered) == 2
+    assert len(read) <= 10
+
+
 def test_what_is_shown_is_neither_read_nor_recalled_nor_its_words_from_elsewhere(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -59,13 +84,7 @@ def test_what_is_shown_is_neither_read_nor_recalled_nor_its_words_from_elsewhere
     store.log.append(Scope("acme", "ada", "another"), [again])
     shown = frozenset(f"m{n}" for n in range(20))
     said = {entry.message.id: entry.message.text for entry in store.log.get(ADA, sorted(shown))}
-    read, get = list[str](), store.log.get
-
-    def noted(_: object, scope: Scope, ids: Sequence[str]) -> list[Entry]:
-        read.extend(ids)
-        return get(scope, ids)
-
-    monkeypatch.setattr(type(store.log), "get", noted)
+    read = noted(store, monkeypatch)
     asked = Asked("What did we see on walk 7 in Lisbon?", START + timedelta(days=40), ADA)
     offered = layer.offer(asked, None, said, "walks")(10_000, shown)
     assert {id for one in offered for id in one.sources} == {f"m{n}" for n in range(20, 30)}

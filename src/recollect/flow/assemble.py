@@ -336,7 +336,7 @@ def _context(
     window: Shown, question: Message | None, filled: _Filled, budget: int, settings: Settings, counts: Counts
 ) -> Context:
     conversation = (*window.messages, *([question] if question else []))
-    asked = max((n for n, message in enumerate(conversation) if message.role == "user"), default=None)
+    asked = next((n for n in reversed(range(len(conversation))) if conversation[n].role == "user"), None)
     order = PRIORITY if settings.layout == "memory-first" else TITLES
     memory = block(filled.taken, order) if any(filled.taken.values()) else ""
     tokens = window.tokens + (counts.message(question) if question else 0)

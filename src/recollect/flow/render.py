@@ -127,7 +127,7 @@ def _moment(value: Any) -> datetime | None:
 def render(messages: Sequence[Message], shape: str) -> Rendered:
     """The messages in a provider's shape, joined and split as it demands; what was read from it comes out the same."""
     target, messages = shape_of(shape), messages_only(messages)
-    if not target.strict and all(plain(one) and one.role != "tool" and not target.apart(one) for one in messages):
+    if not target.strict and all(plain(one) and one.role != "tool" for one in messages):
         out = Rendered(target, chain.from_iterable(map(target.write, messages)), None, [])
         out.sources.extend(range(len(messages)))
         return out

@@ -169,6 +169,8 @@ def _left(line: str, quoted: str, same: set[str]) -> str:
     who, _, words = told.partition(": ")
     if told in same or (quoted and words in quoted):
         return ""
+    if not quoted:
+        return line
     said = [words[slice(*span)].strip() for span in sentences(words, lines=False)]
     new = [text for text in said if text not in quoted]
     if len(new) == len(said):

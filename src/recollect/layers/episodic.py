@@ -60,8 +60,8 @@ MANY: Final = 64
 """How many of the best turns are looked at to tell how many fit."""
 KEPT_BYTES: Final = 256 * 2**20
 """About how many bytes of turns are kept in memory beside those of the owner asked for."""
-FIRST: Final = 16
-"""How many turns a context reads at first."""
+FIRST: Final = 4
+"""How many turns a context reads at first: the best ones name the conversations that the others are of."""
 NEAR_MISSES: Final = 3
 """How many turns that just missed a context are told on its receipt."""
 _ASKS_ASSISTANT: Final = re.compile(
@@ -133,11 +133,10 @@ class _Ranking:
 
 @dataclass(slots=True)
 class _Chosen:
-    """The conversations that a context quotes, at most so many, and the tokens there are for them."""
+    """The conversations that a context quotes, at most so many."""
 
     most: int | None
     sessions: set[str] = field(default_factory=set)
-    tokens: int = 0
 
     @property
     def all(self) -> bool:
@@ -202,7 +201,6 @@ class Episodic:
 
         def within(tokens: int, shown: frozenset[str]) -> list[Candidate]:
             moments, chosen = beside(shown)
-            chosen.tokens = tokens
             hits = pack(of_sessions(moments, k, chosen.sessions), tokens, self.count, words, matter, day)
             taken = {(hit.session, id) for hit in hits for id in hit.message_ids}
             left = [moment for moment in moments.read if (moment.session, moment.id) not in taken]
@@ -296,10 +294,10 @@ class Episodic:
         everything = where == ANY
         while True:
             if chosen and chosen.all:
-                ranking = ranking.within(chosen.sessions)
-                size, chosen = ranking.fitting(chosen.tokens) + SPARE, None
+                ranking, chosen = ranking.within(chosen.sessions), None
             best = ranking.best(size + len(shown))
-            places = [place for place in best if place not in read and columns.ids[place] not in shown][:size]
+            new = (place for place in best if place not in read and columns.ids[place] not in shown)
+            places = list(islice(new, size))
             if not places and len(best) < size + len(shown):
                 return
             entries = there(self.store, asked.within, [columns.ids[place] for place in places])

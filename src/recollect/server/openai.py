@@ -33,7 +33,7 @@ from recollect.server.heard import Heard, answer_of
 from recollect.server.keeping import Kept, keep, keep_answer
 from recollect.server.problems import Refused, openais, told
 from recollect.server.replies import to_json
-from recollect.server.service import Served, Service, Talks, Writes, context_for
+from recollect.server.service import Served, Service, Talks, Writes, context_for, served
 from recollect.server.streams import Stream, while_there
 from recollect.server.upstream import Reply
 from recollect.session import Session
@@ -76,13 +76,13 @@ async def retrieve_model(service: Served, _: Writes, model: str) -> Response:
 )
 async def create(
     request: Request,
-    service: Served,
     key: Talks,
     asked: given.CompletionRequest,
     x_recollect_user: Named = None,
     x_recollect_session: Named = None,
 ) -> Response:
     """An answer of the model, streamed or whole, to a conversation that is remembered and fitted."""
+    service = served(request)
     body = {name: value for name, value in asked if name in asked.model_fields_set}
     large = len(await request.body()) > LARGE
     sent = await service.run(parse, asked.messages, SHAPE) if large else parse(asked.messages, SHAPE)

@@ -123,6 +123,8 @@ async def caller(request: Request) -> Key:
 
 def _check_names(request: Request, service: Service) -> None:
     """A parameter with a wrong name is an error, not a wish unheard; so is one said twice, or in another encoding."""
+    if not request.scope["query_string"]:
+        return
     try:
         unquote_to_bytes(request.scope["query_string"]).decode()
     except UnicodeDecodeError:
