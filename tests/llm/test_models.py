@@ -209,6 +209,15 @@ def test_a_line_without_end_is_given_up(serve: Serve, monkeypatch: pytest.Monkey
         list(model.stream(ASKED))
 
 
+@pytest.mark.parametrize("style", STYLES)
+def test_a_stream_without_end_is_given_up(serve: Serve, style: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recollect.llm.remote.MOST_BYTES", 2_000)
+    _, model = serve(style, ["word " * 1_000])
+    with pytest.raises(Interrupted, match="over 2,000 bytes") as broken:
+        list(model.stream(ASKED))
+    assert broken.value.partial.startswith("word word")
+
+
 class Parrot:
     """A user's own client, in ten lines."""
 

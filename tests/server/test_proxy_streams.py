@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import openai
 import pytest
+from anyio import CapacityLimiter
 
-from recollect.server import streams
+from recollect.server import streams, upstream
 from recollect.server.heard import Heard
 from recollect.server.keeping import Kept
 from recollect.server.openai import Turn
@@ -204,3 +206,32 @@ def test_an_answer_whose_caller_has_gone_is_not_kept_beside_the_next(monkeypatch
             gone.set()
             assert words(ask(client(proxy), HELLO), stream=False) == "answer 1"
             assert said(proxy) == [("user", HELLO["content"]), ("assistant", "answer 1")]
+
+
+def test_a_stream_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upstream, "MOST_BYTES", 3_000)
+    with Provider("openai", ["word " * 1_000]) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        with running(model="openai:test-model") as proxy:
+            with pytest.raises(openai.APIError, match="over 3,000 bytes"):
+                list(ask(client(proxy), HELLO, stream=True))
+            assert said(proxy)[-1][1].startswith("word word")
+
+
+def test_who_reads_slowly_is_not_run_away_from() -> None:
+    """What a model says without end waits in the thread that asks it, not in the memory of the service."""
+    made = list[int]()
+
+    def items() -> Iterator[int]:
+        for number in range(100_000):
+            made.append(number)
+            yield number
+
+    async def read() -> list[int]:
+        async with aclosing(upstream.from_thread(items, CapacityLimiter(1))) as coming:
+            first = [await anext(coming) for _ in range(3)]
+            await asyncio.sleep(0.2)
+            return first
+
+    assert asyncio.run(read()) == [0, 1, 2]
+    assert len(made) <= upstream.AHEAD + 5

@@ -135,8 +135,11 @@ class RemoteModel:
         if self._dialect.lines == "events" and "json" in response.headers.get("content-type", ""):
             yield from self._at_once(response, ask)
             return
-        pieces = self._dialect.pieces(ask)
+        pieces, left = self._dialect.pieces(ask), MOST_BYTES
         for payload in self._payloads(response):
+            left -= len(payload)
+            if left < 0:
+                raise BadReply(f"the answer has over {MOST_BYTES:,} bytes").named(self.name)
             if payload == "[DONE]":
                 pieces.done()
                 continue

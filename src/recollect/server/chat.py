@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
@@ -110,7 +110,7 @@ class Answer:
     question: Message
     context: Context
     said: given.Said
-    text: str = ""
+    words: list[str] = field(default_factory=list)
     reply: Reply | None = None
 
     async def events(self) -> AsyncGenerator[bytes]:
@@ -142,15 +142,15 @@ class Answer:
                 yield self._took(delta)
 
     def _took(self, delta: Delta) -> bytes:
-        self.text += delta.text
+        self.words.append(delta.text)
         self.reply = delta.reply or self.reply
         named = {"thinking": delta.thinking, "token": delta.text}
         return b"".join(event(name, {"text": text}) for name, text in named.items() if text)
 
     async def _keep(self) -> dict[str, Any] | None:
         """Keep the answer once, though the caller go away: whole, or the words that came, marked as partial."""
-        message = self.reply.message if self.reply else Message("assistant", self.text, metadata=PARTIAL)
-        self.reply, self.text = None, ""
+        message = self.reply.message if self.reply else Message("assistant", "".join(self.words), metadata=PARTIAL)
+        self.reply, self.words = None, []
         if not message.parts:
             return None
         with CancelScope(shield=True):

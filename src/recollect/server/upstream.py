@@ -24,6 +24,8 @@ TIMEOUT: Final = httpx2.Timeout(60.0, connect=10.0, read=600.0)
 CONNECTIONS: Final = httpx2.Limits(max_connections=1_000, max_keepalive_connections=256)
 OURS: Final = "recollect"
 """The name of a model that stands for the one the service was started with."""
+AHEAD: Final = 64
+"""Pieces of an answer that a model may be ahead of who reads it: one without an end would hold up all others."""
 PASSED: Final = ("retry-after", "x-request-id", "openai-processing-ms")
 """Headers of a reply that a caller may want."""
 
@@ -159,8 +161,12 @@ def _told(what: str) -> Iterator[None]:
 
 
 async def _pieces(response: httpx2.Response) -> AsyncIterator[bytes]:
+    left = MOST_BYTES
     with _told("broke off"):
         async for piece in response.aiter_bytes():
+            left -= len(piece)
+            if left < 0:
+                raise BadReply(f"the reply of the model's server has over {MOST_BYTES:,} bytes")
             yield piece
 
 
@@ -185,8 +191,8 @@ async def _whole(response: httpx2.Response) -> Reply:
 
 
 async def from_thread(start: Callable[[], Iterator[T]], threads: CapacityLimiter) -> AsyncGenerator[T]:
-    """The items of a generator that works on a thread; it is closed once no one waits for more."""
-    loop, stop = asyncio.get_running_loop(), threading.Event()
+    """The items of a generator that works on a thread, a few ahead; it is closed once no one waits for more."""
+    loop, stop, ahead = asyncio.get_running_loop(), threading.Event(), threading.Semaphore(AHEAD)
     waiting: asyncio.Queue[tuple[T] | Exception | None] = asyncio.Queue()
 
     def hand_over(item: tuple[T] | Exception | None) -> None:
@@ -197,6 +203,7 @@ async def from_thread(start: Callable[[], Iterator[T]], threads: CapacityLimiter
         try:
             items = start()
             for item in items:
+                ahead.acquire()
                 if stop.is_set():
                     getattr(items, "close", lambda: None)()
                     return
@@ -210,7 +217,9 @@ async def from_thread(start: Callable[[], Iterator[T]], threads: CapacityLimiter
         while (got := await waiting.get()) is not None:
             if isinstance(got, Exception):
                 raise got
+            ahead.release()
             yield got[0]
     finally:
         stop.set()
+        ahead.release()
         task.cancel()
