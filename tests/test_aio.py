@@ -15,6 +15,7 @@ from recollect.aio import AsyncDocuments, AsyncSession, AsyncTools, AsyncUser, O
 from recollect.errors import StoreUnavailable
 from recollect.session import ToolsOf
 from recollect.user import DocumentsOf, User
+from tests.wrong import wrong
 
 PAIRS = [
     (Memory, AsyncMemory),
@@ -120,5 +121,51 @@ def test_one_that_is_cancelled_while_it_opens_is_closed(tmp_path: Path, monkeypa
         memories[0].session("trip", user="ada").add("user", "Hello.")
 
 
-async def _awaited(opening: Opening) -> AsyncMemory:
+def test_one_that_opens_while_its_loop_ends_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened, memories, waiting = Memory.open, list[Memory](), threading.Event()
+
+    def slowly(*args: Any, **kwargs: Any) -> Memory:
+        assert waiting.wait(30)
+        memories.append(opened(*args, **kwargs))
+        return memories[-1]
+
+    monkeypatch.setattr(Memory, "open", slowly)
+
+    async def interrupted() -> None:
+        task = asyncio.ensure_future(_awaited(AsyncMemory.open(tmp_path / "m.db", embedder=None)))
+        await asyncio.sleep(0)
+        asyncio.get_running_loop().call_later(0.05, waiting.set)
+        del task
+
+    asyncio.run(interrupted())
+    with pytest.raises(StoreUnavailable, match="closed"):
+        memories[0].session("trip", user="ada").add("user", "Hello.")
+
+
+def test_one_that_is_not_awaited_says_so(tmp_path: Path) -> None:
+    with pytest.raises(AttributeError, match=r"await AsyncMemory\.open"):
+        wrong(AsyncMemory.open(tmp_path / "m.db", embedder=None)).session("trip", user="ada")
+
+
+def test_every_verb_of_a_user_can_be_awaited_by_a_session_too(tmp_path: Path) -> None:
+    """For type checkers above all: a session is a user's."""
+
+    class Mine(AsyncMemory):
+        """An application's own."""
+
+    async def talk() -> None:
+        async with Mine.open(tmp_path / "m.db", embedder=None) as memory:
+            assert isinstance(memory, Mine)
+            chat: AsyncSession = memory.session("trip", user="ada")
+            await chat.add("user", "I live in Lisbon.")
+            assert [fact.value for fact in await chat.facts()] == ["Lisbon"]
+            assert len(await chat.recall("Lisbon")) == len(await chat.search("Lisbon")) == 1
+            assert await chat.remember("place", "Porto")
+            assert len(await chat.fact_history("place")) == 2
+            assert (await chat.forget()).messages == 1
+
+    asyncio.run(talk())
+
+
+async def _awaited(opening: Opening[AsyncMemory]) -> AsyncMemory:
     return await opening

@@ -74,7 +74,7 @@ def chat(tmp_path: Path) -> Iterator[Any]:
         (lambda chat: chat.context("x", tools="abc"), "the schema of a tool is a mapping, got 'a'"),
         (lambda chat: chat.context("x", tools=[{"a": object()}]), "the schema of a tool is no JSON"),
         (lambda chat: chat.context(b"x"), "a question is text or a user's Message"),
-        (lambda chat: chat.replay("1"), "at='1': give a whole number"),
+        (lambda chat: chat.replay(1.5), "at=1.5: give a whole number"),
         (lambda chat: chat.replay(10**30), "at=1000000000000000000000000000000: give a number of at most"),
         (lambda chat: chat.history(before=0), "before=0: give a whole number of 1 or more"),
         (lambda chat: chat.history(before=10**30), "before=10+: give a number of at most"),

@@ -9,25 +9,27 @@ async with AsyncMemory.open("memory.db") as memory:
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Coroutine, Generator
 from dataclasses import dataclass
 from functools import partial, update_wrapper
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, Self, TypeVar
 
 from recollect.memory import Memory
 from recollect.session import Session, ToolsOf
 from recollect.user import DocumentsOf, User
 
 S = TypeVar("S")
+S_co = TypeVar("S_co", covariant=True)
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
-class _Awaited(Generic[S]):
+class _Awaited(Generic[S_co]):
     """Something whose verbs are awaited; `sync` is the same with plain ones."""
 
-    sync: S
+    sync: S_co
 
 
 def awaited(
@@ -124,36 +126,51 @@ class AsyncSession(_AsyncUser[Session]):
         return AsyncTools(self.sync.tools)
 
 
-class Opening:
+A = TypeVar("A", bound="AsyncMemory")
+
+
+class Opening(Generic[A]):
     """A memory that is opened on a thread, once it is entered (`async with`) or awaited."""
 
-    def __init__(self, opened: Callable[[], Memory]) -> None:
-        self._open = opened
-        self._memory: AsyncMemory | None = None
+    def __init__(self, kind: Callable[[Memory], A], opened: Callable[[], Memory]) -> None:
+        self._kind, self._open = kind, opened
+        self._left = False
+        self._lock = threading.Lock()
+        self._memory: Memory | None = None
 
-    def __await__(self) -> Generator[Any, None, AsyncMemory]:
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(
+            f"no {name!r} before the memory is open: await AsyncMemory.open(…), or enter it by async with"
+        )
+
+    def __await__(self) -> Generator[Any, None, A]:
         return self._opened().__await__()
 
-    async def __aenter__(self) -> AsyncMemory:
-        self._memory = await self
-        return self._memory
+    async def __aenter__(self) -> A:
+        return await self
 
     async def __aexit__(self, *_: object) -> None:
         if self._memory:
-            await self._memory.close()
+            await asyncio.to_thread(self._memory.close)
 
-    async def _opened(self) -> AsyncMemory:
-        opening = asyncio.ensure_future(asyncio.to_thread(self._open))
+    async def _opened(self) -> A:
         try:
-            return AsyncMemory(await asyncio.shield(opening))
+            return self._kind(await asyncio.to_thread(self._work))
         except asyncio.CancelledError:
-            opening.add_done_callback(_close)
+            with self._lock:
+                self._left = True
+            if self._memory:
+                self._memory.close()
             raise
 
-
-def _close(opened: asyncio.Future[Memory]) -> None:
-    if not opened.exception():
-        opened.result().close()
+    def _work(self) -> Memory:
+        memory = self._open()
+        with self._lock:
+            self._memory = memory
+            left = self._left
+        if left:
+            memory.close()
+        return memory
 
 
 class AsyncMemory(_Awaited[Memory]):
@@ -168,9 +185,9 @@ class AsyncMemory(_Awaited[Memory]):
 
     @classmethod
     @taking(Memory.open)
-    def open(cls, *args: Any, **kwargs: Any) -> Opening:
+    def open(cls, *args: Any, **kwargs: Any) -> Opening[Self]:
         """The memory in a file or at an address, to be entered or awaited: see `Memory.open`."""
-        return Opening(partial(Memory.open, *args, **kwargs))
+        return Opening(cls, partial(Memory.open, *args, **kwargs))
 
     def user(self, id: str, *, tenant: str = "default") -> AsyncUser:
         """A user."""

@@ -11,6 +11,11 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from recollect.frozen import EMPTY
 from recollect.types import check_fields, with_zone
 
+Artifact: TypeAlias = Literal["summary", "facts", "tools"]
+"""What is made of conversations."""
+Kind: TypeAlias = Literal["turns", "summary", "facts", "tools"]
+"""What can be searched for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Hit:

@@ -42,7 +42,8 @@ class MissingExtra(RecollectError, ImportError):
 
     def __init__(self, package: str, extra: str, wanted_for: str) -> None:
         self.package, self.extra = package, extra
-        super().__init__(f"{wanted_for} needs the package '{package}': pip install {_packages(extra) or package}")
+        command = f"pip install {_packages(extra) or package}"
+        super().__init__(f"{wanted_for} needs '{package}', of the extra '{extra}': {command}")
 
 
 def _packages(extra: str) -> str:

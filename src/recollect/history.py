@@ -11,7 +11,6 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from typing import Any, Final, Generic, TypeVar
 
 from recollect.arguments import check_budget, check_given
@@ -195,22 +194,24 @@ class Asking(Generic[R]):
     def ask(self, model: Callable[[R], T]) -> T:
         """What the model answers."""
         first, request = self._first()
-        for attempt in count():
+        attempt = 0
+        while True:
             try:
                 return model(request)
             except Exception as error:
                 request = self._smaller(error, attempt, first)
-        raise AssertionError
+                attempt += 1
 
     async def ask_async(self, model: Callable[[R], Awaitable[T]]) -> T:
         """The same, awaited."""
         first, request = await asyncio.to_thread(self._first)
-        for attempt in count():
+        attempt = 0
+        while True:
             try:
                 return await model(request)
             except Exception as error:
                 request = await asyncio.to_thread(self._smaller, error, attempt, first)
-        raise AssertionError
+                attempt += 1
 
     def _first(self) -> tuple[list[Sent], R]:
         sent = self.history.prompt(self.given, self.tools)

@@ -33,22 +33,21 @@ PAGE: Final = 1_000
 """Messages that are looked through at a time."""
 
 
-def number_of(session: Session, name: str, given: int | str) -> int:
+def number_of(session: Session, name: str, given: int | str, least: int = 0) -> int:
     """The number of a message that is given by it, or by its id."""
     if isinstance(given, str):
         found = session.memory.store.log.get(session.scope, [check_id(given, name)])
         if not found:
             raise NotFound(f"no message {given!r} in session {session.scope.session!r}")
         return found[0].seq
-    check_whole(name, given)
+    check_whole(name, given, least)
     return given
 
 
 def entries_of(session: Session, limit: int | None, before: int | str | None, where: Filter = ANY) -> list[Entry]:
     """What `Session.history` has, each message with its number and its tokens."""
     check_count("limit", limit)
-    until = None if before is None else number_of(session, "before", before) - 1
-    check_count("before", None if until is None else until + 1, 1)
+    until = None if before is None else number_of(session, "before", before, 1) - 1
     if checked_filter(where) == ANY:
         entries = session.memory.store.log.read(session.scope, until=until, limit=limit, reverse=True)
     else:

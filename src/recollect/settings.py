@@ -72,7 +72,7 @@ class Settings:
     episodic_min_score: float = _knob(7.0, "turns scored lower are not recalled")
     episodic_floor: float = _knob(
         0.5,
-        "the part of a question that may be new; beyond it, what is recalled must be nearer; 1: no floor",
+        "the part of a question that may be new; the more is, the nearer a recalled turn must be; 1: no floor",
         ge=0,
         le=1,
     )

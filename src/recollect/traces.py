@@ -53,7 +53,7 @@ def span(operation: str, scope: Scope | None = None, /, *, current: bool = True,
     A `model` is 'provider:model'. Of an error the span has its kind, not its words, which may quote a message.
     """
     trace: Any = sys.modules.get("opentelemetry.trace")
-    if trace is None:
+    if not hasattr(trace, "use_span"):  # not loaded, or another thread is at it
         yield _untold
         return
     provider, _, model = str(noted.get("model", "recollect")).partition(":")

@@ -9,11 +9,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from recollect.answers import Document, Fact, FactType, Recalled
+from recollect.answers import Document, Fact, FactType, Kind, Recalled
 from recollect.arguments import MAX_QUESTION, check_number, check_question, check_whole
 from recollect.errors import ConfigError, DiskFull, StoreUnavailable
 from recollect.layers import artifacts
-from recollect.layers.artifacts import ARTIFACTS, Artifact
+from recollect.layers.artifacts import ARTIFACTS
 from recollect.layers.documents import Documents, Listed, Passages
 from recollect.layers.episodic import Asked
 from recollect.patterns import Patterns
@@ -105,14 +105,15 @@ class User:
         at: datetime | None = None,
         scope: Literal["user", "session"] = "user",
         *,
-        kind: Literal["turns"] | Artifact = "turns",
+        kind: Kind = "turns",
         where: Filter = ANY,
         recency: float = 0.0,
     ) -> Recalled:
         """The `k` best turns, one a hit, best first: `recall` without a budget.
 
         By words alone, only turns that hold one of them, or are of a day or a speaker that the question names. `kind`
-        looks, by words, through what was made of the turns instead: `summary`, `facts`, or what `tools` said.
+        looks, by words, through what was made of the turns instead: `summary`, `facts`, or what `tools` said; `where`
+        narrows those by time.
         """
         check_whole("k", k)
         with span("search_memory", self.scope) as note:
@@ -129,13 +130,14 @@ class User:
         if kind == "facts":
             self._learn_facts()
         elif kind == "summary" and self.scope.session is not None:
-            layers.summary.catch_up(self.scope)
+            with suppress(DiskFull, StoreUnavailable):
+                layers.summary.catch_up(self.scope)
         return artifacts.search(layers, kind, asked, k)
 
     def _asked(self, question: str, at: datetime | None, scope: str, where: Filter, recency: float) -> Asked:
         check_question(question)
         checked_filter(where)
-        check_number("recency", recency)
+        check_number("recency", recency, 0)
         text, when = question[:MAX_QUESTION], with_zone(at) if at else self.memory.clock()
         days = self.memory.layers.semantic.days(self.scope, text, where.as_of)
         return Asked(text, when, self._within(scope), where, recency, days)

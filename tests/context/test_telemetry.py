@@ -13,10 +13,13 @@ from recollect.telemetry import SERIES, Alert, Telemetry
 from recollect.testing.clock import ManualClock
 from tests.contexts import opened, told
 
+LARGE = 10**15
+"""Bytes that no process has: that of the tests may be large by now."""
+
 
 def test_alerts_come_by_callback_and_log(tmp_path: Path, clock: ManualClock, caplog: pytest.LogCaptureFixture) -> None:
     alerts: list[Alert] = []
-    plan = Settings(alert_budget=0.1, alert_retrieval_ms=1e-6)
+    plan = Settings(alert_budget=0.1, alert_retrieval_ms=1e-6, alert_memory_bytes=LARGE)
     with opened(tmp_path, clock, settings=plan, on_alert=alerts.append) as memory, caplog.at_level(logging.WARNING):
         memory.session("s", user="ada").context("word " * 40, 100)
         stats = memory.stats()
@@ -29,7 +32,8 @@ def test_alerts_come_by_callback_and_log(tmp_path: Path, clock: ManualClock, cap
 
 def test_the_alert_of_retrieval_is_about_retrieval_alone(tmp_path: Path, clock: ManualClock) -> None:
     alerts: list[Alert] = []
-    with opened(tmp_path, clock, settings=Settings(alert_retrieval_ms=1e-6), on_alert=alerts.append) as memory:
+    plan = Settings(alert_retrieval_ms=1e-6, alert_memory_bytes=LARGE)
+    with opened(tmp_path, clock, settings=plan, on_alert=alerts.append) as memory:
         memory.session("s", user="ada").context("Who?", 500)
         taken = memory.stats()["recollect_retrieval_seconds_max"]
     assert [alert.value for alert in alerts] == [taken * 1_000]
@@ -49,7 +53,7 @@ def test_a_process_that_grows_too_large_raises_an_alert_each_time_it_does(
 
 def test_a_low_hit_rate_of_the_last_hundred_reads_raises_an_alert(tmp_path: Path, clock: ManualClock) -> None:
     alerts: list[Alert] = []
-    plan = Settings(alert_cache_hits=0.5)
+    plan = Settings(alert_cache_hits=0.5, alert_memory_bytes=LARGE)
     with opened(tmp_path, clock, settings=plan, on_alert=alerts.append) as memory:
         for _ in range(200):
             memory.session("s", user="ada").context("Who?", 500)

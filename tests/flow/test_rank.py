@@ -234,9 +234,8 @@ def test_more_turns_and_more_unheard_of_ask_for_a_nearer_turn(
         assert rank.is_by_chance(above, few, less, floor / 2)
 
 
-@given(many, parts)
-def test_at_the_floor_nothing_but_chance_counts(turns: int, floor: float) -> None:
-    draws = min(max(turns, 1), rank.MEASURED)
-    chance = math.sqrt(2 * math.log(draws)) - rank.LESS
-    assert rank.is_by_chance(chance - 0.01, turns, floor, floor)
-    assert not rank.is_by_chance(chance + 0.01, turns, floor, floor)
+def test_what_is_by_chance_of_many_is_not_of_few() -> None:
+    assert rank.is_by_chance(1.5, turns=500, unheard=0.5, floor=0.5)
+    assert not rank.is_by_chance(1.5, turns=20, unheard=0.5, floor=0.5)
+    assert rank.is_by_chance(1.5, turns=20, unheard=1.0, floor=0.0)
+    assert not rank.is_by_chance(1.5, turns=500, unheard=0.0, floor=1.0)

@@ -54,6 +54,8 @@ def test_reading_goes_on_and_writing_once_there_is_room(tmp_path: Path, learned:
             refused = service.http.post(path, params=ADA, json=body)
             assert (path, refused.status_code, refused.json()["class"]) == (path, 507, "DiskFull")
             assert "make room" in refused.json()["next"]
+        for kind in ("summary", "facts", "tools"):
+            assert service.http.post("/search", params=ADA, json={**QUESTION, "kind": kind}).status_code == 200
         for path, asked in READS.items():
             read = service.http.request("POST" if asked else "GET", path, params=ADA, json=asked)
             assert (path, read.status_code) == (path, 200)

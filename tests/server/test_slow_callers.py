@@ -38,6 +38,31 @@ def connected(service: Running, sent: bytes = b"", most: int | None = None) -> I
         yield found
 
 
+@pytest.mark.parametrize("last", [b"\r\n", b"x"])
+def test_who_sends_bytes_of_no_request_after_an_answer_is_not_waited_for(
+    service: Running, monkeypatch: pytest.MonkeyPatch, last: bytes
+) -> None:
+    """What ends nothing and begins nothing, or the body of a request that was refused."""
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.2)
+    asked = GET + b"\r\n" if last == b"\r\n" else b"POST /nothing HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n"
+    with connected(service, asked) as caller:
+        assert caller.recv(2**16).startswith(b"HTTP/1.1")
+        caller.sendall(last)
+        while caller.recv(2**16):
+            pass
+
+
+def test_a_short_answer_that_nobody_reads_is_let_go_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "READ_SECONDS", 0.2)
+    with Memory.open(":memory:", embedder=None) as memory, running(memory) as service:
+        assert add(service, {**HELLO, "content": "word " * 2_000}).status_code == 201
+        asked = b"GET /messages?user=ada&session=trip HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+        with connected(service, most=2_048) as caller, pytest.raises(ConnectionError):
+            for _ in range(500):
+                caller.sendall(asked * 20)
+                time.sleep(0.02)
+
+
 @pytest.mark.parametrize("sent", [b"", b"GET /heal", GET, GET + b"\r\n" + GET])
 def test_a_request_that_does_not_begin_is_not_waited_for(
     service: Running, monkeypatch: pytest.MonkeyPatch, sent: bytes
@@ -117,7 +142,7 @@ def test_an_answer_that_is_whole_is_kept_though_its_caller_goes_then() -> None:
 
 
 def test_a_slow_reader_gets_all_of_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "READ_SECONDS", 0.3)
+    monkeypatch.setattr(connections, "READ_SECONDS", 3.0)
     with Memory.open(":memory:", embedder=None) as memory, running(memory) as service:
         assert add(service, {**HELLO, "content": "word " * 400_000}).status_code == 201
         asked = b"GET /messages?user=ada&session=trip HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"

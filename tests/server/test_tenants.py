@@ -20,7 +20,6 @@ KNOWN: dict[str, str] = {
 }
 """What the parameters of every route are, so that they name what the other tenant has."""
 ASKED = {"question": "Where does my sister Nadia live?"}
-ALL = {"policies": [{"what": "messages", "keep_last": 1}]}
 BODIES: dict[str, Any] = {
     "addMessages": {"messages": [{**SAID, "content": "Hello"}]},
     "addDocument": {"name": "guide.md", "text": "About ferries."},
@@ -35,7 +34,10 @@ BODIES: dict[str, Any] = {
     "reviveJobs": None,
     **dict.fromkeys(("recall", "search", "context", "searchDocuments", "searchExcerpts"), ASKED),
 }
-FILES = {"uploadDocument": b"About trains.", "import": b'{"user": "ada", "session": "trip", "message": {"role": "user"'}
+FILES = {
+    "uploadDocument": b"About trains.",
+    "import": b'{"user": "ada", "session": "trip", "message": {"role": "user", "content": "Hi."}}\n',
+}
 GLOBAL = ("health", "ready", "metrics", "stats", "listModels", "retrieveModel", "previewRetention", "applyRetention")
 """About the service, not about what tenants keep; and what needs a plan of its own."""
 VARIES = re.compile(r"[0-9a-f]{28,32}|\d{4}-\d\d-\d\dT[0-9:.+]+|\"(?:position|created)\":\d+")

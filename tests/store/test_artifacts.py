@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from recollect import ConfigError, Filter, Memory, Settings
-from recollect.layers.artifacts import ARTIFACTS, Artifact
+from recollect.answers import Artifact
+from recollect.layers.artifacts import ARTIFACTS
 from recollect.store import open as open_store
 from recollect.testing.clock import ManualClock
 from tests.contexts import START
@@ -77,7 +78,9 @@ def test_what_shares_no_word_or_is_of_another_time_is_not_found(memory: Memory, 
     chat = memory.session("Rome", user="ada")
     assert chat.search("Which wine goes with salmon?", kind=kind) == []
     assert chat.search(QUESTIONS[kind], kind=kind, where=Filter(since=START + timedelta(days=1))) == []
-    assert chat.search(QUESTIONS[kind], kind=kind, where=Filter(roles=("user",))) == []
+    for where in (Filter(roles=("user",)), Filter(as_of=0), Filter(metadata={"topic": "home"})):
+        with pytest.raises(ConfigError, match=f"where can narrow {kind} by time alone"):
+            chat.search(QUESTIONS[kind], kind=kind, where=where)
     assert chat.search(QUESTIONS[kind], kind=kind, where=Filter(since=START)) != []
 
 

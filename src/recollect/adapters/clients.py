@@ -26,7 +26,7 @@ SHAPES: Final = {"/chat/completions": "openai", "/responses": "openai-responses"
 ELSEWHERE: Final = ("previous_response_id", "conversation", "thread")
 """Fields of a request whose conversation the provider itself keeps."""
 
-BYTES: Final = ("APIResponse", "AsyncAPIResponse")
+BYTES: Final = ("APIResponse", "AsyncAPIResponse", "Response")
 """The types of answers that the caller reads for himself."""
 NOT_GIVEN: Final = ("NotGiven", "Omit")
 """The types that stand in a request for what the caller left out."""
@@ -135,7 +135,7 @@ def _read(response: Any) -> Any:
     if hasattr(response, "model_dump") or hasattr(response, "_iterator"):
         return response
     if kind not in BYTES:
-        log.warning("an answer was not kept: a %s is nothing this version knows; is the client's package newer?", kind)
+        log.warning("an answer was not kept: a %s can't be read here", kind)
     return None
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
+from recollect.answers import Kind
 from recollect.cli.narrow import Roles, Since, Tags, narrowed
 from recollect.cli.shell import DEFAULT, At, Json, Talk, User, Where, asked, machine, quote, remembering, say
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
 Asked: TypeAlias = Annotated[str, typer.Argument(callback=asked, help="Words or a question.")]
 Here: TypeAlias = Annotated[bool, typer.Option("--here", help="Only in this session, not in all of the user's.")]
-Kind: TypeAlias = Literal["turns", "summary", "facts", "tools"]
 
 
 def search(

@@ -240,8 +240,8 @@ def is_by_chance(above: float, turns: int, unheard: float, floor: float) -> bool
     """Whether the nearest of so many turns is no nearer to a question than the nearest of as many unrelated texts.
 
     `above` says by how many standard deviations it is nearer than unrelated texts are on average. The nearest of n
-    draws lies some sqrt(2 ln n) above their mean; less is taken, so as to be rather too low than too high. The more of
-    the question was never said, the more is asked for: up to one standard deviation.
+    draws lies some sqrt(2 ln n) above their mean; less is taken, so as to be rather too low than too high. The part
+    of the question that was never said asks for as much of a standard deviation more, and `floor` for as much less.
     """
     chance = math.sqrt(2 * math.log(max(1, min(turns, MEASURED)))) - LESS
     return above <= chance + unheard - floor

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Final, get_args
 
-from recollect.answers import Hit, Recalled
+from recollect.answers import Artifact, Hit, Recalled
+from recollect.errors import ConfigError
 from recollect.flow.facts.tell import asked_by, line
 from recollect.flow.share import shares
 from recollect.layers.all import Layers
 from recollect.layers.episodic import Asked
 from recollect.layers.tools import origin_of
-from recollect.store import Item
+from recollect.store import Filter, Item
 from recollect.store.words import query_words, words
 from recollect.types import Scope
 
-Artifact: TypeAlias = Literal["summary", "facts", "tools"]
 ARTIFACTS: Final[tuple[Artifact, ...]] = get_args(Artifact)
 
 
 def search(layers: Layers, kind: Artifact, asked: Asked, k: int) -> Recalled:
     """The `k` best of a kind that share a word with the question, best first; rare words count more."""
+    if asked.where != Filter(since=asked.where.since, before=asked.where.before):
+        raise ConfigError(f"where can narrow {kind} by time alone: give since and before, or search for turns")
     find = {"summary": _summaries, "facts": _facts, "tools": _excerpts}[kind]
     there = [(hit, text) for hit, text in find(layers, asked, k) if _passes(asked, kind, hit)]
     share = shares(query_words(asked.text), {str(n): set(words(text)) for n, (_, text) in enumerate(there)})
@@ -31,7 +33,7 @@ def search(layers: Layers, kind: Artifact, asked: Asked, k: int) -> Recalled:
 
 
 def _passes(asked: Asked, kind: str, hit: Hit) -> bool:
-    return replace(asked.where, as_of=None).passes(Item(kind, kind, at=hit.at))
+    return asked.where.passes(Item(kind, kind, at=hit.at))
 
 
 def _summaries(layers: Layers, asked: Asked, k: int) -> Iterator[tuple[Hit, str]]:

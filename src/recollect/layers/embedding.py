@@ -45,7 +45,8 @@ def clear(store: Store, ours: Collection[str], now: datetime) -> None:
     """
     waiting = [job for tenant in store.tenants() for job in store.jobs.find(Scope(tenant), limit=MAX_WHOLE)]
     late = {job.kind for job in waiting if job.due and job.due < now - UNUSED}
-    unused = [kind for kind in late.difference(ours) if kind.startswith(f"{KIND} ")]
+    at_work = {job.kind for job in waiting if job.state == "running"}
+    unused = [kind for kind in late.difference(ours, at_work) if kind.startswith(f"{KIND} ")]
     while unused and (jobs := store.jobs.claim(unused, worker=KIND, limit=PAGE)):
         for job in jobs:
             store.jobs.finish(job)

@@ -46,7 +46,6 @@ from recollect.types import Scope
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from recollect.store.protocols import Vector
 
 log = logging.getLogger("recollect")
 
@@ -92,8 +91,8 @@ class Asked:
 class _Ranking:
     """Every turn's score, what is known of each, and which of them are meant where that is not all.
 
-    `vector` is the question's, by the embedder in use; `unheard` is the part of the question that was never said;
-    `matching` says that only turns that match are meant.
+    `vector` is the question's, by the embedder in use, where that has vectors of turns; `unheard` is the part of the
+    question that was never said; `matching` says that only turns that match are meant.
     """
 
     scores: Numbers
@@ -236,9 +235,9 @@ class Episodic:
                 columns = columns.until(as_of)
             if not len(columns) or not asked.text.strip():
                 return _Ranking(np.zeros(0), columns, 0.0)
-            turns, question = columns.turns(), self._question(columns, asked, vectors)
+            near, vector = self._meaning(columns, vectors, as_of) if vectors else (None, None)
+            turns, question = columns.turns(), self._question(columns, asked, near)
             relevance = _relevance(question, len(columns))
-            vector = next((vector for name, vector in vectors if self.embedder and name == self.embedder.name), None)
             part = self._unheard(columns, asked, question)
             ranking = _Ranking(score(turns, question), columns, relevance, vector, part)
             if only_matching and not _has_meaning(question):
@@ -323,11 +322,11 @@ class Episodic:
             self.forget(columns.scope)
         return bool(erased)
 
-    def _question(self, columns: Columns, asked: Asked, vectors: Sequence[tuple[str, Vector]]) -> Question:
+    def _question(self, columns: Columns, asked: Asked, near: Near | None) -> Question:
         today = date.fromordinal(day_of(asked.at))
         named = [] if columns.with_assistant else _named(asked.text, columns.speakers)
         return Question(
-            self._meaning(columns, vectors, asked.where.as_of) if vectors else None,
+            near,
             columns.postings([word for word in query_words(asked.text) if word not in columns.names]),
             periods(with_days(asked.text, asked.days), today),
             today.toordinal(),
@@ -345,7 +344,10 @@ class Episodic:
             log.warning("recall goes by keywords alone this time: %s", error)
             return []
 
-    def _meaning(self, columns: Columns, vectors: Sequence[tuple[str, Vector]], as_of: int | None) -> Near:
+    def _meaning(
+        self, columns: Columns, vectors: Sequence[tuple[str, NDArray[np.float32]]], as_of: int | None
+    ) -> tuple[Near, NDArray[np.float32] | None]:
+        """What is nearest, and the question's vector by the embedder in use, where that one has some to compare."""
         where = MESSAGES if as_of is None else replace(MESSAGES, as_of=as_of)
         k = next(k for more, k in NEAREST if len(columns) > more)
         found = (
@@ -353,11 +355,13 @@ class Episodic:
             for model, vector in vectors
         )
         near, *former = (columns.known(*each) for each in found)
+        model, vector = vectors[0]
+        compared = self.embedder is not None and model == self.embedder.name and len(near[0]) > 0
         for old in former:
             places, cosines = aligned(old, near)
             rest = ~np.isin(places, near[0])
             near = np.concatenate((near[0], places[rest])), np.concatenate((near[1], cosines[rest]))
-        return near
+        return near, vector if compared else None
 
 
 def _has_meaning(question: Question) -> bool:

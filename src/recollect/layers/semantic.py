@@ -83,6 +83,7 @@ class Semantic:
     hits: int = 0
     misses: int = 0
     _users: Recent[Scope, _Kept] = field(default_factory=lambda: Recent(KEPT_USERS))
+    _erasures: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def catch_up(self, scope: Scope) -> int:
@@ -177,7 +178,7 @@ class Semantic:
             told = kept.told(asked, at, until)
         with self._lock:
             self.hits, self.misses = self.hits + (not fresh), self.misses + fresh
-        return list(_candidates(told, self.most, kept.known.rests))
+        return list(_candidates(told, self.most, kept.known_at(until).rests))
 
     def elsewhere(self, scope: Scope, ids: Sequence[str] | None) -> list[Record]:
         """The facts from other sessions whose messages happen to have the ids of those to be erased from this one."""
@@ -192,6 +193,7 @@ class Semantic:
     def forget(self, scope: Scope) -> None:
         """Drop what is kept in memory of a scope whose messages were erased."""
         with self._lock:
+            self._erasures += 1
             for user in [user for user in self._users if user.covers(scope) or scope.covers(user)]:
                 del self._users[user]
 
@@ -235,10 +237,11 @@ class Semantic:
             return kept, self._take(kept, user)
 
     def _read(self, user: Scope) -> _Kept:
-        kept = _Kept()
+        kept, erasures = _Kept(), self._erasures
         self._take(kept, user)
         with self._lock:
-            self._users[user] = kept
+            if erasures == self._erasures:  # else it may hold what is gone
+                self._users[user] = kept
         return kept
 
     def _take(self, kept: _Kept, user: Scope) -> bool:

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import tempfile
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import cache
@@ -184,7 +185,8 @@ def serve(options: Options, host: str = "127.0.0.1", port: int = 8642, workers: 
 def _end_with_the_terminal(workers: int) -> None:
     """A terminal that is closed ends the service as SIGTERM does; several processes are started anew by it."""
     hangup: signal.Signals | None = getattr(signal, "SIGHUP", None)
-    if hangup and workers == 1 and signal.getsignal(hangup) == signal.SIG_DFL:
+    alone = workers == 1 and threading.current_thread() is threading.main_thread()
+    if hangup and alone and signal.getsignal(hangup) == signal.SIG_DFL:
         signal.signal(hangup, lambda *_: signal.raise_signal(signal.SIGTERM))
 
 

@@ -9,6 +9,7 @@ import hashlib
 import logging
 import secrets
 import time
+from asyncio import Future
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -96,7 +97,7 @@ def _key(record: Record) -> Key:
 class Ring:
     """The keys of a store, looked up again every few seconds, so that a revoked one stops working everywhere.
 
-    It is true where a key is needed: where there are any, or were since the start.
+    It is true where a key is needed: where there are any, or were since the start. `reading` is the last `refresh`.
     """
 
     store: Store
@@ -104,6 +105,7 @@ class Ring:
     _keys: dict[str, Key] = field(default_factory=dict)
     _read: float = float("-inf")
     _needed: bool = False
+    reading: Future[bool] | None = None
 
     def __bool__(self) -> bool:
         return self._needed

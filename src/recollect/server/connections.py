@@ -29,6 +29,7 @@ class Timely(HttpToolsProtocol):
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         """Wait for a first request."""
         super().connection_made(transport)
+        transport.set_write_buffer_limits(high=0)
         self._wait_for_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -40,12 +41,11 @@ class Timely(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Take in what came, unless it is too much before a request is known."""
         super().data_received(data)
-        if not self._begins:
-            return
-        self._head += len(data)
+        if self._begins:
+            self._head += len(data)
         if self._head > HEAD_BYTES:
             self.send_400_response(f"The headers have more than {HEAD_BYTES} bytes.")
-        elif self._head_timer is None:
+        elif self._head_timer is None and (self._begins or self._is_answered):
             self._wait_for_head()
 
     def on_message_begin(self) -> None:
@@ -60,15 +60,19 @@ class Timely(HttpToolsProtocol):
 
     def _wait_for_head(self) -> None:
         def too_late() -> None:
-            if self.cycle is None or self.cycle.response_complete:
+            if self._is_answered:
                 self.transport.close()
             else:  # it comes after a request that is being answered
                 self._wait_for_head()
 
         self._head_timer = self.loop.call_later(HEAD_SECONDS, too_late)
 
+    @property
+    def _is_answered(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
     def _got_head(self) -> None:
-        self._begins = False
+        self._begins, self._head = False, 0
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None

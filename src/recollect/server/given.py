@@ -7,9 +7,8 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema
 
-from recollect.answers import FactType
+from recollect.answers import FactType, Kind
 from recollect.flow.retain import Layer
-from recollect.layers.artifacts import Artifact
 from recollect.server.wire import MESSAGE
 from recollect.types import MAX_ID, Role
 
@@ -196,7 +195,7 @@ class SearchQuestion(Question):
     """What to search for, how much to give back, and of what: turns, or what was made of them."""
 
     k: Few = 10
-    kind: Literal["turns"] | Artifact = "turns"
+    kind: Kind = "turns"
 
 
 class ContextQuestion(Given):

@@ -163,7 +163,7 @@ class Turn:
             if found.limit:
                 self.service.takes[self.body["model"]] = found.limit
             named = room(found, tokens)
-            most = min(int(tokens * share), tokens if named is None else named)
+            most = max(1, min(int(tokens * share), tokens if named is None else named))
             with suppress(BudgetTooSmall):
                 request, _ = await self.service.run(self._fitted, most, kept)
                 reply = await _told(ask, request)

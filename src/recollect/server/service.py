@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, ParamSpec, TypeAlias, TypeVar
 from urllib.parse import unquote_to_bytes
 
-from anyio import CapacityLimiter, move_on_after, to_thread
+from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Query, Request, Security
 from fastapi.security import HTTPBearer
 from fastapi.security.base import SecurityBase
@@ -153,10 +154,17 @@ async def _key(request: Request, service: Service, secret: str | None) -> Key:
 
 
 async def _refreshed(service: Service) -> bool:
-    """Whether the keys were read anew; a store that is slow to tell them keeps nobody waiting."""
-    with move_on_after(KEYS_SECONDS):
-        return await to_thread.run_sync(service.ring.refresh, limiter=service.threads, abandon_on_cancel=True)
-    return False
+    """Whether the keys were read anew, after this was asked; a store that is slow to tell them keeps nobody waiting.
+
+    They are read by one thread at a time, however many ask.
+    """
+    ring, before = service.ring, service.ring.reading
+    if before and not before.done() and not (await asyncio.wait([before], timeout=KEYS_SECONDS))[0]:
+        return False
+    if ring.reading is before:
+        ring.reading = asyncio.ensure_future(to_thread.run_sync(ring.refresh, limiter=service.threads))
+    done = ring.reading and (await asyncio.wait([ring.reading], timeout=KEYS_SECONDS))[0]
+    return any(reading.result() for reading in done or ())
 
 
 def _anyone(request: Request) -> Key:

@@ -102,9 +102,9 @@ def _checked(path: Path) -> apsw.Connection:
         raise NotFound(f"there is no backup {path}")
     try:
         backup = apsw.Connection(os.fspath(path), flags=apsw.SQLITE_OPEN_READONLY)
+        check_version(backup, os.fspath(path))
         if not version(backup):
             raise apsw.NotADBError("it holds no store")
-        check_version(backup, os.fspath(path))
         problems = [row[0] for row in backup.execute("PRAGMA integrity_check") if row[0] != "ok"]
         problems += [finding.problem for finding in doctor.broken_sessions(backup)]
     except apsw.NotADBError as error:
