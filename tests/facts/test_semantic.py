@@ -6,6 +6,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -379,3 +380,23 @@ def test_what_is_corrected_in_passing_is_known(
     say(store, then, 1)
     layer.catch_up(TRIP)
     assert values(layer.facts(ADA, as_of=day(1))) == left
+
+
+def test_what_was_read_before_an_erasure_is_not_kept_after_it(
+    store: Store, layer: Semantic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say(store, "My birthday is on 9 November.", 0)
+    layer.catch_up(TRIP)
+    take = Semantic._take
+
+    def erased_meanwhile(self: Semantic, kept: Any, user: Scope) -> bool:
+        new = take(self, kept, user)
+        monkeypatch.setattr(Semantic, "_take", take)
+        store.log.erase(TRIP)
+        layer.forget(TRIP)
+        return new
+
+    layer.forget(TRIP)
+    monkeypatch.setattr(Semantic, "_take", erased_meanwhile)
+    assert layer.facts(ADA)
+    assert layer.days(ADA, "What of my birthday?") == {}

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from recollect import Memory, Message, Scope
+from recollect.embed import Kind
 from recollect.embed.hashing import HashingEmbedder
 from recollect.errors import StoreUnavailable
 from recollect.layers.embedding import Embedding, job_for
@@ -116,3 +119,39 @@ def test_work_for_a_model_that_nobody_runs_any_more_goes_with_a_reindex(tmp_path
         memory.session("s9", user="ada").recall("Where does my sister live?", 200)
         memory.drain()
         assert lacking(memory, SMALL.name) == []
+
+
+def test_work_for_a_model_that_a_process_is_at_stays_however_late_it_is(tmp_path: Path) -> None:
+    clock = ManualClock(datetime(2026, 5, 1, tzinfo=UTC))
+    with open_store(str(tmp_path / "memory.db"), clock=clock) as store, Memory(store, clock=clock) as memory:
+        for n in range(3):
+            store.jobs.enqueue(Scope("default", "ada", f"s{n}"), [job_for("late:1")])
+        clock.now += timedelta(days=2)
+        assert store.jobs.claim((job_for("late:1").kind,), worker="a process that is behind")
+        memory.reindex()
+        assert len([job for job in store.jobs.find(Scope("default")) if job.kind == "embed late:1"]) == 3
+
+
+class Crowded(HashingEmbedder):
+    """A model whose cosines all lie near to one."""
+
+    def __init__(self) -> None:
+        super().__init__(256)
+        self.name = "crowded:256"
+
+    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> NDArray[np.float32]:
+        vectors = super().embed(texts, kind) * np.float32(0.5)
+        vectors[:, 0] += 1
+        return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float32)
+
+
+def test_while_only_the_former_model_has_vectors_something_is_recalled(tmp_path: Path) -> None:
+    """Its cosines are not held against what is unrelated by the new one."""
+    former, path = HashingEmbedder(256), tmp_path / "memory.db"
+    with Memory.open(path, embedder=former) as memory:
+        for n in range(30):
+            memory.session("a", user="ada").add_turn(f"On walk {n} we saw the harbour of Lisbon.", "ok")
+        memory.drain()
+    with Memory.open(path, embedder=Crowded(), former=former) as memory:
+        found = memory.session("b", user="ada").context("On walk 7 and walk 8: which harbour of Lisbon yesterweek?")
+        assert "harbour of Lisbon" in found.memory
