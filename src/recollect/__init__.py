@@ -107,22 +107,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    "aio": (
-        "AsyncMemory",
-        "AsyncSession",
-        "AsyncUser",
-    ),
-    "answers": (
-        "Document",
-        "Excerpt",
-        "Fact",
-        "Hit",
-        "Recalled",
-    ),
-    "conversation": (
-        "Conversation",
-        "ConversationMemory",
-    ),
+    "aio": ("AsyncMemory", "AsyncSession", "AsyncUser"),
+    "answers": ("Document", "Excerpt", "Fact", "Hit", "Recalled"),
+    "conversation": ("Conversation", "ConversationMemory"),
     "errors": (
         "BudgetTooSmall",
         "ConfigError",
@@ -134,62 +121,22 @@ _HOMES = {
         "RecollectError",
         "StoreError",
     ),
-    "flow.context": (
-        "Context",
-        "ContextReceipt",
-    ),
-    "flow.receipt": (
-        "Entry",
-        "Receipt",
-    ),
-    "flow.render": (
-        "Rendered",
-        "parse",
-        "render",
-    ),
+    "flow.context": ("Context", "ContextReceipt"),
+    "flow.receipt": ("Entry", "Receipt"),
+    "flow.render": ("Rendered", "parse", "render"),
     "flow.turns": ("turns",),
-    "flow.validate": (
-        "Problem",
-        "validate",
-    ),
+    "flow.validate": ("Problem", "validate"),
     "flow.window": ("Window",),
-    "layers.answer": (
-        "complete_fitting",
-        "stream_fitting",
-    ),
-    "layers.working": (
-        "fit",
-        "reduce",
-    ),
+    "layers.answer": ("complete_fitting", "stream_fitting"),
+    "layers.working": ("fit", "reduce"),
     "memory": ("Memory",),
     "patterns": ("Patterns",),
     "session": ("Session",),
     "settings": ("Settings",),
-    "store.values": (
-        "Erased",
-        "Filter",
-        "SessionStats",
-    ),
+    "store.values": ("Erased", "Filter", "SessionStats"),
     "telemetry": ("Alert",),
-    "tokens": (
-        "Calibration",
-        "TokenCounter",
-        "count_messages",
-        "counter",
-        "estimate",
-        "recommended_budget",
-    ),
-    "types": (
-        "Image",
-        "Message",
-        "Opaque",
-        "Part",
-        "Scope",
-        "Text",
-        "Thinking",
-        "ToolCall",
-        "ToolResult",
-    ),
+    "tokens": ("Calibration", "TokenCounter", "count_messages", "counter", "estimate", "recommended_budget"),
+    "types": ("Image", "Message", "Opaque", "Part", "Scope", "Text", "Thinking", "ToolCall", "ToolResult"),
     "user": ("User",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
