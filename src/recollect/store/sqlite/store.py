@@ -19,7 +19,7 @@ from recollect.store.sqlite.database import Database
 from recollect.store.sqlite.index import SqliteIndex
 from recollect.store.sqlite.jobs import SqliteJobs
 from recollect.store.sqlite.log import SqliteLog
-from recollect.store.sqlite.migrate import check_version, version
+from recollect.store.sqlite.migrate import check_version
 from recollect.store.sqlite.records import SqliteRecords
 from recollect.store.values import Finding
 from recollect.types import Scope
@@ -102,9 +102,9 @@ def _checked(path: Path) -> apsw.Connection:
         raise NotFound(f"there is no backup {path}")
     try:
         backup = apsw.Connection(os.fspath(path), flags=apsw.SQLITE_OPEN_READONLY)
+        if not backup.execute("SELECT count(*) FROM sqlite_schema").get:
+            raise apsw.NotADBError("it is empty")
         check_version(backup, os.fspath(path))
-        if not version(backup):
-            raise apsw.NotADBError("it holds no store")
         problems = [row[0] for row in backup.execute("PRAGMA integrity_check") if row[0] != "ok"]
         problems += [finding.problem for finding in doctor.broken_sessions(backup)]
     except apsw.NotADBError as error:
