@@ -19,8 +19,8 @@ from recollect.flow.context import Context, Line
 from recollect.flow.window import Limits
 from recollect.layers.all import Layers
 from recollect.layers.embedding import CHUNK
-from recollect.layers.episodic import Asked
 from recollect.layers.marks import there
+from recollect.layers.ranking import Asked
 from recollect.layers.watch import Watch
 from recollect.layers.windows import View, Windows
 from recollect.recent import Recent

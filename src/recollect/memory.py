@@ -89,7 +89,7 @@ class Memory:
             self.jobs = [work, *self.jobs]
             once = [embedding.job_for(former.name).kind] if former else []
             learners |= dict.fromkeys((work.kind, embedding.KIND, *once), vectors.learn)
-            more = partial(vectors.fill, self.layers.episodic.met)
+            more = partial(vectors.fill, self.layers.episodic.ranker.met)
         self.ledger = Ledger(kept_in, clock, settings.model_calls_a_day, settings.model_tokens_a_day)
         if model:
             taught = Taught(kept_in, model, self.counter, self.layers, self.ledger)

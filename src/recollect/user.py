@@ -15,7 +15,7 @@ from recollect.errors import ConfigError, DiskFull, StoreUnavailable
 from recollect.layers import artifacts
 from recollect.layers.artifacts import ARTIFACTS
 from recollect.layers.documents import Documents, Listed, Passages
-from recollect.layers.episodic import Asked
+from recollect.layers.ranking import Asked
 from recollect.patterns import Patterns
 from recollect.store import ANY, Erased, Filter
 from recollect.store.codec import check_count

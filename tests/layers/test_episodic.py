@@ -14,9 +14,10 @@ from recollect.embed import Embedder, Kind
 from recollect.embed.hashing import HashingEmbedder
 from recollect.embed.nearness import UNRELATED
 from recollect.errors import ModelUnavailable
-from recollect.layers import episodic
+from recollect.layers import ranking
 from recollect.layers.embedding import KIND, Embedding
-from recollect.layers.episodic import Asked, Episodic
+from recollect.layers.episodic import Episodic
+from recollect.layers.ranking import Asked
 from recollect.store import Entry, Job, Store
 from recollect.tokens import estimate
 from recollect.types import Message, Scope
@@ -126,11 +127,11 @@ def test_the_turns_of_those_asked_for_last_are_kept_as_far_as_there_is_room(
 
     def kept(user: Scope) -> list[Scope]:
         assert len(layer.search(Asked("Lisbon", START + timedelta(days=1), user), 5)) == 1
-        return list(layer._kept)
+        return list(layer.ranker._kept)
 
-    monkeypatch.setattr(episodic, "KEPT_BYTES", 10_000)
+    monkeypatch.setattr(ranking, "KEPT_BYTES", 10_000)
     assert [kept(user) for user in (*users, users[0])][-1] == [*users[1:], users[0]]
-    monkeypatch.setattr(episodic, "KEPT_BYTES", 0)
+    monkeypatch.setattr(ranking, "KEPT_BYTES", 0)
     assert kept(last) == [last]
 
 

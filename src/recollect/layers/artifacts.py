@@ -11,7 +11,7 @@ from recollect.errors import ConfigError
 from recollect.flow.facts.tell import asked_by, line
 from recollect.flow.share import shares
 from recollect.layers.all import Layers
-from recollect.layers.episodic import Asked
+from recollect.layers.ranking import Asked
 from recollect.layers.tools import origin_of
 from recollect.store import Filter, Item
 from recollect.store.words import query_words, words

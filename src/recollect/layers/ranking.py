@@ -1,0 +1,274 @@
+"""Every turn of a user ranked for a question: by meaning, words, speaker and date."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from recollect.embed import Embedder
+from recollect.embed.nearness import Nearness
+from recollect.embed.scripts import reads
+from recollect.errors import ModelError
+from recollect.flow.rank import (
+    Near,
+    Numbers,
+    Places,
+    Question,
+    aligned,
+    best_first,
+    dated,
+    is_by_chance,
+    matching,
+    score,
+)
+from recollect.flow.share import unheard
+from recollect.flow.when import periods, with_days
+from recollect.frozen import EMPTY
+from recollect.layers.columns import Columns, day_of
+from recollect.store import ANY, MESSAGE, Filter, Store
+from recollect.store.words import COMMON, query_words
+from recollect.types import Scope
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+log = logging.getLogger("recollect")
+
+NEAREST: Final = ((16_384, 256), (1_024, 512), (0, 1_024))
+"""How many of the turns nearest in meaning are asked for, where there are more turns than the first number. All others
+count as equally far."""
+MESSAGES: Final = Filter(kinds=(MESSAGE,))
+MANY: Final = 64
+"""How many of the best turns are looked at to tell how many fit."""
+KEPT_BYTES: Final = 256 * 2**20
+"""About how many bytes of turns are kept in memory beside those of the owner asked for."""
+_ASKS_ASSISTANT: Final = re.compile(
+    r"\b(our (last |previous |earlier |past |prior )?(conversation|chat|discussion|session)"
+    r"|(previous|earlier|last) (conversation|chat)|remind me"
+    r"|you (said|told|mentioned|recommended|suggested|gave|provided|listed|wrote|explained|described|shared|named"
+    r"|created|made|advised)|did you|your (answer|suggestion|recommendation|advice|list|reply|response))\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question, when it is asked, where its answer may lie, and how much newness counts.
+
+    `days` are those of the user's life that the question may name: "my birthday" is "9 November".
+    """
+
+    text: str
+    at: datetime
+    within: Scope
+    where: Filter = ANY
+    recency: float = 0.0
+    days: Mapping[str, str] = EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Every turn's score, what is known of each, and which of them are meant where that is not all.
+
+    `vector` is the question's, by the embedder in use, where that has vectors of turns; `unheard` is the part of the
+    question that was never said; `matching` says that only turns that match are meant.
+    """
+
+    scores: Numbers
+    columns: Columns
+    relevance: float
+    vector: NDArray[np.float32] | None = None
+    unheard: float = 0.0
+    places: Places | None = None
+    matching: bool = False
+
+    def best(self, count: int) -> list[int]:
+        """The places of the best so many, best first."""
+        if self.places is None:
+            found = best_first(self.scores, count)
+        else:
+            found = self.places[best_first(self.scores[self.places], count)]
+        places: list[int] = found.tolist()
+        return places
+
+    def within(self, sessions: Iterable[str]) -> Ranking:
+        """Those of some sessions alone."""
+        session = self.columns.sessions(len(self.scores))
+        there = np.zeros(len(session), np.bool_)
+        for name in sessions:
+            there |= session == self.columns.session(name)
+        return replace(self, places=np.flatnonzero(there) if self.places is None else self.places[there[self.places]])
+
+    def fitting(self, budget: int) -> int:
+        """How many of the best may fit so many tokens, about: a word is taken for one."""
+        left = budget
+        for n, place in enumerate(self.best(MANY)):
+            left -= self.columns.words[place]
+            if left < 0:
+                return n + 1
+        return MANY
+
+
+@dataclass(slots=True, eq=False)
+class Ranker:
+    """Ranks what a store holds. Without an embedder it goes by words alone.
+
+    `former` is the embedder used before: its vectors serve until the new one's are made. `met` are the owners whose
+    log is read for the first time.
+    """
+
+    store: Store
+    embedder: Embedder | None = None
+    former: Embedder | None = None
+    met: set[Scope] = field(default_factory=set)
+    _nearness: Nearness | None = None
+    _kept: OrderedDict[Scope, Columns] = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def rank(self, asked: Asked, only_matching: bool = False) -> Ranking:
+        """The turns of the user for a question; where there is no meaning to go by, maybe those alone that match."""
+        columns, as_of = self._columns(asked.within.owner), asked.where.as_of
+        with columns.lock:
+            if self.embedder and not columns.position:
+                self.met.add(columns.scope)
+            columns.refresh(self.store, as_of)
+        vectors = self._vectors(asked.text) if len(columns) and asked.text.strip() else []
+        with columns.lock:
+            if as_of is not None and columns.position > as_of:
+                columns = columns.until(as_of)
+            if not len(columns) or not asked.text.strip():
+                return Ranking(np.zeros(0), columns, 0.0)
+            near, vector = self._meaning(columns, vectors, as_of) if vectors else (None, None)
+            turns, question = columns.turns(), self._question(columns, asked, near)
+            relevance = _relevance(question, len(columns))
+            part = self._unheard(columns, asked, question)
+            ranking = Ranking(score(turns, question), columns, relevance, vector, part)
+            if only_matching and not _has_meaning(question):
+                every_word = replace(question, postings=columns.holding(query_words(asked.text)))
+                ranking = replace(ranking, places=matching(turns, every_word))
+            ranking = replace(ranking, matching=only_matching)
+            return ranking if asked.within.session is None else ranking.within([asked.within.session])
+
+    def is_off_topic(self, ranking: Ranking, floor: float) -> bool:
+        """Whether a question is about nothing that was ever said, as far as words and meaning can tell.
+
+        Some of it was never said, and the nearest turn is no nearer than by chance. Without a model, or before there
+        are vectors, no word of it was ever said.
+        """
+        if ranking.relevance <= 0:
+            return True
+        if self.embedder is None or ranking.vector is None or not ranking.unheard or floor >= 1:
+            return False
+        if self._nearness is None:
+            self._nearness = Nearness(self.embedder)
+        try:
+            above = self._nearness.above(ranking.relevance, ranking.vector)
+        except ModelError:
+            return False
+        return is_by_chance(above, len(ranking.scores), ranking.unheard, floor)
+
+    def forget(self, scope: Scope) -> None:
+        """Drop what is kept in memory of a scope whose messages were erased."""
+        with self._lock:
+            for kept in [kept for kept in self._kept if kept.covers(scope) or scope.covers(kept)]:
+                del self._kept[kept]
+
+    def _columns(self, scope: Scope) -> Columns:
+        with self._lock:
+            if scope not in self._kept:
+                room = KEPT_BYTES - sum(columns.bytes for columns in self._kept.values())
+                while self._kept and room < 0:
+                    room += self._kept.popitem(last=False)[1].bytes
+            columns = self._kept.setdefault(scope, Columns(scope))
+            self._kept.move_to_end(scope)
+            return columns
+
+    def _unheard(self, columns: Columns, asked: Asked, question: Question) -> float:
+        """The part of a question that was never said; none where it names a speaker or a day of the talk.
+
+        There is none without vectors either.
+        """
+        if not _has_meaning(question) or dated(columns.turns().day, question.periods).any():
+            return 0.0
+        holders = columns.holders([word for word in query_words(asked.text) if word not in columns.names])
+        part = unheard(holders, len(columns))
+        named = part and not columns.with_assistant and _named(asked.text, columns.speakers)
+        return 0.0 if named else part
+
+    def _question(self, columns: Columns, asked: Asked, near: Near | None) -> Question:
+        today = date.fromordinal(day_of(asked.at))
+        named = [] if columns.with_assistant else _named(asked.text, columns.speakers)
+        return Question(
+            near,
+            columns.postings([word for word in query_words(asked.text) if word not in columns.names]),
+            periods(with_days(asked.text, asked.days), today),
+            today.toordinal(),
+            columns.speakers[named[0]] if len(named) == 1 else None,
+            columns.with_assistant and not _ASKS_ASSISTANT.search(asked.text),
+            asked.recency,
+        )
+
+    def _vectors(self, question: str) -> list[tuple[str, NDArray[np.float32]]]:
+        """The question's vector by the embedder and by the former one, each with its model's name; none without one."""
+        used = [embedder for embedder in (self.embedder, self.former) if embedder and self.embedder]
+        try:
+            return [(e.name, e.embed([question], kind="query")[0]) for e in used if reads(e.name, question)]
+        except ModelError as error:
+            log.warning("recall goes by keywords alone this time: %s", error)
+            return []
+
+    def _meaning(
+        self, columns: Columns, vectors: Sequence[tuple[str, NDArray[np.float32]]], as_of: int | None
+    ) -> tuple[Near, NDArray[np.float32] | None]:
+        """What is nearest, and the question's vector by the embedder in use, where that one has some to compare."""
+        where = MESSAGES if as_of is None else replace(MESSAGES, as_of=as_of)
+        k = next(k for more, k in NEAREST if len(columns) > more)
+        found = (
+            self.store.index.nearest_positions(columns.scope, vector, model, k, where=where)
+            for model, vector in vectors
+        )
+        near, *former = (columns.known(*each) for each in found)
+        model, vector = vectors[0]
+        compared = self.embedder is not None and model == self.embedder.name and len(near[0]) > 0
+        for old in former:
+            places, cosines = aligned(old, near)
+            rest = ~np.isin(places, near[0])
+            near = np.concatenate((near[0], places[rest])), np.concatenate((near[1], cosines[rest]))
+        return near, vector if compared else None
+
+
+def _has_meaning(question: Question) -> bool:
+    return question.meaning is not None and len(question.meaning[0]) > 0
+
+
+def _relevance(question: Question, turns: int) -> float:
+    """How near the nearest turn is; without a model, the largest part of the question's words in one turn.
+
+    It is rounded: of what has nothing in common with the question, some stores say 0 and others 4e-9.
+    """
+    if question.meaning is not None and len(question.meaning[0]):
+        return min(1.0, max(0.0, round(float(question.meaning[1].max()), 6)))
+    held = np.zeros(turns, np.int32)
+    for places in question.postings:
+        held[places] += 1  # once, however often the word stands there
+    return float(held.max(initial=0)) / max(1, len(question.postings))
+
+
+def _named(question: str, speakers: dict[str, int]) -> list[str]:
+    """The speakers a question names, also by a short form of at least three letters (Mel for Melanie)."""
+    asked = set(re.findall(r"[^\W_]+", question.lower()))
+    telling = [word for word in asked if len(word) >= 3 and word not in COMMON]
+    return [
+        speaker
+        for speaker in speakers
+        if asked.intersection(re.findall(r"[^\W_]+", speaker.lower()))
+        or any(speaker.lower().startswith(word) for word in telling)
+    ]
