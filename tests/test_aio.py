@@ -77,14 +77,21 @@ def test_many_at_once_and_one_cancelled_lose_nothing(tmp_path: Path) -> None:
     assert len(kept) == len(set(kept)) >= 49
 
 
-def test_it_is_opened_without_the_event_loop_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened, waiting = Memory.open, threading.Event()
+def slowly_opened(monkeypatch: pytest.MonkeyPatch) -> tuple[list[Memory], threading.Event]:
+    """The memories that are opened, each only once the event is set."""
+    opened, memories, waiting = Memory.open, list[Memory](), threading.Event()
 
     def slowly(*args: Any, **kwargs: Any) -> Memory:
         assert waiting.wait(30)
-        return opened(*args, **kwargs)
+        memories.append(opened(*args, **kwargs))
+        return memories[-1]
 
     monkeypatch.setattr(Memory, "open", slowly)
+    return memories, waiting
+
+
+def test_it_is_opened_without_the_event_loop_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, waiting = slowly_opened(monkeypatch)
 
     async def talk() -> str:
         opening = asyncio.ensure_future(_awaited(AsyncMemory.open(tmp_path / "m.db", embedder=None)))
@@ -97,14 +104,7 @@ def test_it_is_opened_without_the_event_loop_waiting(tmp_path: Path, monkeypatch
 
 
 def test_one_that_is_cancelled_while_it_opens_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened, memories, waiting = Memory.open, list[Memory](), threading.Event()
-
-    def slowly(*args: Any, **kwargs: Any) -> Memory:
-        assert waiting.wait(30)
-        memories.append(opened(*args, **kwargs))
-        return memories[-1]
-
-    monkeypatch.setattr(Memory, "open", slowly)
+    memories, waiting = slowly_opened(monkeypatch)
 
     async def leave() -> None:
         opening = asyncio.ensure_future(_awaited(AsyncMemory.open(tmp_path / "m.db", embedder=None)))
@@ -122,14 +122,7 @@ def test_one_that_is_cancelled_while_it_opens_is_closed(tmp_path: Path, monkeypa
 
 
 def test_one_that_opens_while_its_loop_ends_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened, memories, waiting = Memory.open, list[Memory](), threading.Event()
-
-    def slowly(*args: Any, **kwargs: Any) -> Memory:
-        assert waiting.wait(30)
-        memories.append(opened(*args, **kwargs))
-        return memories[-1]
-
-    monkeypatch.setattr(Memory, "open", slowly)
+    memories, waiting = slowly_opened(monkeypatch)
 
     async def interrupted() -> None:
         task = asyncio.ensure_future(_awaited(AsyncMemory.open(tmp_path / "m.db", embedder=None)))

@@ -43,6 +43,7 @@ def test_a_process_that_grows_too_large_raises_an_alert_each_time_it_does(
     tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alerts: list[Alert] = []
+    monkeypatch.setattr("recollect.layers.watch.LOOK_SECONDS", 0.0)
     plan = Settings(alert_memory_bytes=1_000)
     with opened(tmp_path, clock, settings=plan, on_alert=alerts.append) as memory:
         for taken in (900, 2_000, 3_000, 900, 2_000):

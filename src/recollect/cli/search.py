@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import Annotated, TypeAlias
 
 import typer
 
-from recollect.answers import Kind
+from recollect.answers import Kind, Recalled
 from recollect.cli.narrow import Roles, Since, Tags, narrowed
 from recollect.cli.shell import DEFAULT, At, Json, Talk, User, Where, asked, machine, quote, remembering, say
-
-if TYPE_CHECKING:
-    from recollect.answers import Recalled
 
 Asked: TypeAlias = Annotated[str, typer.Argument(callback=asked, help="Words or a question.")]
 Here: TypeAlias = Annotated[bool, typer.Option("--here", help="Only in this session, not in all of the user's.")]

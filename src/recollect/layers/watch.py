@@ -6,6 +6,7 @@ import re
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Final
 
 from recollect.flow.context import Context
@@ -16,6 +17,8 @@ from recollect.types import Message, Scope
 
 KEPT_CONTEXTS: Final = 256
 RECALLED: Final = ("episodic", "documents", "tools")
+LOOK_SECONDS: Final = 1.0
+"""How long the memory of the process is taken to be as it was: to ask the system takes as long as a small query."""
 _WORD: Final = re.compile(r"\w{4,}")
 
 
@@ -31,6 +34,7 @@ class Watch:
     cache: Callable[[], tuple[int, int]]
     _last: Recent[Scope, Context] = field(default_factory=lambda: Recent(KEPT_CONTEXTS))
     _large: bool = False
+    _looked: float = float("-inf")
     _read: tuple[int, int] = (0, 0)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -79,14 +83,21 @@ class Watch:
 
     def _look_around(self) -> None:
         """Tell when the process has become too large, and whenever too few of the last so many facts were in memory."""
-        taken, most, least = process_bytes(), self.settings.alert_memory_bytes, self.settings.alert_cache_hits
+        with self._lock:
+            rate, now = self._hit_rate(), monotonic()
+            due = now >= self._looked + LOOK_SECONDS
+            self._looked = now if due else self._looked
+        if rate is not None and rate < self.settings.alert_cache_hits:
+            self.telemetry.alert("cache_hit_rate", rate, self.settings.alert_cache_hits)
+        if due:
+            self._look_at_memory()
+
+    def _look_at_memory(self) -> None:
+        taken, most = process_bytes(), self.settings.alert_memory_bytes
         with self._lock:
             grown, self._large = taken > most and not self._large, taken > most
-            rate = self._hit_rate()
         if grown:
             self.telemetry.alert("process_bytes", taken, most)
-        if rate is not None and rate < least:
-            self.telemetry.alert("cache_hit_rate", rate, least)
 
     def _hit_rate(self) -> float | None:
         """How many of what was read since this was last told came from memory; None where that is too little to say."""
