@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -17,9 +17,11 @@ from recollect.errors import BudgetTooSmall, ConfigError, NotFound
 from recollect.flow.assemble import IN_CONVERSATION, Counts, Offer, assemble
 from recollect.flow.context import Context, Line
 from recollect.flow.window import Limits
+from recollect.frozen import EMPTY
 from recollect.layers.all import Layers
 from recollect.layers.embedding import CHUNK
 from recollect.layers.marks import there
+from recollect.layers.own import Fill, offered
 from recollect.layers.ranking import Asked
 from recollect.layers.watch import Watch
 from recollect.layers.windows import View, Windows
@@ -33,6 +35,8 @@ from recollect.types import Message, Scope
 
 Settled: TypeAlias = Mapping[str, Sequence[Candidate]]
 """What was offered for a question, and of it what the context took."""
+_Key: TypeAlias = tuple[Scope, int, str, int]
+"""A question by its session, its number there and its words, and the budget."""
 
 KEPT_QUESTIONS: Final = 256
 STEP: Final = 64
@@ -61,11 +65,10 @@ class Controller:
     settings: Settings
     layers: Layers
     telemetry: Telemetry
+    sections: Mapping[str, Fill] = EMPTY
     windows: Windows = field(init=False)
     watch: Watch = field(init=False)
-    _settled: Recent[tuple[Scope, int, str, int], tuple[Line, ...]] = field(
-        default_factory=lambda: Recent(KEPT_QUESTIONS)
-    )
+    _settled: Recent[_Key, tuple[Line, ...]] = field(default_factory=lambda: Recent(KEPT_QUESTIONS))
     _lock: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
@@ -77,38 +80,50 @@ class Controller:
         self.watch = Watch(self.telemetry, self.settings, lambda: (layers.semantic.hits, layers.semantic.misses))
 
     def context(self, scope: Scope, wanted: Wanted) -> Context:
-        """The context for a session as it is now, with what a web search has to say if the question is about news."""
+        """The context for a session as it is now."""
         started = perf_counter()
         with span("context", scope, budget=wanted.budget) as note:
-            if self.layers.tools.search:
-                last = None if wanted.question else _last_asked(self._view(scope, wanted, None))
-                question = wanted.question or last
-                said = question.text if question else ""
-                self.layers.tools.look_up(scope, said, wanted.at, last.id if last else None)
+            own = self._elsewhere(scope, wanted)
             with self.store.reading():
-                context = self._built(scope, wanted, started)
+                context = self._built(scope, wanted, own, started)
             note(tokens=context.tokens, records=sum(line.kept for line in context.offered))
         return context
 
-    def _built(self, scope: Scope, wanted: Wanted, started: float) -> Context:
+    def _elsewhere(self, scope: Scope, wanted: Wanted) -> Mapping[str, Offer]:
+        """What is to be had beyond the store, asked for before that is read: a web search, sections of one's own."""
+        if not (self.layers.tools.search or self.sections):
+            return {}
+        last = None
+        if wanted.question is None:
+            view = self._view(scope, wanted, None)
+            last = _last_asked(view)
+            if self._known(scope, _key(scope, view, last, wanted)):
+                return {}
+        said = _said(wanted.question or last)
+        self.layers.tools.look_up(scope, said, wanted.at, last.id if last else None)
+        return self._own(scope, said)
+
+    def _own(self, scope: Scope, said: str) -> Mapping[str, Offer]:
+        """What the sections of one's own have for a question."""
+        return {name: offered(name, fill, scope, said) for name, fill in self.sections.items() if said.strip()}
+
+    def _built(self, scope: Scope, wanted: Wanted, own: Mapping[str, Offer], started: float) -> Context:
         view = self._view(scope, wanted, None)
         question = wanted.question or _last_asked(view)
-        key = (
-            scope,
-            view.last + 1 if wanted.question else view.asked,
-            question.text if question else "",
-            wanted.budget,
-        )
+        key = _key(scope, view, question, wanted)
+        lines = () if wanted.question else self._known(scope, key)
+        offers = _settled(lines) or self._timed(scope, view, question, wanted, own)
+        context = self._assembled(scope, view, offers, wanted)
         with self._lock:
-            lines = () if wanted.question else self._settled.get(key, ())
-        known = _settled(lines)
-        if known and not self._still_there(scope.owner, known):
-            known = {}
-        context = self._assembled(scope, view, known or self._timed(scope, view, question, wanted), wanted)
-        with self._lock:
-            self._settled[key] = lines if known else context.offered
+            self._settled[key] = lines or context.offered
         self.watch.built(scope, context, perf_counter() - started)
         return context
+
+    def _known(self, scope: Scope, key: _Key) -> tuple[Line, ...]:
+        """What was settled for a question, unless something of it is gone."""
+        with self._lock:
+            lines = self._settled.get(key, ())
+        return lines if lines and self._still_there(scope.owner, _settled(lines)) else ()
 
     def _still_there(self, owner: Scope, offers: Settled) -> bool:
         """Whether nothing was erased, here or elsewhere, that these offers quote."""
@@ -122,10 +137,12 @@ class Controller:
             return False
         return len(self.store.index.get(owner, CHUNK, chunks)) == len(chunks)
 
-    def _timed(self, scope: Scope, view: View, question: Message | None, wanted: Wanted) -> Mapping[str, Offer]:
-        started = perf_counter()
+    def _timed(
+        self, scope: Scope, view: View, question: Message | None, wanted: Wanted, own: Mapping[str, Offer]
+    ) -> Mapping[str, Offer]:
+        started, said = perf_counter(), None if wanted.question else view.asked_at - 1
         with span("search_memory", scope):
-            offers = self._ask(scope, view, question, wanted.at, None, None if wanted.question else view.asked_at - 1)
+            offers = self._ask(scope, view, question, wanted.at, None, said, own=own)
         self.watch.retrieved(perf_counter() - started)
         return offers
 
@@ -141,7 +158,9 @@ class Controller:
             wanted, question=Message("user", message.content, name=message.name), at=message.at or wanted.at
         )
         view, before = self._view(scope, asked, seq - 1), entries[0].position - 1
-        return self._assembled(scope, view, self._ask(scope, view, asked.question, asked.at, before, before), asked)
+        own = self._own(scope, _said(asked.question))
+        offers = self._ask(scope, view, asked.question, asked.at, before, before, own=own)
+        return self._assembled(scope, view, offers, asked)
 
     def tagged(self, scope: Scope, metadata: Mapping[str, Any]) -> None:
         """Drop what depends on these tags of a session's messages: a pin its window, a score what was recalled."""
@@ -264,29 +283,49 @@ class Controller:
         )
 
     def _ask(
-        self, scope: Scope, view: View, question: Message | None, at: datetime, as_of: int | None, said: int | None
+        self,
+        scope: Scope,
+        view: View,
+        question: Message | None,
+        at: datetime,
+        as_of: int | None,
+        said: int | None,
+        *,
+        own: Mapping[str, Offer],
     ) -> Mapping[str, Offer]:
         """What every layer offers for the question, as of a position of the store where one is given.
 
         `said` is the position before a question that is in the log already: it must not pass for its own answer.
+        `own` is what the sections have that are no layer's.
         """
-        if question is None or not question.text.strip():
+        text = _said(question)
+        if not text.strip():
             return {}
-        settings, layers, text = self.settings, self.layers, question.text[:MAX_QUESTION]
+        settings, layers = self.settings, self.layers
         days = layers.semantic.days(scope, text, as_of)
         where = ANY if said is None else Filter(as_of=said)
         asked = Asked(text, at, scope.owner, where, settings.episodic_recency_weight, days)
         known = layers.semantic.offer(scope, text, at, as_of)
         shown = {message.id: message.text for message in view.shown.messages}
-        return {
-            "profile": [fact for fact in known if fact.section == "profile"],
-            "facts": [fact for fact in known if fact.section == "facts"],
-            "hints": layers.procedural.offer(scope.owner, as_of),
-            "summary": layers.summary.offer(scope, view.first, as_of, view.before if as_of is None else None),
-            "documents": layers.documents.offer(scope, text, as_of=as_of),
-            "episodic": layers.episodic.offer(asked, settings.episodic_top_k, shown, scope.session or ""),
-            "tools": layers.tools.offer(scope, text, at, as_of=as_of),
+        offers: dict[str, Callable[[], Offer]] = {
+            "profile": lambda: [fact for fact in known if fact.section == "profile"],
+            "facts": lambda: [fact for fact in known if fact.section == "facts"],
+            "hints": lambda: layers.procedural.offer(scope.owner, as_of),
+            "summary": lambda: layers.summary.offer(scope, view.first, as_of, view.before if as_of is None else None),
+            "documents": lambda: layers.documents.offer(scope, text, as_of=as_of),
+            "episodic": lambda: layers.episodic.offer(asked, settings.episodic_top_k, shown, scope.session or ""),
+            "tools": lambda: layers.tools.offer(scope, text, at, as_of=as_of),
         }
+        return {name: own.get(name, ()) if name in self.sections else offer() for name, offer in offers.items()}
+
+
+def _key(scope: Scope, view: View, question: Message | None, wanted: Wanted) -> _Key:
+    number = view.last + 1 if wanted.question else view.asked
+    return scope, number, question.text if question else "", wanted.budget
+
+
+def _said(question: Message | None) -> str:
+    return question.text[:MAX_QUESTION] if question else ""
 
 
 def _last_asked(view: View) -> Message | None:
