@@ -14,9 +14,9 @@ class Awaited(griffe.Extension):
             return
         for home in pkg["aio"].classes.values():
             for name, made in home.attributes.items():
-                if isinstance(made.value, griffe.ExprCall) and made.value.canonical_path.endswith(".awaited"):
-                    verb = pkg.modules_collection[str(made.value.arguments[0].canonical_path)]
-                    home.set_member(name, _awaited(verb))
+                match made.value:
+                    case griffe.ExprCall(canonical_path="recollect.aio.awaited", arguments=[griffe.Expr() as verb]):
+                        home.set_member(name, _awaited(pkg.modules_collection[verb.canonical_path]))
 
 
 def _awaited(verb: griffe.Function) -> griffe.Function:
