@@ -12,7 +12,7 @@ const remove = async (name, where, again) => {
       button("Remove", () => close(true), { class: "danger" })),
   ]);
   if (!sure) return;
-  await call("DELETE", "/documents", { query: { ...where, name } }).catch((error) => status(error.message));
+  await call("DELETE", "/documents", { query: { ...where, name } }).catch((error) => status(error));
   again();
 };
 
@@ -37,7 +37,7 @@ export const view = async ({ where, signal }) => {
       : empty("No documents yet", "Add Markdown, text, HTML or PDF: passages near a question are quoted with their origin."));
   };
   const again = async () => {
-    await draw().catch((error) => signal.aborted || status(error.message));
+    await draw().catch((error) => signal.aborted || status(error));
     field.focus();
   };
   const search = () => post("/documents/search", where, { question: field.value })
@@ -51,7 +51,7 @@ export const view = async ({ where, signal }) => {
     const [chosen] = file.files;
     status(`Reading ${chosen.name}…`);
     await call("PUT", "/documents", { query: { ...where, name: chosen.name }, file: chosen })
-      .then(() => status(`${chosen.name} is kept.`)).catch((error) => status(error.message));
+      .then(() => status(`${chosen.name} is kept.`)).catch((error) => status(error));
     file.value = "";
     await again();
   };

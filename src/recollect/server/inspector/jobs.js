@@ -27,9 +27,9 @@ export const view = async ({ signal }) => {
     more > 0 && h("p", { class: "hint" }, `The oldest ${number(SHOWN)} are shown; there are ${number(more)}${items.length === MOST ? " or more" : ""} others.`));
   };
   const again = () => draw().then(() => status(plural(place.querySelectorAll("tbody tr").length, "job")))
-    .catch((error) => signal.aborted || status(error.message));
+    .catch((error) => signal.aborted || status(error));
   const revive = () => post("/jobs/revive", {}).then(({ revived }) => again().then(() => status(`${plural(revived, "job")} revived.`)))
-    .catch((error) => status(error.message));
+    .catch((error) => status(error));
   state.addEventListener("change", again);
   await draw();
   return h("section", { "aria-label": "Jobs" },
