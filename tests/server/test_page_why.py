@@ -29,10 +29,11 @@ def test_each_answer_leads_to_the_context_it_was_made_from(width: int, tab: Any)
             buttons = page.get_by_role("button", name="Why this answer?")
             expect(buttons).to_have_count(3)
             expect(buttons.last).to_have_attribute("aria-pressed", "true")
-            buttons.nth(1).click()
+            buttons.nth(1).press("Enter")
             expect(buttons.nth(1)).to_have_attribute("aria-pressed", "true")
             expect(buttons.last).to_have_attribute("aria-pressed", "false")
-            expect(page.locator(".side h2")).to_be_in_viewport()
+            expect(page.locator(".side h2")).to_be_in_viewport(ratio=1)
+            expect(page.locator(".side")).to_be_focused()
             page.get_by_text("The prompt: 3 messages").click()
             expect(page.locator(".prompt li").last).to_contain_text("Theo")
             page.reload()
@@ -128,3 +129,36 @@ def test_another_scope_is_searched_at_once(tab: Any) -> None:
         page.get_by_label("Where").select_option("This conversation")
         expect(page.locator(".card").filter(has_text="airport")).to_have_count(0)
         expect(page.locator("#view")).to_contain_text(re.compile("Nothing found|found, best first"))
+
+
+@needs_chromium
+def test_keys_reach_the_message_field_past_a_long_conversation(sample: Running, tab: Any) -> None:
+    with tab(sample.url) as found:
+        page = found.open("chat")
+        page.locator("#view").focus()
+        page.keyboard.press("Tab")
+        expect(page.get_by_role("button", name="To the message field")).to_be_in_viewport(ratio=1)
+        page.keyboard.press("Enter")
+        expect(page.get_by_label("Message")).to_be_focused()
+
+
+@needs_chromium
+def test_a_question_that_was_answered_is_not_told_as_gone(sample: Running, tab: Any) -> None:
+    with tab(sample.url) as found:
+        page = found.open("replay")
+        diff = page.locator(".diff")
+        expect(diff.locator(".added").filter(has_text="What should I still pack")).to_be_visible()
+        expect(diff.locator(".removed").filter(has_text="Book it all now")).to_have_count(0)
+
+
+@needs_chromium
+def test_an_answer_is_set_as_its_model_meant_it(tab: Any) -> None:
+    said = "**Two** ways, by `rail`:\n\n> said on *Monday*\n> <b>so</b>\n\n```sh\n# **not** bold\n> go\n```\nDone"
+    with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
+        memory.session("trip", user="ada").add_turn("How?", said)
+        answer = found.open("chat").locator(".bubble.assistant")
+        expect(answer.locator("b")).to_have_text("Two")
+        expect(answer.locator("code")).to_have_text("rail")
+        expect(answer.locator("blockquote")).to_have_text("said on *Monday* <b>so</b>")
+        expect(answer.locator("pre")).to_have_text("# **not** bold > go")
+        expect(answer.locator("p")).to_have_text(["Two ways, by rail:", "Done"])

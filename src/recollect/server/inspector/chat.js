@@ -89,17 +89,18 @@ export const view = async ({ where, at, go, stay, signal, sessions }) => {
   let chosen = 0; // the number of the question whose context is shown
   const why = (entry) => button("Why this answer?", () => {
     stay(entry.seq);
-    showContext(entry).then(() => side.scrollIntoView({ block: "nearest" }));
+    showContext(entry).then(() => (side.focus({ preventScroll: true }), side.scrollIntoView({ block: "nearest" })));
   }, { class: "link why", "data-seq": entry.seq, "aria-pressed": String(entry.seq === chosen) });
   const before = earlier && button("Earlier messages", () => go({ view: "timeline", at: items[0].seq }), { class: "link" });
   const log = h("div", { class: "log", role: "log", "aria-label": "Conversation", tabindex: 0 }, before, shown(items, why));
-  const side = h("div", { class: "side" });
+  const side = h("div", { class: "side", tabindex: -1 });
   const field = h("textarea", { id: "say", rows: 2, required: true, placeholder: "Ask about anything said before" });
-  const budget = h("input", { id: "budget", type: "number", min: 1, step: 1, placeholder: "auto", title: "Tokens" });
+  const budget = h("input", { id: "budget", type: "number", min: 1, step: 1, placeholder: "auto", title: "Tokens the context may have" });
   const send = h("button", {}, "Send");
   const stop = button("Stop", () => running.get(keyOf(where))?.stop.abort(), { class: "quiet", hidden: true });
   const toEnd = () => (log.scrollTop = log.scrollHeight);
-  const atEnd = () => log.scrollHeight - log.scrollTop - log.clientHeight < 100;
+  let follows = true; // until one scrolls up to read
+  log.addEventListener("scroll", () => (follows = log.scrollHeight - log.scrollTop - log.clientHeight < 50));
   const busy = (yes) => ((send.hidden = yes), (stop.hidden = !yes));
 
   // Show the context of a question, and which answer was made from it.
@@ -129,12 +130,12 @@ export const view = async ({ where, at, go, stay, signal, sessions }) => {
     let sent = turn.context && showSent(turn);
     const came = ({ detail }) => {
       if (detail === "context") sent = showSent(turn);
-      if (atEnd()) toEnd();
+      if (follows) toEnd();
     };
     turn.answer.addEventListener("came", came, { signal });
     try {
       await turn.done;
-      status("Answered.");
+      status("Answered.", true);
       await sent;
       await sessions();
     } catch (error) {
@@ -142,7 +143,7 @@ export const view = async ({ where, at, go, stay, signal, sessions }) => {
     } finally {
       busy(false);
       if (turn.entry && !signal.aborted) turn.answer.append(why(turn.entry));
-      if (atEnd()) toEnd();
+      if (follows) toEnd();
     }
   };
   const failedTurn = (turn, error) => {
@@ -188,7 +189,7 @@ export const view = async ({ where, at, go, stay, signal, sessions }) => {
   if (coming) follow(coming);
 
   const both = h("div", { class: "split" },
-    h("section", { class: "talk", "aria-label": "Chat" }, log,
+    h("section", { class: "talk", "aria-label": "Chat" }, button("To the message field", () => field.focus(), { class: "skip" }), log,
       h("form", { class: "say", onsubmit: submit },
         h("label", { for: "say", class: "hidden" }, "Message"), field,
         h("div", { class: "say-foot" },

@@ -11,7 +11,7 @@ const NAMES = {
 const SAID = ["system", "working", "question"];
 
 const name = (section) => NAMES[section] ?? section;
-const idOf = (line) => `${line.section}\n${line.text}`;
+const idOf = (line) => `${SAID.includes(line.section) ? "" : line.section}\n${line.text}`; // a question becomes conversation
 const kept = (context) => context.receipt.lines.filter((line) => line.kept);
 
 // What a context has that the one before had not, and how much of its start is the same.

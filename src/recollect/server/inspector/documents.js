@@ -42,7 +42,7 @@ export const view = async ({ where, signal }) => {
   };
   const search = () => post("/documents/search", where, { question: field.value })
     .then(({ items }) => {
-      status(`${plural(items.length, "passage")} found`);
+      status(`${plural(items.length, "passage")} found`, true);
       show(found, items.length ? [h("h2", {}, plural(items.length, "passage")), h("ul", { class: "cards" }, items.map(hit))]
         : empty("No passage is near enough"));
     })

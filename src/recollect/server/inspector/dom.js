@@ -48,12 +48,14 @@ export const failed = (error, again) =>
   h("div", { class: "problem", role: "alert" }, h("p", {}, error.message), error.next && h("p", {}, `Next: ${error.next}`),
     again && ![403, 404, 422].includes(error.status) && button("Try again", again, { class: "quiet" }));
 
-// Tell what was done, for a while; what is being done, or went wrong, until something else is told.
-export const status = (told) => {
+// Tell what was done, for a while; what is being done, or went wrong, until something else is told. What can be seen anyway
+// is only told to who listens.
+export const status = (told, seen = false) => {
   const place = document.getElementById("status");
-  const text = [told.message ?? told, told.next].filter(Boolean).join(" Next: ");
+  const text = [told.message ?? told, told.next].filter(Boolean).join("\nNext: ");
   if (place.textContent === text && (told.message || !text)) return;
-  show(place, text && h("span", { class: told.message ? "wrong" : text.endsWith("…") ? "stays" : "" }, text));
+  const kind = told.message ? "wrong" : seen ? "hidden" : text.endsWith("…") && "stays";
+  show(place, text && h("span", { class: kind }, text));
 };
 
 // The words of a message, its other parts named in brackets.

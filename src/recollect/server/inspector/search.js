@@ -28,7 +28,7 @@ export const view = async ({ where, at, go, stay, signal }) => {
     try {
       const { items } = await post("/search", where, { question: field.value, scope, k: 20 });
       if (signal.aborted || mine !== latest) return;
-      status(`${items.length} found`);
+      status(`${items.length} found`, true);
       if (!items.length) return show(place, empty("Nothing found", "Try other words, or all conversations."));
       show(place, h("p", { class: "hint" }, `${items.length} found, best first`),
         h("ul", { class: "cards" }, items.map(hit)));

@@ -72,7 +72,7 @@ class Rows {
     const wanted = Math.min(this.last, Math.max(1, seq || 1));
     this.marked = mark ? wanted : 0;
     this.place(wanted - 1 - this.seen / 2);
-    if (mark) status(`Message ${number(wanted)} of ${number(this.last)}`);
+    if (mark) status(`Message ${number(wanted)} of ${number(this.last)}`, true);
     return wanted;
   }
 
