@@ -162,3 +162,24 @@ def test_an_answer_is_set_as_its_model_meant_it(tab: Any) -> None:
         expect(answer.locator("blockquote")).to_have_text("said on *Monday* <b>so</b>")
         expect(answer.locator("pre")).to_have_text("# **not** bold > go")
         expect(answer.locator("p")).to_have_text(["Two ways, by rail:", "Done"])
+
+
+@needs_chromium
+def test_what_takes_long_is_told_until_it_is_done(sample: Running, tab: Any) -> None:
+    held: list[Any] = []
+    with tab(sample.url) as found:
+        page = found.open("documents")
+        page.route(
+            "**/documents?*", lambda route: held.append(route) if route.request.method == "PUT" else route.continue_()
+        )
+        page.get_by_label("Add a file").set_input_files(
+            {"name": "notes.md", "mimeType": "text/plain", "buffer": b"# Notes\n\nWords.\n"}
+        )
+        page.get_by_role("button", name="Add", exact=True).click()
+        expect(page.get_by_role("button", name="Add", exact=True)).to_be_disabled()
+        expect(page.locator("#status")).to_contain_text("notes.md")
+        assert page.locator("#status span").evaluate("e => getComputedStyle(e).animationName") == "none"
+        held[0].fulfill(json={})
+        expect(page.locator("#status")).to_contain_text("is kept.")
+        expect(page.get_by_role("button", name="Add", exact=True)).to_be_enabled()
+        assert page.locator("#status span").evaluate("e => getComputedStyle(e).animationName") == "leave"
