@@ -16,6 +16,8 @@ from tests.server.test_chat import Scripted, chatting
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = playwright.expect
 
+AT_THE_END = "() => [document.querySelector('.log')].every((e) => e.scrollHeight - e.scrollTop - e.clientHeight < 5)"
+
 
 @needs_chromium
 @pytest.mark.parametrize("width", [390, 1200])
@@ -79,6 +81,7 @@ def test_what_is_looked_at_stays_while_an_answer_comes(tab: Any) -> None:
         page.keyboard.press("Enter")
         model.go_on.release()
         expect(page.locator(".bubble.assistant p")).to_contain_text("One")
+        page.wait_for_function(AT_THE_END)
         page.get_by_text("The prompt:").click()
         log = page.locator(".log")
         log.evaluate("e => { e.scrollTop = 0 }")

@@ -98,9 +98,9 @@ export const view = async ({ where, at, go, stay, signal, sessions }) => {
   const budget = h("input", { id: "budget", type: "number", min: 1, step: 1, placeholder: "auto", title: "Tokens the context may have" });
   const send = h("button", {}, "Send");
   const stop = button("Stop", () => running.get(keyOf(where))?.stop.abort(), { class: "quiet", hidden: true });
-  const toEnd = () => (log.scrollTop = log.scrollHeight);
-  let follows = true; // until one scrolls up to read
-  log.addEventListener("scroll", () => (follows = log.scrollHeight - log.scrollTop - log.clientHeight < 50));
+  let end = 0; // how far down the end was when it was gone to; who is above it reads
+  const toEnd = () => ((log.scrollTop = log.scrollHeight), (end = log.scrollTop));
+  const keepUp = () => log.scrollTop > end - 50 && toEnd();
   const busy = (yes) => ((send.hidden = yes), (stop.hidden = !yes));
 
   // Show the context of a question, and which answer was made from it.
@@ -130,7 +130,7 @@ export const view = async ({ where, at, go, stay, signal, sessions }) => {
     let sent = turn.context && showSent(turn);
     const came = ({ detail }) => {
       if (detail === "context") sent = showSent(turn);
-      if (follows) toEnd();
+      keepUp();
     };
     turn.answer.addEventListener("came", came, { signal });
     try {
@@ -143,7 +143,7 @@ export const view = async ({ where, at, go, stay, signal, sessions }) => {
     } finally {
       busy(false);
       if (turn.entry && !signal.aborted) turn.answer.append(why(turn.entry));
-      if (follows) toEnd();
+      keepUp();
     }
   };
   const failedTurn = (turn, error) => {
