@@ -18,6 +18,7 @@ from recollect.types import Message
 
 MOST: Final = 5
 """Lines that are quoted at most."""
+OPENING: Final = "From memory:"
 NOTHING: Final = "I have nothing in memory about that."
 READ: Final = "I have read that. Ask me a question, and I quote what memory has about it."
 """The answer to what asks nothing, where nothing can be quoted. Whether it is kept is up to the caller."""
@@ -100,12 +101,19 @@ def answer(messages: Sequence[Message]) -> str:
     quotes = _best(lines_of, set(query_words(question.text)))
     if not quotes:
         return NOTHING if _ASKS.match(question.text.strip() or "?") else READ
-    lines = ["From memory:"]
+    lines = [OPENING]
     for heading, line in quotes:
         if heading not in lines:
             lines += ["", heading]
         lines.append(f"> {line}")
     return "\n".join(lines)
+
+
+def echoes(text: str) -> bool:
+    """Whether a text is an answer of this kind: quotations alone, or that there are none. It holds nothing new."""
+    if not text.startswith(f"{OPENING}\n"):
+        return text in (NOTHING, READ)
+    return all(not line or line.startswith("> ") or line.endswith(":") for line in text.splitlines())
 
 
 def _memory(text: str) -> str:
