@@ -7,6 +7,7 @@ import math
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, Final
 
 from recollect.errors import ConfigError, InvalidTranscript
@@ -20,6 +21,8 @@ MAX_QUESTION: Final = 4_000
 """Characters of a question that are looked at."""
 FIELDS: Final = frozenset(field.name for field in dataclasses.fields(Message)) - {"role", "content"}
 """What a message has beside its role and content."""
+LIKE: Final = 0.75
+"""How like a name is to one that may be meant, from 0 to 1."""
 _SHOULD: Final = re.compile(r"^\w+ should (.*?)(?:, unable to parse .*)?$")
 
 
@@ -58,6 +61,14 @@ def check_question(question: str) -> None:
 def in_words(said: str) -> str:
     """What pydantic says is wrong with a value, as it is told here: "it must be greater than 0"."""
     return _SHOULD.sub(r"it must \1", said.removeprefix("Value error, "))
+
+
+def meant(name: str, known: Iterable[str], otherwise: str) -> str:
+    """What to do about a name that is not there: take one that begins with it or is like it, or else what is said."""
+    names = {one.casefold(): one for one in known}
+    asked = name.casefold()
+    near = [one for one in names if one.startswith(asked)] or get_close_matches(asked, names, cutoff=LIKE)
+    return f"perhaps {' or '.join(repr(names[one]) for one in near[:3])} is meant" if near else otherwise
 
 
 def check_given(**given: tuple[object, bool, str]) -> None:
