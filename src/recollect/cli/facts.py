@@ -58,7 +58,7 @@ def facts(
 
     Example: recollect facts --as-of 2026-01-31 --user ada
 
-    Example: recollect facts --history place
+    Example: recollect facts --history allergy:peanuts
     """
     if history is not None and as_of is not None:
         raise typer.BadParameter("--history has the values of all times: leave --as-of out")

@@ -153,9 +153,8 @@ class Columns:
     def _turns_before(self, count: int, position: int) -> Turns:
         """The first so many turns without what was changed by those after them, or after that position."""
         turns = Turns._make(column[:count] for column in self._turns)
-        after, lenders, length, worth = (
-            part.copy() for part in (turns.after, turns.lenders, turns.length, turns.worth)
-        )
+        after, lenders = turns.after.copy(), turns.lenders.copy()
+        length, worth = turns.length.copy(), turns.worth.copy()
         after[after >= count] = -1
         for place, n in np.argwhere(lenders >= count):
             length[place] -= rank.LENT * self.words[lenders[place, n]]
