@@ -245,6 +245,7 @@ def test_a_setting_has_its_other_name_in_every_place(monkeypatch: pytest.MonkeyP
         ({"old_messages": "burn"}, "old_messages is 'burn'; use drop or summarise"),
         ({"chunk_overlap": 200}, "chunk_overlap is 200"),
         ({"context_bugdet": 5}, "^no setting 'context_bugdet': perhaps 'context_budget' is meant$"),
+        ({"budget": 5}, "^no setting 'budget': perhaps 'context_budget' or 'alert_budget' is meant$"),
         ({"low_water": 2, "speed": 5}, "^no setting 'speed': there are context_budget, conversation_window, "),
     ],
 )
