@@ -161,6 +161,7 @@ def test_columns_know_more_words_than_a_short_number_can_count(monkeypatch: pyte
 
 
 @given(said, st.integers(0, 100))
+@example([("a", "user", "Where to?"), ("a", "assistant", NOTHING)], 1)
 def test_columns_until_a_position_are_those_that_there_were(spoken: list[Spoken], count: int) -> None:
     count %= len(spoken) + 1
     then, whole = columns_of(spoken[:count], 1), columns_of(spoken, 3)
