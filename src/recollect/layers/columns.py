@@ -36,10 +36,6 @@ def speaker_of(message: Message | Spoken) -> str:
     return message.name or message.role
 
 
-def _is_echo(spoken: Spoken) -> bool:
-    return spoken.role == "assistant" and echoes(spoken.text)
-
-
 def day_of(at: datetime) -> int:
     """The day of a moment in UTC, also at the ends of time, where another zone's day may not exist."""
     try:
@@ -126,8 +122,10 @@ class Columns:
         many = _Many(self._postings)
         while page := store.log.spoken(self.scope, after=self.position, limit=PAGE):
             meant = page if until is None else [spoken for spoken in page if spoken.position <= until]
-            self._add([one for one in meant if one.role != "system" and one.text.strip() and not _is_echo(one)], many)
-            for echo in filter(_is_echo, meant):
+            echoed = {one.position: one for one in meant if one.role == "assistant" and echoes(one.text)}
+            said = [one for one in meant if one.role != "system" and one.position not in echoed and one.text.strip()]
+            self._add(said, many)
+            for echo in echoed.values():
                 self._answered(echo)
             if meant:
                 self.position = meant[-1].position

@@ -28,6 +28,7 @@ _ASKS: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """What is taken for a question: by its first word, or a mark; and what begins with no word at all."""
+_ECHOES: Final = (f"{OPENING}\n", NOTHING, READ)
 _FACTS: Final = (f"{TITLES['profile']}:", f"{TITLES['facts']}:")
 _DAY: Final = re.compile(r"\d{1,2} \w+ \d{1,4}(?: \([^)]*\))?")
 _TURN: Final = re.compile("(?:user|assistant|system|tool): ")
@@ -111,9 +112,11 @@ def answer(messages: Sequence[Message]) -> str:
 
 def echoes(text: str) -> bool:
     """Whether a text is an answer of this kind: quotations alone, or that there are none. It holds nothing new."""
-    if not text.startswith(f"{OPENING}\n"):
-        return text in (NOTHING, READ)
-    return all(not line or line.startswith("> ") or line.endswith(":") for line in text.splitlines())
+    if not text.startswith(_ECHOES):
+        return False
+    first, *rest = text.splitlines()
+    quoted = (not line or line.startswith("> ") or line.endswith(":") for line in rest)
+    return text in _ECHOES or (first == OPENING and all(quoted))
 
 
 def _memory(text: str) -> str:
