@@ -10,11 +10,11 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 from typing import Any, Final, Literal, get_args, get_type_hints
 
-from recollect.arguments import in_words
+from recollect.arguments import in_words, meant
 from recollect.errors import ConfigError, MissingExtra
 
 FILE: Final = "providers.yaml"
@@ -182,6 +182,25 @@ def _problem(settings: Settings, knob: dataclasses.Field[Any]) -> str | None:
     return None
 
 
+def _no_setting(name: str) -> str:
+    there = f"there are {', '.join(_HINTS)}"
+    return f"no setting {name!r}: {meant(name, _HINTS, there)}"
+
+
+def _told(init: Callable[..., None]) -> Callable[..., None]:
+    """The same `__init__`, with an error of ours for a name that is no setting."""
+
+    @wraps(init)
+    def told(self: Settings, **given: Any) -> None:
+        if unknown := [name for name in given if name not in _HINTS]:
+            raise ConfigError("; ".join(map(_no_setting, unknown)))
+        init(self, **given)
+
+    return told
+
+
+type.__setattr__(Settings, "__init__", _told(Settings.__init__))
+
 DEFAULTS: Final = Settings()
 
 
@@ -323,7 +342,7 @@ def _explained(problems: Sequence[Any], origins: Mapping[str, tuple[str, str]]) 
     for problem in problems:
         where, name = origins[_setting(str(problem["loc"][0]))]
         if problem["type"] == "extra_forbidden":
-            lines.append(f"{where}: no setting {name!r}; there are {', '.join(_HINTS)}")
+            lines.append(f"{where}: {_no_setting(name)}")
         else:
             lines.append(f"{where}: {name} is {problem['input']!r}: {in_words(problem['msg'])}")
     return "; ".join(lines)

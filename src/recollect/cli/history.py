@@ -8,13 +8,14 @@ import typer
 
 from recollect.cli.narrow import Roles, Since, Tags, Until, narrowed
 from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, day, machine, quote, remembering, say
-from recollect.store import ANY
 
 
 def history(
     *,
     limit: Annotated[int, typer.Option(min=1, help="How many messages, counted from the last.")] = 20,
-    before: Annotated[int | None, typer.Option(min=1, help="Only messages before the one with that number.")] = None,
+    before: Annotated[
+        str | None, typer.Option(help="Only messages before the one with that number or id.", show_default=False)
+    ] = None,
     roles: Roles = None,
     since: Since = None,
     until: Until = None,
@@ -32,11 +33,14 @@ def history(
 
     Example: recollect history --session trip --role user --tag important=true
     """
-    from recollect.session import entries_of
+    from recollect.cli.absent import no_session
+    from recollect.session import as_written, entries_of
 
     with remembering(store, user, session, finds=False) as chat:
+        if chat.stats() is None:
+            raise no_session(chat)
         where = narrowed(roles, since, until, tags)
-        entries = entries_of(chat, limit, before, where)
+        entries = entries_of(chat, limit, None if before is None else as_written(before), where)
     if as_json:
         machine([{"number": entry.seq, "tokens": entry.tokens, **entry.message.to_dict()} for entry in entries])
         return
@@ -45,7 +49,5 @@ def history(
         say(f"{entry.seq}  {message.role}  {day(message.at)}  {message.id}", style="bold")
         calls = "".join(f"\n{call.name}({call.arguments})" for call in message.tool_calls)
         quote(f"{message.text}{calls}".lstrip("\n"))
-    if not entries and where != ANY:
+    if not entries:
         say("No message is like that. See them all with: recollect history")
-    elif not entries:
-        say(f"Nothing was said by {chat.scope.user} in the session {session}. See what is there with: recollect stats")

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from recollect.cli.shell import User, Where, check_free, err, remembering, telling_errors
+from recollect.cli.ports import check_free
+from recollect.cli.shell import User, Where, err, remembering, telling_errors
 
 
 def mcp(

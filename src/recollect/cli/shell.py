@@ -5,13 +5,11 @@ Here and in the commands, what only a command that runs needs is imported by it:
 
 from __future__ import annotations
 
-import errno
 import getpass
 import json
 import logging
 import os
 import re
-import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -128,7 +126,6 @@ MOST_LINES: Final = 12
 SEEN: Final = "\n\t\u00ad\u200b\u200c\u200d\u200e\u200f"
 """What steers no terminal though it is not printable: breaks, and what joins and parts letters in many scripts."""
 _IN_ASCII: Final = str.maketrans({"\u2588": "#", "\u2593": "=", "\u2592": "+", "\u00b7": "-", "\u2026": "..."})
-_REFUSED: Final = {errno.EADDRINUSE: "is taken", errno.EACCES: "is not for this user"}
 _SQLITE: Final = b"SQLite format 3\x00"
 _PASSWORD: Final = re.compile(r"(//[^:/@]*:).*(?=@)|(password=)('[^']*'|[^&\s]+)")
 
@@ -239,11 +236,25 @@ def _start(file: Path) -> bytes:
 
 @contextmanager
 def remembering(
-    where: str | None, user: str | None = None, session: str = DEFAULT, *, must_exist: bool = True, finds: bool = True
+    where: str | None,
+    user: str | None = None,
+    session: str = DEFAULT,
+    *,
+    must_exist: bool = True,
+    finds: bool = True,
+    known: bool = True,
 ) -> Iterator[Session]:
-    """A conversation of the user in the store, with the settings in force here; no embedder where nothing is found."""
+    """A conversation of the user in the store, with the settings in force here; no embedder where nothing is found.
+
+    Where the store and the user are to be `known`, others are named if nothing was ever said by this one.
+    """
+    from recollect.cli.absent import others
+
     with opened(where, must_exist) as store, _quiet(), remembered(store, finds=finds) as memory:
-        yield memory.session(session, user=user or login())
+        chat = memory.session(session, user=user or login())
+        if must_exist and known and (told := others(chat)):
+            err.print(printable(told), style="yellow", soft_wrap=True)
+        yield chat
 
 
 def remembered(store: stores.Store, *, finds: bool = True) -> Memory:
@@ -260,24 +271,6 @@ def check_new(file: Path) -> None:
         raise ConfigError(f"{file} is there already: name another file, or remove it first")
     if not file.parent.is_dir():
         raise ConfigError(f"there is no folder {file.parent} for {file}: make it first, or name another file")
-
-
-def check_free(host: str, port: int) -> None:
-    """Raises where the port is taken, or kept from this user, before anything heavy is loaded."""
-    try:
-        places = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError:
-        raise ConfigError(f"{host} is no address of this machine: choose another with --host") from None
-    for family, kind, protocol, _, place in places:
-        try:
-            with socket.socket(family, kind, protocol) as probe:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                if family == socket.AF_INET6:
-                    probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-                probe.bind(place)
-        except OSError as error:
-            if why := _REFUSED.get(error.errno or 0):
-                raise ConfigError(f"port {port} of {host} {why}: choose another with --port") from None
 
 
 @contextmanager
