@@ -91,22 +91,25 @@ class Endpoint:
                 raise MissingExtra(package, "http", name)
 
     def post(self, path: str, body: Mapping[str, Any], timeout: float, read: Callable[[Any], T]) -> tuple[T, int]:
-        """What `read` makes of the JSON that comes back, and how many tries it took, each within `timeout` seconds."""
+        """What `read` makes of the JSON that comes back, and how many tries it took.
+
+        Each is within `timeout` seconds, and nothing is tried again once that long has passed.
+        """
 
         def attempt() -> T:
             end = time.monotonic() + timeout
             with self._failing(timeout), self._sent(path, body, timeout) as response:
                 return read(self._json(_whole(response, end)))
 
-        return self._retried(attempt)
+        return self._retried(attempt, timeout)
 
     def stream(
         self, path: str, body: Mapping[str, Any], timeout: float, read: Callable[[Response], Iterator[T]]
     ) -> tuple[Generator[T], int]:
         """What `read` makes of the reply, item by item, and how many tries that took.
 
-        Nothing is tried again once the first item is there. `timeout` bounds each silence. Closing the iterator ends
-        the request.
+        Nothing is tried again once the first item is there, or after `timeout` seconds, which bound each silence, too.
+        Closing the iterator ends the request.
         """
 
         def items() -> Iterator[T]:
@@ -119,7 +122,7 @@ class Endpoint:
                 return resumed(first, started)
             raise BadReply(f"{self.name}: the reply is empty")
 
-        return self._retried(attempt)
+        return self._retried(attempt, timeout)
 
     def key(self) -> str:
         """The key as the environment has it now; raises where there is none and the server wants one."""
@@ -131,7 +134,7 @@ class Endpoint:
             raise ModelUnavailable(f"{self.name}: a key is needed: {wanted}", passing=False)
         return key
 
-    def _retried(self, attempt: Callable[[], T]) -> tuple[T, int]:
+    def _retried(self, attempt: Callable[[], T], timeout: float) -> tuple[T, int]:
         retries, stamina, tries = self.retries, import_module("stamina"), 0
 
         def counted() -> T:
@@ -141,7 +144,7 @@ class Endpoint:
 
         again = stamina.RetryingCaller(
             attempts=retries.times + 1,
-            timeout=None,
+            timeout=timeout,
             wait_initial=retries.first,
             wait_max=retries.most,
             wait_jitter=retries.jitter,

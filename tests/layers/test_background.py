@@ -42,3 +42,30 @@ def test_it_goes_on_after_whatever_went_wrong(
         working.stop()
     store.close()
     assert [record.getMessage() for record in caplog.records if "tried again" in record.getMessage()]
+
+
+def test_a_job_that_takes_long_holds_no_stop_up_and_is_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(background, "STOP_SECONDS", 0.1)
+    monkeypatch.setattr(background, "LEASE", 0.01)
+    store, begun, over = open_store(str(tmp_path / "memory.db")), threading.Event(), threading.Event()
+
+    def learn(job: Job) -> int:
+        begun.set()
+        over.wait(30)
+        store.jobs.finish(job)
+        return 1
+
+    store.jobs.enqueue(scope := Scope("acme", "ada", "trip"), [Job("work")])
+    with caplog.at_level(logging.WARNING, "recollect"):
+        working = Background(store, {"work": learn}, Telemetry())
+        assert begun.wait(30)
+        working.stop()
+        store.close()
+        over.set()
+        working._thread.join(30)
+    assert not [record for record in caplog.records if "stopped" in record.getMessage()]
+    with open_store(str(tmp_path / "memory.db")) as again:
+        assert [job.kind for job in again.jobs.claim(("work",), worker="w")] == ["work"]
+        assert again.jobs.find(scope, state="dead") == []

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from recollect.flow.rank import ECHOED, Turns, worth
 from recollect.layers import columns as columns_module
-from recollect.layers.columns import Columns
+from recollect.layers import ranking
+from recollect.layers.columns import A_SCOPE, Columns
+from recollect.layers.ranking import Asked, Ranker
 from recollect.llm.recall import NOTHING
 from recollect.store.reference import ReferenceStore
 from recollect.store.sqlite import SqliteStore
@@ -223,9 +225,15 @@ def test_a_word_said_twice_stands_there_twice() -> None:
     assert [places.tolist() for places in columns.postings(["oslo", "never"])] == [[0, 0, 1]]
 
 
-@pytest.mark.parametrize("sentence", ["oslo {n}", "oslo trip " * 5, "word{n} " * 20])
-def test_the_memory_they_take_is_about_what_they_say(sentence: str, tmp_path: Path) -> None:
-    told = [Message("user", sentence.format(n=n)) for n in range(3_000)]
+MANY = 3_000
+
+
+@pytest.mark.parametrize(
+    ("sentence", "turns"),
+    [("", 0), ("oslo trip", 2), ("oslo {n}", MANY), ("oslo trip " * 5, MANY), ("word{n} " * 20, MANY)],
+)
+def test_the_memory_they_take_is_about_what_they_say(sentence: str, turns: int, tmp_path: Path) -> None:
+    told = [Message("user", sentence.format(n=n)) for n in range(turns)]
     with SqliteStore(tmp_path / "memory.db") as store:
         store.log.append(Scope("acme", "ada", "a"), told)
         Columns(OWNER).refresh(store)  # what is made once in a process does not count
@@ -237,3 +245,11 @@ def test_the_memory_they_take_is_about_what_they_say(sentence: str, tmp_path: Pa
         finally:
             tracemalloc.stop()
     assert 0.5 < columns.bytes / taken < 2
+
+
+def test_users_who_never_said_a_word_are_forgotten_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranking, "KEPT_BYTES", 10 * A_SCOPE)
+    ranker = Ranker(ReferenceStore())
+    for number in range(100):
+        ranker.rank(Asked("Where?", datetime.now(UTC), Scope("acme", f"nobody {number}")))
+    assert len(ranker._kept) <= 12

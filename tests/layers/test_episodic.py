@@ -129,7 +129,7 @@ def test_the_turns_of_those_asked_for_last_are_kept_as_far_as_there_is_room(
         assert len(layer.search(Asked("Lisbon", START + timedelta(days=1), user), 5)) == 1
         return list(layer.ranker._kept)
 
-    monkeypatch.setattr(ranking, "KEPT_BYTES", 10_000)
+    monkeypatch.setattr(ranking, "KEPT_BYTES", 30_000)
     assert [kept(user) for user in (*users, users[0])][-1] == [*users[1:], users[0]]
     monkeypatch.setattr(ranking, "KEPT_BYTES", 0)
     assert kept(last) == [last]

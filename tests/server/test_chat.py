@@ -13,14 +13,16 @@ from typing import Any
 import httpx2
 import pytest
 
+from recollect import llm
 from recollect.errors import ModelUnavailable
-from recollect.llm import Delta, Reply, Usage
+from recollect.llm import ChatModel, Delta, Reply, Usage
 from recollect.memory import Memory
 from recollect.server import streams
 from recollect.server.app import create_app
 from recollect.server.options import Options
 from recollect.session import Session
 from recollect.store import open as open_store
+from recollect.testing.provider import Provider
 from recollect.types import Message, Scope
 from tests.server.running import Running, listening
 
@@ -378,3 +380,32 @@ def test_words_with_line_ends_and_half_pairs_stay_one_event() -> None:
         told = events(httpx2.post(f"{url}/chat", params=ADA, json={"message": "Hello?"}))
         assert [data["text"] for name, data in told if name == "token"] == list(words)
         assert kept(memory)[1] == ("assistant", "".join(words))
+
+
+class Hurried:
+    """A model whose server is waited for no longer than a moment."""
+
+    def __init__(self, model: ChatModel) -> None:
+        self.name, self._model = model.name, model
+
+    def complete(self, messages: Sequence[Message], **_: Any) -> Reply:
+        return self._model.complete(messages, timeout=0.3)
+
+    def stream(self, messages: Sequence[Message], **_: Any) -> Iterator[Delta]:
+        return self._model.stream(messages, timeout=0.3)
+
+
+def test_a_model_that_never_answers_is_waited_for_once_and_the_message_is_kept() -> None:
+    with (
+        Provider("openai", ["In Oslo."], faults=["timeout"]) as provider,
+        Memory.open(":memory:", embedder=None) as memory,
+    ):
+        model = Hurried(llm.open("openai:test", url=provider.url))
+        with listening(create_app(Options(), memory, model)) as url, httpx2.Client(base_url=url, timeout=30) as http:
+            service = Running(url, memory, http)
+            ((name, told),) = events(say(service, "Where does my sister live?"))
+            assert (name, told["class"], len(provider.requests)) == ("error", "ModelUnavailable", 1)
+            assert "no answer" in told["detail"] and "your message is kept" in told["next"]
+            assert kept(memory) == [("user", "Where does my sister live?")]
+            assert events(say(service, "Where does my sister live?"))[-1][0] == "done"
+            assert kept(memory) == [("user", "Where does my sister live?"), ("assistant", "In Oslo.")]

@@ -60,8 +60,10 @@ def test_reading_goes_on_and_writing_once_there_is_room(tmp_path: Path, learned:
             read = service.http.request("POST" if asked else "GET", path, params=ADA, json=asked)
             assert (path, read.status_code) == (path, 200)
             assert "Oslo" in read.text or path not in TOLD
-        assert service.http.get("/readyz").status_code == 200
+        full = service.http.get("/readyz")
+        assert (full.status_code, full.json()["class"]) == (503, "DiskFull")
         disk.full = False
+        assert service.http.get("/readyz").status_code == 200
         assert add(service, OTHER).status_code == 201
         memory.drain()
         assert "Oslo" in service.http.get("/facts", params=ADA).text

@@ -186,34 +186,6 @@ def test_several_processes_serve_one_database() -> None:
             assert [session["messages"] for session in found] == [100, 100]
 
 
-def test_a_store_that_is_gone_makes_it_unready(service: Running) -> None:
-    assert service.http.get("/readyz").status_code == 200
-    service.memory.store.close()
-    gone = service.http.get("/readyz")
-    assert (gone.status_code, gone.json()["status"]) == (503, "unavailable")
-    assert service.http.get("/healthz").status_code == 200
-    refused = service.http.get("/messages", params=ADA)
-    assert (refused.status_code, refused.json()["class"]) == (503, "StoreUnavailable")
-    assert refused.headers["retry-after"] == "1"
-
-
-def test_a_store_that_does_not_answer_makes_it_unready_soon(service: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics, "READY_SECONDS", 0.1)
-    asked, back = threading.Event(), threading.Event()
-
-    def sessions(*_: Any, **__: Any) -> list[Any]:
-        asked.set()
-        back.wait(60)
-        return []
-
-    monkeypatch.setattr(type(service.memory.store.log), "sessions", sessions)
-    late = service.http.get("/readyz")
-    assert (late.status_code, late.json()["problem"]) == (503, "the store does not answer within 0.1 seconds")
-    assert asked.is_set()
-    back.set()
-    assert service.http.get("/readyz").status_code == 200
-
-
 def test_metrics_count_requests_and_what_the_library_counts(service: Running) -> None:
     service.http.post("/messages", params=ADA, json=HELLO)
     service.http.post("/context", params=ADA, json={"question": "Hello?"})

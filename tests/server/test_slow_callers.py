@@ -6,17 +6,19 @@ import asyncio
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import Any
 
 import pytest
 from fastapi import FastAPI
 from starlette.types import Message
 
 from recollect.memory import Memory
-from recollect.server import connections
+from recollect.server import connections, limits
 from recollect.server.app import create_app
 from recollect.server.options import Options
 from recollect.testing.provider import Provider
+from recollect.transfer import import_lines
 from tests.server.rest import ADA, HELLO, add
 from tests.server.running import Running, running
 from tests.server.test_chat import Scripted
@@ -74,6 +76,58 @@ def test_a_request_that_does_not_begin_is_not_waited_for(
         while piece := caller.recv(2**16):
             heard += piece
     assert heard.startswith(answered) and heard.count(b"HTTP/1.1") == bool(answered)
+
+
+HEAD = "POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/{kind}\r\nContent-Length: {length}\r\n\r\n"
+BODIES = {"/messages?user=ada&session=trip": "json", "/import": "jsonl", "/documents/search?user=ada": "json"}
+LINE = b'{"user": "ada", "session": "trip", "message": {"role": "user", "content": "Hello", "id": "1"}}\n'
+
+
+@pytest.mark.parametrize("silent", [True, False], ids=["silence", "byte by byte"])
+@pytest.mark.parametrize("path", BODIES)
+def test_a_body_that_does_not_come_is_not_waited_for(
+    service: Running, monkeypatch: pytest.MonkeyPatch, path: str, silent: bool
+) -> None:
+    monkeypatch.setattr(limits, "SILENT_SECONDS", 0.3)
+    head = HEAD.format(path=path, kind=BODIES[path], length=5_000).encode()
+    with connected(service, head + LINE) as caller:
+        with suppress(ConnectionError):
+            for _ in range(0 if silent else 500):
+                caller.sendall(b" ")
+                time.sleep(0.01)
+        heard = b""
+        with suppress(ConnectionResetError):
+            while piece := caller.recv(2**16):
+                heard += piece
+    assert heard.startswith(b"HTTP/1.1 408") and b"connection: close" in heard.lower()
+    assert b"the body comes too slowly" in heard
+
+
+def test_a_large_body_may_take_its_time(service: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "SILENT_SECONDS", 0.5)
+    lines = [LINE.replace(b'"1"', b'"%d"' % number) for number in range(60)]
+    with connected(service, HEAD.format(path="/import", kind="jsonl", length=len(b"".join(lines))).encode()) as caller:
+        for line in lines:
+            caller.sendall(line)
+            time.sleep(0.02)
+        assert caller.recv(2**16).startswith(b"HTTP/1.1 200")
+    assert len(service.memory.session("trip", user="ada").history()) == 60
+
+
+def test_time_that_the_service_takes_itself_is_not_the_callers(
+    service: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "SILENT_SECONDS", 0.5)
+    monkeypatch.setattr(limits, "PACE", 10**9)
+
+    def slow(*given: Any) -> Any:
+        time.sleep(0.2)
+        return import_lines(*given)
+
+    monkeypatch.setattr("recollect.server.upkeep.import_lines", slow)
+    lines = [LINE.replace(b'"1"', b'"%d"' % number) for number in range(3_000)]
+    taken = service.http.post("/import", content=b"".join(lines), headers={"Content-Type": "application/jsonl"})
+    assert (taken.status_code, taken.json()["messages"]) == (200, 3_000)
 
 
 def test_headers_that_are_larger_than_any_request_needs_are_refused(service: Running) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import tracemalloc
+from collections.abc import Callable
 
 import apsw
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from recollect.layers.procedural import telling
 from recollect.store.stem import stem
 from recollect.store.words import COMMON, MAX_QUERY, query_words, words
 
@@ -77,3 +80,15 @@ def test_a_long_query_keeps_its_longest_words() -> None:
     asked = query_words(" ".join(["xy" + "z" * (n % 40) + str(n) for n in range(500)]))
     assert len(asked) == MAX_QUERY
     assert min(map(len, asked)) > 30
+
+
+@pytest.mark.parametrize("split", [words, telling])
+def test_what_is_no_word_is_not_remembered(split: Callable[[str], object]) -> None:
+    tracemalloc.start()
+    try:
+        for number in range(20):
+            split(f"{number}" + "a" * 100_000)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 200_000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, TextIO
@@ -15,6 +15,7 @@ import typer
 from recollect.cli.shell import User, Where, bar, check_new, counted, err, remembering
 from recollect.errors import ConfigError, NotFound
 from recollect.store import each_session
+from recollect.store.backup import making
 from recollect.types import Scope
 
 
@@ -49,12 +50,19 @@ def export(
         to_stdout = str(file) == "-"
         if not to_stdout:
             check_new(file)
-        with nullcontext(sys.stdout) if to_stdout else file.open("w", encoding="utf-8") as target:
+        with nullcontext(sys.stdout) if to_stdout else _new(file) as target:
             total = sum(session.messages for session in each_session(chat.memory.store.log, scope))
             number = _written(chain([first], lines), target, total)
     if not to_stdout:
         told = ", ".join(counted(number[kind], kind) for kind in number)
         err.print(f"{file} has {told}. Bring it in elsewhere with: recollect import {file}", soft_wrap=True)
+
+
+@contextmanager
+def _new(file: Path) -> Iterator[TextIO]:
+    """A file to write that is there once all is written: half an export would pass for a whole one."""
+    with making(file) as part, part.open("w", encoding="utf-8") as target:
+        yield target
 
 
 def _nothing(scope: Scope) -> str:

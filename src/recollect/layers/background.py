@@ -25,6 +25,9 @@ POLL_SECONDS: Final = 2.0
 PAUSE_SECONDS: Final = 0.05
 """How long work waits once it is there: the request that brought it goes first, and what else it brings comes along."""
 
+STOP_SECONDS: Final = 5.0
+"""How long a stop waits for the job that is being done, as one of a model that does not answer."""
+
 Learn: TypeAlias = Callable[[Job], int]
 """Does a job and finishes it, both in one transaction; returns how many things were learned."""
 
@@ -55,10 +58,10 @@ class Background:
         self._work.set()
 
     def stop(self) -> None:
-        """End the thread after the job it is at."""
+        """End the thread after the job it is at; one that takes long is left, and done again once its lease is over."""
         self._stop.set()
         self._work.set()
-        self._thread.join()
+        self._thread.join(STOP_SECONDS)
 
     def drain(self) -> int:
         """Do all work that is due, and wait for what is being done; how many things were learned."""
@@ -96,6 +99,8 @@ class Background:
             try:
                 self.drain()
             except Exception as error:  # the thread goes on: what it could not do is done the next time
+                if self._stop.is_set():
+                    return
                 known = isinstance(error, RecollectError)
                 log.warning("background work stopped and will be tried again: %s", error, exc_info=not known)
             if self._work.wait(POLL_SECONDS):

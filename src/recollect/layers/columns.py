@@ -21,13 +21,13 @@ from recollect.store.words import split, words
 from recollect.types import Message, Scope
 
 PAGE = 2_000
-ROOM = 64
+ROOM = 16
 A_FEW, KNOWN = 32, 50_000
 """Up to how many turns are taken in one by one, and how many words are remembered while more are."""
 FEW, COMMON = 1_000, 0.25
 """Of more than so many turns, a word that stands there for every fourth of them tells little, and is not looked up."""
-A_TURN, A_WORD, A_KNOWN_WORD = 300, 5, 200
-"""Bytes that a turn takes, a word in it, and a word that was said at all: about, as measured."""
+A_SCOPE, A_TURN, A_WORD, A_KNOWN_WORD = 4_000, 300, 5, 200
+"""Bytes that a scope takes before its first turn, a turn, a word in it, a word said at all: about, as measured."""
 ASSISTANTS = frozenset({"assistant", "ai", "bot", "model"})
 
 
@@ -171,7 +171,7 @@ class Columns:
     @property
     def bytes(self) -> int:
         """About how much memory they take."""
-        return A_TURN * len(self) + A_WORD * self._said + A_KNOWN_WORD * len(self._postings)
+        return A_SCOPE + A_TURN * len(self) + A_WORD * self._said + A_KNOWN_WORD * len(self._postings)
 
     def session(self, name: str) -> int:
         """The number of a session, -1 where it has no turns."""

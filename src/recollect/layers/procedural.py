@@ -29,6 +29,7 @@ from recollect.layers.marks import check_cited, drop_citing, learned
 from recollect.patterns import Patterns
 from recollect.settings import DEFAULTS
 from recollect.store import MESSAGE, Entry, Item, Job, Record, Store
+from recollect.store.stem import MAX_WORD
 from recollect.store.words import COMMON, words
 from recollect.tokens.message import MESSAGE_TOKENS
 from recollect.types import Message, Scope
@@ -289,7 +290,8 @@ def _tokens(entry: Entry, count: Callable[[str], int]) -> int:
 
 def telling(text: str) -> list[tuple[str, str]]:
     """The words that say what a text is about, each as its stem and as it stands there."""
-    return [told for word in _WORD.findall(text) for told in _told(word)]
+    known = (_told(word) if len(word) <= MAX_WORD else _told.__wrapped__(word) for word in _WORD.findall(text))
+    return [told for each in known for told in each]
 
 
 @lru_cache(maxsize=20_000)

@@ -50,6 +50,8 @@ MANY: Final = 64
 """How many of the best turns are looked at to tell how many fit."""
 KEPT_BYTES: Final = 256 * 2**20
 """About how many bytes of turns are kept in memory beside those of the owner asked for."""
+LOOK: Final = 16
+"""They are added up once as many owners came as one in so many of those that are kept: it takes its time with many."""
 _ASKS_ASSISTANT: Final = re.compile(
     r"\b(our (last |previous |earlier |past |prior )?(conversation|chat|discussion|session)"
     r"|(previous|earlier|last) (conversation|chat)|remind me"
@@ -131,6 +133,7 @@ class Ranker:
     met: set[Scope] = field(default_factory=set)
     _nearness: Nearness | None = None
     _kept: OrderedDict[Scope, Columns] = field(default_factory=OrderedDict)
+    _came: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def rank(self, asked: Asked, only_matching: bool = False) -> Ranking:
@@ -184,12 +187,18 @@ class Ranker:
     def _columns(self, scope: Scope) -> Columns:
         with self._lock:
             if scope not in self._kept:
-                room = KEPT_BYTES - sum(columns.bytes for columns in self._kept.values())
-                while self._kept and room < 0:
-                    room += self._kept.popitem(last=False)[1].bytes
-            columns = self._kept.setdefault(scope, Columns(scope))
+                self._came += 1
+                if self._came * LOOK > len(self._kept):
+                    self._came = 0
+                    self._make_room()
+                self._kept[scope] = Columns(scope)
             self._kept.move_to_end(scope)
-            return columns
+            return self._kept[scope]
+
+    def _make_room(self) -> None:
+        room = KEPT_BYTES - sum(columns.bytes for columns in self._kept.values())
+        while self._kept and room < 0:
+            room += self._kept.popitem(last=False)[1].bytes
 
     def _unheard(self, columns: Columns, asked: Asked, question: Question) -> float:
         """The part of a question that was never said; none where it names a speaker or a day of the talk.

@@ -9,8 +9,8 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, runtime_checkable
 from recollect.frozen import EMPTY, FrozenDict
 from recollect.types import Message
 
-TIMEOUT: Final = 60.0
-"""Seconds to wait for a reply to be whole or, while it streams, for its next piece."""
+TIMEOUT: Final = 120.0
+"""Seconds to wait for a reply to be whole or, while it streams, for its next piece; nothing is tried again later."""
 PARTIAL: Final = FrozenDict(partial=True)
 """The metadata of an answer that broke off: its words are kept, its calls, which nobody answers, are not."""
 

@@ -1,7 +1,8 @@
-"""How much one caller may ask for: bytes, nesting, requests a second, answers at once."""
+"""How much one caller may ask for: bytes, nesting, time to send them, requests a second, answers at once."""
 
 from __future__ import annotations
 
+import asyncio
 import math
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -22,6 +23,10 @@ CALLERS: Final = 10_000
 """How many callers' rates are remembered; the ones not seen for longest are forgotten first."""
 STREAMED: Final = ("/import",)
 """Paths whose body is read line by line, so that only a line is limited."""
+SILENT_SECONDS: Final = 30.0
+"""How long a caller may send nothing of a body that has not ended."""
+PACE: Final = 1_000
+"""Bytes a second that a body has to come at on the whole, after the first half a minute."""
 _ALIKE: Final = bytes.maketrans(b"{}", b"[]")
 _OTHERS: Final = bytes(set(range(256)).difference(b"[]{}"))
 
@@ -39,9 +44,39 @@ def too_deep(body: bytes, most: int) -> bool:
     return b"[]" in left or left.count(b"[") > most
 
 
+def timely(receive: Receive) -> Receive:
+    """What a caller sends; refused where he takes too long over the body. Only waiting for him counts."""
+    clock = asyncio.get_running_loop().time
+    waited, came, ended = 0.0, 0, False
+
+    async def timed() -> Message:
+        nonlocal waited, came, ended
+        if ended:
+            return await receive()
+        began = clock()
+        try:
+            async with asyncio.timeout(SILENT_SECONDS):
+                message = await receive()
+        except TimeoutError:
+            raise _too_slow() from None
+        waited += clock() - began
+        came += len(message.get("body", b""))
+        ended = not message.get("more_body", False)
+        if not ended and waited > SILENT_SECONDS + came / PACE:
+            raise _too_slow()
+        return message
+
+    return timed
+
+
+def _too_slow() -> Refused:
+    detail = f"the body comes too slowly: {SILENT_SECONDS:g} seconds passed without a byte, or with hardly any"
+    return Refused(408, detail, "send it again, in smaller parts over a slow line", {"Connection": "close"})
+
+
 @dataclass(frozen=True, slots=True)
 class Bodies:
-    """An app whose requests are no larger than `max_body` bytes, their JSON no deeper than `max_depth`.
+    """An app whose requests come in time, no larger than `max_body` bytes, their JSON no deeper than `max_depth`.
 
     Nothing is read of the body of a request that `admit` refuses.
     """
@@ -53,7 +88,10 @@ class Bodies:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, or refuse it before the app sees it."""
-        if scope["type"] != "http" or scope["path"] in STREAMED:
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        receive = timely(receive)
+        if scope["path"] in STREAMED:
             return await self.app(scope, receive, send)
         try:
             self._check_size(int(Headers(scope=scope).get("content-length") or 0))

@@ -7,7 +7,6 @@ import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from statistics import fmean
@@ -20,11 +19,13 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from prometheus_client.registry import Collector
 
-from recollect.errors import RecollectError
+from recollect.errors import RecollectError, StoreUnavailable
 from recollect.memory import Memory
 from recollect.server import shown
-from recollect.server.replies import answer
+from recollect.server.problems import MEDIA, problem
+from recollect.server.replies import answer, to_json
 from recollect.server.service import Administers, Served
+from recollect.store import Store
 from recollect.telemetry import ALERTED, ALERTS, COUNTERS, GAUGES, SERIES
 from recollect.types import Scope
 
@@ -200,16 +201,21 @@ async def health() -> Response:
 
 @routes.get("/readyz", operation_id="ready", response_model=shown.Health)
 async def ready(service: Served) -> Response:
-    """The store answers, and the service is not stopping."""
-    look = partial(service.memory.store.log.sessions, Scope("recollect:ready"), limit=1)
-    problem = f"the store does not answer within {READY_SECONDS:g} seconds"
+    """The store can be read and written to, and the service is not stopping."""
+    found: RecollectError = StoreUnavailable(f"the store does not answer within {READY_SECONDS:g} seconds")
     with move_on_after(READY_SECONDS):
         try:
-            await to_thread.run_sync(look, limiter=service.threads, abandon_on_cancel=True)
+            await to_thread.run_sync(_look, service.memory.store, limiter=service.threads, abandon_on_cancel=True)
             return answer({"status": "ok"})
         except RecollectError as error:
-            problem = str(error)
-    return answer({"status": "unavailable", "problem": problem}, 503)
+            found = error
+    told = problem(503, type(found).__name__, str(found), "do what the detail names; reading may go on until then")
+    return Response(to_json(told), 503, media_type=MEDIA)
+
+
+def _look(store: Store) -> None:
+    store.log.sessions(Scope("recollect:ready"), limit=1)
+    store.check_writable()
 
 
 @routes.get("/metrics", operation_id="metrics", response_class=Response)

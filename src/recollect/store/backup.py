@@ -1,4 +1,4 @@
-"""A backup's file: whole or not there, and written by one at a time."""
+"""The file of a backup or an export: whole or not there, and written by one at a time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def making(target: Path) -> Iterator[Path]:
     _check_new(target)
     with _opened(part) as file:
         if not _locked(file, part):
-            raise ConfigError(f"another backup to {target} is being made; choose a new file for this one")
+            raise ConfigError(f"{target} is being written by another process; choose a new file for this one")
         try:
             _check_new(target)
             file.truncate(0)
@@ -35,14 +35,14 @@ def making(target: Path) -> Iterator[Path]:
 
 def _check_new(target: Path) -> None:
     if target.exists():
-        raise ConfigError(f"{target} is there already; choose a new file for the backup")
+        raise ConfigError(f"{target} is there already; choose a new file")
 
 
 def _opened(path: Path) -> BinaryIO:
     try:
         return path.open("ab")
     except OSError as error:
-        raise StoreUnavailable(f"the backup can't be written ({error}): name a file in another folder") from error
+        raise StoreUnavailable(f"the file can't be written ({error}): name one in another folder") from error
 
 
 def _locked(file: BinaryIO, path: Path) -> bool:

@@ -295,6 +295,14 @@ class Store(Protocol):
         """The tenants that have anything here, by name."""
         ...
 
+    def check_writable(self) -> None:
+        """Raises where nothing can be written now, and says why: StoreUnavailable, DiskFull.
+
+        For whoever asks every few seconds: it costs little, waits for no writer, and writes nothing, but for a number
+        where a write was refused before.
+        """
+        ...
+
     def check(self) -> list[Finding]:
         """What is wrong with the engine, the file, the schema, the log and the index; empty when all is well."""
         ...

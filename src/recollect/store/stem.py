@@ -16,7 +16,7 @@ _CVC: Final = re.compile(f"{_C}[aeiouy][^aeiouwxy]$")
 
 MAX_WORD: Final = 64
 KNOWN: Final = 50_000
-"""How many words are remembered with their stems."""
+"""How many words are remembered with their stems, none longer than `MAX_WORD`: what is no word can be a megabyte."""
 
 _STEP_2: Final = {
     "ational": "ate", "tional": "tion", "enci": "ence", "anci": "ance", "izer": "ize", "bli": "ble", "logi": "log",
@@ -37,6 +37,8 @@ class _Known(dict[str, str]):
     """Stems by their words, worked out when they are first asked for."""
 
     def __missing__(self, word: str) -> str:
+        if len(word) > MAX_WORD:
+            return _stem(word)
         if len(self) >= KNOWN:
             self.clear()
         found = self[word] = _stem(word)

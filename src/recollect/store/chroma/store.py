@@ -247,6 +247,10 @@ class ChromaStore:
         """See `Store.tenants`."""
         return self._base.tenants()
 
+    def check_writable(self) -> None:
+        """See `Store.check_writable`; vectors are in the store, whether or not Chroma takes its copies."""
+        self._base.check_writable()
+
     def check(self) -> list[Finding]:
         """See `Store.check`."""
         return self._base.check() + list(self._differences())

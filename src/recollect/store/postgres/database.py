@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeVar
 
 from recollect.errors import ConfigError
-from recollect.store.postgres import errors
+from recollect.store.postgres import alive, errors
 from recollect.store.postgres.driver import Connection, Pool, psycopg, psycopg_pool
 from recollect.store.postgres.keys import key, number
 from recollect.store.postgres.migrate import has_pgvector, migrate
@@ -62,16 +62,17 @@ class Database:
         self._wait = WAIT
         try:
             parts = psycopg.conninfo.conninfo_to_dict(url)
-            self._conninfo = psycopg.conninfo.make_conninfo(url, connect_timeout=round(WAIT), client_encoding="UTF8")
+            self._conninfo = alive.conninfo(url)
         except psycopg.Error as error:
             raise ConfigError(f"not a PostgreSQL address: {' '.join(str(error).split())}") from error
         self.name = f"PostgreSQL {parts.get('dbname', '')} on {parts.get('host', 'this machine')}"
         self._pool: Pool = psycopg_pool.ConnectionPool(
             self._conninfo,
+            connection_class=alive.Bounded,
             min_size=1,
             max_size=MOST,
             open=False,
-            configure=_isolate,
+            configure=alive.configure,
             reconnect_timeout=WAIT,
             name="recollect",
         )
@@ -143,7 +144,7 @@ class Database:
         """A connection without a transaction, for what can't be done inside one."""
         try:
             with psycopg.connect(self._conninfo, autocommit=True) as connection:
-                _isolate(connection)
+                alive.configure(connection)
                 yield connection
         except psycopg.Error as error:
             raise errors.translated(error, self.name) from error
@@ -171,7 +172,7 @@ class Database:
             return retry is not None
         if not errors.is_lost(error) or retry != 1 or (attempt.committing and not repeatable):
             return False
-        self._pool.check()
+        self._pool.drain()
         return True
 
     def _check_encoding(self, connection: Connection) -> None:
@@ -244,11 +245,6 @@ class _Attempt:
         self.committing = True
         connection.commit()
         return result
-
-
-def _isolate(connection: Connection) -> None:
-    """Who waited for another sees what that one wrote, whatever the database has by default."""
-    connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
 
 
 def rows(connection: Connection, query: str, values: Any = None) -> list[tuple[Any, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from recollect.store.codec import utc_now
 from recollect.store.postgres import backup
@@ -18,6 +18,9 @@ from recollect.store.postgres.reindex import reindex, tenants, words_are_old
 from recollect.store.protocols import Clock, Durability, Progress
 from recollect.store.values import Finding
 from recollect.types import Scope
+
+_NO_CHANGE: Final = "UPDATE recollect.settings SET value = value WHERE false"
+"""Refused where nothing can be written, and writes nothing where something can."""
 
 
 class PostgresStore:
@@ -44,6 +47,10 @@ class PostgresStore:
     def tenants(self) -> list[str]:
         """See `Store.tenants`."""
         return tenants(self._database)
+
+    def check_writable(self) -> None:
+        """See `Store.check_writable`."""
+        self._database.write(None, lambda db: db.execute(_NO_CHANGE).rowcount)
 
     def check(self) -> list[Finding]:
         """See `Store.check`."""

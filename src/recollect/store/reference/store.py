@@ -47,6 +47,11 @@ class ReferenceStore:
             found += [queued.job.scope for queued in tables.jobs.values() if queued.job.scope]
         return sorted({scope.tenant for scope in found})
 
+    def check_writable(self) -> None:
+        """See `Store.check_writable`: only closing ends it."""
+        with self._state.reading():
+            pass
+
     def check(self) -> list[Finding]:
         """See `Store.check`."""
         return [finding for tenant in self.tenants() for finding in self.log.verify(Scope(tenant))]

@@ -53,6 +53,7 @@ class Database:
             self._writer = self.connections.connect()
             migrate(self._writer, path)
             self._cursor = self._writer.cursor()
+            self._failed = self._writer.readonly("main")
         except apsw.Error as error:
             raise errors.translated(error, path) from error
         self.scrub(wait=0)
@@ -113,6 +114,14 @@ class Database:
             finally:
                 self._writer.set_busy_timeout(BUSY_MS)
                 self._writers.release()
+
+    def check_writable(self) -> None:
+        """Raises where nothing can be written; where a write failed, tries one that takes a position for nothing."""
+        self.connections.check_open()
+        self._check_there()
+        if self._failed:
+            self.write(Change.next)
+            self._failed = False
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -243,7 +252,9 @@ class Database:
                 with suppress(apsw.Error):
                     self._writer.execute("ROLLBACK")
         if isinstance(error, apsw.Error):
-            raise errors.translated(error, self.path) from error
+            told = errors.translated(error, self.path)
+            self._failed = isinstance(told, DiskFull | StoreUnavailable) and not errors.is_busy(error)
+            raise told from error
 
     def scrub(self, wait: int = SCRUB_MS) -> None:
         """Empties the write-ahead file, so that what was erased is in no file; if a reader is in the way, later.

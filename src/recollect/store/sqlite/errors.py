@@ -28,6 +28,11 @@ def translated(error: apsw.Error | UnicodeDecodeError, path: str) -> StoreError:
     return StoreError(f"{path}: {error}")
 
 
+def is_busy(error: Exception) -> bool:
+    """Whether only another one is in the way."""
+    return isinstance(error, _BUSY)
+
+
 def closed(path: str) -> StoreUnavailable:
     """The error for a call after `close`."""
     return StoreUnavailable(f"the store {path} is closed; open it again")

@@ -61,6 +61,10 @@ class SqliteStore:
         with self._database.reading() as db:
             return [tenant for (tenant,) in db.execute(_TENANTS)]
 
+    def check_writable(self) -> None:
+        """See `Store.check_writable`."""
+        self._database.check_writable()
+
     def check(self) -> list[Finding]:
         """See `Store.check`."""
         with self._database.connections.fresh() as db:

@@ -150,8 +150,10 @@ class AnythingTests(StoreTests):
         assert store.log.verify(ADA) == store.check() == []
 
     def test_after_closing_nothing_works_and_closing_again_does(self, store: Store) -> None:
+        store.check_writable()
         store.close()
         store.close()
-        for call in (lambda: store.log.read(ADA), lambda: say(store, ADA, "a"), lambda: store.jobs.claim(worker="w")):
+        calls = (lambda: store.log.read(ADA), lambda: say(store, ADA, "a"), lambda: store.jobs.claim(worker="w"))
+        for call in (*calls, store.check_writable):
             with pytest.raises(StoreUnavailable, match="closed"):
                 call()

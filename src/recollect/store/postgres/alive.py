@@ -1,0 +1,59 @@
+"""Connections that end when the other side is gone, though nobody says so.
+
+A machine that is gone, or a firewall that drops packets, closes nothing: TCP by itself waits for a quarter of an hour,
+or for hours where nothing is being sent.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from recollect.store.postgres.driver import Connection, psycopg
+
+GONE: Final = 10
+"""Seconds without a sign of life, or until a connection is made, after which the other side counts as gone."""
+
+LONGEST: Final = 600.0
+"""Seconds a statement may take: what is on the way, as a proxy, may give signs of life for a server that is gone."""
+
+_NOTICE: Final = (
+    "SELECT set_config('tcp_keepalives_idle', %s, false), set_config('tcp_keepalives_interval', %s, false),"
+    " set_config('tcp_keepalives_count', '2', false)"
+)
+
+
+class Bounded(psycopg.Connection[tuple[Any, ...]]):
+    """A connection that is given up where a statement takes too long."""
+
+    def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
+        """What the server answers."""
+        try:
+            return super().wait(gen, interval, LONGEST if timeout is None else timeout)
+        except psycopg.OperationalError:
+            if self.pgconn.transaction_status == psycopg.pq.TransactionStatus.ACTIVE:
+                self.pgconn.finish()
+            raise
+
+
+def conninfo(url: str) -> str:
+    """The address with what tells a server that is gone from one that is slow, where it does not say that itself."""
+    given = psycopg.conninfo.conninfo_to_dict(url)
+    ours = {
+        "connect_timeout": GONE,
+        "tcp_user_timeout": GONE * 1_000,
+        "keepalives_idle": GONE,
+        "keepalives_interval": max(GONE // 2, 1),
+        "keepalives_count": 2,
+    }
+    missing = {name: value for name, value in ours.items() if name not in given}
+    return psycopg.conninfo.make_conninfo(url, **missing, client_encoding="UTF8")
+
+
+def configure(connection: Connection) -> None:
+    """Who waited for another sees what that one wrote, whatever the database has by default.
+
+    The server, too, notices when this machine is gone: others wait for what a transaction of it has locked.
+    """
+    connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+    connection.execute(_NOTICE, (str(2 * GONE), str(max(GONE // 2, 1))))
+    connection.commit()

@@ -1,0 +1,138 @@
+"""A stop amid work: nothing that was acknowledged is lost, nothing that is half done passes for whole, and it ends."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from recollect.memory import Memory
+from recollect.server import auth
+from recollect.server.app import create_app
+from recollect.server.auth import add_key, revoke_key
+from recollect.server.options import Options
+from recollect.store import open as open_store
+from recollect.testing.provider import Provider
+from recollect.types import Message, Scope
+from tests.server.running import listening
+from tests.server.test_chat import Scripted
+from tests.server.test_running import ADA, RECOLLECT, Process, started
+
+TRIP = Scope("default", "ada", "trip")
+LINES = {"Content-Type": "application/jsonl"}
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOLLECT_DRAIN_SECONDS", "1")
+
+
+def filled(path: Path, messages: int, size: int) -> Path:
+    with open_store(str(path), durability="normal") as store:
+        for start in range(0, messages, 500):
+            store.log.append(TRIP, [Message("user", "x" * size, str(n)) for n in range(start, start + 500)])
+    return path
+
+
+def test_an_export_that_is_cut_off_does_not_pass_for_whole(tmp_path: Path) -> None:
+    process = Process(str(filled(tmp_path / "memory.db", 3_000, 10_000)))
+    with process.http.stream("GET", "/export", params={"user": "ada"}) as lines:
+        heard = lines.iter_raw()
+        next(heard)
+        assert process.stop() in (0, -signal.SIGTERM)
+        with pytest.raises(httpx2.TransportError):
+            for _ in heard:
+                pass
+
+
+def test_an_import_that_is_cut_off_is_brought_to_its_end_by_the_same_again(tmp_path: Path) -> None:
+    line = '{{"user": "ada", "session": "trip", "message": {{"role": "user", "content": "number {0}", "id": "{0}"}}}}\n'
+    lines = [line.format(number).encode() for number in range(2_000)]
+    process = Process(str(tmp_path / "memory.db"))
+
+    def sent() -> Iterator[bytes]:
+        yield b"".join(lines[:1_600])
+        process.stop()
+        yield b"".join(lines[1_600:])
+
+    try:
+        url = f"http://127.0.0.1:{process.port}/import"
+        cut = httpx2.post(url, content=sent(), headers=LINES, verify=False, timeout=60)
+        assert cut.status_code >= 500
+    except httpx2.TransportError:
+        pass
+    with open_store(str(tmp_path / "memory.db")) as store:
+        assert store.check() == []
+        assert len(store.log.read(TRIP)) in (0, 500, 1_000, 1_500)
+    with started(str(tmp_path / "memory.db")) as again:
+        taken = again.http.post("/import", content=b"".join(lines), headers=LINES)
+        assert (taken.status_code, taken.json()["messages"]) == (200, 2_000)
+        assert again.http.get("/session", params=ADA).json()["messages"] == 2_000
+
+
+def test_a_model_that_never_answers_holds_no_stop_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Provider("openai", faults=["timeout"] * 9) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        monkeypatch.setenv("RECOLLECT_BACKGROUND_MODEL", "openai:test")
+        monkeypatch.setenv("RECOLLECT_FACTS_EVERY_TURNS", "1")
+        process = Process(str(tmp_path / "memory.db"))
+        said = [{"role": role, "content": "I live in Oslo."} for role in ("user", "assistant")]
+        assert process.http.post("/messages", params=ADA, json={"messages": said}).status_code == 201
+        deadline = time.monotonic() + 60
+        while not provider.requests and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert provider.requests, "the model was not asked"
+        process._process.send_signal(signal.SIGTERM)
+        process._process.wait(60)
+        process.stop()
+    with Memory.open(tmp_path / "memory.db", embedder=None) as memory:
+        assert len(memory.session("trip", user="ada").history()) == 2
+
+
+@pytest.mark.parametrize("command", ["export", "backup"])
+def test_a_file_that_is_half_written_is_not_there(tmp_path: Path, command: str) -> None:
+    store, target = filled(tmp_path / "memory.db", 4_000, 10_000), tmp_path / "out"
+    whose = ["--user", "ada"] if command == "export" else []
+    call = [str(RECOLLECT), command, str(target), "--store", str(store), *whose]
+    writing = subprocess.Popen(call, stderr=subprocess.PIPE)
+    while writing.poll() is None and not sum(file.stat().st_size for file in tmp_path.glob("out*")):
+        pass
+    writing.terminate()
+    _, told = writing.communicate(timeout=60)
+    assert (writing.returncode, target.exists()) == (-signal.SIGTERM, False), told
+    part = tmp_path / "out.part"
+    if command == "backup" and part.exists():
+        other = [str(RECOLLECT), "restore", str(part), "--store", str(tmp_path / "other.db"), "--yes"]
+        assert subprocess.run(other, capture_output=True, check=False).returncode == 1
+    assert subprocess.run(call, capture_output=True, check=False).returncode == 0
+    assert target.stat().st_size > 40_000_000
+    assert not part.exists()
+
+
+def test_a_key_that_is_revoked_amid_an_answer_lets_it_end_and_opens_nothing_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(auth, "FRESH_SECONDS", 0.0)
+    model = Scripted("In ", "Oslo.", wait=True)
+    with Memory.open(":memory:", embedder=None) as memory:
+        key, secret = add_key(memory.store)
+        signed: dict[str, Any] = {"params": ADA, "headers": {"Authorization": f"Bearer {secret}"}}
+        with (
+            listening(create_app(Options(), memory, model)) as url,
+            httpx2.Client(base_url=url, timeout=30, verify=False) as http,
+            http.stream("POST", "/chat", json={"message": "Where?"}, **signed) as answer,
+        ):
+            model.go_on.release()
+            heard = answer.iter_text()
+            assert "In " in next(heard)
+            revoke_key(memory.store, key.id)
+            assert http.get("/messages", **signed).status_code == 401
+            model.go_on.release()
+            assert "event: done" in "".join(heard)
+        assert [message.text for message in memory.session("trip", user="ada").history()] == ["Where?", "In Oslo."]
