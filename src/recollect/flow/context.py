@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Final
 
 from recollect.answers import Candidate
-from recollect.errors import BudgetTooSmall
 from recollect.flow.fence import TITLES
 from recollect.flow.render import Rendered, render, sendable
 from recollect.types import Message
@@ -232,19 +230,3 @@ class Context:
                 else ("working", "newest turns")
             )  # fmt: skip
             yield Line(section, message.text, tokens, tokens, rule, sources=(message.id,) if message.id else ())
-
-
-@contextmanager
-def beside(system: Sequence[Message], count: Callable[[Message], int], budget: int) -> Iterator[int]:
-    """The tokens that system messages leave of a budget.
-
-    BudgetTooSmall, raised inside, becomes that of the whole budget, with the system messages on its ledger.
-    """
-    given = [Line("system", one.text, tokens := count(one), tokens, "system message") for one in system]
-    room = budget - sum(line.shown for line in given)
-    try:
-        if room <= 0:
-            raise BudgetTooSmall(0, room)
-        yield room
-    except BudgetTooSmall as error:
-        raise BudgetTooSmall(error.needed + budget - room, budget, [*given, *error.ledger], error.overhead) from None
