@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any, Final
 
 from recollect.answers import Candidate
-from recollect.errors import ConfigError
 from recollect.flow.summarise import Said, Sentence, fold, pick, render
 from recollect.flow.when import written
 from recollect.layers.columns import ASSISTANTS, speaker_of
@@ -43,13 +42,6 @@ class Summary:
     every: int = DEFAULTS.summary_every_messages
     max_tokens: int = DEFAULTS.summary_tokens
     _kept: Recent[tuple[object, ...], list[Candidate]] = field(default_factory=lambda: Recent(KEPT))
-
-    def __post_init__(self) -> None:
-        if self.every < 1 or self.max_tokens < 0:
-            raise ConfigError(
-                f"a summary of {self.max_tokens} tokens every {self.every} messages can't be made:"
-                " give 0 tokens or more, and 1 message or more"
-            )
 
     def learn(self, job: Job) -> int:
         """How many blocks were folded; finishes the job with what it learned. Where there is more, it waits again."""
