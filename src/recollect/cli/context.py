@@ -29,7 +29,8 @@ from recollect.cli.shell import (
     say,
 )
 from recollect.errors import NotFound
-from recollect.flow.context import CONVERSATION, Context, ContextReceipt, Line
+from recollect.flow.context import Context
+from recollect.flow.receipt import CONVERSATION, ContextReceipt, Line
 
 COLOURS: Final = {
     "overhead": "bright_black",

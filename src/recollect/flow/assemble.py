@@ -17,8 +17,9 @@ from typing import Final, NamedTuple, TypeAlias
 
 from recollect.answers import Candidate
 from recollect.errors import BudgetTooSmall
-from recollect.flow.context import Context, Line
+from recollect.flow.context import Context
 from recollect.flow.fence import TITLES, block, heading, quoted, with_memory
+from recollect.flow.receipt import Line
 from recollect.flow.summarise import unquoted
 from recollect.flow.turns import answerable, turns
 from recollect.flow.window import Limits, Window

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from recollect.answers import Candidate
 from recollect.flow.assemble import IN_CONVERSATION
-from recollect.flow.context import Line
+from recollect.flow.receipt import Line
 from recollect.layers.embedding import CHUNK
 from recollect.layers.marks import there
 from recollect.recent import Recent
@@ -72,21 +72,9 @@ class Settled:
 
 
 def _decided(lines: Sequence[Line]) -> Offers:
-    """What was offered, without what was left out but because the conversation shows it: that may be cut by then."""
+    """What was offered, left out by the same rules; but the conversation may no longer show what it showed."""
     offers: dict[str, list[Candidate]] = {}
     for line in lines:
         out = "" if line.kept or line.rule == IN_CONVERSATION else line.rule
-        offers.setdefault(line.section, []).append(
-            Candidate(
-                line.section,
-                line.text,
-                line.score,
-                line.origin,
-                line.sources,
-                line.at,
-                out,
-                line.sessions,
-                line.records,
-            )
-        )
+        offers.setdefault(line.section, []).append(line.offer(out))
     return offers
