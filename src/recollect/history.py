@@ -3,6 +3,9 @@
 Some hand over all of it every time, others only what is new. Either way each message is kept once, in order. What goes
 to the model is the session's context. A history that the caller changed (something taken out, edited, summed up) is
 fitted into the budget as it is instead, so that what was taken out stays out.
+
+What is new is found by `flow.align`. A caller here is one running agent, so the newest part of the log is kept at hand
+from call to call; `server.keeping` serves requests that know nothing of each other.
 """
 
 from __future__ import annotations
