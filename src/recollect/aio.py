@@ -32,9 +32,7 @@ class _Awaited(Generic[S_co]):
     sync: S_co
 
 
-def awaited(
-    verb: Callable[Concatenate[S, P], R],
-) -> Callable[Concatenate[_Awaited[S], P], Coroutine[Any, Any, R]]:
+def awaited(verb: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[_Awaited[S], P], Coroutine[Any, Any, R]]:
     """The verb, to be awaited. A call that is cancelled still happens wholly or not at all."""
 
     async def call(self: _Awaited[S], /, *args: P.args, **kwargs: P.kwargs) -> R:

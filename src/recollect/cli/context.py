@@ -10,24 +10,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from recollect.cli.shell import (
-    DEFAULT,
-    LEAST,
-    SHORT,
-    At,
-    Json,
-    Talk,
-    Tokens,
-    User,
-    Where,
-    asked,
-    drawn,
-    machine,
-    out,
-    printable,
-    remembering,
-    say,
-)
+from recollect.cli.shell import DEFAULT, At, Json, Talk, Tokens, User, Where, asked, remembering
+from recollect.cli.terminal import LEAST, SHORT, drawn, machine, out, printable, say
 from recollect.errors import NotFound
 from recollect.flow.context import Context
 from recollect.flow.receipt import CONVERSATION, ContextReceipt, Line

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from recollect.cli.shell import Json, User, Where, machine, moment, remembering, say, table
+from recollect.cli.shell import Json, User, Where, moment, remembering
+from recollect.cli.terminal import machine, say, table
 
 if TYPE_CHECKING:
     from recollect.answers import Fact

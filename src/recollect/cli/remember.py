@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recollect.answers import FactType
-from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, answer, remembering, telling_errors, words
+from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, remembering, telling_errors, words
+from recollect.cli.terminal import answer
 from recollect.errors import NotFound
 
 if TYPE_CHECKING:

@@ -172,9 +172,7 @@ def _namespace(config: RunnableConfig) -> str:
 
 
 def _config(thread: Thread, namespace: str, id: str) -> RunnableConfig:
-    return {
-        "configurable": {"thread_id": thread.scope.session, "checkpoint_ns": namespace, "checkpoint_id": id},
-    }
+    return {"configurable": {"thread_id": thread.scope.session, "checkpoint_ns": namespace, "checkpoint_id": id}}
 
 
 def _tuple(thread: Thread, step: Step) -> CheckpointTuple:
