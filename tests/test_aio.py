@@ -6,11 +6,11 @@ import asyncio
 import inspect
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_type
 
 import pytest
 
-from recollect import AsyncMemory, Memory, Session
+from recollect import AsyncMemory, Context, Memory, Session
 from recollect.aio import AsyncDocuments, AsyncSession, AsyncTools, AsyncUser, Opening
 from recollect.errors import StoreUnavailable
 from recollect.session import ToolsOf
@@ -55,7 +55,7 @@ def test_a_conversation(tmp_path: Path) -> None:
             await chat.tools.add("It rains in Oslo.", "weather")
             await memory.drain()
             other = memory.session("later", user="ada")
-            context = await other.context("Where does my sister live?", budget=1_000)
+            context = assert_type(await other.context("Where does my sister live?", budget=1_000), Context)
             assert "Nadia moved to Oslo" in context.memory
             assert [document.name for document in await chat.documents.list()] == ["oslo.md"]
 
@@ -160,5 +160,5 @@ def test_every_verb_of_a_user_can_be_awaited_by_a_session_too(tmp_path: Path) ->
     asyncio.run(talk())
 
 
-async def _awaited(opening: Opening[AsyncMemory]) -> AsyncMemory:
+async def _awaited(opening: Opening) -> AsyncMemory:
     return await opening

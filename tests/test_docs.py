@@ -15,7 +15,10 @@ from opentelemetry import trace
 from opentelemetry.util._once import Once
 from typer.main import get_command
 
+from recollect import Message, ToolCall, llm
 from recollect.cli.app import app
+from recollect.telemetry import COUNTERS, GAUGES, SERIES
+from recollect.testing import Provider
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -40,6 +43,18 @@ def test_the_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pyt
             assert lines(printed.getvalue()) == lines(block[2])
 
 
+def test_the_loop_of_the_first_page_goes_on_after_a_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its model, `recall:`, calls none."""
+    monkeypatch.chdir(tmp_path)
+    opened, asked, loop = BLOCK.finditer((ROOT / "docs" / "start.md").read_text("utf-8"))
+    namespace: dict[str, Any] = {"__name__": "start", "print": lambda *_: None}
+    exec(opened[1] + asked[1] + loop[1].replace("memory.close()", ""), namespace)
+    with namespace["memory"], Provider("openai", [Message("assistant", (ToolCall("a", "rain"),)), "No."]) as provider:
+        namespace["model"] = llm.open("openai:any", url=provider.url)
+        assert namespace["answer"](namespace["friday"], "Does it rain?") == "No."
+    assert [message.role for message in provider.requests[-1].messages][-3:] == ["user", "assistant", "tool"]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", page.read_text("utf-8"))
@@ -62,7 +77,11 @@ def test_the_pages_for_a_browser_are_made() -> None:
     """Strictly: a link that leads nowhere, or a name of the reference that is not there, fails."""
     made = subprocess.run([ROOT / "scripts" / "docs"], capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stdout + made.stderr
-    assert "add_turn(" in re.sub(r"<[^>]+>", "", (ROOT / "build/site/docs/reference.html").read_text("utf-8"))
+    reference = (ROOT / "build/site/docs/reference.html").read_text("utf-8")
+    assert "add_turn(" in re.sub(r"<[^>]+>", "", reference)
+    assert {f'id="recollect.aio.Async{name}"' for name in ("Session.add_turn", "User.facts", "Memory.drain")} <= {
+        *re.findall(r'id="recollect\.aio\.[\w.]+"', reference)
+    }
     for page in PAGES[1:]:
         assert f"docs/{page.stem}.html" in (ROOT / "build/site/index.html").read_text("utf-8"), "not in zensical.toml"
 
@@ -72,6 +91,11 @@ def test_every_option_of_a_command_is_told() -> None:
     told = "".join((ROOT / "docs" / f"{name}.md").read_text("utf-8") for name in ("cli", "service", "mcp", "import"))
     options = {name for command in commands(get_command(app)) for one in command.params for name in one.opts}
     assert {name for name in options if name.startswith("--") and name not in told} - {"--help"} == set()
+
+
+def test_every_metric_is_told() -> None:
+    told = (ROOT / "docs" / "telemetry.md").read_text("utf-8")
+    assert {name for name in COUNTERS | SERIES | GAUGES if name not in told} == set()
 
 
 def lines(printed: str) -> list[str]:

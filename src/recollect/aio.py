@@ -135,13 +135,10 @@ class AsyncSession(_AsyncUser[Session]):
         return AsyncTools(self.sync.tools)
 
 
-A = TypeVar("A", bound="AsyncMemory")
-
-
-class Opening(Generic[A]):
+class Opening:
     """A memory that is opened on a thread, once it is entered (`async with`) or awaited."""
 
-    def __init__(self, kind: Callable[[Memory], A], opened: Callable[[], Memory]) -> None:
+    def __init__(self, kind: Callable[[Memory], AsyncMemory], opened: Callable[[], Memory]) -> None:
         self._kind, self._open = kind, opened
         self._left = False
         self._lock = threading.Lock()
@@ -152,17 +149,17 @@ class Opening(Generic[A]):
             f"no {name!r} before the memory is open: await AsyncMemory.open(…), or enter it by async with"
         )
 
-    def __await__(self) -> Generator[Any, None, A]:
+    def __await__(self) -> Generator[Any, None, AsyncMemory]:
         return self._opened().__await__()
 
-    async def __aenter__(self) -> A:
+    async def __aenter__(self) -> AsyncMemory:
         return await self
 
     async def __aexit__(self, *_: object) -> None:
         if self._memory:
             await asyncio.to_thread(self._memory.close)
 
-    async def _opened(self) -> A:
+    async def _opened(self) -> AsyncMemory:
         try:
             return self._kind(await asyncio.to_thread(self._work))
         except asyncio.CancelledError:
@@ -194,7 +191,7 @@ class AsyncMemory(_Awaited[Memory]):
 
     @classmethod
     @taking(Memory.open)
-    def open(cls, *args: Any, **kwargs: Any) -> Opening[Self]:
+    def open(cls, *args: Any, **kwargs: Any) -> Opening:
         """The memory in a file or at an address, to be entered or awaited: see `Memory.open`."""
         return Opening(cls, partial(Memory.open, *args, **kwargs))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -14,7 +14,9 @@ from recollect.errors import BudgetTooSmall, NotFound
 from recollect.flow.assemble import Counts, Offer, assemble
 from recollect.flow.context import Context
 from recollect.flow.room import Room, View, firm_turns
+from recollect.frozen import EMPTY
 from recollect.layers.all import Layers
+from recollect.layers.own import Fill, offered
 from recollect.layers.ranking import Asked
 from recollect.layers.settled import Question, Settled
 from recollect.layers.watch import Watch
@@ -47,6 +49,7 @@ class Controller:
     settings: Settings
     layers: Layers
     telemetry: Telemetry
+    sections: Mapping[str, Fill] = EMPTY
     windows: Windows = field(init=False)
     watch: Watch = field(init=False)
     settled: Settled = field(init=False)
@@ -58,30 +61,41 @@ class Controller:
         self.settled = Settled(self.store)
 
     def context(self, scope: Scope, wanted: Wanted) -> Context:
-        """The context for a session as it is now, with what a web search has to say if the question is about news."""
+        """The context for a session as it is now."""
         started = perf_counter()
         with span("context", scope, budget=wanted.budget) as note:
-            if self.layers.tools.search:
-                self._look_up(scope, wanted)
+            own = self._elsewhere(scope, wanted)
             with self.store.reading():
-                context = self._built(scope, wanted)
+                context = self._built(scope, wanted, own)
                 self.watch.built(scope, context, perf_counter() - started)
             note(tokens=context.tokens, records=sum(line.kept for line in context.offered))
         return context
 
-    def _look_up(self, scope: Scope, wanted: Wanted) -> None:
-        last = None if wanted.question else _last_asked(self._view(scope, wanted))
-        question = wanted.question or last
-        self.layers.tools.look_up(scope, question.text if question else "", wanted.at, last.id if last else None)
+    def _elsewhere(self, scope: Scope, wanted: Wanted) -> Mapping[str, Offer]:
+        """What is to be had beyond the store, asked for before that is read: a web search, sections of one's own."""
+        if not (self.layers.tools.search or self.sections):
+            return {}
+        last = None
+        if wanted.question is None:
+            view = self._view(scope, wanted)
+            last = _last_asked(view)
+            if self.settled.offers(_placed(scope, view, last, wanted)):
+                return {}
+        said = _said(wanted.question or last)
+        self.layers.tools.look_up(scope, said, wanted.at, last.id if last else None)
+        return self._own(scope, said)
 
-    def _built(self, scope: Scope, wanted: Wanted) -> Context:
+    def _own(self, scope: Scope, said: str) -> Mapping[str, Offer]:
+        """What the sections of one's own have for a question."""
+        return {name: offered(name, fill, scope, said) for name, fill in self.sections.items() if said.strip()}
+
+    def _built(self, scope: Scope, wanted: Wanted, own: Mapping[str, Offer]) -> Context:
         view = self._view(scope, wanted)
         question = wanted.question or _last_asked(view)
-        number = view.last + 1 if wanted.question else view.asked
-        asked = Question(scope, number, question.text if question else "", wanted.budget)
+        asked = _placed(scope, view, question, wanted)
         if not wanted.question and (known := self.settled.offers(asked)):
             return self._assembled(scope, view, known, wanted)
-        context = self._assembled(scope, view, self._timed(scope, view, question, wanted), wanted)
+        context = self._assembled(scope, view, self._timed(scope, view, question, wanted, own), wanted)
         self.settled.keep(asked, context.offered)
         return context
 
@@ -97,7 +111,9 @@ class Controller:
             wanted, question=Message("user", message.content, name=message.name), at=message.at or wanted.at
         )
         view, before = self._view(scope, asked, seq - 1), entries[0].position - 1
-        return self._assembled(scope, view, self._ask(scope, view, asked.question, asked.at, before, before), asked)
+        own = self._own(scope, _said(asked.question))
+        offers = self._ask(scope, view, asked.question, asked.at, before, before, own=own)
+        return self._assembled(scope, view, offers, asked)
 
     def tagged(self, scope: Scope, metadata: Mapping[str, Any]) -> None:
         """Drop what depends on these tags of a session's messages: a pin its window, a score what was recalled."""
@@ -124,37 +140,50 @@ class Controller:
         )
         return room.view(lambda limits: self.windows.view(scope, limits, room.overhead, until))
 
-    def _timed(self, scope: Scope, view: View, question: Message | None, wanted: Wanted) -> Mapping[str, Offer]:
-        started = perf_counter()
+    def _timed(
+        self, scope: Scope, view: View, question: Message | None, wanted: Wanted, own: Mapping[str, Offer]
+    ) -> Mapping[str, Offer]:
+        started, said = perf_counter(), None if wanted.question else view.asked_at - 1
         with span("search_memory", scope):
-            offers = self._ask(scope, view, question, wanted.at, None, None if wanted.question else view.asked_at - 1)
+            offers = self._ask(scope, view, question, wanted.at, None, said, own=own)
         self.watch.retrieved(perf_counter() - started)
         return offers
 
     def _ask(
-        self, scope: Scope, view: View, question: Message | None, at: datetime, as_of: int | None, said: int | None
+        self,
+        scope: Scope,
+        view: View,
+        question: Message | None,
+        at: datetime,
+        as_of: int | None,
+        said: int | None,
+        *,
+        own: Mapping[str, Offer],
     ) -> Mapping[str, Offer]:
         """What every layer offers for the question, as of a position of the store where one is given.
 
         `said` is the position before a question that is in the log already: it must not pass for its own answer.
+        `own` is what the sections have that are no layer's.
         """
-        if question is None or not question.text.strip():
+        text = _said(question)
+        if not text.strip():
             return {}
-        settings, layers, text = self.settings, self.layers, question.text[:MAX_QUESTION]
+        settings, layers = self.settings, self.layers
         days = layers.semantic.days(scope, text, as_of)
         where = ANY if said is None else Filter(as_of=said)
         asked = Asked(text, at, scope.owner, where, settings.episodic_recency_weight, days)
         known = layers.semantic.offer(scope, text, at, as_of)
         shown = {message.id: message.text for message in view.shown.messages}
-        return {
-            "profile": [fact for fact in known if fact.section == "profile"],
-            "facts": [fact for fact in known if fact.section == "facts"],
-            "hints": layers.procedural.offer(scope.owner, as_of),
-            "summary": layers.summary.offer(scope, view.first, as_of, view.before if as_of is None else None),
-            "documents": layers.documents.offer(scope, text, as_of=as_of),
-            "episodic": layers.episodic.offer(asked, settings.episodic_top_k, shown, scope.session or ""),
-            "tools": layers.tools.offer(scope, text, at, as_of=as_of),
+        offers: dict[str, Callable[[], Offer]] = {
+            "profile": lambda: [fact for fact in known if fact.section == "profile"],
+            "facts": lambda: [fact for fact in known if fact.section == "facts"],
+            "hints": lambda: layers.procedural.offer(scope.owner, as_of),
+            "summary": lambda: layers.summary.offer(scope, view.first, as_of, view.before if as_of is None else None),
+            "documents": lambda: layers.documents.offer(scope, text, as_of=as_of),
+            "episodic": lambda: layers.episodic.offer(asked, settings.episodic_top_k, shown, scope.session or ""),
+            "tools": lambda: layers.tools.offer(scope, text, at, as_of=as_of),
         }
+        return {name: own.get(name, ()) if name in self.sections else offer() for name, offer in offers.items()}
 
     def _assembled(self, scope: Scope, view: View, offers: Mapping[str, Offer], wanted: Wanted) -> Context:
         shown = view.shown
@@ -174,6 +203,15 @@ class Controller:
             )
         except BudgetTooSmall as error:
             raise BudgetTooSmall(error.needed + reply, wanted.budget, error.ledger, error.overhead + reply) from None
+
+
+def _placed(scope: Scope, view: View, question: Message | None, wanted: Wanted) -> Question:
+    number = view.last + 1 if wanted.question else view.asked
+    return Question(scope, number, question.text if question else "", wanted.budget)
+
+
+def _said(question: Message | None) -> str:
+    return question.text[:MAX_QUESTION] if question else ""
 
 
 def _last_asked(view: View) -> Message | None:

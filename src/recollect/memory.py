@@ -8,25 +8,28 @@ with Memory.open("memory.db") as memory:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Final, NoReturn, Self
+from typing import Final, NoReturn, Self, TypeAlias
 
 from recollect import embed, llm, store
+from recollect.answers import Excerpt
 from recollect.arguments import check_given
 from recollect.controller import Controller
 from recollect.embed import Embedder, Reranker
 from recollect.embed.cached import CachedEmbedder
 from recollect.errors import ConfigError
+from recollect.frozen import EMPTY
 from recollect.layers import embedding, summary
 from recollect.layers.all import Layers
 from recollect.layers.background import Background
 from recollect.layers.embedding import Embedding
 from recollect.layers.ledger import Ledger
+from recollect.layers.own import Fill, check_sections
 from recollect.layers.taught import Taught
 from recollect.layers.tools import Search
 from recollect.llm import ChatModel
@@ -41,6 +44,8 @@ from recollect.traces import span
 from recollect.types import Scope, check_id
 from recollect.user import User
 
+Section: TypeAlias = Callable[[Session, str], Iterable[Excerpt]]
+"""What a program has for a question in a session, best first."""
 MOST_FRESH: Final = 10_000
 """How many sessions with new messages `drain` remembers, to learn from them without waiting for more to be said.
 
@@ -66,6 +71,7 @@ class Memory:
         model: ChatModel | None = None,
         search: Search | None = None,
         reranker: Reranker | None = None,
+        sections: Mapping[str, Section] = EMPTY,
         on_alert: OnAlert | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -79,7 +85,8 @@ class Memory:
         self.layers = Layers.of(
             kept_in, self.counter, settings, self.embedder, former, search=search, reranker=reranker
         )
-        self.controller = Controller(kept_in, self.counter, settings, self.layers, self.telemetry)
+        own = {name: self._fill(section) for name, section in sections.items()}
+        self.controller = Controller(kept_in, self.counter, settings, self.layers, self.telemetry, own)
         self.jobs = self.layers.jobs(settings)
         learners = self.layers.learners
         more: Callable[[], bool] = bool
@@ -98,6 +105,9 @@ class Memory:
         self._background = Background(kept_in, learners, self.telemetry, more)
         self._fresh: set[Scope] = set()
 
+    def _fill(self, section: Section) -> Fill:
+        return lambda scope, question: section(Session(self, scope), question)
+
     def __reduce__(self) -> NoReturn:
         raise ConfigError("a memory can't be copied or sent to another process: open it there with Memory.open")
 
@@ -115,6 +125,7 @@ class Memory:
         model: str | ChatModel | None = None,
         search: Search | None = None,
         reranker: Reranker | None = None,
+        sections: Mapping[str, Section] = EMPTY,
         on_alert: OnAlert | None = None,
     ) -> Memory:
         """The memory in a file (or at a `postgresql://` address); without one, `memory.db` in the data folder.
@@ -125,7 +136,9 @@ class Memory:
         settings name. `index` names Chroma as the place for vectors.
         `model`, or its name as `llm.open` takes it, improves facts and summaries in the background, within the limits
         of a day. `search` is a web search that is asked when a question is about what is new; `reranker` reads the
-        best passages of documents again (`embed.open_reranker()`); `on_alert` gets alerts.
+        best passages of documents again (`embed.open_reranker()`). `sections` has functions of yours that fill
+        sections of a context, in place of what is here: each is given the session and the question. `on_alert` gets
+        alerts.
         """
         check_given(
             url=(url, isinstance(url, str | PathLike | None), "a file or an address"),
@@ -136,8 +149,10 @@ class Memory:
             model=(model, _named_or(model, "complete"), "a ChatModel, its name, or None"),
             search=(search, search is None or callable(search), "a function from a question to excerpts"),
             reranker=(reranker, reranker is None or hasattr(reranker, "score"), "a Reranker"),
+            sections=(sections, isinstance(sections, Mapping), "functions by the names of sections"),
             on_alert=(on_alert, on_alert is None or callable(on_alert), "a function that takes an Alert"),
         )
+        check_sections(sections)
         if url is None:
             from recollect.embed.models import made_data_dir  # at the call, so that models can be run as a script
 
@@ -157,6 +172,7 @@ class Memory:
             model=teacher,
             search=search,
             reranker=reranker,
+            sections=sections,
             on_alert=on_alert,
         )
 

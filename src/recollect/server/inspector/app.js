@@ -48,6 +48,7 @@ export const go = (to) => {
 
 const draw = async () => {
   leaving?.abort();
+  status("");
   leaving = new AbortController();
   const { signal } = leaving;
   for (const tab of tabs.children) {
@@ -143,7 +144,7 @@ const start = () => {
     go({ user, session });
   });
   document.getElementById("new-session").addEventListener("click", newSession);
-  addEventListener("hashchange", () => read() && (status(""), draw()));
+  addEventListener("hashchange", () => read() && draw());
   begin();
 };
 

@@ -1,19 +1,41 @@
 // A chat with memory, and beside it the context each answer was made from.
 
 import { call, events, get, Problem } from "./api.js";
-import { button, empty, failed, h, loading, show, status, words } from "./dom.js";
-import { note, panel, panelAt, questionAt } from "./context.js";
+import { button, empty, failed, h, loading, passage, prose, show, status, words } from "./dom.js";
+import { note, panelAt, questionAt } from "./context.js";
 
 export const title = "Chat";
 
 const QUESTIONS = JSON.parse(document.querySelector("meta[name=questions]").content);
 
-const bubble = (role, text) => h("div", { class: `bubble ${role}` },
-  h("span", { class: "who" }, role === "user" ? "You" : role), h("p", { dir: "auto" }, text));
+const LINES = 24; // of a long question, until it is read on
+const NEWEST = Number.MAX_SAFE_INTEGER - 2; // the number of a message that no conversation reaches
 
-const shown = (entries) => entries
-  .filter(({ message }) => message.role !== "tool" && words(message.content))
-  .map(({ message }) => bubble(message.role, words(message.content)));
+const bubble = (role, ...inside) => h("div", { class: `bubble ${role}` },
+  h("span", { class: "who" }, role === "user" ? "You" : role), inside);
+const saying = (role, text) => (role === "assistant" ? prose(text) : passage(text, {}, LINES));
+
+const parts = ({ message }) => (typeof message.content === "string" ? [{ type: "text", text: message.content }] : message.content ?? []);
+const isCall = ({ type }) => type === "tool_call";
+
+// A call of a tool; what it gave is under it.
+const called = (call, results) => h("details", { class: "call" }, h("summary", {}, h("b", {}, call.name), " ", call.arguments),
+  h("pre", { dir: "auto", tabindex: 0 }, words(results.get(call.id)) || "No result yet."));
+
+// The messages as a chat; `why` makes what leads from an answer to the context of its question.
+const shown = (entries, why) => {
+  const results = new Map(entries.flatMap(parts).map((part) => [part.call_id, part.content]));
+  const talk = entries.filter(({ message }) => message.role !== "tool");
+  let asked = null;
+  return talk.map((entry, n) => {
+    const { role } = entry.message;
+    if (role === "user") asked = entry;
+    const text = words(parts(entry).filter((part) => !isCall(part)));
+    const calls = parts(entry).filter(isCall).map((call) => called(call, results));
+    const ends = role === "assistant" && asked && talk[n + 1]?.message.role !== "assistant";
+    return (text || calls.length > 0) && bubble(role, text && saying(role, text), calls, ends && why(asked));
+  });
+};
 
 // Answers on their way, by conversation: they go on while another view is shown.
 const running = new Map();
@@ -25,7 +47,7 @@ const ask = async (turn, where, body) => {
     let whole = false;
     for await (const [name, data] of events(stream)) {
       if (name === "context") turn.context = data;
-      if (name === "token") turn.answer.querySelector("p").append(data.text);
+      if (name === "token") show(turn.words, prose((turn.said += data.text)));
       if (name === "error") throw Object.assign(new Error(data.detail), { next: data.next });
       whole ||= name === "done";
       turn.answer.dispatchEvent(new CustomEvent("came", { detail: name }));
@@ -39,7 +61,8 @@ const ask = async (turn, where, body) => {
 
 // Begin an answer.
 const begin = (where, text, budget) => {
-  const turn = { text, answer: bubble("assistant", ""), context: null, stop: new AbortController() };
+  const turn = { text, said: "", words: h("div", { class: "words" }), context: null, stop: new AbortController() };
+  turn.answer = bubble("assistant", turn.words);
   turn.answer.ariaBusy = "true";
   running.set(keyOf(where), turn);
   turn.done = ask(turn, where, { message: text, context: true, ...(budget && { budget: Number(budget) }) });
@@ -61,50 +84,75 @@ const read = async (where, signal) => {
   }
 };
 
-export const view = async ({ where, go, signal, sessions }) => {
+export const view = async ({ where, at, go, stay, signal, sessions }) => {
   const { items, earlier, last, asked, turn: coming } = await read(where, signal);
+  let chosen = 0; // the number of the question whose context is shown
+  const why = (entry) => button("Why this answer?", () => {
+    stay(entry.seq);
+    showContext(entry).then(() => (side.focus({ preventScroll: true }), side.scrollIntoView({ block: "nearest" })));
+  }, { class: "link why", "data-seq": entry.seq, "aria-pressed": String(entry.seq === chosen) });
   const before = earlier && button("Earlier messages", () => go({ view: "timeline", at: items[0].seq }), { class: "link" });
-  const log = h("div", { class: "log", role: "log", "aria-label": "Conversation", tabindex: 0 }, before, shown(items));
-  const side = h("div", { class: "side" });
+  const log = h("div", { class: "log", role: "log", "aria-label": "Conversation", tabindex: 0 }, before, shown(items, why));
+  const side = h("div", { class: "side", tabindex: -1 });
   const field = h("textarea", { id: "say", rows: 2, required: true, placeholder: "Ask about anything said before" });
-  const budget = h("input", { id: "budget", type: "number", min: 1, step: 1, placeholder: "auto", title: "Tokens" });
+  const budget = h("input", { id: "budget", type: "number", min: 1, step: 1, placeholder: "auto", title: "Tokens the context may have" });
   const send = h("button", {}, "Send");
   const stop = button("Stop", () => running.get(keyOf(where))?.stop.abort(), { class: "quiet", hidden: true });
-  const toEnd = () => (log.scrollTop = log.scrollHeight);
+  let end = 0; // how far down the end was when it was gone to; who is above it reads
+  const toEnd = () => ((log.scrollTop = log.scrollHeight), (end = log.scrollTop));
+  const keepUp = () => log.scrollTop > end - 50 && toEnd();
   const busy = (yes) => ((send.hidden = yes), (stop.hidden = !yes));
 
-  const showContext = async (entry) => show(side, await panelAt(where, entry.seq, go, signal));
-  const showSent = ({ context }) => show(side, panel(context, null, where, go));
+  // Show the context of a question, and which answer was made from it.
+  const showContext = async (entry) => {
+    chosen = entry.seq;
+    for (const one of log.querySelectorAll(".why")) one.ariaPressed = String(Number(one.dataset.seq) === chosen);
+    side.ariaBusy = "true";
+    const built = await panelAt(where, entry.seq, go, signal).catch((error) => failed(error, () => showContext(entry)));
+    if (signal.aborted || chosen !== entry.seq) return;
+    show(side, built);
+    side.scrollTop = 0;
+    side.ariaBusy = null;
+  };
+  // Show the context that an answer on its way is made from; its question is kept by then.
+  const showSent = async (turn) => {
+    turn.entry = await questionAt(where, NEWEST, signal).catch(() => null);
+    if (!turn.entry) return;
+    note(where, turn.entry.seq, turn.context);
+    await showContext(turn.entry);
+  };
 
   // Show an answer as it comes; to its end also where this view is left before.
   const follow = async (turn) => {
     busy(true);
     log.append(turn.answer);
     toEnd();
-    const came = ({ detail }) => ((detail === "context" && showSent(turn)), toEnd());
+    let sent = turn.context && showSent(turn);
+    const came = ({ detail }) => {
+      if (detail === "context") sent = showSent(turn);
+      keepUp();
+    };
     turn.answer.addEventListener("came", came, { signal });
     try {
       await turn.done;
-      status("Answered.");
-      if (!signal.aborted) {
-        const entry = await questionAt(where, Number.MAX_SAFE_INTEGER - 2, signal);
-        note(where, entry.seq, turn.context);
-        await showContext(entry);
-      }
+      status("Answered.", true);
+      await sent;
       await sessions();
     } catch (error) {
       failedTurn(turn, error);
     } finally {
       busy(false);
+      if (turn.entry && !signal.aborted) turn.answer.append(why(turn.entry));
+      keepUp();
     }
   };
   const failedTurn = (turn, error) => {
     const stopped = turn.stop.signal.aborted;
-    if (stopped || signal.aborted) status(stopped ? "Stopped." : error.message);
+    if (stopped || signal.aborted) status(stopped ? "Stopped." : error);
     if (signal.aborted) return;
     if (!stopped) log.append(failed(error));
     toEnd();
-    if (turn.answer.querySelector("p").textContent) return;
+    if (turn.said) return;
     turn.answer.remove();
     field.value ||= turn.text;
   };
@@ -115,10 +163,11 @@ export const view = async ({ where, go, signal, sessions }) => {
     if (!text || running.has(keyOf(where))) return;
     field.value = "";
     field.focus();
+    stay(null);
     if (log.querySelector(".empty")) show(log);
     log.querySelectorAll(".problem").forEach((told) => told.remove());
     const before = [...log.querySelectorAll(".bubble")].at(-1); // asked again, it is the same message
-    if (!before?.matches(".user") || before.querySelector("p").textContent !== text) log.append(bubble("user", text));
+    if (!before?.matches(".user") || before.querySelector("p").textContent !== text) log.append(bubble("user", saying("user", text)));
     await follow(begin(where, text, budget.value));
   };
   field.addEventListener("keydown", (event) => {
@@ -134,15 +183,13 @@ export const view = async ({ where, go, signal, sessions }) => {
       : "Say something about yourself; ask about it in another conversation.",
     QUESTIONS.length > 0 && h("div", { class: "suggested" }, QUESTIONS.map(suggest))));
   }
-  if (last) show(side, loading());
-  if (coming?.context) showSent(coming);
-  else if (last && !coming) showContext(last).catch((error) => signal.aborted || show(side, failed(error)));
-  else if (!last) show(side, empty("The context appears here", "After each turn you see what the model was sent, and why."));
-  if (coming && !asked) log.append(bubble("user", coming.text));
+  show(side, last ? loading() : empty("The context appears here", "After each turn you see what the model was sent, and why."));
+  if (last && !coming) showContext(items.find(({ seq, message }) => seq === Number(at) && message.role === "user") ?? last);
+  if (coming && !asked) log.append(bubble("user", saying("user", coming.text)));
   if (coming) follow(coming);
 
   const both = h("div", { class: "split" },
-    h("section", { class: "talk", "aria-label": "Chat" }, log,
+    h("section", { class: "talk", "aria-label": "Chat" }, button("To the message field", () => field.focus(), { class: "skip" }), log,
       h("form", { class: "say", onsubmit: submit },
         h("label", { for: "say", class: "hidden" }, "Message"), field,
         h("div", { class: "say-foot" },

@@ -11,7 +11,7 @@ const NAMES = {
 const SAID = ["system", "working", "question"];
 
 const name = (section) => NAMES[section] ?? section;
-const idOf = (line) => `${line.section}\n${line.text}`;
+const idOf = (line) => `${SAID.includes(line.section) ? "" : line.section}\n${line.text}`; // a question becomes conversation
 const kept = (context) => context.receipt.lines.filter((line) => line.kept);
 
 // What a context has that the one before had not, and how much of its start is the same.
@@ -48,53 +48,57 @@ const tokensOf = (context, count) => {
 
 const plain = (message) => (message.content == null ? "" : words(message.content));
 
-const shade = (cached, whole) => {
-  const part = h("i", { class: "cached-part" });
-  part.style.width = `${(100 * cached) / whole}%`;
-  return part;
+// A part of a bar.
+const part = (given, share) => {
+  const found = h("i", given);
+  found.style.width = `${100 * share}%`;
+  return found;
 };
 
 // The sections in the order of the prompt: memory stands in front of the question, or of the whole conversation.
 const ordered = ({ receipt, messages }) => {
-  const sections = Object.entries(receipt.sections).filter(([, tokens]) => tokens > 0);
+  const sections = Object.entries(receipt.sections).filter(([section, tokens]) => tokens > 0 && section !== "free");
   const asked = messages.findLast((message) => message.role === "user");
   const late = asked && plain(asked).startsWith("<memory>") && asked !== messages.find(({ role }) => role === "user");
-  const order = late ? ["system", "working", "", "question", "overhead", "free"] : ["system", "", "working", "question", "overhead", "free"];
+  const order = late ? ["system", "working", "", "question", "overhead"] : ["system", "", "working", "question", "overhead"];
   const rank = ([section]) => (order.includes(section) ? order.indexOf(section) : order.indexOf(""));
   return sections.sort((one, other) => rank(one) - rank(other));
 };
 
+// How full the budget is, and what it is full of.
 const budget = (context, cached) => {
   const { receipt } = context;
   const sections = ordered(context);
-  const told = sections.map(([section, tokens]) => `${name(section)} ${number(tokens)}`).join(", ");
+  const free = receipt.budget - receipt.tokens;
+  const told = [...sections, ["free", free]].map(([section, tokens]) => `${name(section)} ${number(tokens)}`).join(", ");
   const bar = h("div", { class: "budget", role: "img", "aria-label": `Budget of ${number(receipt.budget)} tokens: ${told}` },
     sections.map(([section, tokens], n) => {
       const piece = h("span", { class: `s-${section}`, title: `${name(section)}: ${plural(tokens, "token")}` }, h("b", {}, n + 1));
       piece.style.flexGrow = tokens;
       return piece;
-    }), cached > 0 && shade(cached, receipt.budget));
+    }), cached > 0 && part({ class: "cached-part" }, cached / receipt.tokens));
   const legend = h("ul", { class: "legend", "aria-label": "Tokens by section" }, sections.map(([section, tokens], n) =>
     h("li", {}, h("span", { class: `dot s-${section}`, "aria-hidden": "true" }, n + 1), name(section), " ",
       h("b", {}, number(tokens)))));
   return [
-    h("p", { class: "big" }, h("b", {}, number(receipt.tokens)), ` of ${plural(receipt.budget, "token")}`,
+    h("p", { class: "big" }, h("b", {}, number(receipt.tokens)), ` of ${plural(receipt.budget, "token")}, ${number(free)} free`,
       cached != null && h("span", { class: "cached-note" }, `${percent(cached / receipt.tokens)} cached prefix`)),
-    bar, legend,
+    h("div", { class: "gauge" }, part({}, receipt.tokens / receipt.budget)), bar, legend,
   ];
 };
 
-const line = (found, where, go) =>
+const line = (found, fresh, where, go) =>
   h("li", { class: found.kept ? "line" : "line out" },
     h("div", { class: "line-head" },
       h("span", { class: `tag s-${found.section}` }, name(found.section)),
-      h("span", { class: "verdict" }, `${found.kept ? "in" : "out"}: ${found.rule}`),
-      h("span", { class: "num" }, found.kept && found.shown < found.tokens
-        ? `${number(found.shown)} of ${number(found.tokens)}` : number(found.tokens))),
+      h("span", { class: "verdict" }, `${found.kept ? "in" : "out"}: ${found.rule}`,
+        !SAID.includes(found.section) && `, score ${found.score.toFixed(2)}`),
+      fresh && h("span", { class: "fresh" }, "new"),
+      h("span", { class: "num" }, found.kept && found.shown < found.tokens && `${number(found.shown)} of `,
+        plural(found.tokens, "token"))),
     passage(found.text, { class: "line-text" }),
     h("div", { class: "line-foot" },
-      h("span", {}, found.origin, found.at && [" · ", when(found.at)],
-        !SAID.includes(found.section) && ` · score ${found.score.toFixed(2)}`),
+      h("span", {}, found.origin, found.at && [" · ", when(found.at)]),
       found.sources.length > 0 && found.section !== "documents" &&
         button("Show message", () => jump(where, found.sources[0], found.sessions[0] ?? where.session, go), { class: "link" })));
 
@@ -116,16 +120,18 @@ const prompt = (context, same) =>
 
 const fold = (title, open, ...inside) => h("details", { open }, h("summary", {}, title), inside);
 
-// All there is to say about a context; `before` is that of the turn before, or null.
-export const panel = (context, before, where, go) => {
+// All there is to say about a context; `before` is that of the turn before, or null; `sent` says that it is the very one.
+const panel = (context, before, sent, where, go) => {
   const change = before && compare(context, before);
   const lines = context.receipt.lines;
   const inside = lines.filter((found) => found.kept && !SAID.includes(found.section));
   const outside = lines.filter((found) => !found.kept);
   const said = lines.filter((found) => found.kept && SAID.includes(found.section));
-  const list = (found) => h("ul", { class: "lines" }, found.map((item) => line(item, where, go)));
+  const list = (found) => h("ul", { class: "lines" },
+    found.map((item) => line(item, change?.added.includes(item), where, go)));
   return h("section", { class: "context", "aria-label": "Context as it was sent" },
-    h("h2", {}, "Context as it was sent"), budget(context, change?.tokens),
+    h("h2", {}, "Context as it was sent"),
+    !sent && h("p", { class: "hint" }, "Built again from what was kept until this question."), budget(context, change?.tokens),
     fold(`From memory: ${inside.length} in`, true,
       inside.length ? list(inside) : h("p", { class: "hint" }, "Nothing from memory was needed or found.")),
     outside.length > 0 && fold(`Left out: ${outside.length}`, false, list(outside)),
@@ -166,5 +172,5 @@ export const panelAt = async (where, seq, go, signal) => {
   const context = await contextAt(where, seq, signal);
   const earlier = await questionAt(where, seq - 1, signal);
   const before = earlier && (await contextAt(where, earlier.seq, signal).catch(() => null));
-  return panel(context, before, where, go);
+  return panel(context, before, built.has(keyOf(where, seq)), where, go);
 };

@@ -12,7 +12,7 @@ const remove = async (name, where, again) => {
       button("Remove", () => close(true), { class: "danger" })),
   ]);
   if (!sure) return;
-  await call("DELETE", "/documents", { query: { ...where, name } }).catch((error) => status(error.message));
+  await call("DELETE", "/documents", { query: { ...where, name } }).then(() => status(`${named(name)} is removed.`), status);
   again();
 };
 
@@ -37,21 +37,29 @@ export const view = async ({ where, signal }) => {
       : empty("No documents yet", "Add Markdown, text, HTML or PDF: passages near a question are quoted with their origin."));
   };
   const again = async () => {
-    await draw().catch((error) => signal.aborted || status(error.message));
+    await draw().catch((error) => signal.aborted || status(error));
     field.focus();
   };
-  const search = () => post("/documents/search", where, { question: field.value })
-    .then(({ items }) => {
-      status(`${plural(items.length, "passage")} found`);
+  const search = async () => {
+    found.ariaBusy = "true";
+    try {
+      const { items } = await post("/documents/search", where, { question: field.value });
+      status(`${plural(items.length, "passage")} found`, true);
       show(found, items.length ? [h("h2", {}, plural(items.length, "passage")), h("ul", { class: "cards" }, items.map(hit))]
         : empty("No passage is near enough"));
-    })
-    .catch((error) => show(found, failed(error)));
-  const add = async () => {
+    } catch (error) {
+      show(found, failed(error));
+    } finally {
+      found.ariaBusy = null;
+    }
+  };
+  const add = async ({ submitter }) => {
     const [chosen] = file.files;
-    status(`Reading ${chosen.name}…`);
+    status(`Reading ${named(chosen.name)}…`);
+    submitter.disabled = true;
     await call("PUT", "/documents", { query: { ...where, name: chosen.name }, file: chosen })
-      .then(() => status(`${chosen.name} is kept.`)).catch((error) => status(error.message));
+      .then(() => status(`${named(chosen.name)} is kept.`), status);
+    submitter.disabled = false;
     file.value = "";
     await again();
   };

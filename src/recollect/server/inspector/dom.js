@@ -48,9 +48,14 @@ export const failed = (error, again) =>
   h("div", { class: "problem", role: "alert" }, h("p", {}, error.message), error.next && h("p", {}, `Next: ${error.next}`),
     again && ![403, 404, 422].includes(error.status) && button("Try again", again, { class: "quiet" }));
 
-export const status = (text) => {
+// Tell what was done, for a while; what is being done, or went wrong, until something else is told. What can be seen anyway
+// is only told to who listens.
+export const status = (told, seen = false) => {
   const place = document.getElementById("status");
-  if (place.textContent !== text) place.textContent = text;
+  const text = [told.message ?? told, told.next].filter(Boolean).join("\nNext: ");
+  if (place.textContent === text && (told.message || !text)) return;
+  const kind = told.message ? "wrong" : seen ? "hidden" : text.endsWith("…") && "stays";
+  show(place, text && h("span", { class: kind }, text));
 };
 
 // The words of a message, its other parts named in brackets.
@@ -66,12 +71,10 @@ const part = (found) => {
   return `[${found.type}]`;
 };
 
-const LINES = 6;
-const CHARS = 480;
-
-// A passage; of a long one the beginning, and a button to read on.
-export const passage = (text, given = {}) => {
-  const start = [...text.split("\n", LINES).join("\n").slice(0, CHARS)].slice(0, CHARS - 1).join("").trimEnd();
+// A passage; of a long one the first lines, and a button to read on.
+export const passage = (text, given = {}, lines = 6) => {
+  const chars = 80 * lines;
+  const start = [...text.split("\n", lines).join("\n").slice(0, chars)].slice(0, chars - 1).join("").trimEnd();
   const cut = start.length < text.length - 40;
   const words = h("p", { ...given, dir: "auto" }, cut ? `${start}…` : text);
   const more = button("Read on", () => {
@@ -80,6 +83,29 @@ export const passage = (text, given = {}) => {
     more.textContent = open ? "Show less" : "Read on";
   }, { class: "link more" });
   return cut ? [words, more] : words;
+};
+
+const inline = (text) => text.split(/(\*\*[^*\n]+\*\*|`[^`\n]+`)/).map((part, n) => {
+  if (n % 2 === 0) return part;
+  return part[0] === "`" ? h("code", {}, part.slice(1, -1)) : h("b", {}, part.slice(2, -2));
+});
+
+// An answer with the Markdown that models write most: fenced code, quotes, bold and code; the rest as it is.
+export const prose = (text) => {
+  const blocks = [];
+  let fenced = false;
+  for (const line of text.split("\n")) {
+    const fence = line.startsWith("```");
+    if (fence) fenced = !fenced;
+    const kind = fenced ? "pre" : line.startsWith(">") ? "blockquote" : "p";
+    if (blocks.at(-1)?.kind !== kind) blocks.push({ kind, lines: [] });
+    if (!fence) blocks.at(-1).lines.push(kind === "blockquote" ? line.replace(/^> ?/, "") : line);
+  }
+  return blocks.map(({ kind, lines }) => {
+    const words = lines.join("\n");
+    if (kind === "pre") return h("pre", { dir: "auto", tabindex: 0 }, words);
+    return words.trim() && h(kind, { dir: "auto" }, inline(words.replace(/^\n+|\s+$/g, "")));
+  });
 };
 
 // A dialog that Escape closes; resolves to what `close` was given, or undefined.

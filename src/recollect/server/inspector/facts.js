@@ -34,7 +34,7 @@ const card = (fact, where, go) =>
     h("h3", { dir: "auto" }, fact.label), passage(fact.value, { class: "value" }),
     h("div", { class: "line-foot" }, h("span", {}, percent(fact.confidence), " sure · ", when(fact.updated_at), " ", span(fact))),
     h("div", { class: "line-foot" },
-      button("History", () => history(fact, where, go).catch((error) => status(error.message)), { class: "link" }),
+      button("History", () => history(fact, where, go).catch((error) => status(error)), { class: "link" }),
       sources(fact, where, go)));
 
 export const view = async ({ where, go, signal }) => {

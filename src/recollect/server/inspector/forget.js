@@ -3,7 +3,7 @@
 import { get, post } from "./api.js";
 import { stopAll } from "./chat.js";
 import { dropNotes } from "./context.js";
-import { button, dialog, failed, form, h, named, number, plural, show, status, words } from "./dom.js";
+import { button, dialog, failed, form, h, loading, named, number, plural, show, status, words } from "./dom.js";
 
 export const title = "Forget";
 
@@ -28,6 +28,7 @@ export const view = async ({ where, at, signal, sessions }) => {
         button("Forget", () => close(true), { class: "danger" })),
     ]);
     if (!sure) return;
+    status("Forgetting…");
     try {
       const erased = await post("/forget", query, body);
       dropNotes();
@@ -37,6 +38,7 @@ export const view = async ({ where, at, signal, sessions }) => {
       status(`${plural(erased.messages, "message")} forgotten.`);
       await sessions();
     } catch (error) {
+      status("");
       show(place, failed(error));
     }
   };
@@ -44,6 +46,7 @@ export const view = async ({ where, at, signal, sessions }) => {
     const chosen = new FormData(event.target).get("what");
     const [, label, query, body] = choices.find(([name]) => name === chosen);
     stopAll();
+    show(place, loading());
     try {
       const would = await post("/forget/preview", query, body);
       show(place, h("h2", {}, "This would be erased"), figures(would),

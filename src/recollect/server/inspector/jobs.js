@@ -1,7 +1,7 @@
 // Background work: what waits, runs, or was given up.
 
 import { get, post } from "./api.js";
-import { button, empty, h, named, number, plural, show, status } from "./dom.js";
+import { button, empty, h, named, number, plural, show, status, when } from "./dom.js";
 
 export const title = "Jobs";
 
@@ -19,17 +19,17 @@ export const view = async ({ signal }) => {
     const more = items.length - SHOWN;
     show(place, items.length
       ? h("div", { class: "table", tabindex: 0, role: "region", "aria-label": "Jobs" }, h("table", {},
-        h("thead", {}, h("tr", {}, ["Kind", "State", "Attempts", "Conversation", "Error"].map((name) => h("th", { scope: "col" }, name)))),
+        h("thead", {}, h("tr", {}, ["Kind", "State", "Attempts", "Due", "Conversation", "Error"].map((name) => h("th", { scope: "col" }, name)))),
         h("tbody", {}, items.slice(0, SHOWN).map((job) => h("tr", {},
           h("td", {}, job.kind), h("td", {}, h("span", { class: `state ${job.state}` }, NAMES[job.state] ?? job.state)), h("td", { class: "num" }, job.attempts),
-          h("td", {}, [job.scope?.session, job.scope?.user].filter(Boolean).map(named).join(" · ")), h("td", {}, job.error ?? ""))))))
+          h("td", {}, when(job.due)), h("td", {}, [job.scope?.session, job.scope?.user].filter(Boolean).map(named).join(" · ")), h("td", {}, job.error ?? ""))))))
       : empty("All is done", "Facts, summaries and habits are learned in the background; nothing waits now."),
     more > 0 && h("p", { class: "hint" }, `The oldest ${number(SHOWN)} are shown; there are ${number(more)}${items.length === MOST ? " or more" : ""} others.`));
   };
   const again = () => draw().then(() => status(plural(place.querySelectorAll("tbody tr").length, "job")))
-    .catch((error) => signal.aborted || status(error.message));
+    .catch((error) => signal.aborted || status(error));
   const revive = () => post("/jobs/revive", {}).then(({ revived }) => again().then(() => status(`${plural(revived, "job")} revived.`)))
-    .catch((error) => status(error.message));
+    .catch((error) => status(error));
   state.addEventListener("change", again);
   await draw();
   return h("section", { "aria-label": "Jobs" },

@@ -3,9 +3,11 @@
 import { get } from "./api.js";
 import { button, dialog, h, number, plural, status, when, words } from "./dom.js";
 
+const WHY = { user: "Show its context", assistant: "Why this answer?" };
+
 // Go to where a message stands: in that conversation or, where none is named, in whichever has it.
 export const jump = async (where, id, session, go) => {
-  const found = await get("/message", { user: where.user, session, id }).catch((error) => status(error.message));
+  const found = await get("/message", { user: where.user, session, id }).catch((error) => status(error));
   if (found) go({ view: "timeline", session: found.session, at: String(found.seq) });
 };
 
@@ -26,7 +28,7 @@ export const open = (entry, where, go) =>
     h("pre", { class: "whole", dir: "auto", tabindex: 0 }, words(entry.message.content)),
     h("div", { class: "actions" },
       button("Forget this message…", () => (close(), go({ view: "forget", at: entry.message.id })), { class: "quiet danger" }),
-      entry.message.role === "user" &&
-        button("Show its context", () => (close(), go({ view: "replay", at: String(entry.seq) })), { class: "quiet" }),
+      WHY[entry.message.role] &&
+        button(WHY[entry.message.role], () => (close(), go({ view: "replay", at: String(entry.seq) })), { class: "quiet" }),
       button("Close", () => close())),
   ]);

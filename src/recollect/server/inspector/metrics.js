@@ -59,7 +59,7 @@ export const view = async ({ signal }) => {
     if (document.hidden) return;
     look(signal).then(() => (status(""), show(place, plots()))).catch((error) => {
       if (error.status === 401 || error.status === 403) clearInterval(timer);
-      if (!signal.aborted) status(error.message);
+      if (!signal.aborted) status(error);
     });
   }, EVERY);
   signal.addEventListener("abort", () => clearInterval(timer));

@@ -12,7 +12,7 @@ const figure = (label, value) => h("div", { class: "figure" }, h("b", {}, value)
 const mentions = (name, needed, found, where, go) => [
   h("h2", {}, name),
   found.length
-    ? h("ul", { class: "cards" }, found.map((item) => h("li", { class: "card" },
+    ? h("ul", { class: "cards grid" }, found.map((item) => h("li", { class: "card" },
       passage(item.text),
       h("div", { class: "line-foot" }, h("span", {}, plural(item.conversations, "conversation")),
         button("First said", () => jump(where, item.source, item.session, go), { class: "link" })))))

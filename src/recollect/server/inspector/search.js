@@ -10,7 +10,7 @@ let scope = "user";
 
 export const view = async ({ where, at, go, stay, signal }) => {
   const field = h("input", { id: "question", type: "search", required: true, value: at ?? "", placeholder: "What was said about…" });
-  const among = h("select", { id: "scope", onchange: () => (scope = among.value) },
+  const among = h("select", { id: "scope", onchange: () => ((scope = among.value), field.value && search()) },
     h("option", { value: "user" }, "All conversations"), h("option", { value: "session" }, "This conversation"));
   among.value = scope;
   let latest = 0;
@@ -24,18 +24,18 @@ export const view = async ({ where, at, go, stay, signal }) => {
     latest += 1;
     const mine = latest;
     stay(field.value);
-    status("Searching…");
+    place.ariaBusy = "true";
     try {
       const { items } = await post("/search", where, { question: field.value, scope, k: 20 });
       if (signal.aborted || mine !== latest) return;
-      status(`${items.length} found`);
+      status(`${items.length} found`, true);
       if (!items.length) return show(place, empty("Nothing found", "Try other words, or all conversations."));
       show(place, h("p", { class: "hint" }, `${items.length} found, best first`),
         h("ul", { class: "cards" }, items.map(hit)));
     } catch (error) {
-      if (signal.aborted) return;
-      status("");
-      show(place, failed(error));
+      if (!signal.aborted && mine === latest) show(place, failed(error));
+    } finally {
+      if (mine === latest) place.ariaBusy = null;
     }
   };
   if (at) await search();

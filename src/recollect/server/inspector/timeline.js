@@ -1,7 +1,7 @@
 // A conversation from its first message to its last. Only the rows in sight exist, however many there are.
 
 import { get } from "./api.js";
-import { empty, form, h, number, plural, show, status, when } from "./dom.js";
+import { button, empty, form, h, number, plural, show, status, when } from "./dom.js";
 import { open, row } from "./message.js";
 
 export const title = "Time line";
@@ -35,6 +35,7 @@ class Rows {
     space.style.height = `${this.height}px`;
     this.box = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Messages, scroll to read" }, space);
     this.box.addEventListener("scroll", () => this.scrolled());
+    this.layer.addEventListener("keydown", (event) => this.step(event));
     new ResizeObserver(() => this.draw()).observe(this.box);
   }
 
@@ -71,8 +72,18 @@ class Rows {
     const wanted = Math.min(this.last, Math.max(1, seq || 1));
     this.marked = mark ? wanted : 0;
     this.place(wanted - 1 - this.seen / 2);
-    if (mark) status(`Message ${number(wanted)} of ${number(this.last)}`);
+    if (mark) status(`Message ${number(wanted)} of ${number(this.last)}`, true);
     return wanted;
+  }
+
+  // From a row to the one above or below it, by the arrow keys.
+  step(event) {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const seq = Math.min(this.last, Math.max(1, Number(event.target.closest(".row").dataset.seq) + step));
+    this.place(Math.min(seq - 1, Math.max(this.first, seq - this.seen)));
+    this.layer.querySelector(`[data-seq="${seq}"] button`).focus({ preventScroll: true });
   }
 
   draw() {
@@ -92,10 +103,10 @@ class Rows {
     const page = this.pages.get(Math.floor((seq - 1) / PAGE));
     const entry = page?.get(seq);
     const inside = entry
-      ? h("button", { type: "button", class: "row-open", onclick: () => open(entry, this.where, this.go) }, row(entry))
-      : h("span", { class: "row-open gone" }, page ? "erased" : "…");
+      ? button(row(entry), () => open(entry, this.where, this.go), { class: "row-open" })
+      : button(page ? "erased" : "…", null, { class: "row-open gone", "aria-disabled": "true" });
     const item = h("div", { class: seq === this.marked ? "row marked" : "row", role: "listitem",
-      "aria-setsize": this.last, "aria-posinset": seq, "data-seq": seq }, 
+      "aria-setsize": this.last, "aria-posinset": seq, "data-seq": seq },
       h("span", { class: "seq" }, number(seq), entry && when(entry.message.at)), inside);
     item.style.transform = `translateY(${offset}px)`;
     return item;
@@ -109,7 +120,7 @@ class Rows {
       const after = page * PAGE;
       const { items } = await get("/messages", { ...this.where, after, limit: PAGE }, this.signal);
       this.pages.set(page, new Map(items.map((entry) => [entry.seq, entry])));
-    })).then(() => this.told && status((this.told = "")), (error) => this.signal.aborted || status((this.told = error.message)));
+    })).then(() => this.told && status((this.told = "")), (error) => this.signal.aborted || status((this.told = error)));
     for (const page of this.pages.keys()) {
       if (this.pages.size <= PAGES) break;
       if (!wanted.has(page)) this.pages.delete(page);

@@ -1,0 +1,44 @@
+"""Sections of a context that a program fills itself, in place of a layer: from its wiki, its tickets, its own index."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from typing import Any, Final, TypeAlias
+
+from recollect.answers import Candidate, Excerpt
+from recollect.errors import ConfigError
+from recollect.flow.assemble import PRIORITY
+from recollect.types import Scope
+
+log = logging.getLogger("recollect")
+
+Fill: TypeAlias = Callable[[Scope, str], Iterable[Excerpt]]
+"""What a section has for a question, best first."""
+MOST: Final = 100
+"""Excerpts that are looked at."""
+
+
+def check_sections(sections: Mapping[str, Any]) -> None:
+    """Raise ConfigError unless these are functions under the names of sections."""
+    for name, fill in sections.items():
+        if name not in PRIORITY:
+            raise ConfigError(f"there is no section {name!r}; there are {', '.join(PRIORITY)}")
+        if not callable(fill):
+            raise ConfigError(f"the section {name!r} is {fill!r}; give a function of a session and a question")
+
+
+def offered(section: str, fill: Fill, scope: Scope, question: str) -> list[Candidate]:
+    """What a section of the program's own offers; nothing where that fails, with a warning."""
+    try:
+        return [_candidate(section, n, one) for n, one in enumerate(islice(fill(scope, question), MOST))]
+    except Exception as error:  # whatever a program's own function raises
+        log.warning("there is nothing for the section %s this time: %s", section, error)
+        return []
+
+
+def _candidate(section: str, place: int, found: object) -> Candidate:
+    if not isinstance(found, Excerpt):
+        raise ConfigError(f"its function gave {found!r}; let it give Excerpt(text, source)")
+    return Candidate(section, found.text, 1 / (place + 1), found.source, at=found.at)
