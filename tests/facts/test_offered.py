@@ -36,7 +36,7 @@ def test_what_is_due_is_told_until_its_day_is_over(store: Store, layer: Semantic
     line = "to do: call mum by 16 May 2025 (said 12 May 2025)"
     assert lines(layer.offer(ADA, "", day(4))) == [line]
     assert [(one.text, one.out) for one in layer.offer(ADA, "", day(5))] == [(line, "past its day")]
-    assert layer.facts(ADA, at=day(5)) == []
+    assert layer.facts(ADA, as_of=day(5)) == []
 
 
 def test_at_most_so_many_a_section_and_ten_near_misses(store: Store) -> None:
@@ -58,5 +58,5 @@ def test_an_earlier_moment_is_told_as_it_was(store: Store, layer: Semantic) -> N
     before = layer.catch_up(TRIP), layer.offer(ADA, "home", day(9))
     say(store, "I moved to Rome.", 1)
     layer.catch_up(TRIP)
-    assert layer.offer(ADA, "home", day(9), as_of=then) == before[1]
+    assert layer.offer(ADA, "home", day(9), until=then) == before[1]
     assert lines(layer.offer(ADA, "home", day(9))) == ["place: Rome (said 13 May 2025)"]

@@ -76,8 +76,8 @@ def test_a_new_value_supersedes_and_the_old_is_history(store: Store, layer: Sema
     say(store, "Actually, I moved to Rome.", 3)
     layer.catch_up(TRIP)
     assert values(layer.facts(ADA)) == {"place": "Rome"}
-    assert values(layer.facts(ADA, at=day(1))) == {"place": "Paris"}
-    assert layer.facts(ADA, at=day(-1)) == []
+    assert values(layer.facts(ADA, as_of=day(1))) == {"place": "Paris"}
+    assert layer.facts(ADA, as_of=day(-1)) == []
     assert [(fact.value, fact.valid_to) for fact in layer.history(ADA, "place")] == [("Paris", day(3)), ("Rome", None)]
 
 
@@ -87,8 +87,8 @@ def test_what_a_clock_ahead_of_ours_dates_tomorrow_is_known_once_it_came(store: 
     store.log.append(TRIP, [said])
     layer.catch_up(TRIP)
     assert values(layer.facts(ADA)) == {"place": "Oslo"}
-    assert layer.facts(ADA, at=datetime.now(UTC)) == layer.facts(ADA)
-    assert layer.facts(ADA, at=before) == []
+    assert layer.facts(ADA, as_of=datetime.now(UTC)) == layer.facts(ADA)
+    assert layer.facts(ADA, as_of=before) == []
 
 
 def test_what_no_longer_holds_is_history(store: Store, layer: Semantic) -> None:
@@ -267,7 +267,7 @@ def test_plans_are_told_on_the_day_they_were_moved_to_until_they_are_done(store:
     say(store, "I've renewed my passport. The appointment is cancelled.", 3)
     layer.catch_up(TRIP)
     assert layer.facts(ADA) == []
-    assert len(layer.facts(ADA, at=day(2))) == 2
+    assert len(layer.facts(ADA, as_of=day(2))) == 2
 
 
 def test_a_family_that_moved_lives_in_the_new_place_if_it_lived_in_the_old_one(store: Store, layer: Semantic) -> None:
@@ -276,7 +276,7 @@ def test_a_family_that_moved_lives_in_the_new_place_if_it_lived_in_the_old_one(s
     say(store, "We moved from Berlin to Hamburg.", 2)
     layer.catch_up(TRIP)
     assert values(layer.facts(ADA)) == {"place": "Hamburg"}
-    assert values(layer.facts(ADA, at=day(1))) == {"place": "Berlin"}
+    assert values(layer.facts(ADA, as_of=day(1))) == {"place": "Berlin"}
 
 
 def test_what_is_asked_of_the_user_is_not_answered_with_what_is_known_of_others(store: Store, layer: Semantic) -> None:
@@ -334,7 +334,7 @@ def test_a_pet_that_was_named_before_is_told_no_longer_once_it_died(store: Store
     say(store, end, 9)
     layer.catch_up(TRIP)
     assert values(layer.facts(ADA)) == {"place": "Rome"}
-    assert "dog:rex" in values(layer.facts(ADA, at=day(5)))
+    assert "dog:rex" in values(layer.facts(ADA, as_of=day(5)))
     assert lines(layer.offer(ADA, "How is my dog?", day(10))) == ["place: Rome (said 12 May 2025)"]
 
 
@@ -379,7 +379,7 @@ def test_what_is_corrected_in_passing_is_known(
     say(store, first, 0)
     say(store, then, 1)
     layer.catch_up(TRIP)
-    assert values(layer.facts(ADA, at=day(1))) == left
+    assert values(layer.facts(ADA, as_of=day(1))) == left
 
 
 def test_what_was_read_before_an_erasure_is_not_kept_after_it(

@@ -32,7 +32,7 @@ def test_what_is_stated_outright_stands_where_the_clock_went_back(store: Store, 
     layer.remember(ADA, "interest", "likes", "jazz", day(1))
     assert values(layer.facts(ADA)) == {"place": "Rome", "likes:jazz": "jazz"}
     assert layer.remember(ADA, "user_profile", "place", None, day(0)) is None
-    assert values(layer.facts(ADA, at=day(2))) == {}
+    assert values(layer.facts(ADA, as_of=day(2))) == {}
 
 
 def test_likes_that_are_stated_stand_side_by_side(store: Store, layer: Semantic) -> None:

@@ -61,13 +61,13 @@ class _Kept:
             self.words[name] = frozenset(words(asked_by(fact)))
         return self.words[name]
 
-    def told(self, asked: frozenset[str], at: datetime, as_of: int | None) -> list[Told]:
+    def told(self, asked: frozenset[str], at: datetime, until: int | None) -> list[Told]:
         """The facts that stand, or stood at an earlier position of the log, best first."""
-        return tell(self.known_at(as_of).standing, asked, at, self.words_of)
+        return tell(self.known_at(until).standing, asked, at, self.words_of)
 
-    def known_at(self, as_of: int | None) -> Known:
+    def known_at(self, until: int | None) -> Known:
         """What is known, or was at an earlier position of the log."""
-        return self.known if as_of is None else known(one for one in self.statements if one.order[1] <= as_of)
+        return self.known if until is None else known(one for one in self.statements if one.order[1] <= until)
 
 
 @dataclass(slots=True, eq=False)
@@ -98,20 +98,20 @@ class Semantic:
         """How many statements were learned from a session once a batch of turns is there, or after a minute's wait."""
         return self._learn(job.scope or Scope(), job, 1 if job.key == LATER.key else self.every)
 
-    def facts(self, user: Scope, at: datetime | None = None) -> list[Fact]:
+    def facts(self, user: Scope, as_of: datetime | None = None) -> list[Fact]:
         """What is known of a user, the oldest first; or what was known at an earlier time and not past its day."""
         kept = self._read(user.owner)
-        if at is None:
+        if as_of is None:
             return list(kept.known.standing)
-        then = with_zone(at)
+        then = with_zone(as_of)
         found = known(one for one in kept.statements if one.order[0] <= then)
         return [fact for fact in found.standing if not fact.valid_to or then < fact.valid_to]
 
-    def days(self, user: Scope, question: str, as_of: int | None = None) -> dict[str, str]:
+    def days(self, user: Scope, question: str, until: int | None = None) -> dict[str, str]:
         """The birthdays that are known where the question is about one: "my birthday", "my sister's birthday"."""
         if BIRTHDAY not in question.lower():
             return {}
-        standing = self._kept(user.owner)[0].known_at(as_of).standing
+        standing = self._kept(user.owner)[0].known_at(until).standing
         found = {fact.key: fact.value for fact in standing if fact.key.split(":")[-1] == BIRTHDAY}
         named = {f"my {key.removesuffix(f':{BIRTHDAY}')}'s {BIRTHDAY}": day for key, day in found.items() if ":" in key}
         own = {f"my {BIRTHDAY}": found[BIRTHDAY]} if BIRTHDAY in found else {}
@@ -163,22 +163,22 @@ class Semantic:
         about = {*keys, *map(opposite, keys)}
         return [one.order[0] for one in self._read(user.owner).statements if one.key in about]
 
-    def offer(self, user: Scope, question: str, at: datetime, as_of: int | None = None) -> list[Candidate]:
+    def offer(self, user: Scope, question: str, at: datetime, until: int | None = None) -> list[Candidate]:
         """A line for each fact that holds at a time, best first: shared words count most, then confidence and newness.
 
-        What is past its day, and what is beyond `most` a section, is offered as left out. `as_of` is a position in
+        What is past its day, and what is beyond `most` a section, is offered as left out. `until` is a position in
         the log: what was said after it counts as not said yet.
         """
         asked, at, user = frozenset(query_words(question)), with_zone(at), user.owner
         known = user in self._users
         kept, fresh = self._kept(user)
-        told = kept.told(asked, at, as_of)
+        told = kept.told(asked, at, until)
         if known and self._gone(user, kept, told):
             kept, fresh = self._read(user), True
-            told = kept.told(asked, at, as_of)
+            told = kept.told(asked, at, until)
         with self._lock:
             self.hits, self.misses = self.hits + (not fresh), self.misses + fresh
-        return list(_candidates(told, self.most, kept.known_at(as_of).rests))
+        return list(_candidates(told, self.most, kept.known_at(until).rests))
 
     def elsewhere(self, scope: Scope, ids: Sequence[str] | None) -> list[Record]:
         """The facts from other sessions whose messages happen to have the ids of those to be erased from this one."""
