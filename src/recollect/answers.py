@@ -109,6 +109,8 @@ class Excerpt:
 
 FactType: TypeAlias = Literal["user_profile", "interest", "preference", "action_item", "sentiment"]
 FACT_TYPES: Final[tuple[FactType, ...]] = get_args(FactType)
+FactOrigin: TypeAlias = Literal["user", "note", "import"]
+"""Whose words a fact is in: the user's, those of a model that noted it for them, or those of another memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,7 @@ class Fact:
 
     `at` is when it was first said, `updated_at` when last; `sources` are the messages that say it, each in the session
     that `sessions` has at its place, and `message.text[span[0]:span[1]]` of the first one is where. Something due is
-    valid until the end of that day.
+    valid until the end of that day. `origin` says whose words it is in: what the user said too is the user's.
     """
 
     type: FactType
@@ -132,3 +134,4 @@ class Fact:
     valid_from: datetime | None = None
     valid_to: datetime | None = None
     sessions: tuple[str, ...] = ()
+    origin: FactOrigin = "user"

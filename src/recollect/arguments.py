@@ -7,10 +7,11 @@ import math
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, Final
 
 from recollect.errors import ConfigError, InvalidTranscript
-from recollect.types import READ_WITH_PARSE, Message, Part, Role
+from recollect.types import READ_WITH_PARSE, ROLES, Message, Part, Role
 
 MAX_WHOLE: Final = 2**63 - 1
 """The largest whole number that a store holds: as a limit, as many as there are."""
@@ -20,12 +21,17 @@ MAX_QUESTION: Final = 4_000
 """Characters of a question that are looked at."""
 FIELDS: Final = frozenset(field.name for field in dataclasses.fields(Message)) - {"role", "content"}
 """What a message has beside its role and content."""
+LIKE: Final = 0.75
+"""How like a name is to one that may be meant, from 0 to 1."""
 _SHOULD: Final = re.compile(r"^\w+ should (.*?)(?:, unable to parse .*)?$")
 
 
 def as_message(message: Message | Role, content: str | Sequence[Part], fields: Mapping[str, Any]) -> Message:
     """A message given whole, or by its role, content and fields; both at once are refused."""
     if not isinstance(message, Message):
+        if isinstance(message, str) and message not in ROLES:
+            known = f"role {message[:40]!r} is not one of {', '.join(ROLES)}"
+            raise InvalidTranscript(f"{known}: it comes first, as in add('user', 'Hello')")
         if not isinstance(content, Iterable) or isinstance(content, (bytes, Mapping)):
             raise InvalidTranscript(f"content must be text or parts, got {content!r}")
         if unknown := sorted(fields.keys() - FIELDS):
@@ -58,6 +64,16 @@ def check_question(question: str) -> None:
 def in_words(said: str) -> str:
     """What pydantic says is wrong with a value, as it is told here: "it must be greater than 0"."""
     return _SHOULD.sub(r"it must \1", said.removeprefix("Value error, "))
+
+
+def meant(name: str, known: Iterable[str], otherwise: str) -> str:
+    """What to do about a name that is not there: take one that has it in it or is like it, or else what is said."""
+    names = {one.casefold(): one for one in known}
+    asked = name.casefold()
+    near = [one for one in names if one.startswith(asked) or (len(asked) > 2 and asked in one)] or get_close_matches(
+        asked, names, cutoff=LIKE
+    )
+    return f"perhaps {' or '.join(repr(names[one]) for one in near[:3])} is meant" if near else otherwise
 
 
 def check_given(**given: tuple[object, bool, str]) -> None:

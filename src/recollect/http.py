@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
@@ -25,6 +26,8 @@ T = TypeVar("T")
 OPENAI: Final = "https://api.openai.com/v1"
 KEYED: Final = frozenset({"api.openai.com", "api.anthropic.com"})
 """Hosts that answer nobody without a key; a server of one's own may need none."""
+PACKAGES: Final = ("httpx2", "stamina")
+"""What a request takes; loaded with the first one."""
 MOST_BYTES: Final = 64_000_000
 """A reply that is larger is given up."""
 SHOWN: Final = 500
@@ -83,6 +86,9 @@ class Endpoint:
         self._url_from, self._key_from, self._sign, self._judge = url_from, key_from, sign, judge
         if urlsplit(self.url).scheme not in ("http", "https"):
             raise ConfigError(f"{name}: the address of a server starts with http:// or https://: see {url_from}")
+        for package in PACKAGES:
+            if find_spec(package) is None:
+                raise MissingExtra(package, "http", name)
 
     def post(self, path: str, body: Mapping[str, Any], timeout: float, read: Callable[[Any], T]) -> tuple[T, int]:
         """What `read` makes of the JSON that comes back, and how many tries it took, each within `timeout` seconds."""
@@ -126,7 +132,7 @@ class Endpoint:
         return key
 
     def _retried(self, attempt: Callable[[], T]) -> tuple[T, int]:
-        retries, stamina, tries = self.retries, self._needed("stamina"), 0
+        retries, stamina, tries = self.retries, import_module("stamina"), 0
 
         def counted() -> T:
             nonlocal tries
@@ -146,15 +152,9 @@ class Endpoint:
             error.tries = tries
             raise
 
-    def _needed(self, package: str) -> Any:
-        try:
-            return import_module(package)
-        except ImportError as error:
-            raise MissingExtra(package, "http", self.name) from error
-
     @cached_property
     def _client(self) -> Client:
-        client: Client = self._needed("httpx2").Client(verify=secure(self.url))
+        client: Client = import_module("httpx2").Client(verify=secure(self.url))
         weakref.finalize(self, client.close)
         return client
 
@@ -172,7 +172,7 @@ class Endpoint:
     @contextmanager
     def _failing(self, timeout: float) -> Iterator[None]:
         """Makes ModelErrors of what goes wrong on the way."""
-        httpx2, host = self._needed("httpx2"), urlsplit(self.url).hostname
+        httpx2, host = import_module("httpx2"), urlsplit(self.url).hostname
         try:
             yield
         except httpx2.InvalidURL as error:

@@ -31,6 +31,14 @@ Excerpts: TypeAlias = list[Excerpt]
 
 PAGE: Final = 1_000
 """Messages that are looked through at a time."""
+MOST_DIGITS: Final = 15
+"""Digits of a number as it is written; more of them are an id, as some services make theirs of digits."""
+
+
+def as_written(message: str) -> int | str:
+    """The number or the id of a message, as a command line or an address has it: a few digits are a number."""
+    digits = message.isascii() and message.isdecimal() and len(message) <= MOST_DIGITS
+    return int(message) if digits else message
 
 
 def number_of(session: Session, name: str, given: int | str, least: int = 0) -> int:

@@ -10,11 +10,11 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 from typing import Any, Final, Literal, get_args, get_type_hints
 
-from recollect.arguments import in_words
+from recollect.arguments import in_words, meant
 from recollect.errors import ConfigError, MissingExtra
 
 FILE: Final = "providers.yaml"
@@ -182,6 +182,25 @@ def _problem(name: str, value: Any) -> str:
     return next((f": it must be {says} {number}" for holds, says, number in bounds if not holds(value, number)), "")
 
 
+def _no_setting(name: str) -> str:
+    there = f"there are {', '.join(_HINTS)}"
+    return f"no setting {name!r}: {meant(name, _HINTS, there)}"
+
+
+def _told(init: Callable[..., None]) -> Callable[..., None]:
+    """The same `__init__`, with an error of ours for a name that is no setting."""
+
+    @wraps(init)
+    def told(self: Settings, **given: Any) -> None:
+        if unknown := [name for name in given if name not in _HINTS]:
+            raise ConfigError("; ".join(map(_no_setting, unknown)))
+        init(self, **given)
+
+    return told
+
+
+type.__setattr__(Settings, "__init__", _told(Settings.__init__))
+
 DEFAULTS: Final = Settings()
 
 
@@ -211,7 +230,7 @@ def _read(setting: str, name: str, written: Any) -> Any:
     from pydantic import TypeAdapter, ValidationError
 
     if setting not in _HINTS:
-        raise ConfigError(f"no setting {name!r}; there are {', '.join(_HINTS)}")
+        raise ConfigError(_no_setting(name))
     if isinstance(written, bool):
         raise ConfigError(f"{name} is {written!r}: yes or no is not a value here")
     none = isinstance(written, str) and written.lower() == "none"

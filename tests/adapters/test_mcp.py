@@ -266,7 +266,7 @@ def test_an_error_tells_the_model_what_to_do_next(memory: Memory) -> None:
         ("search_memory", {"query": "x", "limit": 99}, "limit: it must be less than or equal to 50. "),
         ("search_memory", {"query": "x", "limit": "many"}, "limit: it must be a valid integer. "),
         ("add_memory", {"text": "", "role": "robot"}, "text: it must have at least 1 character; role: it must be "),
-        ("search_memory", {"query": "x", "sesion": "a"}, "sesion: no such argument, perhaps session is meant. "),
+        ("search_memory", {"query": "x", "sesion": "a"}, "sesion: no such argument, perhaps 'session' is meant. "),
         ("search_memory", {"question": "x"}, "question: no such argument, there are query, limit, session. "),
     ],
 )
@@ -286,7 +286,8 @@ def test_a_tool_that_takes_nothing_bears_what_a_host_fills_in(memory: Memory) ->
 
 def test_what_the_user_told_is_known_as_facts_and_in_contexts(memory: Memory) -> None:
     call(memory, "add_memory", text="My name is Anna and I live in Oslo.")
-    assert [fact["value"] for fact in call(memory, "list_facts")["result"]] == ["Anna", "Oslo"]
+    known = call(memory, "list_facts")["result"]
+    assert [(fact["value"], fact["origin"]) for fact in known] == [("Anna", "note"), ("Oslo", "note")]
     assert "Oslo" in str(call(memory, "get_context", question="Where do I live?", session="later")["messages"])
 
 

@@ -116,7 +116,10 @@ def test_a_context_can_be_shown_as_it_was(trip: Run) -> None:
     before = parsed(trip, "context", "Do I like stamps?", *here)
     trip("add", "Do I like stamps?", "--session", "trip")
     trip("add", "You do.", "--role", "assistant", "--session", "trip")
-    assert parsed(trip, "context", "--replay", "4", *here)["messages"] == before["messages"]
+    id = parsed(trip, "history", "--session", "trip")[-2]["id"]
+    for asked in ("4", id):
+        assert parsed(trip, "context", "--replay", asked, *here)["messages"] == before["messages"]
+    assert "no message 'x' in session 'trip'" in trip("context", "--replay", "x", *here, code=1).stderr
     assert "no question of a user" in trip("context", "--replay", "2", *here, code=1).stderr
     assert "leave those out" in trip("context", "Why?", "--replay", "4", *here, code=2).stderr
 
@@ -124,7 +127,7 @@ def test_a_context_can_be_shown_as_it_was(trip: Run) -> None:
 @pytest.mark.parametrize("more", [(), ("--json",), ("--system", "Be brief.")])
 def test_a_context_of_nothing_is_told(trip: Run, more: tuple[str, ...]) -> None:
     told = trip("context", "--session", "nowhere", *more, code=1).stderr
-    assert told.startswith("NotFound: nothing was said in the session nowhere: give a question")
+    assert told.startswith("NotFound: nothing was said by ada in the session nowhere: give a question")
     assert "Nadia" in trip("context", "--session", "trip").stdout
 
 
@@ -180,15 +183,18 @@ def test_facts_are_known_as_of_a_day(trip: Run) -> None:
 
 def test_history_is_numbered_and_can_be_paged(trip: Run) -> None:
     assert [line["number"] for line in parsed(trip, "history", "--session", "trip", "--limit", "2")] == [2, 3]
-    page = parsed(trip, "history", "--session", "trip", "--before", "2")
-    assert [line["content"] for line in page] == ["My sister Nadia moved to Oslo in May."]
-    assert "recollect stats" in trip("history", "--session", "nothing").stdout
+    second = parsed(trip, "history", "--session", "trip")[1]["id"]
+    for before in ("2", second):
+        page = parsed(trip, "history", "--session", "trip", "--before", before)
+        assert [line["content"] for line in page] == ["My sister Nadia moved to Oslo in May."]
+    assert "No message is like that" in trip("history", "--session", "trip", "--before", "1").stdout
+    assert "before=0: give a whole number" in trip("history", "--session", "trip", "--before", "0", code=1).stderr
 
 
 def test_what_finds_nothing_by_meaning_loads_no_model(trip: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECOLLECT_EMBEDDER", "onnx:a-folder-that-is-gone")
     assert "a-folder-that-is-gone" in trip("search", "Oslo", code=1).stderr
-    for command in (["history"], ["facts"], ["export"], ["forget", "--session", "trip", "--yes"]):
+    for command in (["history", "--session", "trip"], ["facts"], ["export"], ["forget", "--session", "trip", "--yes"]):
         trip(*command)
 
 

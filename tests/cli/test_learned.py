@@ -23,7 +23,6 @@ def test_every_value_of_a_fact_is_shown(trip: Run) -> None:
     shown = trip("facts", "--history", "place").stdout
     assert "Bergen" in shown and "until" in shown
     assert parsed(trip, "facts", "--history", "place", "--session", "trip") == []
-    assert "under the key shoes. See the keys with: recollect facts" in trip("facts", "--history", "shoes").stdout
     assert "leave --as-of out" in trip("facts", "--history", "place", "--as-of", "2026-01-01", code=2).stderr
 
 
@@ -91,12 +90,8 @@ def test_habits_are_told_with_their_evidence(run: Run) -> None:
 def test_a_summary_has_the_sentences_of_its_session(trip: Run) -> None:
     assert "- user: My sister Nadia moved to Oslo in May." in trip("summary", "--session", "trip").stdout
     assert parsed(trip, "summary", "--session", "trip")["text"].startswith("- user: ")
-    assert parsed(trip, "summary") == {"session": "default", "text": ""}
-    assert (
-        "Nothing was said by ada in the session default. See what is there with: recollect stats"
-        in trip("summary").stdout
-    )
     trip("add", "Hi")
+    assert parsed(trip, "summary") == {"session": "default", "text": ""}
     assert "Nothing worth a sentence was said by ada in the session default." in trip("summary").stdout
 
 

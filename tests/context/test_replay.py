@@ -9,6 +9,7 @@ import pytest
 
 from recollect import Memory
 from recollect.errors import NotFound
+from recollect.session import as_written
 from recollect.testing.clock import ManualClock
 from tests.contexts import opened, told
 
@@ -38,6 +39,24 @@ def test_replay_gives_the_same_bytes_again(memory: Memory, clock: ManualClock) -
         chat.replay(2)
     with pytest.raises(NotFound):
         chat.replay(99)
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("3", 3),
+        ("0", 0),
+        ("9" * 15, int("9" * 15)),
+        ("1234567890123456", "1234567890123456"),
+        ("-3", "-3"),
+        ("3.0", "3.0"),
+        ("\u0663", "\u0663"),
+        ("4f1c", "4f1c"),
+        ("", ""),
+    ],
+)
+def test_a_message_named_in_words_is_a_number_or_an_id(written: str, meant: int | str) -> None:
+    assert as_written(written) == meant
 
 
 def test_replay_knows_an_excerpt_that_came_again(memory: Memory, clock: ManualClock) -> None:

@@ -281,7 +281,10 @@ def test_without_sentence_transformers_its_models_are_refused_with_the_command()
     [
         ("onnxruntime", OnnxEmbedder),
         ("tokenizers", OnnxEmbedder),
-        ("httpx2", lambda folder: HttpEmbedder("x", "http://127.0.0.1:1").embed(["x"])),
+        ("httpx2", lambda folder: HttpEmbedder("x", "http://127.0.0.1:1")),
+        ("stamina", lambda folder: Memory.open(folder / "memory.db", embedder="openai:x")),
+        ("httpx2", lambda folder: Memory.open(folder / "memory.db", embedder=None, model="ollama:x")),
+        ("tokenizers", lambda folder: Memory.open(folder / "memory.db", counter=f"tokenizer:{folder}/tokenizer.json")),
     ],
 )
 def test_without_an_extra_the_error_has_the_command(
@@ -292,6 +295,7 @@ def test_without_an_extra_the_error_has_the_command(
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtra, match=rf"{module}.*pip install .*'{module}>="):
         opening(tmp_path)
+    assert not (tmp_path / "memory.db").exists()
 
 
 def test_importing_the_package_loads_no_library() -> None:

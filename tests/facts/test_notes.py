@@ -82,6 +82,24 @@ def test_people_who_write_of_users_say_nothing_of_themselves(note: str) -> None:
     assert extract(note, SAID) == []
 
 
+def test_a_note_tells_that_it_is_one_until_the_user_says_the_same() -> None:
+    with Memory.open(":memory:", embedder=None) as memory:
+        chat, later = memory.session("a", user="ada"), memory.session("b", user="ada")
+        chat.add("user", "I live in Paris.")
+        chat.add("user", "The user lives in Oslo.", metadata={"via": "mcp"})
+        chat.add("user", "The user lives in Oslo", metadata={"via": "mcp"})
+        before = [(fact.value, fact.origin) for fact in chat.fact_history("place")]
+        assert before == [("Paris", "user"), ("Oslo", "note")]
+        (line,) = later.context("Where do I live?").offered[:1]
+        assert line.text.startswith("place: Oslo (noted ") and line.origin == "a model's note"
+        chat.add("user", "I live in Oslo.")
+        assert [(fact.value, fact.origin, len(fact.sources)) for fact in chat.facts()] == [("Oslo", "user", 3)]
+        (line,) = later.context("Where do I live?").offered[:1]
+        assert line.text.startswith("place: Oslo (said ") and line.origin == "user"
+        chat.add("user", "The user lives in Oslo.", metadata={"via": "mcp"})
+        assert [fact.origin for fact in chat.facts()] == ["user"]
+
+
 def test_only_what_was_noted_for_the_user_is_read_as_a_note() -> None:
     with Memory.open(":memory:", embedder=None) as memory:
         chat = memory.session("a", user="ada")

@@ -128,7 +128,8 @@ def test_notes_of_another_memory_become_facts_once(memory: Memory, tmp_path: Pat
         ("Likes to sail in Norway", "2025-03-04T05:06:07-08:00", "import"),
         ("Name is Ada", "2025-04-05T05:06:07+00:00", "import"),
     ]
-    assert [fact.value for fact in memory.session("now", user="ada").facts()] == ["Likes to sail in Norway"]
+    known = memory.session("now", user="ada").facts()
+    assert [(fact.value, fact.origin) for fact in known] == [("Likes to sail in Norway", "import")]
 
 
 def test_what_a_file_says_is_not_what_the_user_said(memory: Memory, tmp_path: Path) -> None:

@@ -9,12 +9,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recollect.flow.rank import Turns, worth
+from recollect.flow.rank import ECHOED, Turns, worth
 from recollect.layers import columns as columns_module
 from recollect.layers.columns import Columns
+from recollect.llm.recall import NOTHING
 from recollect.store.reference import ReferenceStore
 from recollect.store.sqlite import SqliteStore
 from recollect.store.words import words
@@ -37,6 +38,7 @@ TEXTS = [
         "どこ\uff1f",
     ),
     *("東京に行く trip", "नमस्ते दुनिया", "☕ \U0001f600", "word1 word2 word3"),
+    NOTHING,
 ]
 NAMES = [None, "Ada Lovelace", "bot", "ÅSA"]
 ZONE = timezone(timedelta(hours=5, minutes=30))
@@ -106,18 +108,37 @@ def test_columns_read_in_pages_are_those_read_message_by_message(
         assert told(columns_of(spoken, len(spoken) + 1)) == told(one_by_one)
 
 
+def is_turn(role: Role, text: str) -> bool:
+    return role != "system" and bool(text.strip()) and (role, text) != ("assistant", NOTHING)
+
+
+def only_quoted(spoken: list[Spoken]) -> set[str]:
+    """The ids of the questions that got nothing but memory's own words."""
+    found, last = set[str](), dict[str, tuple[str, bool]]()
+    for number, (session, role, text) in enumerate(spoken):
+        if is_turn(role, text):
+            last[session] = f"m{number}", role == "user" and text.endswith(("?", "\uff1f"))
+        elif (role, text) == ("assistant", NOTHING) and last.get(session, ("", False))[1]:
+            found.add(last[session][0])
+    return found
+
+
 @given(said)
+@example([("a", "user", "Where to?"), ("b", "user", "oslo trip"), ("a", "assistant", NOTHING), ("a", "user", "...")])
 def test_columns_say_of_each_message_what_it_says(spoken: list[Spoken]) -> None:
     columns = columns_of(spoken, len(spoken) + 1)
     kept = [
         (session, message(number, role, text), text)
         for number, (session, role, text) in enumerate(spoken)
-        if role != "system" and text.strip()
+        if is_turn(role, text)
     ]
     turns = columns.turns()
     assert columns.ids == [(session, each.id) for session, each, _ in kept]
     assert columns.words == [len(words(text)) for *_, text in kept]
-    assert turns.worth.tolist() == [worth(len(words(text)), text.endswith(("?", "\uff1f"))) for *_, text in kept]
+    assert turns.worth.tolist() == [
+        worth(len(words(text)), text.endswith(("?", "\uff1f"))) + ECHOED * (each.id in only_quoted(spoken))
+        for _, each, text in kept
+    ]
     assert turns.day.tolist() == [each.at.astimezone(UTC).toordinal() for _, each, _ in kept if each.at]
     assert turns.own.tolist() == [each.role == "user" for _, each, _ in kept]
     speakers = [each.name or each.role for _, each, _ in kept]
@@ -140,6 +161,7 @@ def test_columns_know_more_words_than_a_short_number_can_count(monkeypatch: pyte
 
 
 @given(said, st.integers(0, 100))
+@example([("a", "user", "Where to?"), ("a", "assistant", NOTHING)], 1)
 def test_columns_until_a_position_are_those_that_there_were(spoken: list[Spoken], count: int) -> None:
     count %= len(spoken) + 1
     then, whole = columns_of(spoken[:count], 1), columns_of(spoken, 3)
@@ -169,7 +191,7 @@ def test_columns_read_until_a_position_go_on_from_there(spoken: list[Spoken], co
 @given(said)
 def test_neighbours_and_lenders_are_those_of_the_rule(spoken: list[Spoken]) -> None:
     turns = columns_of(spoken, 1).turns()
-    lengths = [float(len(words(text))) for _, role, text in spoken if role != "system" and text.strip()]
+    lengths = [float(len(words(text))) for _, role, text in spoken if is_turn(role, text)]
     expected = turns_of(turns.session.tolist(), lengths)
     for name in ("before", "after", "lenders", "length", "runs"):
         assert (getattr(turns, name) == getattr(expected, name)).all(), name

@@ -253,4 +253,4 @@ def test_nobody_listening_is_said_so() -> None:
 def test_without_the_extra_the_command_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "stamina", None)
     with pytest.raises(MissingExtra, match=r"pip install 'httpx2>="):
-        Endpoint("openai:m", "http://localhost", "OPENAI_BASE_URL").post("/x", {}, 1, lambda data: data)
+        Endpoint("openai:m", "http://localhost", "OPENAI_BASE_URL")

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from recollect import Memory, Message, Text, llm
+from recollect import Memory, Message, Settings, Text, llm
 from recollect.errors import ConfigError
 from recollect.flow.fence import SAYS
 from recollect.llm import ChatModel
-from recollect.llm.recall import MOST, NOTHING, READ
+from recollect.llm.recall import MOST, NOTHING, OPENING, READ, echoes
 from tests.strategies import transcripts
 
 MEMORY = """<memory>
@@ -144,6 +144,51 @@ def test_it_streams_the_same() -> None:
     assert deltas[-1].reply == model.complete(asked)
     assert "".join(delta.text for delta in deltas) == model.complete(asked).text
     assert isinstance(model, ChatModel)
+
+
+@pytest.mark.parametrize("question", ["Where does my sister live?", "What is the capital of France?", "Hello"])
+def test_its_answers_are_known_as_such(question: str) -> None:
+    assert echoes(ask(question))
+    assert not echoes(f"{ask(question)}\nShall I book a flight?")
+
+
+@pytest.mark.parametrize(
+    "said", ["", "Noted!", f"{OPENING} a book", f"{OPENING}\nYou live in Oslo.", f"{NOTHING} But:"]
+)
+def test_what_others_say_is_no_answer_of_it(said: str) -> None:
+    assert not echoes(said)
+
+
+@pytest.mark.parametrize("embedder", [None, "hash:256"])
+def test_its_answers_are_kept_and_never_recalled(tmp_path: Path, embedder: str | None) -> None:
+    with Memory.open(tmp_path / "memory.db", embedder=embedder) as memory:
+        memory.session("spring", user="ada").add_turn("My sister Nadia moved to Oslo in May.", "How nice for Nadia!")
+        chat = memory.session("autumn", user="ada")
+        for question in ("Where does my sister Nadia live?", "Is Nadia my sister?", "What is a quark?"):
+            chat.add("user", question)
+            chat.add(llm.open("recall:").complete(chat.context().prompt).message)
+        memory.drain()
+        answers = [message.text for message in chat.history() if message.role == "assistant"]
+        assert "Oslo" in answers[0] and answers[2] == NOTHING
+        winter = memory.session("winter", user="ada")
+        asked = "What did you say of my sister Nadia in Oslo, from memory?"
+        told = [winter.context(asked).memory, *(hit.text for hit in (*winter.recall(asked), *winter.search(asked)))]
+        assert "How nice for Nadia!" in "".join(told)
+        assert not any(OPENING in text or NOTHING in text for text in told)
+        assert "assistant" not in chat.summary()
+
+
+def test_what_was_only_quoted_and_asked_pushes_out_nothing(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "memory.db", embedder="hash:256", settings=Settings(episodic_top_k=1)) as memory:
+        spring = memory.session("spring", user="ada")
+        spring.add_turn("Ingrid gave me her phone number, it is 47 22 33, and she rents out a boat.", "Kept.")
+        chat = memory.session("autumn", user="ada")
+        chat.add("user", "What is Ingrid's phone number?")
+        chat.add(llm.open("recall:").complete(chat.context().prompt).message)
+        memory.drain()
+        winter = memory.session("winter", user="ada")
+        assert "she rents out a boat" in winter.context("Which phone number has Ingrid?").memory
+        assert [hit.session for hit in winter.search("What is Ingrid's phone number?", k=2)] == ["spring", "autumn"]
 
 
 def test_it_can_not_fill_in_a_schema() -> None:

@@ -32,9 +32,11 @@ BEYOND_SCHEMAS = {
     ("chat", "BudgetTooSmall"): "a budget is too small for the message, or for the system text, by tokens",
     ("context", "BudgetTooSmall"): "the same",
     ("createChatCompletion", "BudgetTooSmall"): "the same, or for the tools",
+    ("listMessages", "ConfigError"): "no message is before the first",
     ("recall", "ConfigError"): "one session alone is to be looked in, and none is named",
     ("replay", "BudgetTooSmall"): "the same as for a context",
     ("search", "ConfigError"): "the same as for recall",
+    ("searchMessages", "ConfigError"): "the same as for listMessages",
     ("uploadDocument", "ConfigError"): "a file's bytes are of the kind that its name says, and hold text",
 }
 """What is refused though the document allows it, as no schema can say why: the operation, the class of the error."""

@@ -86,6 +86,19 @@ def test_pages_go_backward_and_forward(service: Running) -> None:
     assert (len(rest["items"]), rest["earlier"], rest["later"]) == (7, True, False)
 
 
+def test_pages_begin_and_end_at_ids_too(service: Running) -> None:
+    add(service, *({"role": "user", "content": str(n), "id": f"m/{n}"} for n in range(1, 11)))
+    assert listed(service, limit=3, before="m/8") == listed(service, limit=3, before=8)
+    assert listed(service, limit=3, after="m/3") == listed(service, limit=3, after=3)
+    asked = {"roles": ["user"]}
+    found = service.http.post("/messages/search", params={**ADA, "before": "m/3"}, json=asked).json()
+    assert texts(found) == ["1", "2"]
+    for gone in ({"before": "m/11"}, {"after": "m/11"}):
+        refused = service.http.get("/messages", params={**ADA, **gone})
+        assert (refused.status_code, refused.json()["detail"]) == (404, "no message 'm/11' in session 'trip'")
+    assert service.http.get("/messages", params={**ADA, "before": 0}).status_code == 422
+
+
 def test_a_message_is_found_in_whichever_session_has_it(service: Running) -> None:
     [kept] = add(service, HELLO).json()["items"]
     found = service.http.get("/message", params={"user": ADA["user"], "id": kept["id"]}).json()

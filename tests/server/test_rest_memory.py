@@ -44,6 +44,11 @@ def test_a_context_of_the_past_is_built_again(service: Running) -> None:
     replayed = service.http.get("/contexts/3", params=ADA).json()
     assert replayed["messages"][-1]["content"].endswith("Where does my sister live?")
     assert service.http.get("/contexts/99", params=ADA).status_code == 404
+    add(service, {"role": "user", "content": "Where does my sister live?", "id": "ask/2?"})
+    by_id, by_number = (service.http.get(f"/contexts/{one}", params=ADA).json() for one in ("ask%2F2%3F", "5"))
+    assert by_id == by_number
+    for gone in ("ask", "0", "ask%2F2%3F%2F"):
+        assert service.http.get(f"/contexts/{gone}", params=ADA).status_code == 404
 
 
 def test_a_time_that_is_none_is_refused_with_an_example(service: Running) -> None:

@@ -74,7 +74,7 @@ def asked(service: Running, signed: dict[str, str]) -> dict[str, tuple[int, str,
         content = {"content": FILES[id]} if id in FILES else {"json": BODIES[id]} if id in BODIES else {}
         answer = service.http.request(
             method.upper(),
-            path.format(seq=1),
+            path.format(message=1),
             params={name: value for name, value in KNOWN.items() if name in names},
             headers=headers,
             **content,

@@ -11,13 +11,12 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import wraps
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, ParamSpec, TypeVar
 from urllib.parse import quote
 
-from recollect.arguments import in_words
+from recollect.arguments import in_words, meant
 from recollect.errors import ConfigError, MissingExtra, NotFound, RecollectError
 from recollect.flow.facts.tell import due
 from recollect.http import encoded, loopback
@@ -67,7 +66,10 @@ class Found(BaseModel):
 
 
 class Known(BaseModel):
-    """Something the user said about who they are, like or plan, by a day; `sessions` names that of each message."""
+    """Something known of who the user is, likes or plans, by a day; `sessions` names that of each message.
+
+    `origin` is "user" where the user said it, "note" where a model noted it, "import" where another memory did.
+    """
 
     type: str
     key: str
@@ -76,6 +78,7 @@ class Known(BaseModel):
     said_at: str
     message_ids: list[str]
     sessions: list[str]
+    origin: str
     due: str | None = None
 
 
@@ -176,6 +179,7 @@ class Tools:
                 said_at=fact.at.isoformat(),
                 message_ids=list(fact.sources),
                 sessions=list(fact.sessions),
+                origin=fact.origin,
                 due=day.isoformat() if (day := due(fact)) else None,
             )
             for fact in self.open(None).facts()
@@ -329,12 +333,8 @@ def _wrong(tool: str, found: ValidationError) -> str:
 
 def _unknown(given: Iterable[str], takes: Sequence[str]) -> list[str]:
     """What is wrong with arguments that a tool does not take; some hosts give one to every tool that takes none."""
-    return [f"{name}: no such argument, {_instead(name, takes)}" for name in given if takes and name not in takes]
-
-
-def _instead(name: str, takes: Sequence[str]) -> str:
-    near = get_close_matches(name, takes, 1, 0.8)
-    return f"perhaps {near[0]} is meant" if near else f"there are {', '.join(takes)}"
+    there = f"there are {', '.join(takes)}"
+    return [f"{name}: no such argument, {meant(name, takes, there)}" for name in given if takes and name not in takes]
 
 
 def _put_right(tool: str, faults: Iterable[str]) -> str:

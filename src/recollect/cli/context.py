@@ -12,7 +12,6 @@ from rich.text import Text
 
 from recollect.cli.shell import DEFAULT, At, Json, Talk, Tokens, User, Where, asked, remembering
 from recollect.cli.terminal import LEAST, SHORT, drawn, machine, out, printable, say
-from recollect.errors import NotFound
 from recollect.flow.context import Context
 from recollect.flow.receipt import CONVERSATION, ContextReceipt, Line
 
@@ -52,9 +51,9 @@ def context(
     prompt: Annotated[bool, typer.Option("--prompt", help="Print the prompt itself too.")] = False,
     at: At = None,
     replay: Annotated[
-        int | None,
+        str | None,
         typer.Option(
-            min=1, help="As it was for the user message with that number, as `history` tells it.", show_default=False
+            help="As it was for the user message with that number or id, as `history` tells them.", show_default=False
         ),
     ] = None,
     store: Where = None,
@@ -70,15 +69,18 @@ def context(
 
     Example: recollect context --replay 3 --session trip
     """
+    from recollect.cli.absent import no_session
+    from recollect.session import as_written
+
     if replay is not None and (question is not None or at is not None):
         raise typer.BadParameter("--replay has its question and its time: leave those out")
     with remembering(store, user, session) as chat:
         if question is None and chat.stats() is None:
-            raise NotFound(f"nothing was said in the session {session}: give a question, or name another by --session")
+            raise no_session(chat, "give a question, or name another by --session")
         if replay is None:
             made = chat.context(question, budget, system=system, at=at)
         else:
-            made = chat.replay(replay, budget, system=system)
+            made = chat.replay(as_written(replay), budget, system=system)
     if as_json:
         machine(made.to_dict())
         return

@@ -40,7 +40,7 @@ def export(
     """
     from recollect.transfer import exported
 
-    with remembering(store, user, finds=False) as chat:
+    with remembering(store, user, finds=False, known=False) as chat:
         if everyone and session:
             raise ConfigError("--everyone is of all sessions: leave --session out")
         scope = Scope(chat.scope.tenant, None if everyone else chat.scope.user, session)

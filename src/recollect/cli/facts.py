@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from recollect.arguments import meant
 from recollect.cli.shell import Json, User, Where, moment, remembering
 from recollect.cli.terminal import machine, say, table
+from recollect.errors import NotFound
 
 if TYPE_CHECKING:
     from recollect.answers import Fact
@@ -57,21 +59,22 @@ def facts(
 
     Example: recollect facts --as-of 2026-01-31 --user ada
 
-    Example: recollect facts --history place
+    Example: recollect facts --history allergy:peanuts
     """
     if history is not None and as_of is not None:
         raise typer.BadParameter("--history has the values of all times: leave --as-of out")
     with remembering(store, user, finds=False) as chat:
         there = chat.facts(as_of) if history is None else chat.fact_history(history)
+        if history is not None and not there:
+            told = meant(history, [fact.key for fact in chat.facts()], "see the keys by `recollect facts`")
+            raise NotFound(f"nothing was ever known of {chat.scope.user} under {history!r}: {told}")
         known = [fact for fact in there if session in (None, *fact.sessions)]
     if as_json:
         machine([dataclasses.asdict(fact) for fact in known])
     elif known and history is not None:
-        table(("value", "said", "until", "session"), [_value(fact) for fact in known])
+        table(("value", "said", "until", "by", "session"), [_value(fact) for fact in known])
     elif known:
         table(("type", "key", "value", "last said", "session"), [_row(fact) for fact in known], whole="key")
-    elif history is not None:
-        say(f"Nothing was ever known of {chat.scope.user} under the key {history}. See the keys with: recollect facts")
     elif session is not None:
         say(f"Nothing is known of {chat.scope.user} from the session {session}. See all with: recollect facts")
     elif as_of:
@@ -81,7 +84,8 @@ def facts(
 
 
 def _value(fact: Fact) -> tuple[str, ...]:
-    return fact.value, f"{fact.at:%Y-%m-%d}", f"{fact.valid_to:%Y-%m-%d}" if fact.valid_to else "", fact.session
+    until = f"{fact.valid_to:%Y-%m-%d}" if fact.valid_to else ""
+    return fact.value, f"{fact.at:%Y-%m-%d}", until, fact.origin, fact.session
 
 
 def _row(fact: Fact) -> tuple[str, ...]:

@@ -66,13 +66,15 @@ def _given(called: typer.Context, name: str) -> bool:
 
 def _going(chat: Session, ids: list[str] | None, everything: bool) -> list[Entry]:
     """The messages that would go, the first few of many."""
+    from recollect.cli.absent import no_session
+
     log = chat.memory.store.log
     if everything:
         return log.scan(chat.scope.owner, limit=SAMPLE)
     if not ids:
         found = log.read(chat.scope, limit=SAMPLE)
         if not found:
-            raise NotFound(f"nothing was said in the session {chat.scope.session}: see the others by `recollect stats`")
+            raise no_session(chat)
         return found
     found = log.get(chat.scope, ids)
     if unknown := set(ids).difference(entry.message.id for entry in found):

@@ -9,13 +9,15 @@ import typer
 from recollect.cli.narrow import Roles, Since, Tags, Until, narrowed
 from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, remembering
 from recollect.cli.terminal import day, quotes
-from recollect.store import ANY, Entry
+from recollect.store import Entry
 
 
 def history(
     *,
     limit: Annotated[int, typer.Option(min=1, help="How many messages, counted from the last.")] = 20,
-    before: Annotated[int | None, typer.Option(min=1, help="Only messages before the one with that number.")] = None,
+    before: Annotated[
+        str | None, typer.Option(help="Only messages before the one with that number or id.", show_default=False)
+    ] = None,
     roles: Roles = None,
     since: Since = None,
     until: Until = None,
@@ -33,15 +35,16 @@ def history(
 
     Example: recollect history --session trip --role user --tag important=true
     """
-    from recollect.session import entries_of
+    from recollect.cli.absent import no_session
+    from recollect.session import as_written, entries_of
 
     with remembering(store, user, session, finds=False) as chat:
+        if chat.stats() is None:
+            raise no_session(chat)
         where = narrowed(roles, since, until, tags)
-        entries = entries_of(chat, limit, before, where)
-    nothing = f"Nothing was said by {chat.scope.user} in the session {session}. See what is there with: recollect stats"
-    if where != ANY:
-        nothing = "No message is like that. See them all with: recollect history"
+        entries = entries_of(chat, limit, None if before is None else as_written(before), where)
     value = [{"number": entry.seq, "tokens": entry.tokens, **entry.message.to_dict()} for entry in entries]
+    nothing = "No message is like that. See them all with: recollect history"
     quotes(as_json, value, [_told(entry) for entry in entries], nothing)
 
 

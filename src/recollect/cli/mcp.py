@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from recollect.cli.shell import User, Where, check_free, remembering, telling_errors
+from recollect.cli.ports import check_free
+from recollect.cli.shell import User, Where, remembering, telling_errors
 from recollect.cli.terminal import err
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from recollect.answers import FactType
+from recollect.arguments import meant
 from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, remembering, telling_errors, words
 from recollect.cli.terminal import answer
 from recollect.errors import NotFound
@@ -56,8 +57,7 @@ def _ended(chat: Session, key: str) -> list[str]:
 
     known = [one.key for one in chat.facts() if one.key == key or (key in MANY and one.key.startswith(f"{key}:"))]
     if not known:
-        near = [one.key for one in chat.facts() if one.key.startswith(f"{key}:")]
-        meant = f"perhaps {' or '.join(map(repr, near))} is meant" if near else "see the keys by `recollect facts`"
-        raise NotFound(f"nothing is known under {key!r}: {meant}; nothing was changed")
+        told = meant(key, [one.key for one in chat.facts()], "see the keys by `recollect facts`")
+        raise NotFound(f"nothing is known under {key!r}: {told}; nothing was changed")
     chat.remember(key, None)
     return known

@@ -42,7 +42,7 @@ def retention(
     """
     from recollect import retention as kept
 
-    with remembering(store, user, finds=False) as chat:
+    with remembering(store, user, finds=False, known=not everyone) as chat:
         memory, scope = chat.memory, Scope(chat.scope.tenant, None if everyone else chat.scope.user)
         plan = kept.preview(memory.store, scope, [kept.Policy(layer, days, count, idle)], memory.clock())
         if preview:

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli.shell import Json, Where, check_free, opened, telling_errors
+from recollect.cli.ports import check_free
+from recollect.cli.shell import Json, Where, opened, telling_errors
 from recollect.cli.terminal import answer, day, err, machine, say, table
 from recollect.errors import NotFound
 

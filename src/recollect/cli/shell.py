@@ -5,12 +5,10 @@ Here and in the commands, what only a command that runs needs is imported by it:
 
 from __future__ import annotations
 
-import errno
 import getpass
 import logging
 import os
 import re
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -21,7 +19,7 @@ import typer
 
 from recollect import settings
 from recollect import store as stores
-from recollect.cli.terminal import tell
+from recollect.cli.terminal import err, printable, tell
 from recollect.errors import ConfigError, RecollectError
 
 if TYPE_CHECKING:
@@ -107,7 +105,6 @@ EMBEDDER: Final = "RECOLLECT_EMBEDDER"
 INDEX: Final = "RECOLLECT_INDEX"
 DEFAULT: Final = "default"
 """The conversation that is meant where none is named."""
-_REFUSED: Final = {errno.EADDRINUSE: "is taken", errno.EACCES: "is not for this user"}
 _SQLITE: Final = b"SQLite format 3\x00"
 _PASSWORD: Final = re.compile(r"(//[^:/@]*:).*(?=@)|(password=)('[^']*'|[^&\s]+)")
 
@@ -212,11 +209,25 @@ def _start(file: Path) -> bytes:
 
 @contextmanager
 def remembering(
-    where: str | None, user: str | None = None, session: str = DEFAULT, *, must_exist: bool = True, finds: bool = True
+    where: str | None,
+    user: str | None = None,
+    session: str = DEFAULT,
+    *,
+    must_exist: bool = True,
+    finds: bool = True,
+    known: bool = True,
 ) -> Iterator[Session]:
-    """A conversation of the user in the store, with the settings in force here; no embedder where nothing is found."""
+    """A conversation of the user in the store, with the settings in force here; no embedder where nothing is found.
+
+    Where the store and the user are to be `known`, others are named if nothing was ever said by this one.
+    """
+    from recollect.cli.absent import others
+
     with opened(where, must_exist) as store, _quiet(), remembered(store, finds=finds) as memory:
-        yield memory.session(session, user=user or login())
+        chat = memory.session(session, user=user or login())
+        if must_exist and known and (told := others(chat)):
+            err.print(printable(told), style="yellow", soft_wrap=True)
+        yield chat
 
 
 def remembered(store: stores.Store, *, finds: bool = True) -> Memory:
@@ -233,24 +244,6 @@ def check_new(file: Path) -> None:
         raise ConfigError(f"{file} is there already: name another file, or remove it first")
     if not file.parent.is_dir():
         raise ConfigError(f"there is no folder {file.parent} for {file}: make it first, or name another file")
-
-
-def check_free(host: str, port: int) -> None:
-    """Raises where the port is taken, or kept from this user, before anything heavy is loaded."""
-    try:
-        places = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError:
-        raise ConfigError(f"{host} is no address of this machine: choose another with --host") from None
-    for family, kind, protocol, _, place in places:
-        try:
-            with socket.socket(family, kind, protocol) as probe:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                if family == socket.AF_INET6:
-                    probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-                probe.bind(place)
-        except OSError as error:
-            if why := _REFUSED.get(error.errno or 0):
-                raise ConfigError(f"port {port} of {host} {why}: choose another with --port") from None
 
 
 @contextmanager

@@ -11,8 +11,11 @@ def summary(store: Where = None, user: User = None, session: Talk = DEFAULT, as_
 
     Example: recollect summary --session trip
     """
+    from recollect.cli.absent import no_session
+
     with remembering(store, user, session, finds=False) as chat:
-        text, said = chat.summary(), chat.stats()
-    what = "Nothing worth a sentence" if said else "Nothing"
-    none = f"{what} was said by {chat.scope.user} in the session {session}. See what is there with: recollect "
-    answer(as_json, {"session": session, "text": text}, text or none + ("history" if said else "stats"))
+        if chat.stats() is None:
+            raise no_session(chat)
+        text = chat.summary()
+    none = f"Nothing worth a sentence was said by {chat.scope.user} in the session {session}. See it with: recollect "
+    answer(as_json, {"session": session, "text": text}, text or none + "history")

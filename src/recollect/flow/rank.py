@@ -2,7 +2,8 @@
 
     score = 1.0 meaning + 0.3 neighbours' meaning + 0.8 keywords in the turn and around it + 0.6 speaker
           + 1.0 the user's own words + 1.0 date - 0.2 it asks something itself - 2.0 not said yet
-          - 0.3 for each doubling of its length beyond 60 words + recency (0 unless asked for)
+          - 2.0 memory itself was the answer - 0.3 for each doubling of its length beyond 60 words
+          + recency (0 unless asked for)
           + 0.3 x the best score in its session
 
 The weights were chosen on the development half of two sets of conversations; `benchmarks/recall.py` measures what each
@@ -30,7 +31,7 @@ Near: TypeAlias = tuple[Places, Numbers]
 
 MEANING, NEIGHBOURS_MEANING, KEYWORDS = 1.0, 0.3, 0.8
 SPEAKER, OWN_WORDS, DATE = 0.6, 1.0, 1.0
-ASKS, NOT_YET, LENGTH, SESSION = -0.2, -2.0, -0.3, 0.3
+ASKS, ECHOED, NOT_YET, LENGTH, SESSION = -0.2, -2.0, -2.0, -0.3, 0.3
 LONG: Final = 60
 """Words from which on a turn pays for its length."""
 TOO_LONG: Final = 100

@@ -14,6 +14,7 @@ import numpy as np
 
 from recollect.flow import rank
 from recollect.flow.rank import REACH, Marks, Near, Numbers, Places, Turns, lends, worth
+from recollect.llm.recall import echoes
 from recollect.store import Spoken, Store
 from recollect.store.stem import stem
 from recollect.store.words import split, words
@@ -111,6 +112,7 @@ class Columns:
     _sessions: dict[str, int] = field(default_factory=dict)
     _last: dict[str, tuple[int, ...]] = field(default_factory=dict)
     _runs: array[int] = field(default_factory=lambda: array("i"))
+    _echoed: list[tuple[int, int]] = field(default_factory=list)
     _postings: dict[str, array[int]] = field(default_factory=lambda: defaultdict(lambda: array("i")))
     _positions: Places = field(default_factory=lambda: np.empty(ROOM, np.int64))
     _turns: Turns = field(default_factory=_room)
@@ -120,7 +122,11 @@ class Columns:
         many = _Many(self._postings)
         while page := store.log.spoken(self.scope, after=self.position, limit=PAGE):
             meant = page if until is None else [spoken for spoken in page if spoken.position <= until]
-            self._add([spoken for spoken in meant if spoken.role != "system" and spoken.text.strip()], many)
+            echoed = {one.position: one for one in meant if one.role == "assistant" and echoes(one.text)}
+            said = [one for one in meant if one.role != "system" and one.position not in echoed and one.text.strip()]
+            self._add(said, many)
+            for echo in echoed.values():
+                self._answered(echo)
             if meant:
                 self.position = meant[-1].position
             if len(meant) < PAGE:
@@ -131,7 +137,7 @@ class Columns:
     def until(self, position: int) -> Columns:
         """The turns up to a position of the log, as they were then; they stay so, and share the lock of these."""
         count = int(np.searchsorted(self._positions[: len(self)], position, side="right"))
-        turns = self._turns_before(count)
+        turns = self._turns_before(count, position)
         sessions, speakers = (int(column.max(initial=-1)) for column in (turns.session, turns.speaker))
         then = Columns(self.scope, position, self.ids[:count], self.words[:count], lock=self.lock)
         then.speakers = {name: n for name, n in self.speakers.items() if n <= speakers}
@@ -142,15 +148,17 @@ class Columns:
         then._postings, then._positions, then._turns = self._postings, self._positions, turns
         return then
 
-    def _turns_before(self, count: int) -> Turns:
-        """The first so many turns without what those after them changed."""
+    def _turns_before(self, count: int, position: int) -> Turns:
+        """The first so many turns without what was changed by those after them, or after that position."""
         turns = Turns._make(column[:count] for column in self._turns)
-        after, lenders, length = turns.after.copy(), turns.lenders.copy(), turns.length.copy()
+        after, lenders = turns.after.copy(), turns.lenders.copy()
+        length, worth = turns.length.copy(), turns.worth.copy()
         after[after >= count] = -1
         for place, n in np.argwhere(lenders >= count):
             length[place] -= rank.LENT * self.words[lenders[place, n]]
         lenders[lenders >= count] = -1
-        return turns._replace(after=after, lenders=lenders, length=length)
+        worth[[place for at, place in self._echoed if at > position and place < count]] = rank.ASKS
+        return turns._replace(after=after, lenders=lenders, length=length, worth=worth)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -226,6 +234,16 @@ class Columns:
         self.words += counts
         self._link(start, [spoken.session for spoken in page])
         self.ids += [(spoken.session, spoken.id) for spoken in page]
+
+    def _answered(self, echo: Spoken) -> None:
+        """Take note that a short question got nothing but memory's own words: from then on it counts less."""
+        turns, session = self._turns, self.session(echo.session)
+        place = int(np.searchsorted(self._positions[: len(self)], echo.position)) - 1
+        while place >= 0 and turns.session[place] != session:
+            place -= 1
+        if place >= 0 and turns.own[place] and turns.worth[place] == rank.ASKS:
+            turns.worth[place] += rank.ECHOED
+            self._echoed.append((echo.position, place))
 
     def _hold(self, texts: Iterable[str]) -> list[int]:
         """What `_Many.add` does, for a few."""

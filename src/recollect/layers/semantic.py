@@ -11,7 +11,7 @@ from functools import partial
 from hashlib import sha256
 from typing import Any, Final
 
-from recollect.answers import FACT_TYPES, Candidate, Fact, FactType
+from recollect.answers import FACT_TYPES, Candidate, Fact, FactOrigin, FactType
 from recollect.errors import ConfigError, InvalidTranscript
 from recollect.flow.facts import Found, Known, Statement, extract, known, noted
 from recollect.flow.facts.known import opposite
@@ -22,7 +22,7 @@ from recollect.recent import Recent
 from recollect.settings import DEFAULTS
 from recollect.store import Entry, Job, Record, Store
 from recollect.store.words import query_words, words
-from recollect.types import Scope, with_zone
+from recollect.types import Message, Scope, with_zone
 
 KIND: Final = "fact"
 LAYER: Final = "facts"
@@ -40,6 +40,8 @@ MANY: Final = frozenset({"likes", "dislikes", "allergy", "avoids", "speaks", "us
 """Keys that hold several values at a time: the value is part of the key."""
 NOTED_VIA: Final = "mcp"
 """The `via` in the metadata of messages that a model wrote down for a user, who may be called "the user" in them."""
+ORIGINS: Final[dict[FactOrigin, str]] = {"user": "user", "note": "a model's note", "import": "another memory"}
+"""Whose words facts are in, as a receipt says it."""
 SAID: Final = frozenset({"type", "value", "at", "order", "session", "ended", "then", "imported"})
 """What of a fact was stated; the rest is where in a message it was found."""
 
@@ -264,9 +266,13 @@ class Semantic:
 def _records(entry: Entry) -> Iterable[Record]:
     message = entry.message
     if message.role == "user" and message.at is not None:
-        read = noted if message.metadata.get("via") == NOTED_VIA else extract
+        read = noted if _is_note(message) else extract
         for n, found in enumerate(read(message.text, message.at)):
             yield record_of(entry, found, n)
+
+
+def _is_note(message: Message) -> bool:
+    return message.metadata.get("via") == NOTED_VIA
 
 
 def record_of(entry: Entry, found: Found, n: int, origin: str = "rules", beside: Iterable[str] = ()) -> Record:
@@ -285,8 +291,8 @@ def record_of(entry: Entry, found: Found, n: int, origin: str = "rules", beside:
         "end": found.span[1],
         "ended": found.ended,
     } | ({"then": found.then} if found.then else {})
-    sources = (message.id, *beside)
-    fields = (KIND, found.key, body, found.confidence, origin, "user", sources, found.valid_from, found.valid_to)
+    sources, trust = (message.id, *beside), "note" if _is_note(message) else "user"
+    fields = (KIND, found.key, body, found.confidence, origin, trust, sources, found.valid_from, found.valid_to)
     return Record(*fields, id=sha256(repr(fields).encode("utf-8", "backslashreplace")).hexdigest()[:32])
 
 
@@ -323,6 +329,7 @@ def _statement(record: Record) -> Statement:
         record.valid_to,
         body["ended"],
         body.get("then", ""),
+        next((one for one in ORIGINS if one == record.trust), "user"),
     )
 
 
@@ -336,7 +343,7 @@ def _candidates(told: Sequence[Told], most: int, rests: Mapping[str, tuple[str, 
                 one.section,
                 one.line,
                 one.score,
-                "user",
+                ORIGINS[fact.origin],
                 fact.sources,
                 fact.updated_at,
                 out,

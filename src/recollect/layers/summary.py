@@ -17,6 +17,7 @@ from recollect.flow.summarise import Said, Sentence, fold, pick, render
 from recollect.flow.when import written
 from recollect.layers.columns import ASSISTANTS, speaker_of
 from recollect.layers.marks import check_there, drop_citing, learned, read_to, set_read_to
+from recollect.llm.recall import echoes
 from recollect.recent import Recent
 from recollect.settings import DEFAULTS
 from recollect.store import ANY, Entry, Filter, Item, Job, Record, Store
@@ -237,8 +238,12 @@ def _sentences(record: Record | None) -> list[Sentence]:
 
 
 def _said(entry: Entry) -> Said:
-    """A message as it is summarised; what a person said counts as such, whoever plays the assistant."""
+    """A message as it is summarised; what a person said counts as such, whoever plays the assistant.
+
+    What was quoted from memory was said elsewhere.
+    """
     message, speaker = entry.message, speaker_of(entry.message)
     person = message.role == "assistant" and message.name is not None and speaker.lower() not in ASSISTANTS
     day = written(message.at) if message.at else ""
-    return Said(message.id, entry.seq, "user" if person else message.role, speaker, message.text, day)
+    text = "" if message.role == "assistant" and echoes(message.text) else message.text
+    return Said(message.id, entry.seq, "user" if person else message.role, speaker, text, day)

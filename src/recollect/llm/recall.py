@@ -18,6 +18,7 @@ from recollect.types import Message
 
 MOST: Final = 5
 """Lines that are quoted at most."""
+OPENING: Final = "From memory:"
 NOTHING: Final = "I have nothing in memory about that."
 READ: Final = "I have read that. Ask me a question, and I quote what memory has about it."
 """The answer to what asks nothing, where nothing can be quoted. Whether it is kept is up to the caller."""
@@ -27,6 +28,7 @@ _ASKS: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """What is taken for a question: by its first word, or a mark; and what begins with no word at all."""
+_ECHOES: Final = (f"{OPENING}\n", NOTHING, READ)
 _FACTS: Final = (f"{TITLES['profile']}:", f"{TITLES['facts']}:")
 _DAY: Final = re.compile(r"\d{1,2} \w+ \d{1,4}(?: \([^)]*\))?")
 _TURN: Final = re.compile("(?:user|assistant|system|tool): ")
@@ -100,12 +102,21 @@ def answer(messages: Sequence[Message]) -> str:
     quotes = _best(lines_of, set(query_words(question.text)))
     if not quotes:
         return NOTHING if _ASKS.match(question.text.strip() or "?") else READ
-    lines = ["From memory:"]
+    lines = [OPENING]
     for heading, line in quotes:
         if heading not in lines:
             lines += ["", heading]
         lines.append(f"> {line}")
     return "\n".join(lines)
+
+
+def echoes(text: str) -> bool:
+    """Whether a text is an answer of this kind: quotations alone, or that there are none. It holds nothing new."""
+    if not text.startswith(_ECHOES):
+        return False
+    first, *rest = text.splitlines()
+    quoted = (not line or line.startswith("> ") or line.endswith(":") for line in rest)
+    return text in _ECHOES or (first == OPENING and all(quoted))
 
 
 def _memory(text: str) -> str:

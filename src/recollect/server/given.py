@@ -10,6 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Fiel
 from recollect.answers import FactType, Kind
 from recollect.flow.retain import Layer
 from recollect.server.wire import MESSAGE
+from recollect.session import MOST_DIGITS, as_written
 from recollect.types import MAX_ID, Role
 
 Id: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_ID, pattern="^[^\x00]+$")]
@@ -43,6 +44,8 @@ def _whole(value: Any) -> Any:
 Whole: Final = BeforeValidator(_whole)
 """A whole number; in JSON 5.0 is one too."""
 Count: TypeAlias = Annotated[int, Field(ge=0, le=2**53 - 1), Whole]
+Place: TypeAlias = Annotated[Annotated[int, Field(ge=0, lt=10**MOST_DIGITS)] | Id, BeforeValidator(as_written)]
+"""A message of a session in an address: its number, or its id."""
 Few: TypeAlias = Annotated[int, Field(ge=0, le=1_000), Whole]
 Budget: TypeAlias = Annotated[int, Field(ge=1, le=10_000_000), Whole]
 

@@ -42,16 +42,16 @@ async def context(service: Served, chat: ReadSession, asked: given.ContextQuesti
     return answer(shown)
 
 
-@routes.get("/contexts/{seq}", operation_id="replay", response_model=shown.ShownContext)
+@routes.get("/contexts/{message:path}", operation_id="replay", response_model=shown.ShownContext)
 async def replay(
     service: Served,
     chat: ReadSession,
-    seq: Annotated[int, Path(ge=1, le=2**53 - 1, description="The number of a message of the user.")],
+    message: Annotated[given.Place, Path(description="A message of the user, by its number or its id.")],
     budget: Annotated[given.Budget | SkipJsonSchema[None], Query()] = None,
     system: Annotated[str | SkipJsonSchema[None], Query()] = None,
 ) -> Response:
     """The context as it was built for an earlier question, from what was kept until then, with that system text."""
-    return answer(await service.run(chat.replay, seq, budget, system=system))
+    return answer(await service.run(chat.replay, message, budget, system=system))
 
 
 @routes.get("/facts", operation_id="listFacts", response_model=shown.Facts)

@@ -27,7 +27,7 @@ from recollect.server.service import (
     Served,
     WrittenSession,
 )
-from recollect.session import Session, entries_of
+from recollect.session import Session, entries_of, number_of
 from recollect.store import ANY, Entry, Erased, Filter, SessionStats
 from recollect.types import Message, Scope
 
@@ -36,6 +36,7 @@ routes = APIRouter()
 IdempotencyKey = Annotated[Annotated[str, Field(min_length=1, max_length=255)] | SkipJsonSchema[None], Header()]
 Limit = Annotated[int, Query(ge=1, le=1_000)]
 Number = Annotated[Annotated[int, Field(ge=1, le=2**53 - 1)] | SkipJsonSchema[None], Query()]
+Place = Annotated[given.Place | SkipJsonSchema[None], Query()]
 
 
 @routes.get("/sessions", operation_id="listSessions", response_model=shown.Sessions)
@@ -80,23 +81,23 @@ async def list_messages(
     service: Served,
     chat: ReadSession,
     limit: Limit = 50,
-    before: Number = None,
-    after: Annotated[given.Count | SkipJsonSchema[None], Query()] = None,
+    before: Place = None,
+    after: Place = None,
 ) -> Response:
-    """The last messages of a session; those `before` a number, or those `after` one."""
+    """The last messages of a session; those `before` one, by its number or its id, or those `after` one."""
     return tagged(request, await service.run(_page, chat, limit, before, after))
 
 
-def _page(chat: Session, limit: int, before: int | None, after: int | None) -> dict[str, Any]:
+def _page(chat: Session, limit: int, before: int | str | None, after: int | str | None) -> dict[str, Any]:
     log, forward = chat.memory.store.log, after is not None
-    found = log.read(
-        chat.scope, after=after or 0, until=before - 1 if before else None, limit=limit + 1, reverse=not forward
-    )
+    start = 0 if after is None else number_of(chat, "after", after)
+    until = None if before is None else number_of(chat, "before", before, 1) - 1
+    found = log.read(chat.scope, after=start, until=until, limit=limit + 1, reverse=not forward)
     more, kept = len(found) > limit, found[:limit]
     if not forward:
         kept.reverse()
     earlier = kept[0].seq > 1 if kept and forward else more
-    later = more if forward else bool(before and log.read(chat.scope, after=before - 1, limit=1))
+    later = more if forward else until is not None and bool(log.read(chat.scope, after=until, limit=1))
     return {"items": [_entry(entry) for entry in kept], "earlier": earlier, "later": later}
 
 
@@ -106,9 +107,9 @@ def _entry(entry: Entry) -> dict[str, Any]:
 
 @routes.post("/messages/search", operation_id="searchMessages", response_model=shown.FoundMessages)
 async def search_messages(
-    service: Served, chat: ReadSession, where: given.Where, limit: Limit = 50, before: Number = None
+    service: Served, chat: ReadSession, where: given.Where, limit: Limit = 50, before: Place = None
 ) -> Response:
-    """The last messages of a session by role, time and metadata; those `before` a number."""
+    """The last messages of a session by role, time and metadata; those `before` one, by its number or its id."""
     found = await service.run(entries_of, chat, limit + 1, before, _filter(where))
     return answer({"items": [_entry(entry) for entry in found[-limit:]], "earlier": len(found) > limit})
 

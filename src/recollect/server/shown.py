@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from recollect.answers import FactType
+from recollect.answers import FactOrigin, FactType
 from recollect.store import JobState
 from recollect.types import Role
 
@@ -150,7 +150,7 @@ class ShownContext(Shown):
 class ShownFact(Shown):
     """Something known of the user, since when, and the messages that say it, each with its session.
 
-    `label` is the key in words.
+    `label` is the key in words; `origin` says whose words it is in.
     """
 
     type: FactType
@@ -165,6 +165,7 @@ class ShownFact(Shown):
     sessions: list[str]
     valid_from: datetime | None
     valid_to: datetime | None
+    origin: FactOrigin
 
 
 class Facts(Shown):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
-from recollect.answers import Fact, FactType
+from recollect.answers import Fact, FactOrigin, FactType
 from recollect.flow.facts.people import ABOUT, CALLED, FEW, PEOPLE, is_someone
 from recollect.flow.facts.wording import rule, word_set
 
@@ -40,6 +40,7 @@ class Statement:
     valid_to: datetime | None = None
     ended: bool = False
     then: str = ""
+    origin: FactOrigin = "user"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +146,7 @@ def _again(old: Fact, said: Statement) -> Fact:
         sources=old.sources + new,
         sessions=old.sessions + (said.session,) * len(new),
         valid_to=said.valid_to or old.valid_to,
+        origin=said.origin if said.origin == "user" else old.origin,
     )
 
 
@@ -173,4 +175,5 @@ def _fact(said: Statement) -> Fact:
         said.valid_from,
         said.valid_to,
         (said.session,) * len(said.sources),
+        said.origin,
     )

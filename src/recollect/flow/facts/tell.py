@@ -102,8 +102,9 @@ def _hints(parts: Iterable[str]) -> str:
 
 
 def line(fact: Fact) -> str:
-    """A fact as the model reads it: "sister Nadia, place: Oslo (said 12 May 2025)"."""
-    return f"{label(fact.key)}: {with_due(fact)} (said {written(fact.updated_at)})"
+    """A fact as the model reads it: "sister Nadia, place: Oslo (said 12 May 2025)"; or noted, where no user said it."""
+    how = "said" if fact.origin == "user" else "noted"
+    return f"{label(fact.key)}: {with_due(fact)} ({how} {written(fact.updated_at)})"
 
 
 def with_due(fact: Fact) -> str:

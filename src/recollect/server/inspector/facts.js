@@ -14,8 +14,11 @@ const sources = (fact, where, go, close = () => {}) =>
   fact.sources.map((id, n) => button(n ? `Source ${n + 1}` : "Source", () => (close(), jump(where, id, fact.sessions[n], go)),
     { class: "link" }));
 
+const NOTED = { note: "noted by a model", import: "noted by another memory" };
+
 const span = (fact) => [
   fact.valid_from && ["from ", when(fact.valid_from)], fact.valid_to && [" until ", when(fact.valid_to)],
+  NOTED[fact.origin] && [" · ", NOTED[fact.origin]],
 ];
 
 const history = async (fact, where, go) => {
