@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from recollect import Memory, Message, Scope, Session, Settings
 from recollect.embed.hashing import HashingEmbedder
-from recollect.flow.context import Line
+from recollect.flow.receipt import Line
 from recollect.layers.procedural import KIND, Procedural
 from recollect.patterns import Patterns
 from recollect.retention import Policy, apply, preview

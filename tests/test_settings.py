@@ -133,6 +133,18 @@ def test_every_problem_is_told_at_once() -> None:
         load()
 
 
+def test_what_is_no_number_and_what_is_out_of_bounds_are_told_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    write("agent: {context_budget: x, facts_share: 2}\n")
+    monkeypatch.setenv("RECOLLECT_MIN_TURNS", "0")
+    with pytest.raises(ConfigError) as told:
+        load(speed=3)
+    said = str(told.value).split("; ")
+    assert said[0] == "providers.yaml, section agent: context_budget is 'x': it must be a valid integer"
+    assert said[1] == "providers.yaml, section agent: facts_share is 2: it must be at most 1"
+    assert said[2] == "the environment: RECOLLECT_MIN_TURNS is '0': it must be at least 1"
+    assert said[3].startswith("the arguments: no setting 'speed'")
+
+
 def test_the_place_of_a_wrong_value_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     write("RECOLLECT_MIN_TURNS=x\n", ".env")
     with pytest.raises(ConfigError, match=r"^\.env: RECOLLECT_MIN_TURNS is 'x'"):
@@ -243,7 +255,16 @@ def test_a_setting_has_its_other_name_in_every_place(monkeypatch: pytest.MonkeyP
         ({"min_turns": True}, "min_turns is True"),
         ({"layout": "upside-down"}, "layout is 'upside-down'; use tail-first or memory-first"),
         ({"old_messages": "burn"}, "old_messages is 'burn'; use drop or summarise"),
+        ({"chunk_tokens": 5}, "chunk_tokens is 5: it must be at least 20"),
         ({"chunk_overlap": 200}, "chunk_overlap is 200"),
+        ({"documents_threshold": 1.5}, "documents_threshold is 1.5: it must be at most 1"),
+        ({"documents_top_k": -1, "tools_top_k": -1}, "documents_top_k is -1: .*; tools_top_k is -1: "),
+        ({"documents_search_k": -1}, "documents_search_k is -1"),
+        ({"documents_rerank_n": -1}, "documents_rerank_n is -1"),
+        ({"summary_every_messages": 0}, "summary_every_messages is 0: it must be at least 1"),
+        ({"summary_tokens": -1}, "summary_tokens is -1"),
+        ({"tools_days": 0}, "tools_days is 0: it must be greater than 0"),
+        ({"tools_days": 10**6}, "tools_days is 1000000: it must be at most 36500"),
         ({"context_bugdet": 5}, "^no setting 'context_bugdet': perhaps 'context_budget' is meant$"),
         ({"budget": 5}, "^no setting 'budget': perhaps 'context_budget' or 'alert_budget' is meant$"),
         ({"low_water": 2, "speed": 5}, "^no setting 'speed': there are context_budget, conversation_window, "),

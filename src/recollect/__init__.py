@@ -27,8 +27,8 @@ if TYPE_CHECKING:
         RecollectError,
         StoreError,
     )
-    from recollect.flow.context import Context, ContextReceipt
-    from recollect.flow.receipt import Entry, Receipt
+    from recollect.flow.context import Context
+    from recollect.flow.receipt import ContextReceipt, Entry, Receipt
     from recollect.flow.render import Rendered, parse, render
     from recollect.flow.turns import turns
     from recollect.flow.validate import Problem, validate
@@ -121,8 +121,8 @@ _HOMES = {
         "RecollectError",
         "StoreError",
     ),
-    "flow.context": ("Context", "ContextReceipt"),
-    "flow.receipt": ("Entry", "Receipt"),
+    "flow.context": ("Context",),
+    "flow.receipt": ("ContextReceipt", "Entry", "Receipt"),
     "flow.render": ("Rendered", "parse", "render"),
     "flow.turns": ("turns",),
     "flow.validate": ("Problem", "validate"),

@@ -12,7 +12,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Generator
 from dataclasses import dataclass
-from functools import partial, update_wrapper
+from functools import partial, update_wrapper, wraps
 from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, Self, TypeVar
 
 from recollect.memory import Memory
@@ -32,15 +32,24 @@ class _Awaited(Generic[S_co]):
     sync: S_co
 
 
-def awaited(
-    verb: Callable[Concatenate[S, P], R],
-) -> Callable[Concatenate[_Awaited[S], P], Coroutine[Any, Any, R]]:
+def awaited(verb: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[_Awaited[S], P], Coroutine[Any, Any, R]]:
     """The verb, to be awaited. A call that is cancelled still happens wholly or not at all."""
 
     async def call(self: _Awaited[S], /, *args: P.args, **kwargs: P.kwargs) -> R:
         return await asyncio.to_thread(verb, self.sync, *args, **kwargs)
 
     update_wrapper(call, verb)
+    return call
+
+
+def on_thread(verb: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]:
+    """A verb of the same object, to be awaited."""
+
+    @wraps(verb)
+    async def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        own: Callable[P, R] = getattr(self, verb.__name__)
+        return await asyncio.to_thread(own, *args, **kwargs)
+
     return call
 
 

@@ -1,48 +1,32 @@
-"""The controller: asks every layer what it offers for a question, and makes one context of it under one budget."""
+"""The controller: one context under one budget, of what the window shows and what every layer offers for a question."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
-from threading import Lock
 from time import perf_counter
-from typing import Any, Final, TypeAlias
+from typing import Any
 
-from recollect.answers import Candidate
 from recollect.arguments import MAX_QUESTION
-from recollect.errors import BudgetTooSmall, ConfigError, NotFound
-from recollect.flow.assemble import IN_CONVERSATION, Counts, Offer, assemble
-from recollect.flow.context import Context, Line
-from recollect.flow.window import Limits
+from recollect.errors import BudgetTooSmall, NotFound
+from recollect.flow.assemble import Counts, Offer, assemble
+from recollect.flow.context import Context
+from recollect.flow.room import Room, View, firm_turns
 from recollect.frozen import EMPTY
 from recollect.layers.all import Layers
-from recollect.layers.embedding import CHUNK
-from recollect.layers.marks import there
 from recollect.layers.own import Fill, offered
 from recollect.layers.ranking import Asked
+from recollect.layers.settled import Question, Settled
 from recollect.layers.watch import Watch
-from recollect.layers.windows import View, Windows
-from recollect.recent import Recent
+from recollect.layers.windows import Windows
 from recollect.settings import Settings
 from recollect.store import ANY, Filter, Store
 from recollect.telemetry import Telemetry
 from recollect.tokens import REPLY_TOKENS, TokenCounter, count_message, count_tools
 from recollect.traces import span
 from recollect.types import Message, Scope
-
-Settled: TypeAlias = Mapping[str, Sequence[Candidate]]
-"""What was offered for a question, and of it what the context took."""
-_Key: TypeAlias = tuple[Scope, int, str, int]
-"""A question by its session, its number there and its words, and the budget."""
-
-KEPT_QUESTIONS: Final = 256
-STEP: Final = 64
-"""Tokens of a question, rounded up to so many, that the last turns leave free: questions alike share a window."""
-MEMORY_FIRST: Final = (4_000, 10)
-"""Tokens and turns of the conversation where the layout is memory-first and nothing else is set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +36,7 @@ class Wanted:
     question: Message | None
     at: datetime
     budget: int
-    system: str | None
+    system: Message | None
     tools: Sequence[Mapping[str, Any]]
 
 
@@ -68,16 +52,13 @@ class Controller:
     sections: Mapping[str, Fill] = EMPTY
     windows: Windows = field(init=False)
     watch: Watch = field(init=False)
-    _settled: Recent[_Key, tuple[Line, ...]] = field(default_factory=lambda: Recent(KEPT_QUESTIONS))
-    _lock: Lock = field(default_factory=Lock)
+    settled: Settled = field(init=False)
 
     def __post_init__(self) -> None:
-        turns, most = self.settings.working_min_turns, self._most_turns
-        self.windows = Windows(
-            self.store, partial(count_message, count=self.count), turns if most is None else min(turns, most)
-        )
-        layers = self.layers
+        count, layers = partial(count_message, count=self.count), self.layers
+        self.windows = Windows(self.store, count, firm_turns(self.settings))
         self.watch = Watch(self.telemetry, self.settings, lambda: (layers.semantic.hits, layers.semantic.misses))
+        self.settled = Settled(self.store)
 
     def context(self, scope: Scope, wanted: Wanted) -> Context:
         """The context for a session as it is now."""
@@ -85,7 +66,8 @@ class Controller:
         with span("context", scope, budget=wanted.budget) as note:
             own = self._elsewhere(scope, wanted)
             with self.store.reading():
-                context = self._built(scope, wanted, own, started)
+                context = self._built(scope, wanted, own)
+                self.watch.built(scope, context, perf_counter() - started)
             note(tokens=context.tokens, records=sum(line.kept for line in context.offered))
         return context
 
@@ -95,9 +77,9 @@ class Controller:
             return {}
         last = None
         if wanted.question is None:
-            view = self._view(scope, wanted, None)
+            view = self._view(scope, wanted)
             last = _last_asked(view)
-            if self._known(scope, _key(scope, view, last, wanted)):
+            if self.settled.offers(_placed(scope, view, last, wanted)):
                 return {}
         said = _said(wanted.question or last)
         self.layers.tools.look_up(scope, said, wanted.at, last.id if last else None)
@@ -107,44 +89,15 @@ class Controller:
         """What the sections of one's own have for a question."""
         return {name: offered(name, fill, scope, said) for name, fill in self.sections.items() if said.strip()}
 
-    def _built(self, scope: Scope, wanted: Wanted, own: Mapping[str, Offer], started: float) -> Context:
-        view = self._view(scope, wanted, None)
+    def _built(self, scope: Scope, wanted: Wanted, own: Mapping[str, Offer]) -> Context:
+        view = self._view(scope, wanted)
         question = wanted.question or _last_asked(view)
-        key = _key(scope, view, question, wanted)
-        lines = () if wanted.question else self._known(scope, key)
-        offers = _settled(lines) or self._timed(scope, view, question, wanted, own)
-        context = self._assembled(scope, view, offers, wanted)
-        with self._lock:
-            self._settled[key] = lines or context.offered
-        self.watch.built(scope, context, perf_counter() - started)
+        asked = _placed(scope, view, question, wanted)
+        if not wanted.question and (known := self.settled.offers(asked)):
+            return self._assembled(scope, view, known, wanted)
+        context = self._assembled(scope, view, self._timed(scope, view, question, wanted, own), wanted)
+        self.settled.keep(asked, context.offered)
         return context
-
-    def _known(self, scope: Scope, key: _Key) -> tuple[Line, ...]:
-        """What was settled for a question, unless something of it is gone."""
-        with self._lock:
-            lines = self._settled.get(key, ())
-        return lines if lines and self._still_there(scope.owner, _settled(lines)) else ()
-
-    def _still_there(self, owner: Scope, offers: Settled) -> bool:
-        """Whether nothing was erased, here or elsewhere, that these offers quote."""
-        quoted = [one for offer in offers.values() for one in offer if not one.out]
-        chunks = list({id for one in quoted if one.section == "documents" for id in one.sources})
-        cited = {place for one in quoted if one.section != "documents" for place in one.cites("")}
-        records = list({id for one in quoted for id in one.records})
-        if not cited <= there(self.store, owner, cited).keys():
-            return False
-        if len(self.store.records.get(owner, records)) < len(records):
-            return False
-        return len(self.store.index.get(owner, CHUNK, chunks)) == len(chunks)
-
-    def _timed(
-        self, scope: Scope, view: View, question: Message | None, wanted: Wanted, own: Mapping[str, Offer]
-    ) -> Mapping[str, Offer]:
-        started, said = perf_counter(), None if wanted.question else view.asked_at - 1
-        with span("search_memory", scope):
-            offers = self._ask(scope, view, question, wanted.at, None, said, own=own)
-        self.watch.retrieved(perf_counter() - started)
-        return offers
 
     def replay(self, scope: Scope, wanted: Wanted, seq: int) -> Context:
         """The context as it was when the message with that number, a user's, was about to be added."""
@@ -166,121 +119,35 @@ class Controller:
         """Drop what depends on these tags of a session's messages: a pin its window, a score what was recalled."""
         if "pinned" in metadata:
             self.windows.forget(scope)
-        self._unsettle(scope)
+        self.settled.forget(scope)
 
     def forget(self, scope: Scope) -> None:
         """Drop what is kept in memory of a scope whose messages were erased or changed."""
         self.layers.forget(scope)
         self.windows.forget(scope)
         self.watch.forget(scope)
-        self._unsettle(scope)
+        self.settled.forget(scope)
 
-    def _unsettle(self, scope: Scope) -> None:
-        """Drop what was settled for the questions of those who may have been told something of a scope."""
-        with self._lock:
-            for key in [key for key in self._settled if key[0].owner.covers(scope) or scope.covers(key[0])]:
-                del self._settled[key]
-
-    def _assembled(self, scope: Scope, view: View, offers: Mapping[str, Offer], wanted: Wanted) -> Context:
-        shown = view.shown
-        if wanted.system:
-            system = Message("system", wanted.system)
-            overhead = shown.overhead - self.windows.count(system)
-            shown = replace(shown, messages=(system, *shown.messages), overhead=overhead)
-        counts, reply = Counts(self.count, self.windows.count), self.settings.reply_tokens
-        try:
-            return assemble(
-                shown,
-                wanted.question,
-                offers,
-                wanted.budget - reply,
-                self.settings,
-                counts,
-                session=scope.session or "",
-            )
-        except BudgetTooSmall as error:
-            raise BudgetTooSmall(error.needed + reply, wanted.budget, error.ledger, error.overhead + reply) from None
-
-    def _view(self, scope: Scope, wanted: Wanted, until: int | None) -> View:
-        given = self._given(wanted)
-        asked = given["question"].shown if "question" in given else 0
-        extra = REPLY_TOKENS + count_tools(wanted.tools, self.count)
-        overhead = extra + (given["system"].shown if "system" in given else 0)
-        reply = self.settings.reply_tokens
-        room = wanted.budget - reply - overhead
-        if room < max(asked, 1):
-            needed = wanted.budget - room + max(asked, 1)
-            raise BudgetTooSmall(needed, wanted.budget, list(given.values()), extra + reply)
-        roomy = self._limits(overhead + room - self._share(room))
-        tight = replace(roomy, budget=overhead + room - asked)
-        after = [replace(limits, follows=True) for limits in (roomy, tight)] if wanted.question else []
-        last = [replace(limits, whole_pictures=False) for limits in (tight, *after[1:])]
-        for limits in (roomy, tight, *after, *last):
-            try:
-                view = self._shown(scope, limits, overhead, until)
-                wide = self._limits(overhead + room - math.ceil(asked / STEP) * STEP)
-                return self._spared(scope, view, limits, wide, overhead, until) if limits is roomy else view
-            except BudgetTooSmall as error:
-                least = error
-        needed = least.needed + asked + reply
-        raise BudgetTooSmall(needed, wanted.budget, [*given.values(), *least.ledger], extra + reply)
-
-    def _spared(self, scope: Scope, view: View, limits: Limits, wide: Limits, overhead: int, until: int | None) -> View:
-        """The view, or a wider one where a cut would take turns that memory can't push out, and those have room."""
-        cut_to = (limits.budget or 0) * limits.low_water
-        if not view.shown.left_out or limits.last_messages or not cut_to < view.least <= (wide.budget or 0):
-            return view
-        try:
-            least = max(self.windows.min_turns, limits.min_turns)
-            return self._shown(scope, replace(wide, min_turns=least), overhead, until)
-        except BudgetTooSmall:
-            return view
-
-    def _given(self, wanted: Wanted) -> dict[str, Line]:
-        """What the caller gives and what that takes: the system text and the question."""
-        system = Message("system", wanted.system) if wanted.system else None
-        messages = {"system": system, "question": wanted.question}
-        given = {
-            section: Line(section, message.text, tokens, tokens, section)
-            for section, message in messages.items()
-            if message and (tokens := self.windows.count(message))
-        }
-        most = self.settings.system_tokens
-        if most is not None and "system" in given and given["system"].tokens > most:
-            raise ConfigError(
-                f"the system text has {given['system'].tokens} tokens; system_tokens allows {most}:"
-                " shorten it or raise that"
-            )
-        return given
-
-    def _shown(self, scope: Scope, limits: Limits, overhead: int, until: int | None) -> View:
-        if until is None:
-            return self.windows.view(scope, limits, overhead)
-        return self.windows.view_at(scope, limits, overhead, until)
-
-    def _share(self, room: int) -> int:
-        """What is kept free for memory and documents: their caps, but at most half of the room."""
-        caps = (self.settings.memory_tokens, self.settings.documents_tokens)
-        return min(sum(room if cap is None else cap for cap in caps), room // 2)
-
-    @property
-    def _most_turns(self) -> int | None:
-        first = self.settings.layout == "memory-first"
-        return self.settings.working_turns or (MEMORY_FIRST[1] if first else None)
-
-    def _limits(self, budget: int) -> Limits:
-        settings, tokens = self.settings, self.settings.working_tokens
-        if settings.layout == "memory-first":
-            tokens = tokens or MEMORY_FIRST[0]
-        return Limits(
-            budget if tokens is None else min(budget, tokens),
-            settings.conversation_window if settings.context_budget is None else None,
-            self._most_turns,
-            settings.low_water,
-            settings.min_turns,
-            settings.min_messages,
-            whole_pictures=True,
+    def _view(self, scope: Scope, wanted: Wanted, until: int | None = None) -> View:
+        """What the window shows that leaves room for the rest, now or when message `until` was the newest."""
+        room = Room.of(
+            wanted.system,
+            wanted.question,
+            REPLY_TOKENS + count_tools(wanted.tools, self.count),
+            wanted.budget,
+            self.settings,
+            self.windows.count,
         )
+        return room.view(lambda limits: self.windows.view(scope, limits, room.overhead, until))
+
+    def _timed(
+        self, scope: Scope, view: View, question: Message | None, wanted: Wanted, own: Mapping[str, Offer]
+    ) -> Mapping[str, Offer]:
+        started, said = perf_counter(), None if wanted.question else view.asked_at - 1
+        with span("search_memory", scope):
+            offers = self._ask(scope, view, question, wanted.at, None, said, own=own)
+        self.watch.retrieved(perf_counter() - started)
+        return offers
 
     def _ask(
         self,
@@ -318,10 +185,29 @@ class Controller:
         }
         return {name: own.get(name, ()) if name in self.sections else offer() for name, offer in offers.items()}
 
+    def _assembled(self, scope: Scope, view: View, offers: Mapping[str, Offer], wanted: Wanted) -> Context:
+        shown = view.shown
+        if wanted.system:
+            overhead = shown.overhead - self.windows.count(wanted.system)
+            shown = replace(shown, messages=(wanted.system, *shown.messages), overhead=overhead)
+        counts, reply = Counts(self.count, self.windows.count), self.settings.reply_tokens
+        try:
+            return assemble(
+                shown,
+                wanted.question,
+                offers,
+                wanted.budget - reply,
+                self.settings,
+                counts,
+                session=scope.session or "",
+            )
+        except BudgetTooSmall as error:
+            raise BudgetTooSmall(error.needed + reply, wanted.budget, error.ledger, error.overhead + reply) from None
 
-def _key(scope: Scope, view: View, question: Message | None, wanted: Wanted) -> _Key:
+
+def _placed(scope: Scope, view: View, question: Message | None, wanted: Wanted) -> Question:
     number = view.last + 1 if wanted.question else view.asked
-    return scope, number, question.text if question else "", wanted.budget
+    return Question(scope, number, question.text if question else "", wanted.budget)
 
 
 def _said(question: Message | None) -> str:
@@ -330,27 +216,3 @@ def _said(question: Message | None) -> str:
 
 def _last_asked(view: View) -> Message | None:
     return next((message for message in reversed(view.shown.messages) if message.role == "user"), None)
-
-
-def _settled(lines: Sequence[Line]) -> Settled:
-    """The offers with what was decided on each: the same question gets the same again, as in an agent's loop.
-
-    Only what was left out because the conversation shows it is decided anew: the conversation may be cut by then.
-    """
-    offers: dict[str, list[Candidate]] = {}
-    for line in lines:
-        out = "" if line.kept or line.rule == IN_CONVERSATION else line.rule
-        offers.setdefault(line.section, []).append(
-            Candidate(
-                line.section,
-                line.text,
-                line.score,
-                line.origin,
-                line.sources,
-                line.at,
-                out,
-                line.sessions,
-                line.records,
-            )
-        )
-    return offers

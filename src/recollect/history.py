@@ -3,6 +3,9 @@
 Some hand over all of it every time, others only what is new. Either way each message is kept once, in order. What goes
 to the model is the session's context. A history that the caller changed (something taken out, edited, summed up) is
 fitted into the budget as it is instead, so that what was taken out stays out.
+
+What is new is found by `flow.align`. A caller here is one running agent, so the newest part of the log is kept at hand
+from call to call; `server.keeping` serves requests that know nothing of each other.
 """
 
 from __future__ import annotations
@@ -16,8 +19,7 @@ from typing import Any, Final, Generic, TypeVar
 from recollect.arguments import check_budget, check_given
 from recollect.errors import BudgetTooSmall, ConfigError
 from recollect.flow.align import compare, says, spoken
-from recollect.flow.context import beside
-from recollect.flow.fence import with_memory
+from recollect.flow.room import beside, fitted
 from recollect.flow.turns import answerable
 from recollect.flow.window import Limits, Window
 from recollect.layers.answer import room
@@ -35,9 +37,6 @@ T = TypeVar("T")
 
 KNOWN: Final = 2_000
 """How many of a session's newest messages are compared with what is given; more where more is given."""
-MEMORY_SHARE: Final = 0.25
-"""What memory may take of the budget where a changed history is fitted."""
-
 KEPT_HISTORIES: Final = 256
 
 
@@ -243,30 +242,6 @@ class Histories:
         with self._lock:
             history = self._kept[session] = self._kept.get(session, new)
         return history
-
-
-def fitted(
-    memory: str, room: int, count: Callable[[Message], int], show: Callable[[Limits], Sequence[Message]]
-) -> list[Message]:
-    """A changed history as a window within the limits shows it, with memory in front of its question.
-
-    Memory has its share, and is left out where it or the history has no room for that. Older pictures and files stay
-    if they can.
-    """
-    share = int(room * MEMORY_SHARE)
-    try:
-        shown = list(show(Limits(room - share, whole_pictures=True)))
-    except BudgetTooSmall:
-        try:
-            return list(show(Limits(room, whole_pictures=True)))
-        except BudgetTooSmall:
-            return list(show(Limits(room)))
-    asked = max((n for n, message in enumerate(shown) if message.role == "user"), default=None)
-    if memory and asked is not None:
-        told = with_memory(shown[asked], memory)
-        if count(told) - count(shown[asked]) <= share:
-            shown[asked] = told
-    return shown
 
 
 def _sent(message: Message, line: Sent | None) -> Sent:

@@ -57,6 +57,13 @@ def _named_or(value: object, verb: str) -> bool:
     return isinstance(value, str | None) or callable(getattr(value, verb, None))
 
 
+def _place(url: str | Path | None) -> str:
+    """The file or address that is named, else the file in the data folder."""
+    from recollect.embed.models import made_data_dir  # at the call, so that models can be run as a script
+
+    return str(made_data_dir() / "memory.db" if url is None else url)
+
+
 class Memory:
     """A store with its background work: begin with `Memory.open`. Safe to share between threads."""
 
@@ -153,10 +160,6 @@ class Memory:
             on_alert=(on_alert, on_alert is None or callable(on_alert), "a function that takes an Alert"),
         )
         check_sections(sections)
-        if url is None:
-            from recollect.embed.models import made_data_dir  # at the call, so that models can be run as a script
-
-            url = made_data_dir() / "memory.db"
         new, old = (
             embed.open(which, device=settings.embeddings_device) if isinstance(which, str) else which
             for which in (embedder, former)
@@ -164,7 +167,7 @@ class Memory:
         count = open_counter(settings.counter if counter is None else counter)
         teacher = llm.open(model) if isinstance(model, str) else model
         return cls(
-            store.open(str(url), index=index, durability=durability),
+            store.open(_place(url), index=index, durability=durability),
             embedder=new,
             former=old,
             counter=count,

@@ -171,7 +171,8 @@ class Session(User):
         asked = Message("user", question) if isinstance(question, str) else question
         if not (asked is None or (isinstance(asked, Message) and asked.role == "user")):
             raise ConfigError("a question is text or a user's Message")
-        return Wanted(asked, with_zone(at) if at else memory.clock(), tokens, system, tools)
+        first = Message("system", system) if system else None
+        return Wanted(asked, with_zone(at) if at else memory.clock(), tokens, first, tools)
 
     def history(
         self, limit: int | None = None, before: int | str | None = None, *, where: Filter = ANY

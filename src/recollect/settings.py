@@ -8,7 +8,7 @@ import json
 import operator
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, wraps
 from pathlib import Path
@@ -104,8 +104,9 @@ class Settings:
     alert_cache_hits: float = _knob(0.7, "cache hit rate below which there is an alert", ge=0, le=1)
 
     def __post_init__(self) -> None:
-        if problems := [problem for knob in dataclasses.fields(self) if (problem := _problem(self, knob))]:
-            raise ConfigError("; ".join(problems))
+        given = {knob.name: getattr(self, knob.name) for knob in dataclasses.fields(self)}
+        if wrong := [f"{name} is {value!r}{why}" for name, value in given.items() if (why := _problem(name, value))]:
+            raise ConfigError("; ".join(wrong))
         if self.chunk_overlap * 2 > self.chunk_tokens:
             raise ConfigError(
                 f"chunk_overlap is {self.chunk_overlap}; at most half of chunk_tokens, which is {self.chunk_tokens},"
@@ -156,6 +157,7 @@ def _hash(settings: Settings) -> str:
     return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 
+_KNOBS: Final = {knob.name: knob for knob in dataclasses.fields(Settings)}
 _HINTS: Final = get_type_hints(Settings)
 _WITHIN: Final[dict[str, tuple[Callable[[float, float], bool], str]]] = {
     "gt": (operator.gt, "greater than"),
@@ -164,22 +166,20 @@ _WITHIN: Final[dict[str, tuple[Callable[[float, float], bool], str]]] = {
 }
 
 
-def _problem(settings: Settings, knob: dataclasses.Field[Any]) -> str | None:
-    value, allowed = getattr(settings, knob.name), get_args(_HINTS[knob.name]) or (_HINTS[knob.name],)
+def _problem(name: str, value: Any) -> str:
+    """What is wrong with the value of a setting, to be said after it; nothing where it can be used."""
+    allowed = get_args(_HINTS[name]) or (_HINTS[name],)
     if value is None and type(None) in allowed:
-        return None
+        return ""
     if isinstance(allowed[0], str):
-        return None if value in allowed else f"{knob.name} is {value!r}; use {' or '.join(allowed)}"
+        return "" if value in allowed else f"; use {' or '.join(allowed)}"
     kind = float if float in allowed else int if int in allowed else str
     if type(value) not in ((int, float) if kind is float else (kind,)):
-        return f"{knob.name} is {value!r}: expected {'text' if kind is str else 'a number'}"
+        return f": expected {'text' if kind is str else 'a number'}"
     if value == "" or (kind is float and not abs(value) <= sys.float_info.max):
-        return f"{knob.name} is {value!r}: that is no value"
-    for bound, number in knob.metadata["bounds"].items():
-        holds, says = _WITHIN[bound]
-        if not holds(value, number):
-            return f"{knob.name} is {value!r}: it must be {says} {number}"
-    return None
+        return ": that is no value"
+    bounds = [(*_WITHIN[bound], number) for bound, number in _KNOBS[name].metadata["bounds"].items()]
+    return next((f": it must be {says} {number}" for holds, says, number in bounds if not holds(value, number)), "")
 
 
 def _no_setting(name: str) -> str:
@@ -207,21 +207,40 @@ DEFAULTS: Final = Settings()
 def load(path: str | Path | None = None, **arguments: Any) -> Settings:
     """The settings in force here. A file that is named must exist; `providers.yaml` is read where there is one."""
     written = {**_written(path), "the arguments": arguments}
-    values = {key: value for place in written.values() for key, value in _named(place).items()}
     origins = {_setting(name): (place, name) for place, names in written.items() for name in names}
-    from pydantic import ValidationError
-
+    values, wrong = dict[str, Any](), list[str]()
+    for setting, (place, name) in origins.items():
+        try:
+            values[setting] = _read(setting, name, written[place][name])
+        except ConfigError as error:
+            wrong.append(f"{place}: {error}")
+    if wrong:
+        raise ConfigError("; ".join(wrong))
     try:
-        read = _reader()(**values).model_dump(include=set(values))
-    except ValidationError as error:
-        raise ConfigError(_explained(error.errors(), origins)) from None
-    try:
-        return Settings(**read)
+        return Settings(**values)
     except ConfigError as error:
         named = {word: origins[word] for word in re.findall(r"\w+", str(error)) if word in origins}
         where = " and ".join(place for place in written if place in {place for place, _ in named.values()})
         says = re.sub(r"\w+", lambda word: named.get(word[0], ("", word[0]))[1], str(error))
         raise ConfigError(f"{where}: {says}") from None
+
+
+def _read(setting: str, name: str, written: Any) -> Any:
+    """The value of a setting, turned from text into a number where that is what was written under a name of it."""
+    from pydantic import TypeAdapter, ValidationError
+
+    if setting not in _HINTS:
+        raise ConfigError(_no_setting(name))
+    if isinstance(written, bool):
+        raise ConfigError(f"{name} is {written!r}: yes or no is not a value here")
+    none = isinstance(written, str) and written.lower() == "none"
+    try:
+        value = TypeAdapter[Any](_HINTS[setting]).validate_python(None if none else written)
+    except ValidationError as error:
+        raise ConfigError(f"{name} is {written!r}: {in_words(error.errors()[0]['msg'])}") from None
+    if why := _problem(setting, value):
+        raise ConfigError(f"{name} is {written!r}{why}")
+    return value
 
 
 def places(path: str | Path | None = None) -> dict[str, dict[str, Any]]:
@@ -232,18 +251,17 @@ def places(path: str | Path | None = None) -> dict[str, dict[str, Any]]:
 def _written(path: str | Path | None) -> dict[str, dict[str, Any]]:
     """What is set in each place, by the names that stand there."""
     try:
-        from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource
+        from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource
     except ImportError as error:
         raise MissingExtra("pydantic-settings", "settings", "reading settings") from error
-    reader = _reader()
     try:
-        dotenv = DotEnvSettingsSource(reader).env_vars
+        dotenv = DotEnvSettingsSource(BaseSettings, env_file=".env").env_vars
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f".env can't be read: {error}") from error
     return {
         f"{path or FILE}, section {SECTION}": _section(path),
         ".env": _ours(dotenv),
-        "the environment": _ours(EnvSettingsSource(reader).env_vars),
+        "the environment": _ours(EnvSettingsSource(BaseSettings).env_vars),
     }
 
 
@@ -253,47 +271,6 @@ def _ours(variables: Mapping[str, str | None]) -> dict[str, Any]:
         [name for name in _env_names(knob) if variables.get(name.lower())] for knob in dataclasses.fields(Settings)
     ]
     return {name: variables[name.lower()] for name, *_ in filter(None, names)}
-
-
-@cache
-def _reader() -> Any:
-    """A pydantic-settings class with the same fields: it reads the environment and turns text into numbers."""
-    from pydantic import AliasChoices, Field, create_model, field_validator
-    from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
-
-    class Reader(BaseSettings):
-        model_config = SettingsConfigDict(
-            env_file=".env",
-            env_ignore_empty=True,
-            dotenv_filtering="only_existing",
-            extra="forbid",
-            populate_by_name=True,
-        )
-
-        @field_validator("*", mode="before")
-        @classmethod
-        def _as_written(cls, value: Any) -> Any:
-            if isinstance(value, bool):
-                raise ValueError("yes or no is not a value here")
-            return None if isinstance(value, str) and value.lower() == "none" else value
-
-        @classmethod
-        def settings_customise_sources(
-            cls,
-            settings_cls: type[BaseSettings],
-            init_settings: PydanticBaseSettingsSource,
-            env_settings: PydanticBaseSettingsSource,
-            dotenv_settings: PydanticBaseSettingsSource,
-            file_secret_settings: PydanticBaseSettingsSource,
-        ) -> tuple[PydanticBaseSettingsSource, ...]:
-            return (init_settings,)
-
-    fields: dict[str, Any] = {}
-    for knob in dataclasses.fields(Settings):
-        names = AliasChoices(*_env_names(knob))
-        limits: dict[str, Any] = {"min_length": 1} if _HINTS[knob.name] is str else dict(knob.metadata["bounds"])
-        fields[knob.name] = (_HINTS[knob.name], Field(knob.default, validation_alias=names, **limits))
-    return create_model("Reader", __base__=Reader, **fields)
 
 
 def _env_names(knob: dataclasses.Field[Any]) -> list[str]:
@@ -334,15 +311,3 @@ def _mapping(value: Any, where: str) -> dict[str, Any]:
     if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
         raise ConfigError(f"{where}: expected names with values, got {value!r}")
     return value
-
-
-def _explained(problems: Sequence[Any], origins: Mapping[str, tuple[str, str]]) -> str:
-    """What is wrong, by the name that was written, and where it stands."""
-    lines = []
-    for problem in problems:
-        where, name = origins[_setting(str(problem["loc"][0]))]
-        if problem["type"] == "extra_forbidden":
-            lines.append(f"{where}: {_no_setting(name)}")
-        else:
-            lines.append(f"{where}: {name} is {problem['input']!r}: {in_words(problem['msg'])}")
-    return "; ".join(lines)

@@ -16,7 +16,7 @@ import pytest
 from recollect.answers import FACT_TYPES
 from recollect.cli.bench import SCRIPT
 from recollect.cli.facts import TYPES
-from recollect.cli.shell import out
+from recollect.cli.terminal import out
 from recollect.errors import ConfigError
 from recollect.memory import Memory
 from recollect.types import ROLES

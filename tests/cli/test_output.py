@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.cli.context import COLOURS, places_of
-from recollect.cli.shell import out, printable, table
+from recollect.cli.terminal import out, printable, table
 
 from .conftest import Run, parsed
 

@@ -177,14 +177,6 @@ def test_odd_text_is_kept_as_it_is(store: Store) -> None:
     assert found.document.startswith("text ")
 
 
-@pytest.mark.parametrize(
-    "numbers", [{"size": 5}, {"overlap": 300}, {"threshold": 1.5}, {"final_k": -1}, {"top_k": -1}, {"rerank_top": -1}]
-)
-def test_numbers_that_make_no_sense_are_refused(store: Store, numbers: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError):
-        Documents(store, estimate, **numbers)
-
-
 def test_documents_outlive_the_process(tmp_path: Path) -> None:
     for expected in ([], ["guide.md"]):
         with open_store(str(tmp_path / "m.db")) as store:

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli.shell import DEFAULT, At, Json, Talk, User, Where, answer, remembering, telling_errors, words
+from recollect.cli.shell import DEFAULT, At, Json, Talk, User, Where, remembering, telling_errors, words
+from recollect.cli.terminal import answer
 from recollect.types import Message, Role
 
 

@@ -28,29 +28,11 @@ from recollect.cli.recall import recall
 from recollect.cli.remember import remember
 from recollect.cli.retention import retention
 from recollect.cli.search import search
-from recollect.cli.shell import (
-    Json,
-    Where,
-    Yes,
-    answer,
-    bar,
-    begins,
-    check_new,
-    confirm,
-    counted,
-    err,
-    machine,
-    opened,
-    out,
-    remembered,
-    say,
-    table,
-    telling_errors,
-    told,
-)
+from recollect.cli.shell import Json, Where, Yes, begins, check_new, opened, remembered, telling_errors, told
 from recollect.cli.stats import stats
 from recollect.cli.summary import summary
 from recollect.cli.tag import tag
+from recollect.cli.terminal import answer, bar, confirm, counted, err, machine, out, say, table
 from recollect.cli.tools import tools
 from recollect.environment import here, misspelt
 

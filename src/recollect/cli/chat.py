@@ -10,23 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
-from recollect.cli.shell import (
-    DEFAULT,
-    Json,
-    Talk,
-    Tokens,
-    User,
-    Where,
-    err,
-    machine,
-    named,
-    out,
-    printable,
-    remembering,
-    tell,
-    telling_errors,
-    words,
-)
+from recollect.cli.shell import DEFAULT, Json, Talk, Tokens, User, Where, named, remembering, telling_errors, words
+from recollect.cli.terminal import err, machine, out, printable, tell
 from recollect.errors import BudgetTooSmall, ModelError
 
 if TYPE_CHECKING:

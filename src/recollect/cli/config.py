@@ -8,19 +8,8 @@ from typing import Final
 import typer
 
 from recollect import settings
-from recollect.cli.shell import (
-    EMBEDDER,
-    INDEX,
-    Json,
-    User,
-    Where,
-    login,
-    machine,
-    table,
-    telling_errors,
-    told,
-    variable,
-)
+from recollect.cli.shell import EMBEDDER, INDEX, Json, User, Where, login, telling_errors, told, variable
+from recollect.cli.terminal import machine, table
 
 FROM: Final = {"COMMANDLINE": "given", "ENVIRONMENT": "the environment"}
 

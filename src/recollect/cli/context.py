@@ -10,25 +10,10 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from recollect.cli.shell import (
-    DEFAULT,
-    LEAST,
-    SHORT,
-    At,
-    Json,
-    Talk,
-    Tokens,
-    User,
-    Where,
-    asked,
-    drawn,
-    machine,
-    out,
-    printable,
-    remembering,
-    say,
-)
-from recollect.flow.context import CONVERSATION, Context, ContextReceipt, Line
+from recollect.cli.shell import DEFAULT, At, Json, Talk, Tokens, User, Where, asked, remembering
+from recollect.cli.terminal import LEAST, SHORT, drawn, machine, out, printable, say
+from recollect.flow.context import Context
+from recollect.flow.receipt import CONVERSATION, ContextReceipt, Line
 
 COLOURS: Final = {
     "overhead": "bright_black",

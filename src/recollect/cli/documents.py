@@ -10,22 +10,8 @@ from typing import Annotated
 import typer
 
 from recollect.answers import Document
-from recollect.cli.shell import (
-    Json,
-    User,
-    Where,
-    answer,
-    asked,
-    bar,
-    counted,
-    day,
-    machine,
-    quote,
-    remembering,
-    say,
-    table,
-    telling_errors,
-)
+from recollect.cli.shell import Json, User, Where, asked, remembering, telling_errors
+from recollect.cli.terminal import answer, bar, counted, day, machine, quotes, say, table
 from recollect.errors import ConfigError
 from recollect.frozen import thaw
 
@@ -103,14 +89,9 @@ def search(
     """
     with remembering(store, user) as chat:
         found = chat.documents.search(question, k)
-    if as_json:
-        machine([dataclasses.asdict(passage) for passage in found])
-        return
-    for passage in found:
-        say(f"{passage.score:.2f}  {passage.origin}", style="bold")
-        quote(passage.text)
-    if not found:
-        say("No document says anything near that. See them with: recollect documents list")
+    told = [(f"{passage.score:.2f}  {passage.origin}", passage.text) for passage in found]
+    nothing = "No document says anything near that. See them with: recollect documents list"
+    quotes(as_json, [dataclasses.asdict(passage) for passage in found], told, nothing)
 
 
 @documents.command("remove")

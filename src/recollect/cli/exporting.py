@@ -12,7 +12,8 @@ from typing import Annotated, TextIO
 
 import typer
 
-from recollect.cli.shell import User, Where, bar, check_new, counted, err, remembering
+from recollect.cli.shell import User, Where, check_new, remembering
+from recollect.cli.terminal import bar, counted, err
 from recollect.errors import ConfigError, NotFound
 from recollect.store import each_session
 from recollect.store.backup import making

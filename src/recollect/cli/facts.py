@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from recollect.arguments import meant
-from recollect.cli.shell import Json, User, Where, machine, moment, remembering, say, table
+from recollect.cli.shell import Json, User, Where, moment, remembering
+from recollect.cli.terminal import machine, say, table
 from recollect.errors import NotFound
 
 if TYPE_CHECKING:

@@ -7,21 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from recollect.cli.shell import (
-    DEFAULT,
-    Json,
-    Talk,
-    User,
-    Where,
-    Yes,
-    answer,
-    confirm,
-    counted,
-    drawn,
-    err,
-    printable,
-    remembering,
-)
+from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, Yes, remembering
+from recollect.cli.terminal import answer, confirm, counted, drawn, err, printable
 from recollect.errors import ConfigError, NotFound
 from recollect.store import Entry, each_session
 

@@ -7,7 +7,9 @@ from typing import Annotated
 import typer
 
 from recollect.cli.narrow import Roles, Since, Tags, Until, narrowed
-from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, day, machine, quote, remembering, say
+from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, remembering
+from recollect.cli.terminal import day, quotes
+from recollect.store import Entry
 
 
 def history(
@@ -41,13 +43,13 @@ def history(
             raise no_session(chat)
         where = narrowed(roles, since, until, tags)
         entries = entries_of(chat, limit, None if before is None else as_written(before), where)
-    if as_json:
-        machine([{"number": entry.seq, "tokens": entry.tokens, **entry.message.to_dict()} for entry in entries])
-        return
-    for entry in entries:
-        message = entry.message
-        say(f"{entry.seq}  {message.role}  {day(message.at)}  {message.id}", style="bold")
-        calls = "".join(f"\n{call.name}({call.arguments})" for call in message.tool_calls)
-        quote(f"{message.text}{calls}".lstrip("\n"))
-    if not entries:
-        say("No message is like that. See them all with: recollect history")
+    value = [{"number": entry.seq, "tokens": entry.tokens, **entry.message.to_dict()} for entry in entries]
+    nothing = "No message is like that. See them all with: recollect history"
+    quotes(as_json, value, [_told(entry) for entry in entries], nothing)
+
+
+def _told(entry: Entry) -> tuple[str, str]:
+    message = entry.message
+    calls = "".join(f"\n{call.name}({call.arguments})" for call in message.tool_calls)
+    heading = f"{entry.seq}  {message.role}  {day(message.at)}  {message.id}"
+    return heading, f"{message.text}{calls}".lstrip("\n")

@@ -13,20 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from recollect.cli.shell import (
-    Json,
-    User,
-    Where,
-    bar,
-    counted,
-    err,
-    login,
-    machine,
-    printable,
-    remembering,
-    say,
-    telling_errors,
-)
+from recollect.cli.shell import Json, User, Where, login, remembering, telling_errors
+from recollect.cli.terminal import bar, counted, err, machine, printable, say
 from recollect.errors import ConfigError
 from recollect.imports import FORMATS, Imported, Read, read
 

@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 import typer
 
 from recollect.cli.ports import check_free
-from recollect.cli.shell import User, Where, err, remembering, telling_errors
+from recollect.cli.shell import User, Where, remembering, telling_errors
+from recollect.cli.terminal import err
 
 
 def mcp(

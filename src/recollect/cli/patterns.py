@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from recollect.cli.shell import Json, User, Where, counted, machine, remembering, say
+from recollect.cli.shell import Json, User, Where, remembering
+from recollect.cli.terminal import counted, machine, say
 
 
 def patterns(store: Where = None, user: User = None, as_json: Json = False) -> None:

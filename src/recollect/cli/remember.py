@@ -9,7 +9,8 @@ import typer
 
 from recollect.answers import FactType
 from recollect.arguments import meant
-from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, answer, remembering, telling_errors, words
+from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, remembering, telling_errors, words
+from recollect.cli.terminal import answer
 from recollect.errors import NotFound
 
 if TYPE_CHECKING:

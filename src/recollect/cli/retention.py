@@ -7,21 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recollect.cli.shell import (
-    Json,
-    User,
-    Where,
-    Yes,
-    answer,
-    confirm,
-    counted,
-    day,
-    err,
-    machine,
-    remembering,
-    say,
-    table,
-)
+from recollect.cli.shell import Json, User, Where, Yes, remembering
+from recollect.cli.terminal import answer, confirm, counted, day, err, machine, say, table
 from recollect.flow.retain import LAYERS, Layer
 from recollect.types import Scope
 

@@ -9,7 +9,8 @@ import typer
 
 from recollect.answers import Kind, Recalled
 from recollect.cli.narrow import Roles, Since, Tags, narrowed
-from recollect.cli.shell import DEFAULT, At, Json, Talk, User, Where, asked, machine, quote, remembering, say
+from recollect.cli.shell import DEFAULT, At, Json, Talk, User, Where, asked, remembering
+from recollect.cli.terminal import quotes
 
 Asked: TypeAlias = Annotated[str, typer.Argument(callback=asked, help="Words or a question.")]
 Here: TypeAlias = Annotated[bool, typer.Option("--here", help="Only in this session, not in all of the user's.")]
@@ -50,11 +51,6 @@ def search(
 
 def show(found: Recalled, as_json: bool) -> None:
     """Print what was found, best first."""
-    if as_json:
-        machine({"relevance": found.relevance, "hits": [dataclasses.asdict(hit) for hit in found]})
-        return
-    for hit in found:
-        say(f"{hit.score:.2f}  {hit.session}", style="bold")
-        quote(hit.text)
-    if not found:
-        say("There is nothing like that. See what is there with: recollect stats")
+    value = {"relevance": found.relevance, "hits": [dataclasses.asdict(hit) for hit in found]}
+    told = [(f"{hit.score:.2f}  {hit.session}", hit.text) for hit in found]
+    quotes(as_json, value, told, "There is nothing like that. See what is there with: recollect stats")

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from recollect.cli.ports import check_free
-from recollect.cli.shell import Json, Where, answer, day, err, machine, opened, say, table, telling_errors
+from recollect.cli.shell import Json, Where, opened, telling_errors
+from recollect.cli.terminal import answer, day, err, machine, say, table
 from recollect.errors import NotFound
 
 keys = typer.Typer(help="Keys of the service: who may read, write, erase and administer.", no_args_is_help=True)

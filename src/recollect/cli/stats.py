@@ -11,23 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.text import Text
 
 from recollect.cli.context import COLOURS
-from recollect.cli.shell import (
-    DEFAULT,
-    Json,
-    Talk,
-    Tokens,
-    User,
-    Where,
-    counted,
-    day,
-    drawn,
-    err,
-    machine,
-    out,
-    remembering,
-    say,
-    table,
-)
+from recollect.cli.shell import DEFAULT, Json, Talk, Tokens, User, Where, remembering
+from recollect.cli.terminal import counted, day, drawn, err, machine, out, say, table
 from recollect.errors import BudgetTooSmall
 from recollect.store import each_session
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, answer, remembering
+from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, remembering
+from recollect.cli.terminal import answer
 
 
 def summary(store: Where = None, user: User = None, session: Talk = DEFAULT, as_json: Json = False) -> None:

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from recollect.cli.narrow import tag_of
-from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, answer, remembering
+from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, remembering
+from recollect.cli.terminal import answer
 from recollect.errors import NotFound
 
 

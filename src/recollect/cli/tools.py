@@ -10,23 +10,8 @@ from typing import Annotated
 import typer
 
 from recollect.answers import Excerpt
-from recollect.cli.shell import (
-    DEFAULT,
-    At,
-    Json,
-    Talk,
-    User,
-    Where,
-    answer,
-    asked,
-    day,
-    machine,
-    quote,
-    remembering,
-    say,
-    telling_errors,
-    words,
-)
+from recollect.cli.shell import DEFAULT, At, Json, Talk, User, Where, asked, remembering, telling_errors, words
+from recollect.cli.terminal import answer, day, quotes
 
 tools = typer.Typer(help="Excerpts of what tools and the web said in a session.", no_args_is_help=True)
 
@@ -88,11 +73,5 @@ def search(
 
 
 def _show(excerpts: Sequence[Excerpt], as_json: bool, nothing: str) -> None:
-    if as_json:
-        machine([dataclasses.asdict(excerpt) for excerpt in excerpts])
-        return
-    for excerpt in excerpts:
-        say(f"{day(excerpt.at)}  {excerpt.source}", style="bold")
-        quote(excerpt.text)
-    if not excerpts:
-        say(nothing)
+    told = [(f"{day(excerpt.at)}  {excerpt.source}", excerpt.text) for excerpt in excerpts]
+    quotes(as_json, [dataclasses.asdict(excerpt) for excerpt in excerpts], told, nothing)

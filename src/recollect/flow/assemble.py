@@ -17,8 +17,9 @@ from typing import Final, NamedTuple, TypeAlias
 
 from recollect.answers import Candidate
 from recollect.errors import BudgetTooSmall
-from recollect.flow.context import Context, Line
+from recollect.flow.context import Context
 from recollect.flow.fence import TITLES, block, heading, quoted, with_memory
+from recollect.flow.receipt import Line
 from recollect.flow.summarise import unquoted
 from recollect.flow.turns import answerable, turns
 from recollect.flow.window import Limits, Window
@@ -248,18 +249,9 @@ class _Fill:
                 continue
             tokens, taken = self._cost(candidate), filled.taken.get(name, [])
             cost = tokens if taken else tokens + title
-            rule = ""
-            if candidate.out:
-                rule = candidate.out
-            elif name in QUOTED and self._shows(shown, candidate):
-                rule = IN_CONVERSATION
-            elif candidate.text in texts:
-                rule = "said already"
-            elif limits.most is not None and len(taken) >= limits.most:
-                rule = f"no more than {limits.most}"
-            elif spent[name] - start + cost > limits.share:
-                rule = "over its share"
-            elif filled.used + cost > limits.room:
+            rule = self._told_already(name, candidate, shown, texts)
+            rule = rule or limits.against(len(taken), spent[name] - start + cost)
+            if not rule and filled.used + cost > limits.room:
                 filled.short |= not limits.rest
                 rule = "" if name in FIRM and not limits.rest else "no room"
             filled.lines.append(Line.of(candidate, tokens, 0 if rule else tokens, rule or "fits"))
@@ -268,6 +260,14 @@ class _Fill:
                 spent[name] += cost
                 filled.used += cost
                 texts.add(candidate.text)
+
+    def _told_already(self, name: str, candidate: Candidate, shown: frozenset[str], texts: set[str]) -> str:
+        """The rule by which a candidate is left out for what it says; empty where it may be told."""
+        if candidate.out:
+            return candidate.out
+        if name in QUOTED and self._shows(shown, candidate):
+            return IN_CONVERSATION
+        return "said already" if candidate.text in texts else ""
 
     def _offered(self, name: str, tokens: int, shown: frozenset[str]) -> Sequence[Candidate]:
         offer = self.offers.get(name, ())
@@ -302,6 +302,12 @@ class _Limits(NamedTuple):
     room: int
     most: int | None
     rest: bool
+
+    def against(self, taken: int, tokens: int) -> str:
+        """The rule by which a section, with so many taken, may not come to so many tokens; empty where it may."""
+        if self.most is not None and taken >= self.most:
+            return f"no more than {self.most}"
+        return "over its share" if tokens > self.share else ""
 
 
 def _smallest(window: Shown, tokens: int, min_turns: int, counts: Counts) -> Shown:

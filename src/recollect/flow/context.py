@@ -2,133 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
-from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
-from recollect.answers import Candidate
-from recollect.errors import BudgetTooSmall
-from recollect.flow.fence import TITLES
+from recollect.flow.receipt import ContextReceipt, Line
 from recollect.flow.render import Rendered, render, sendable
 from recollect.types import Message
-
-CONVERSATION: Final = ("system", "working", "question")
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """What became of one candidate: its tokens, those it has in the prompt, and the rule that decided.
-
-    `sessions` has the session of each of its sources; it is empty where those are the conversation's own, or chunks.
-    `records` are the ids of the records that it was read from.
-    """
-
-    section: str
-    text: str
-    tokens: int
-    shown: int
-    rule: str
-    score: float = 0.0
-    sources: tuple[str, ...] = ()
-    origin: str = ""
-    at: datetime | None = None
-    sessions: tuple[str, ...] = ()
-    records: tuple[str, ...] = field(default=(), repr=False, compare=False)
-
-    @classmethod
-    def of(cls, candidate: Candidate, tokens: int, shown: int, rule: str) -> Line:
-        """The line of something a layer offered."""
-        return cls(
-            candidate.section,
-            candidate.text,
-            tokens,
-            shown,
-            rule,
-            candidate.score,
-            candidate.sources,
-            candidate.origin,
-            candidate.at,
-            candidate.sessions,
-            candidate.records,
-        )
-
-    @property
-    def kept(self) -> bool:
-        """Whether it is in the prompt."""
-        return self.shown > 0
-
-    @property
-    def label(self) -> str:
-        """The line in a few words, for an error."""
-        return f"{self.section} ({self.shown})"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON data."""
-        return {
-            "section": self.section,
-            "text": self.text,
-            "tokens": self.tokens,
-            "shown": self.shown,
-            "kept": self.kept,
-            "rule": self.rule,
-            "score": round(self.score, 6),
-            "sources": list(self.sources),
-            "sessions": list(self.sessions),
-            "origin": self.origin,
-            "at": self.at.isoformat() if self.at else None,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class ContextReceipt:
-    """Every candidate's line; the shown tokens and the overhead (tools, fences, the reply's start) make the total.
-
-    The overhead can be less than nothing: counted one by one, many short lines come to more than all together.
-    """
-
-    lines: tuple[Line, ...]
-    tokens: int
-    overhead: int
-    budget: int
-
-    @property
-    def sections(self) -> dict[str, int]:
-        """Where the tokens go, by section, and what is free."""
-        spent: Counter[str] = Counter()
-        for line in self.lines:
-            spent[line.section] += line.shown
-        order = ("system", *TITLES, "working", "question")
-        return {
-            "overhead": self.overhead,
-            **{name: spent[name] for name in order if name in spent},
-            "free": self.budget - self.tokens,
-        }
-
-    def to_dict(self) -> dict[str, Any]:
-        """Stable JSON: the same decisions give the same data."""
-        return {
-            "tokens": self.tokens,
-            "overhead": self.overhead,
-            "budget": self.budget,
-            "sections": self.sections,
-            "lines": [line.to_dict() for line in self.lines],
-        }
-
-    def __str__(self) -> str:
-        return "\n".join(self._table())
-
-    def _table(self) -> Iterator[str]:
-        yield f"{'section':<9}  {'tokens':>7}  {'shown':>7}  {'score':>6}  {'why':<26}  what"
-        for line in self.lines:
-            what = " ".join(line.text.split())
-            what = what if len(what) <= 60 else f"{what[:59]}…"
-            score = f"{line.score:6.2f}" if line.section not in CONVERSATION else " " * 6
-            yield f"{line.section:<9}  {line.tokens:>7,}  {line.shown:>7,}  {score}  {line.rule:<26}  {what}".rstrip()
-        apart = f", {self.overhead:,} of them overhead" if self.overhead > 0 else ""
-        yield f"{self.tokens:,} of {self.budget:,} tokens{apart}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,19 +112,3 @@ class Context:
                 else ("working", "newest turns")
             )  # fmt: skip
             yield Line(section, message.text, tokens, tokens, rule, sources=(message.id,) if message.id else ())
-
-
-@contextmanager
-def beside(system: Sequence[Message], count: Callable[[Message], int], budget: int) -> Iterator[int]:
-    """The tokens that system messages leave of a budget.
-
-    BudgetTooSmall, raised inside, becomes that of the whole budget, with the system messages on its ledger.
-    """
-    given = [Line("system", one.text, tokens := count(one), tokens, "system message") for one in system]
-    room = budget - sum(line.shown for line in given)
-    try:
-        if room <= 0:
-            raise BudgetTooSmall(0, room)
-        yield room
-    except BudgetTooSmall as error:
-        raise BudgetTooSmall(error.needed + budget - room, budget, [*given, *error.ledger], error.overhead) from None

@@ -1,18 +1,29 @@
-"""The receipt: what became of every message, by which rule, at what price."""
+"""Receipts: what became of everything, by which rule, at what price.
+
+A window's `Receipt` has an entry for every message. A context's `ContextReceipt` has a line for every message of the
+conversation and for everything that memory offered beside it.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, Literal, TypeAlias
 
+from recollect.answers import Candidate
+from recollect.flow.fence import TITLES
+
+CONVERSATION: Final = ("system", "working", "question")
+"""The sections of a context that memory has no part in."""
 Verdict: TypeAlias = Literal["kept", "shortened", "dropped"]
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One message's line: its tokens as it came, the tokens it has now, and the rule that decided."""
+    """One message: its tokens as it came, the tokens it has now, and the rule that decided."""
 
     index: int
     id: str
@@ -30,7 +41,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Every message's line, and how they add up: overhead + shown tokens = tokens <= budget."""
+    """A window's: every message's entry, and how they add up: overhead + shown tokens = tokens <= budget."""
 
     entries: tuple[Entry, ...]
     tokens: int
@@ -86,3 +97,122 @@ def _runs(entries: tuple[Entry, ...]) -> Iterator[list[Entry]]:
         run.append(entry)
     if run:
         yield run
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What became of one candidate: its tokens, those it has in the prompt, and the rule that decided.
+
+    `sessions` has the session of each of its sources; it is empty where those are the conversation's own, or chunks.
+    `records` are the ids of the records that it was read from.
+    """
+
+    section: str
+    text: str
+    tokens: int
+    shown: int
+    rule: str
+    score: float = 0.0
+    sources: tuple[str, ...] = ()
+    origin: str = ""
+    at: datetime | None = None
+    sessions: tuple[str, ...] = ()
+    records: tuple[str, ...] = field(default=(), repr=False, compare=False)
+
+    @classmethod
+    def of(cls, candidate: Candidate, tokens: int, shown: int, rule: str) -> Line:
+        """The line of something a layer offered."""
+        return cls(
+            candidate.section,
+            candidate.text,
+            tokens,
+            shown,
+            rule,
+            candidate.score,
+            candidate.sources,
+            candidate.origin,
+            candidate.at,
+            candidate.sessions,
+            candidate.records,
+        )
+
+    def offer(self, out: str) -> Candidate:
+        """What the layer offered, with a rule by which to leave it out, or none."""
+        return Candidate(
+            self.section, self.text, self.score, self.origin, self.sources, self.at, out, self.sessions, self.records
+        )
+
+    @property
+    def kept(self) -> bool:
+        """Whether it is in the prompt."""
+        return self.shown > 0
+
+    @property
+    def label(self) -> str:
+        """The line in a few words, for an error."""
+        return f"{self.section} ({self.shown})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON data."""
+        return {
+            "section": self.section,
+            "text": self.text,
+            "tokens": self.tokens,
+            "shown": self.shown,
+            "kept": self.kept,
+            "rule": self.rule,
+            "score": round(self.score, 6),
+            "sources": list(self.sources),
+            "sessions": list(self.sessions),
+            "origin": self.origin,
+            "at": self.at.isoformat() if self.at else None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ContextReceipt:
+    """A context's: the shown tokens and the overhead (tools, fences, the reply's start) make the total.
+
+    The overhead can be less than nothing: counted one by one, many short lines come to more than all together.
+    """
+
+    lines: tuple[Line, ...]
+    tokens: int
+    overhead: int
+    budget: int
+
+    @property
+    def sections(self) -> dict[str, int]:
+        """Where the tokens go, by section, and what is free."""
+        spent: Counter[str] = Counter()
+        for line in self.lines:
+            spent[line.section] += line.shown
+        order = ("system", *TITLES, "working", "question")
+        return {
+            "overhead": self.overhead,
+            **{name: spent[name] for name in order if name in spent},
+            "free": self.budget - self.tokens,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Stable JSON: the same decisions give the same data."""
+        return {
+            "tokens": self.tokens,
+            "overhead": self.overhead,
+            "budget": self.budget,
+            "sections": self.sections,
+            "lines": [line.to_dict() for line in self.lines],
+        }
+
+    def __str__(self) -> str:
+        return "\n".join(self._table())
+
+    def _table(self) -> Iterator[str]:
+        yield f"{'section':<9}  {'tokens':>7}  {'shown':>7}  {'score':>6}  {'why':<26}  what"
+        for line in self.lines:
+            what = " ".join(line.text.split())
+            what = what if len(what) <= 60 else f"{what[:59]}…"
+            score = f"{line.score:6.2f}" if line.section not in CONVERSATION else " " * 6
+            yield f"{line.section:<9}  {line.tokens:>7,}  {line.shown:>7,}  {score}  {line.rule:<26}  {what}".rstrip()
+        apart = f", {self.overhead:,} of them overhead" if self.overhead > 0 else ""
+        yield f"{self.tokens:,} of {self.budget:,} tokens{apart}"

@@ -65,9 +65,6 @@ class Documents:
     _owners: Recent[Scope, None] = field(init=False, default_factory=lambda: Recent(KEPT))
 
     def __post_init__(self) -> None:
-        chunks("", self.count, self.size, self.overlap)
-        if min(self.top_k, self.rerank_top, self.final_k) < 0 or not 0 <= self.threshold <= 1:
-            raise ConfigError("top_k, rerank_top and final_k are 0 or more, and the threshold is from 0 to 1")
         self._nearness = Nearness(self.embedder) if self.embedder else None
 
     def add(

@@ -1,4 +1,4 @@
-"""Procedural memory: how a user talks with the assistant, counted over the log, offered as hints.
+"""Procedural memory: a user's habits, counted over the log as `Patterns`, of which a context is offered hints.
 
 The log of a user is counted in parts of a thousand messages. A part is counted once and kept as a record that cites its
 messages, so that erasing one of them erases the part, and the next analysis counts what is left of it. What the parts

@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any, Final
 
 from recollect.answers import Candidate
-from recollect.errors import ConfigError
 from recollect.flow.summarise import Said, Sentence, fold, pick, render
 from recollect.flow.when import written
 from recollect.layers.columns import ASSISTANTS, speaker_of
@@ -45,13 +44,6 @@ class Summary:
     max_tokens: int = DEFAULTS.summary_tokens
     _kept: Recent[tuple[object, ...], list[Candidate]] = field(default_factory=lambda: Recent(KEPT))
 
-    def __post_init__(self) -> None:
-        if self.every < 1 or self.max_tokens < 0:
-            raise ConfigError(
-                f"a summary of {self.max_tokens} tokens every {self.every} messages can't be made:"
-                " give 0 tokens or more, and 1 message or more"
-            )
-
     def learn(self, job: Job) -> int:
         """How many blocks were folded; finishes the job with what it learned. Where there is more, it waits again."""
         return self._fold(job.scope or Scope(), job)
@@ -70,12 +62,12 @@ class Summary:
         """
         if first_seq <= 1:
             return []
-        at, record = self._known(scope, first_seq - 1, as_of)
+        end, record = self._known(scope, first_seq - 1, as_of)
         key = (scope, first_seq, record and record.position, before)
         if before is not None and (known := self._kept.get(key)) is not None:
             return list(known)
-        entries = self.store.log.read(scope, after=at, until=first_seq - 1)
-        found = self._candidates(scope, first_seq, at, record, entries)
+        entries = self.store.log.read(scope, after=end, until=first_seq - 1)
+        found = self._candidates(scope, first_seq, end, record, entries)
         if before is not None:
             self._kept[key] = found
         return list(found)
@@ -123,13 +115,13 @@ class Summary:
         return newest[0].seq if newest else 0
 
     def _candidates(
-        self, scope: Scope, first_seq: int, at: int, record: Record | None, entries: list[Entry]
+        self, scope: Scope, first_seq: int, end: int, record: Record | None, entries: list[Entry]
     ) -> list[Candidate]:
         lead = str(record.value.get("text", "")) if record else ""
         if lead and self.count(lead) <= self.max_tokens:
-            found = self._folded([], entries, at, lambda text: self.count(f"{lead}\n{text}"))
+            found = self._folded([], entries, end, lambda text: self.count(f"{lead}\n{text}"))
         else:
-            lead, found = "", self._folded(_sentences(record), entries, at, self.count)
+            lead, found = "", self._folded(_sentences(record), entries, end, self.count)
         told = "\n".join(filter(None, (lead, render(found))))
         cited = record.sources if record and lead else ()
         sources = tuple(dict.fromkeys((*cited, *(sentence.id for sentence in found))))
@@ -138,12 +130,12 @@ class Summary:
         return [Candidate(KIND, told, 1.0, origin, sources, sessions=sessions)] if told else []
 
     def _folded(
-        self, before: list[Sentence], entries: Sequence[Entry], at: int, count: Callable[[str], int]
+        self, before: list[Sentence], entries: Sequence[Entry], after: int, count: Callable[[str], int]
     ) -> list[Sentence]:
         """The sentences to show after `before`: block by block, so that it does not matter who folded how much."""
         blocks: dict[int, list[Said]] = {}
         for entry in entries:
-            blocks.setdefault((entry.seq - at - 1) // self.every, []).append(_said(entry))
+            blocks.setdefault((entry.seq - after - 1) // self.every, []).append(_said(entry))
         for said in blocks.values():
             before = fold(before, said, self.max_tokens, count, telling)
         return before if count(render(before)) <= self.max_tokens else pick(before, self.max_tokens, count, telling)
@@ -154,21 +146,21 @@ class Summary:
         As of an earlier moment that is a model's wording, if there was one then; else the sentences kept since will do,
         for they depend on the messages alone.
         """
-        at, record = self._standing(scope, until, as_of)
+        end, record = self._standing(scope, until, as_of)
         if as_of is None or (record and "text" in record.value):
-            return at, record
-        at, record = self._standing(scope, until, None)
-        return at, record and replace(record, value={"rolling": record.value["rolling"]})
+            return end, record
+        end, record = self._standing(scope, until, None)
+        return end, record and replace(record, value={"rolling": record.value["rolling"]})
 
     def _standing(self, scope: Scope, until: int, as_of: int | None) -> tuple[int, Record | None]:
         """The newest summary that ends at message `until` or before, and where it ends."""
-        at = max(0, until) // self.every * self.every
+        end = max(0, until) // self.every * self.every
         known = None
-        while at > 0:
-            if found := self.store.records.find(scope, kind=KIND, key=self._key(at), as_of=as_of, exact=True):
-                return at, found[-1]
+        while end > 0:
+            if found := self.store.records.find(scope, kind=KIND, key=self._key(end), as_of=as_of, exact=True):
+                return end, found[-1]
             known = read_to(self.store, scope, self._mark) if known is None else known
-            at = min(at - self.every, known)
+            end = min(end - self.every, known)
         return 0, None
 
     def _fold(self, scope: Scope, job: Job | None) -> int:
@@ -177,10 +169,10 @@ class Summary:
 
     def _fold_once(self, scope: Scope, job: Job | None) -> int:
         whole = self._last(scope) // self.every * self.every
-        at, record = self._standing(scope, whole, None)
-        until = min(whole, at + BLOCKS_A_JOB * self.every)
+        end, record = self._standing(scope, whole, None)
+        until = min(whole, end + BLOCKS_A_JOB * self.every)
         made, rolling, newest = [], _sentences(record), record.position if record else 0
-        for start in range(at, until, self.every):
+        for start in range(end, until, self.every):
             entries = self.store.log.read(scope, after=start, until=start + self.every)
             newest = max([newest, *(entry.position for entry in entries[-1:])])
             rolling = self._folded(rolling, entries, start, self.count)

@@ -57,12 +57,6 @@ class Tools:
     most: int = DEFAULTS.tools_top_k
     _searched: Recent[tuple[Scope, str], datetime] = field(default_factory=lambda: Recent(KEPT))
 
-    def __post_init__(self) -> None:
-        if not 0 < self.days <= 36_500 or self.most < 0:
-            raise ConfigError(
-                f"{self.most} excerpts for {self.days} days: give 0 excerpts or more, and up to 36,500 days"
-            )
-
     def add(self, scope: Scope, excerpt: str, source: str, at: datetime) -> Excerpt:
         """The excerpt as kept until it expires; the same one of the same day is kept once."""
         kept = Excerpt(excerpt, source, at)

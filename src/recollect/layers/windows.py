@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from recollect.flow.assemble import Shown
+from recollect.flow.room import View
 from recollect.flow.window import Limits, Window
 from recollect.layers.marks import read_to, set_read_to
 from recollect.recent import Recent
@@ -44,25 +45,6 @@ def always(entries: Sequence[Entry]) -> list[Record]:
 def repin(store: Store, scope: Scope) -> None:
     """Have every process build the windows of a session anew; call it in the transaction that changes a pin."""
     set_read_to(store, scope, PINS, read_to(store, scope, PINS) + 1)
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """What a session's window shows, and where that stands in the session, by the numbers of messages.
-
-    `first` is the first message after the cut, `last` the newest; `asked` is the last one that a user wrote (0 where
-    none is shown), at position `asked_at` of the store. `before` identifies what comes before `first`: how many
-    messages there are, and the position where they end. A session that was erased and begun anew has another.
-    `least` is what the turns take that other sections can't push out.
-    """
-
-    shown: Shown
-    first: int
-    last: int
-    asked: int
-    asked_at: int
-    before: tuple[int, int]
-    least: int
 
 
 @dataclass(slots=True, eq=False)
@@ -106,18 +88,19 @@ class Windows:
     _kept: Recent[tuple[Scope, Limits, int], _Running] = field(default_factory=lambda: Recent(KEPT_WINDOWS))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def view(self, scope: Scope, limits: Limits, overhead: int) -> View:
-        """What the window of a session shows now; raises BudgetTooSmall where what must stay is over the limits."""
+    def view(self, scope: Scope, limits: Limits, overhead: int, until: int | None = None) -> View:
+        """What the window of a session shows now, or when its newest message was number `until`.
+
+        Raises BudgetTooSmall where what must stay is over the limits.
+        """
+        if until is not None:
+            past = _Running(Window(self.count, limits, overhead))
+            self._build(scope, past, until)
+            return past.view(self.min_turns)
         running = self._running(scope, limits, overhead)
         with running.lock:
             self._refresh(scope, running)
             return running.view(self.min_turns)
-
-    def view_at(self, scope: Scope, limits: Limits, overhead: int, until: int) -> View:
-        """What the window showed when the session's newest message was number `until`."""
-        running = _Running(Window(self.count, limits, overhead))
-        self._build(scope, running, until)
-        return running.view(self.min_turns)
 
     def forget(self, scope: Scope) -> None:
         """Drop the windows of a scope whose messages were erased or tagged."""

@@ -19,7 +19,8 @@ from fastapi.responses import StreamingResponse
 from fastapi.sse import format_sse_event
 
 from recollect.errors import RecollectError
-from recollect.flow.context import CONVERSATION, Context
+from recollect.flow.context import Context
+from recollect.flow.receipt import CONVERSATION
 from recollect.layers.answer import stream_fitting
 from recollect.llm.model import PARTIAL, Delta, Reply
 from recollect.server import given

@@ -1,4 +1,8 @@
-"""What callers send and models answer, each thing kept once, however often and by however many it is sent."""
+"""What callers send and models answer, each thing kept once, however often and by however many it is sent.
+
+What is new is found by `flow.align`, as in `history`; but here many processes may get the same at once, so each request
+reads the log anew, and new messages have ids by what they say.
+"""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ from starlette.requests import ClientDisconnect
 
 from recollect.errors import BudgetTooSmall, ConfigError, ContextOverflow, RecollectError
 from recollect.flow.align import fingerprint
-from recollect.flow.context import beside
 from recollect.flow.render import parse, render
+from recollect.flow.room import beside
 from recollect.history import History
 from recollect.layers.answer import room
 from recollect.layers.working import REDUCE_TO

@@ -19,6 +19,7 @@ from langgraph.checkpoint.base import (
 )
 
 from recollect.adapters.langgraph.threads import Step, Thread, Write
+from recollect.aio import on_thread
 from recollect.errors import ConfigError
 from recollect.memory import Memory
 from recollect.recent import Recent
@@ -124,26 +125,6 @@ class RecollectSaver(BaseCheckpointSaver[str]):
             keep = thread.latest() if strategy == "keep_latest" else set()
             thread.remove([step for step in thread.steps() if (step.namespace, step.id) not in keep])
 
-    async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        """`put`, awaited."""
-        return await asyncio.to_thread(self.put, config, checkpoint, metadata, new_versions)
-
-    async def aput_writes(
-        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
-    ) -> None:
-        """`put_writes`, awaited."""
-        await asyncio.to_thread(self.put_writes, config, writes, task_id, task_path)
-
-    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """`get_tuple`, awaited."""
-        return await asyncio.to_thread(self.get_tuple, config)
-
     async def alist(
         self,
         config: RunnableConfig | None,
@@ -157,21 +138,13 @@ class RecollectSaver(BaseCheckpointSaver[str]):
         for item in await asyncio.to_thread(tuple, found):
             yield item
 
-    async def adelete_thread(self, thread_id: str) -> None:
-        """`delete_thread`, awaited."""
-        await asyncio.to_thread(self.delete_thread, thread_id)
-
-    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """`delete_for_runs`, awaited."""
-        await asyncio.to_thread(self.delete_for_runs, run_ids)
-
-    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """`copy_thread`, awaited."""
-        await asyncio.to_thread(self.copy_thread, source_thread_id, target_thread_id)
-
-    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """`prune`, awaited."""
-        await asyncio.to_thread(self.prune, thread_ids, strategy=strategy)
+    aput = on_thread(put)
+    aput_writes = on_thread(put_writes)
+    aget_tuple = on_thread(get_tuple)
+    adelete_thread = on_thread(delete_thread)
+    adelete_for_runs = on_thread(delete_for_runs)
+    acopy_thread = on_thread(copy_thread)
+    aprune = on_thread(prune)
 
     def get_next_version(self, current: str | None, channel: None) -> str:
         """A version after the current one that no other branch of the thread has."""
@@ -199,9 +172,7 @@ def _namespace(config: RunnableConfig) -> str:
 
 
 def _config(thread: Thread, namespace: str, id: str) -> RunnableConfig:
-    return {
-        "configurable": {"thread_id": thread.scope.session, "checkpoint_ns": namespace, "checkpoint_id": id},
-    }
+    return {"configurable": {"thread_id": thread.scope.session, "checkpoint_ns": namespace, "checkpoint_id": id}}
 
 
 def _tuple(thread: Thread, step: Step) -> CheckpointTuple:

@@ -12,8 +12,8 @@ from typing import Any, Final
 from recollect.adapters.strands.budget import SHAPE
 from recollect.adapters.strands.sdk import AddMessagesContext, ExtractionConfig, MemoryEntry, SearchOptions, Wire
 from recollect.answers import Candidate
-from recollect.flow.context import Line
 from recollect.flow.fence import heading, quoted
+from recollect.flow.receipt import Line
 from recollect.flow.render import parse
 from recollect.frozen import freeze_dict
 from recollect.session import Session

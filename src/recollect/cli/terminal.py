@@ -1,0 +1,171 @@
+"""How things look at a terminal: words, tables, questions and progress, and JSON for machines."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, Final
+from unicodedata import category
+
+import typer
+from rich.cells import cell_len
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from recollect.errors import ConfigError
+
+out = Console(highlight=False, emoji=False, markup=False)
+err = Console(stderr=True, highlight=False, emoji=False, markup=False)
+
+ROOM: Final = 11
+"""Cells of a line that each of a table's other columns keeps beside one that stays whole."""
+SHORT: Final = 10
+"""Cells of a word, as a date is one, that a column has room for where there is any."""
+LEAST: Final = 60
+"""Cells of a line below which what has no room in a table is told row by row."""
+MOST_CHARACTERS: Final = 1_000
+MOST_LINES: Final = 12
+"""How much of one text is shown at a terminal."""
+SEEN: Final = "\n\t\u00ad\u200b\u200c\u200d\u200e\u200f"
+"""What steers no terminal though it is not printable: breaks, and what joins and parts letters in many scripts."""
+_IN_ASCII: Final = str.maketrans({"\u2588": "#", "\u2593": "=", "\u2592": "+", "\u00b7": "-", "\u2026": "..."})
+
+
+def say(text: str, **style: Any) -> None:
+    """Print words for people as they are."""
+    out.print(printable(text), soft_wrap=True, **style)
+
+
+def quote(text: str) -> None:
+    """Print what was said; at a terminal only the start of what would fill it, and how to see the rest."""
+    start = "\n".join(text[:MOST_CHARACTERS].split("\n")[:MOST_LINES])
+    if out.is_terminal and len(start) < len(text):
+        say(drawn(f"{start}\u2026"))
+        say(f"{counted(len(text) - len(start), 'more character')}; all of it with --json, or by | less\n", style="dim")
+    else:
+        say(f"{text}\n")
+
+
+def quotes(as_json: bool, value: Any, found: Sequence[tuple[str, str]], nothing: str) -> None:
+    """Print a value for machines; for people each thing found under its heading, or words where there is none."""
+    if as_json:
+        machine(value)
+        return
+    for heading, text in found:
+        say(heading, style="bold")
+        quote(text)
+    if not found:
+        say(nothing)
+
+
+def answer(as_json: bool, value: Any, words: str) -> None:
+    """Print a value for machines, or words for people."""
+    if as_json:
+        machine(value)
+    else:
+        say(words)
+
+
+def machine(value: Any) -> None:
+    """Print a value as JSON."""
+    told = json.dumps(value, indent=2, ensure_ascii=False, default=_plain)
+    try:
+        told.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        told = json.dumps(value, indent=2, default=_plain)
+    sys.stdout.write(f"{told}\n")
+
+
+def _plain(value: Any) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def tell(error: Exception) -> None:
+    """Print an error as one line on stderr."""
+    line = " ".join(f"{type(error).__name__}: {printable(str(error))}".split())
+    err.print(line, style="red", soft_wrap=True)
+
+
+def confirm(question: str) -> None:
+    """Go on when the answer is yes; where nobody can answer, the error says how to go on without."""
+    err.print(f"{question} [y/N]: ", end="", soft_wrap=True)
+    said = sys.stdin.readline()
+    if not said:
+        err.print()
+        if not sys.stdin.isatty():
+            raise ConfigError("there is no terminal to ask at: use --yes to go on without; nothing was changed")
+    if said.strip().lower() not in ("y", "yes"):
+        raise typer.Abort
+
+
+@contextmanager
+def bar(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar on stderr where that is a terminal, as the function that moves it."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
+        task = progress.add_task(what, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, whole: str | None = None) -> None:
+    """Print rows for people; what is too long is folded, in the column `whole` only where the others need the room.
+
+    A column of numbers has them below each other; short words are broken last. Where the terminal is too narrow even
+    for those, each row is a few lines.
+    """
+    shown = Table()
+    most = out.width - ROOM * (len(columns) - 1)
+    told = [
+        _column(shown, name, values, most if name == whole else 0) for name, *values in zip(columns, *rows, strict=True)
+    ]
+    if sum(3 + (column.width or column.min_width or 0) for column in shown.columns) >= out.width:
+        if out.width < LEAST:
+            _row_by_row(columns, told)
+            return
+        for column in shown.columns:
+            column.min_width = None
+    for row in zip(*told, strict=True):
+        shown.add_row(*row)
+    out.print(shown)
+
+
+def _column(shown: Table, name: str, values: Sequence[Any], most: int) -> list[str]:
+    """The cells of a column, now in the table: as wide as its widest cell, where that is at most so many."""
+    numbers = all(type(value) is int for value in values)
+    cells = [f"{value:,}" if numbers else "" if value is None else printable(str(value)) for value in values]
+    words = [word for text in (name, *cells) for word in text.split()]
+    least = min(SHORT, max(map(cell_len, words)))
+    shown.add_column(name, overflow="fold", min_width=least, justify="right" if numbers else "left")
+    if (widest := max(map(cell_len, (name, *cells)))) <= most:
+        shown.columns[-1].width = widest
+    return cells
+
+
+def _row_by_row(columns: Sequence[str], told: Sequence[Sequence[str]]) -> None:
+    for row in zip(*told, strict=True):
+        out.print("\n".join(f"{name}: {cell}" for name, cell in zip(columns, row, strict=True) if cell), end="\n\n")
+
+
+def printable(text: str) -> str:
+    """The text without what would steer a terminal."""
+    shown = "".join(char if char.isprintable() or char in SEEN or category(char) == "Zs" else "\ufffd" for char in text)
+    return shown.encode("utf-8", "replace").decode("utf-8")
+
+
+def drawn(text: str) -> str:
+    """The text with other marks for bars and what is cut, where the terminal or the file has ASCII alone."""
+    return text.translate(_IN_ASCII) if out.options.ascii_only else text
+
+
+def counted(number: int, thing: str) -> str:
+    """A number of things in words: 1 message, 2,000 messages."""
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
+def day(when: datetime | None) -> str:
+    """A moment as people read it in a table."""
+    return f"{when:%Y-%m-%d %H:%M}" if when else ""

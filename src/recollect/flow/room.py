@@ -1,0 +1,214 @@
+"""The room of a conversation: what of a budget its window may take, and what gives way where that is too little.
+
+What the caller gives, the tools and the reply come off first. Of the rest the window leaves memory and documents their
+part. Where what must stay is larger, it takes that part, too; then words of the last turn may be shortened, if a
+question follows it; pictures and files are cut last of all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from recollect.errors import BudgetTooSmall, ConfigError
+from recollect.flow.assemble import Shown
+from recollect.flow.fence import with_memory
+from recollect.flow.receipt import Line
+from recollect.flow.window import Limits
+from recollect.settings import Settings
+from recollect.types import Message
+
+STEP: Final = 64
+"""Tokens of a question, rounded up to so many, that the last turns leave free: questions alike share a window."""
+MEMORY_FIRST: Final = (4_000, 10)
+"""Tokens and turns of the conversation where the layout is memory-first and nothing else is set."""
+MEMORY_SHARE: Final = 0.25
+"""What memory may take of the budget where a changed history is fitted."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a session's window shows, and where that stands in the session, by the numbers of messages.
+
+    `first` is the first message after the cut, `last` the newest; `asked` is the last one that a user wrote (0 where
+    none is shown), at position `asked_at` of the store. `before` identifies what comes before `first`: how many
+    messages there are, and the position where they end. A session that was erased and begun anew has another.
+    `least` is what the turns take that other sections can't push out.
+    """
+
+    shown: Shown
+    first: int
+    last: int
+    asked: int
+    asked_at: int
+    before: tuple[int, int]
+    least: int
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a budget leaves a conversation beside what is `given`: the lines of the system text and of the question.
+
+    A question that is given follows the conversation. `extra` are the tokens of the tools and of the reply's start.
+    """
+
+    budget: int
+    settings: Settings
+    given: Mapping[str, Line]
+    extra: int
+
+    @classmethod
+    def of(
+        cls,
+        system: Message | None,
+        question: Message | None,
+        extra: int,
+        budget: int,
+        settings: Settings,
+        count: Callable[[Message], int],
+    ) -> Room:
+        """The room beside a system text and a question; ConfigError where that text is longer than is allowed."""
+        given = {
+            section: Line(section, message.text, tokens := count(message), tokens, section)
+            for section, message in (("system", system), ("question", question))
+            if message
+        }
+        most = settings.system_tokens
+        if most is not None and "system" in given and given["system"].tokens > most:
+            raise ConfigError(
+                f"the system text has {given['system'].tokens} tokens; system_tokens allows {most}:"
+                " shorten it or raise that"
+            )
+        return cls(budget, settings, given, extra)
+
+    @property
+    def overhead(self) -> int:
+        """The tokens that go along with the conversation whatever it shows."""
+        return self.extra + self._tokens("system")
+
+    def view(self, show: Callable[[Limits], View]) -> View:
+        """The conversation as the first limits show it that hold what must stay; BudgetTooSmall where none do."""
+        asked, least = self._tokens("question"), self.overhead + max(self._tokens("question"), 1)
+        if least > self._prompt:
+            raise self._too_small(least)
+        roomy = self._leaving(self._for_memory)
+        for limits in self._tries(roomy):
+            try:
+                view = show(limits)
+            except BudgetTooSmall as error:
+                short = error
+            else:
+                return self._spared(view, roomy, show) if limits is roomy else view
+        raise self._too_small(short.needed + asked, short.ledger)
+
+    def _tries(self, roomy: Limits) -> Iterator[Limits]:
+        """The limits in the order in which they are tried: those come first that give up least."""
+        yield roomy
+        tight = replace(roomy, budget=self._prompt - self._tokens("question"))
+        yield tight
+        last = [tight]
+        if "question" in self.given:
+            yield replace(roomy, follows=True)
+            last.append(replace(tight, follows=True))
+            yield last[1]
+        yield from (replace(limits, whole_pictures=False) for limits in last)
+
+    def _spared(self, view: View, roomy: Limits, show: Callable[[Limits], View]) -> View:
+        """The view, or a wider one where a cut would take turns that memory can't push out, and those have room."""
+        if not view.shown.left_out or roomy.last_messages:
+            return view
+        wide = self._leaving(math.ceil(self._tokens("question") / STEP) * STEP)
+        if not (roomy.budget or 0) * roomy.low_water < view.least <= (wide.budget or 0):
+            return view
+        try:
+            return show(replace(wide, min_turns=max(firm_turns(self.settings), wide.min_turns)))
+        except BudgetTooSmall:
+            return view
+
+    def _leaving(self, free: int) -> Limits:
+        """The limits of a window that leaves so many tokens of the prompt to others."""
+        settings, budget = self.settings, self._prompt - free
+        tokens, turns = _most(settings)
+        return Limits(
+            budget if tokens is None else min(budget, tokens),
+            settings.conversation_window if settings.context_budget is None else None,
+            turns,
+            settings.low_water,
+            settings.min_turns,
+            settings.min_messages,
+            whole_pictures=True,
+        )
+
+    @property
+    def _prompt(self) -> int:
+        """The most tokens of the prompt: all but the reply's."""
+        return self.budget - self.settings.reply_tokens
+
+    @property
+    def _for_memory(self) -> int:
+        """What is kept free for memory and documents: their caps, but at most half of what there is."""
+        room, settings = self._prompt - self.overhead, self.settings
+        caps = (settings.memory_tokens, settings.documents_tokens)
+        return min(sum(room if cap is None else cap for cap in caps), room // 2)
+
+    def _tokens(self, section: str) -> int:
+        return self.given[section].shown if section in self.given else 0
+
+    def _too_small(self, needed: int, ledger: Sequence[Any] = ()) -> BudgetTooSmall:
+        reply = self.settings.reply_tokens
+        return BudgetTooSmall(needed + reply, self.budget, [*self.given.values(), *ledger], self.extra + reply)
+
+
+def firm_turns(settings: Settings) -> int:
+    """How many of the newest turns other sections can't push out: all, where a prompt may have no more than that."""
+    _, most = _most(settings)
+    return min(settings.working_min_turns, most or settings.working_min_turns)
+
+
+def _most(settings: Settings) -> tuple[int | None, int | None]:
+    """The most tokens and turns of a conversation."""
+    tokens, turns = MEMORY_FIRST if settings.layout == "memory-first" else (None, None)
+    return settings.working_tokens or tokens, settings.working_turns or turns
+
+
+@contextmanager
+def beside(system: Sequence[Message], count: Callable[[Message], int], budget: int) -> Iterator[int]:
+    """The tokens that system messages leave of a budget.
+
+    BudgetTooSmall, raised inside, becomes that of the whole budget, with the system messages on its ledger.
+    """
+    given = [Line("system", one.text, tokens := count(one), tokens, "system message") for one in system]
+    room = budget - sum(line.shown for line in given)
+    try:
+        if room <= 0:
+            raise BudgetTooSmall(0, room)
+        yield room
+    except BudgetTooSmall as error:
+        raise BudgetTooSmall(error.needed + budget - room, budget, [*given, *error.ledger], error.overhead) from None
+
+
+def fitted(
+    memory: str, room: int, count: Callable[[Message], int], show: Callable[[Limits], Sequence[Message]]
+) -> list[Message]:
+    """A changed history as a window within the limits shows it, with memory in front of its question.
+
+    Memory has its share, and is left out where it or the history has no room for that. Older pictures and files stay
+    if they can.
+    """
+    share = int(room * MEMORY_SHARE)
+    try:
+        shown = list(show(Limits(room - share, whole_pictures=True)))
+    except BudgetTooSmall:
+        try:
+            return list(show(Limits(room, whole_pictures=True)))
+        except BudgetTooSmall:
+            return list(show(Limits(room)))
+    asked = max((n for n, message in enumerate(shown) if message.role == "user"), default=None)
+    if memory and asked is not None:
+        told = with_memory(shown[asked], memory)
+        if count(told) - count(shown[asked]) <= share:
+            shown[asked] = told
+    return shown

@@ -1,0 +1,167 @@
+"""The room of a conversation: on generated transcripts, settings and budgets, its window keeps what was promised."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect import BudgetTooSmall, ConfigError, Message, Settings, estimate
+from recollect.flow.assemble import Shown
+from recollect.flow.room import STEP, Room, View, firm_turns
+from recollect.flow.window import Limits, Window
+from recollect.tokens import count_message
+from recollect.types import Role
+from tests.strategies import transcripts
+
+
+def said(role: Role, most: int) -> st.SearchStrategy[Message | None]:
+    return st.none() | st.builds(Message, st.just(role), st.text(max_size=most))
+
+
+def made(numbers: dict[str, Any]) -> Settings:
+    return Settings(**numbers)
+
+
+count = partial(count_message, count=estimate)
+caps = st.none() | st.integers(0, 400)
+numbers = st.fixed_dictionaries(
+    {},
+    optional={
+        "memory_tokens": caps,
+        "documents_tokens": caps,
+        "reply_tokens": st.integers(0, 60),
+        "layout": st.sampled_from(("tail-first", "memory-first")),
+        "working_tokens": st.integers(1, 600),
+        "working_turns": st.integers(1, 4),
+        "working_min_turns": st.integers(1, 4),
+        "conversation_window": st.integers(1, 6),
+        "low_water": st.sampled_from((0.3, 0.7, 1.0)),
+    },
+).map(made)
+rooms = st.builds(
+    Room.of,
+    said("system", 80),
+    said("user", 300),
+    st.integers(3, 40),
+    st.integers(1, 1_500),
+    numbers,
+    st.just(count),
+)
+
+
+class Shows:
+    """Shows a conversation within limits, and knows which were tried."""
+
+    def __init__(self, room: Room, talk: list[Message]) -> None:
+        self.room, self.talk, self.tried = room, talk, list[Limits]()
+
+    def __call__(self, limits: Limits) -> View:
+        self.tried.append(limits)
+        window = Window(count, limits, self.room.overhead)
+        window.extend(self.talk)
+        left_out = len(self.talk) - len(window.messages)
+        shown = Shown(window.messages, window.tokens, window.overhead, left_out)
+        return View(shown, 1, len(self.talk), 0, 0, (0, 0), window.with_turns(firm_turns(self.room.settings)))
+
+
+class Refuses:
+    """Has a conversation for which all limits are too small."""
+
+    def __init__(self) -> None:
+        self.tried = list[Limits]()
+
+    def __call__(self, limits: Limits) -> View:
+        self.tried.append(limits)
+        raise BudgetTooSmall(1_000, limits.budget or 0)
+
+
+def asked(room: Room) -> int:
+    return room.given["question"].shown if "question" in room.given else 0
+
+
+def prompt(room: Room) -> int:
+    return room.budget - room.settings.reply_tokens
+
+
+@given(rooms, transcripts())
+def test_a_view_keeps_to_the_budget_or_the_error_tells_what_is_needed(room: Room, talk: list[Message]) -> None:
+    show = Shows(room, talk)
+    try:
+        assert room.view(show).shown.tokens <= prompt(room)
+    except BudgetTooSmall as error:
+        assert error.needed > error.allowed == room.budget
+        assert list(error.ledger[: len(room.given)]) == list(room.given.values())
+        if show.tried:
+            enough = replace(room, budget=error.needed)
+            assert enough.view(Shows(enough, talk)).shown.tokens <= prompt(enough)
+
+
+@given(rooms)
+def test_what_is_given_up_comes_in_this_order(room: Room) -> None:
+    show = Refuses()
+    with pytest.raises(BudgetTooSmall):
+        room.view(show)
+    tried = [(limits.budget, limits.follows, limits.whole_pictures) for limits in show.tried]
+    if room.overhead + max(asked(room), 1) > prompt(room):
+        assert tried == []
+        return
+    roomy, tight = tried[0][0], prompt(room) - asked(room)
+    if "question" in room.given:
+        after = [(roomy, True, True), (tight, True, True), (tight, False, False), (tight, True, False)]
+    else:
+        after = [(tight, False, False)]
+    assert tried == [(roomy, False, True), (tight, False, True), *after]
+
+
+@given(rooms, transcripts())
+def test_memory_has_its_part_unless_the_newest_turns_need_it(room: Room, talk: list[Message]) -> None:
+    show = Shows(room, talk)
+    try:
+        view = room.view(show)
+    except BudgetTooSmall:
+        return
+    free = prompt(room) - room.overhead
+    parts = [free if cap is None else cap for cap in (room.settings.memory_tokens, room.settings.documents_tokens)]
+    if len(show.tried) == 1:
+        assert view.shown.tokens <= prompt(room) - min(sum(parts), free // 2)
+    else:
+        assert view.shown.tokens <= prompt(room) - min(asked(room), math.ceil(asked(room) / STEP) * STEP)
+
+
+@given(st.integers(1, 60), st.integers(100, 3_000))
+def test_turns_that_memory_cannot_push_out_are_shown_where_they_have_room(words: int, budget: int) -> None:
+    talk = [Message("user", "word " * words), Message("assistant", "word " * words)] * 12
+    firm = talk[-2 * firm_turns(Settings()) :]
+    room = Room.of(None, Message("user", "And then?"), 3, budget, Settings(), count)
+    if room.overhead + sum(map(count, firm)) <= prompt(room) - STEP:
+        shown = room.view(Shows(room, talk)).shown.messages
+        assert list(shown[-len(firm) :]) == firm
+
+
+def test_a_question_that_has_no_room_is_told_beside_the_system_text() -> None:
+    room, show = (
+        Room.of(Message("system", "Be brief."), Message("user", "word " * 100), 3, 50, Settings(), count),
+        Refuses(),
+    )
+    with pytest.raises(BudgetTooSmall) as error:
+        room.view(show)
+    assert show.tried == []
+    assert [line.section for line in error.value.ledger] == ["system", "question"]
+    assert error.value.needed == 3 + sum(line.shown for line in error.value.ledger)
+
+
+def test_a_system_text_over_its_cap_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"the system text has \d+ tokens; system_tokens allows 5"):
+        Room.of(Message("system", "word " * 20), None, 3, 1_000, Settings(system_tokens=5), count)
+
+
+def test_a_conversation_held_to_few_turns_has_no_more_that_stay() -> None:
+    assert firm_turns(Settings()) == 5
+    assert firm_turns(Settings(working_turns=2)) == 2
+    assert firm_turns(Settings(layout="memory-first", working_min_turns=20)) == 10
