@@ -100,6 +100,7 @@ def test_models_are_listed() -> None:
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("command", [("stats",), ("history", "--json")])
 def test_output_that_can_not_be_written_is_told_in_a_line(file: str, command: tuple[str, ...], unbuffered: str) -> None:
+    run("add", "I like tea.", "--store", file, "--user", "ada")
     arguments = [sys.executable, "-m", "recollect", *command, "--store", file, "--user", "ada"]
     environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with Path("/dev/full").open("w") as full:
@@ -109,6 +110,7 @@ def test_output_that_can_not_be_written_is_told_in_a_line(file: str, command: tu
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_reader_that_goes_away_is_no_news(file: str, unbuffered: str) -> None:
+    run("add", "I like tea.", "--store", file, "--user", "ada")
     arguments = [sys.executable, "-m", "recollect", "history", "--store", file, "--user", "ada"]
     reader, writer = os.pipe()
     os.close(reader)
