@@ -76,6 +76,19 @@ def test_a_system_message_is_no_answer_to_a_question_that_failed() -> None:
         assert said(chat)[-1] == ("assistant", "At nine.")
 
 
+def test_a_system_message_that_was_kept_amid_a_conversation_changes_no_history() -> None:
+    with Memory.open(":memory:", embedder=None) as memory:
+        chat = memory.session("trip", user="ada")
+        chat.add_turn("To Oslo?", "Yes.")
+        chat.add("system", "Be brief.")
+        sent = History(chat, 2_000).prompt([*map(_as_given, chat.history()[:2]), Message("user", "When?")])
+        assert [line.message.text for line in sent] == ["To Oslo?", "Yes.", "Be brief.", "When?"]
+
+
+def _as_given(message: Message) -> Message:
+    return Message(message.role, message.text)
+
+
 @pytest.mark.parametrize("content", ["Where does my sister live?", (Text("Where does my sister live?"),)])
 def test_what_was_sent_with_memory_is_known_when_it_is_handed_back(content: str | tuple[Text, ...]) -> None:
     with Memory.open(":memory:", embedder=None) as memory:

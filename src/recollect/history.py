@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar
 
@@ -79,7 +79,8 @@ class History:
             lines = self._lines(given)
             budget = most or self.budget or self.session.memory.settings.budget
             with beside([line.message for line in system], self._tokens, budget) as room:
-                if [line.message.id for line in lines] == [entry.message.id for entry in self._log]:
+                kept = (entry.message for entry in self._log)
+                if _spoken_ids(line.message for line in lines) == _spoken_ids(kept):
                     shown = list(self.session.context(None, room, tools=tools).prompt)
                 else:
                     shown = self._fitted(lines, room, REPLY_TOKENS + count_tools(tools, self.session.memory.counter))
@@ -242,6 +243,10 @@ class Histories:
         with self._lock:
             history = self._kept[session] = self._kept.get(session, new)
         return history
+
+
+def _spoken_ids(messages: Iterable[Message]) -> list[str]:
+    return [message.id for message in messages if message.role != "system"]
 
 
 def _sent(message: Message, line: Sent | None) -> Sent:
