@@ -24,6 +24,7 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
     "--no-first-run",
+    "--process-per-site",
 )
 WIDE = {"width": 1200, "height": 720}
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no `chromium`: install Debian's package")
