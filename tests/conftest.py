@@ -1,6 +1,8 @@
 """What all tests share: hypothesis' number of examples, and the option for long soaks."""
 
+import gc
 import os
+from collections.abc import Generator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -29,3 +31,14 @@ LONG = ("test_openapi.py", "test_long_conversation.py", "test_inspector.py", "te
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.name not in LONG)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is loaded for the tests stays: garbage is looked for in none of it, now or later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()

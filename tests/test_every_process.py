@@ -28,7 +28,7 @@ MEMORY = """
 with Memory.open(":memory:", embedder="hash:64") as memory:
     chat = memory.session("trip", user="ada")
     for n, text in enumerate(told[::8]):
-        chat.add_many([Message("user", text, f"u{n}", SAID), Message("assistant", "I see. " * n, f"a{n}", SAID)])
+        chat.add_many([Message("user", text, f"u{n}", SAID), Message("assistant", "I see. " * (n % 20), f"a{n}", SAID)])
     chat.documents.add("\\n\\n".join(told), name="told", at=SAID)
     memory.drain()
     print(chat.facts(), chat.patterns(), chat.summary())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,7 +24,9 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
     "--no-first-run",
+    "--process-per-site",
 )
+WIDE = {"width": 1200, "height": 720}
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no `chromium`: install Debian's package")
 
 
@@ -48,20 +50,43 @@ class Tab:
 
     def open(self, view: str, session: str = "trip", user: str = "ada", at: str = "") -> Any:
         """Show a view of a conversation."""
-        self.page.goto("about:blank")
+        if self.page.url != "about:blank":
+            self.page.goto("about:blank")
         self.page.goto(f"{self.url}/#/{view}/{user}/{session}/{at}")
+        return self._shows(view)
+
+    def turn(self, view: str, session: str = "trip", user: str = "ada") -> Any:
+        """Show another view of the page that is open."""
+        self.page.evaluate("to => { location.hash = to }", f"#/{view}/{user}/{session}/")
+        return self._shows(view)
+
+    def _shows(self, view: str) -> Any:
         self.page.locator(f"#view[data-ready={view}]").wait_for(state="attached")
         return self.page
 
 
+@pytest.fixture(scope="module")
+def window(browser: Any) -> Iterator[Any]:
+    """The window of all pages of a module: one in a window of its own starts three processes for it."""
+    found = browser.new_context(locale="en-GB")
+    found.set_default_timeout(60_000)
+    first = found.new_page()
+    first.route("**", lambda route: route.fulfill(body="keeps the process of the pages beside it"))
+    first.goto("http://127.0.0.1/")
+    yield found
+    found.close()
+
+
 @pytest.fixture
-def tab(browser: Any) -> Iterator[Callable[..., Any]]:
+def tab(window: Any) -> Iterator[Callable[..., Any]]:
     @contextmanager
-    def opened(url: str, expected: str = "^$", **more: Any) -> Iterator[Tab]:
+    def opened(
+        url: str, expected: str = "^$", viewport: Mapping[str, int] = WIDE, color_scheme: str | None = None
+    ) -> Iterator[Tab]:
         """A page of that address; afterwards there was no dialog, no error and no request to anywhere else."""
-        context = browser.new_context(**{"viewport": {"width": 1200, "height": 720}, "locale": "en-GB", **more})
-        context.set_default_timeout(60_000)
-        page = context.new_page()
+        page = window.new_page()
+        page.set_viewport_size(viewport)
+        page.emulate_media(color_scheme=color_scheme)
         found = Tab(page, url)
 
         def dismissed(dialog: Any) -> None:
@@ -81,7 +106,7 @@ def tab(browser: Any) -> Iterator[Callable[..., Any]]:
         page.on("pageerror", lambda error: found.wrong.append(f"error {error}"))
         page.on("console", told)
         yield found
-        context.close()
+        page.close()
         assert [wrong for wrong in found.wrong if not re.search(expected, wrong)] == []
 
     yield opened

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from recollect.testing.provider import Provider
-from tests.server.browser import browser, sample, tab
+from tests.server.browser import browser, sample, tab, window
 from tests.server.running import Running, running
 
-__all__ = ["browser", "sample", "service", "tab"]
+__all__ = ["browser", "sample", "service", "tab", "window"]
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis.checks import positive_data_acceptance
@@ -66,6 +67,14 @@ def as_lines(ctx: Any, value: Any) -> bytes:
 
 
 @pytest.fixture(scope="module")
+def session() -> Iterator[requests.Session]:
+    """One connection for all requests, without a look at the environment for each."""
+    with requests.Session() as session:
+        session.trust_env = False
+        yield session
+
+
+@pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     path = tmp_path_factory.mktemp("api") / "memory.db"
     with Memory.open(path, embedder=None, durability="normal") as memory:
@@ -81,13 +90,14 @@ def test_the_document_that_is_checked_in_is_the_one_served() -> None:
 
 @schema.parametrize()
 @settings(max_examples=EXAMPLES, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
-def test_every_operation_does_what_the_document_says(case: Any, url: str) -> None:
+def test_every_operation_does_what_the_document_says(case: Any, url: str, session: requests.Session) -> None:
     if case.operation.definition.raw["operationId"] == "createChatCompletion" and not case.headers.get(NAMED):
         case.headers[NAMED] = "ada"
     for name in [name for name in case.headers if name.lower() in FRAMING]:
         del case.headers[name]
     case.call_and_validate(
         base_url=url,
+        session=session,
         excluded_checks=[positive_data_acceptance, ignored_auth],
         additional_checks=[accepted_as_the_document_says, refused_without_its_key],
     )

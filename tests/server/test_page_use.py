@@ -263,7 +263,7 @@ def test_nothing_lies_over_anything(width: int, sample: Running, tab: Any) -> No
         assert not page.evaluate(OVERLAPS, [".cached-note", ".budget"])
         assert page.locator(".budget").bounding_box()["width"] > 0.6 * width
         for view in ("chat", "patterns", "forget"):
-            page = found.open(view)
+            page = found.turn(view)
             chosen = page.get_by_role("tab", selected=True).bounding_box()
             assert chosen["x"] >= 0 and chosen["x"] + chosen["width"] <= width, view
 
