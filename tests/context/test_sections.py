@@ -12,11 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect import AsyncMemory, BudgetTooSmall, ConfigError, Context, Excerpt, Memory, Session
+from recollect import AsyncMemory, BudgetTooSmall, ConfigError, Context, Excerpt, Memory, Session, Settings
 from recollect.flow.assemble import PRIORITY
 from recollect.testing.clock import ManualClock
 from tests.contexts import START, opened, told
 
+ROOMY = Settings(alert_memory_bytes=2**60)
 PAGE = Excerpt("The kettle has a warranty of two years.", "wiki Kettles", START)
 
 
@@ -69,7 +70,7 @@ def test_one_that_fails_costs_its_section_and_nothing_else(
 
     with (
         caplog.at_level(logging.WARNING, "recollect"),
-        opened(tmp_path, clock, sections={"documents": down, "tools": words}) as memory,
+        opened(tmp_path, clock, sections={"documents": down, "tools": words}, settings=ROOMY) as memory,
     ):
         context = told(memory, clock).context("Where does my sister live?", 2_000)
     assert "Nadia moved to Oslo" in context.memory and "kettle" not in context.memory

@@ -9,7 +9,7 @@ export const title = "Chat";
 const QUESTIONS = JSON.parse(document.querySelector("meta[name=questions]").content);
 
 const LINES = 24; // of a long question, until it is read on
-const NEWEST = Number.MAX_SAFE_INTEGER - 2; // the number of a message that no conversation reaches
+const NEWEST = 1e12; // the number of a message that no conversation reaches
 
 const bubble = (role, ...inside) => h("div", { class: `bubble ${role}` },
   h("span", { class: "who" }, role === "user" ? "You" : role), inside);
