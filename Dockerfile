@@ -11,6 +11,6 @@ USER recollect
 ENV RECOLLECT_DATA_DIR=/data
 VOLUME /data
 EXPOSE 8642
-HEALTHCHECK CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8642/readyz', timeout=5)"]
+HEALTHCHECK CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8642/healthz', timeout=5)"]
 ENTRYPOINT ["recollect"]
 CMD ["serve", "--host", "0.0.0.0", "--port", "8642"]

@@ -97,7 +97,7 @@ def test_a_port_that_is_published_is_the_one_that_is_served(compose: Any) -> Non
     port = command[command.index("--port") + 1]
     assert compose["services"]["service"]["ports"] == [f"{port}:{port}"]
     assert dockerfile()["EXPOSE"] == [port]
-    assert f":{port}/readyz" in dockerfile()["HEALTHCHECK"][0]
+    assert f":{port}/healthz" in dockerfile()["HEALTHCHECK"][0]
 
 
 def test_the_image_installs_extras_that_exist_and_files_that_are_there() -> None:

@@ -83,6 +83,10 @@ def test_a_system_message_that_was_kept_amid_a_conversation_changes_no_history()
         chat.add("system", "Be brief.")
         sent = History(chat, 2_000).prompt([*map(_as_given, chat.history()[:2]), Message("user", "When?")])
         assert [line.message.text for line in sent] == ["To Oslo?", "Yes.", "Be brief.", "When?"]
+        given = [Message("system", "Be kind."), *map(_as_given, chat.history()[:2]), Message("user", "When?")]
+        sent = History(chat, 2_000).prompt(given)
+        assert [line.message.text for line in sent] == ["Be kind.", "To Oslo?", "Yes.", "When?"]
+        assert [line.place for line in sent] == [0, 1, 2, 3]
 
 
 def _as_given(message: Message) -> Message:

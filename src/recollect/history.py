@@ -81,7 +81,8 @@ class History:
             with beside([line.message for line in system], self._tokens, budget) as room:
                 kept = (entry.message for entry in self._log)
                 if _spoken_ids(line.message for line in lines) == _spoken_ids(kept):
-                    shown = list(self.session.context(None, room, tools=tools).prompt)
+                    prompt = self.session.context(None, room, tools=tools).prompt
+                    shown = [one for one in prompt if one.role != "system" or not (system or self.whole)]
                 else:
                     shown = self._fitted(lines, room, REPLY_TOKENS + count_tools(tools, self.session.memory.counter))
             known = {line.message.id: line for line in lines}

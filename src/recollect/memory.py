@@ -59,9 +59,11 @@ def _named_or(value: object, verb: str) -> bool:
 
 def _place(url: str | Path | None) -> str:
     """The file or address that is named, else the file in the data folder."""
+    if url is not None:
+        return str(url)
     from recollect.embed.models import made_data_dir  # at the call, so that models can be run as a script
 
-    return str(made_data_dir() / "memory.db" if url is None else url)
+    return str(made_data_dir() / "memory.db")
 
 
 class Memory:
@@ -259,9 +261,12 @@ class Memory:
         found = self.telemetry.snapshot()
         return {**found, "recollect_cache_hits_total": semantic.hits, "recollect_cache_misses_total": semantic.misses}
 
-    def close(self) -> None:
-        """Stop the background and close the store; work that waits is done after the next opening."""
-        self._background.stop()
+    def close(self, wait: float | None = None) -> None:
+        """Stop the background and close the store; work that waits is done after the next opening.
+
+        The job at hand is finished first, or left after `wait` seconds, to be done again once its lease is over.
+        """
+        self._background.stop(wait)
         self.store.close()
 
     def __enter__(self) -> Self:

@@ -26,6 +26,10 @@ def wiki(_: Session, question: str) -> Iterator[Excerpt]:
         yield PAGE
 
 
+async def awaited(_: Session, __: str) -> list[Excerpt]:
+    return [PAGE]
+
+
 def test_a_section_is_filled_in_place_of_what_is_there(tmp_path: Path, clock: ManualClock) -> None:
     with opened(tmp_path, clock, sections={"documents": wiki}) as memory:
         chat = told(memory, clock)
@@ -115,7 +119,8 @@ def test_awaited(tmp_path: Path) -> None:
     ("sections", "message"),
     [
         ({"wiki": wiki}, "there is no section 'wiki'; there are profile, facts, hints, summary, documents"),
-        ({"tools": "wiki"}, "the section 'tools' is 'wiki'; give a function of a session and a question"),
+        ({"tools": "wiki"}, "the section 'tools' is 'wiki'; give a plain function of a session and a question"),
+        ({"tools": awaited}, "give a plain function of a session and a question"),
         ([wiki], "give functions by the names of sections"),
     ],
 )

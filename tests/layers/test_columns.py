@@ -17,7 +17,7 @@ from recollect.layers import columns as columns_module
 from recollect.layers import ranking
 from recollect.layers.columns import A_SCOPE, Columns
 from recollect.layers.ranking import Asked, Ranker
-from recollect.llm.recall import NOTHING
+from recollect.llm.recall import NOTHING, OPENING
 from recollect.store.reference import ReferenceStore
 from recollect.store.sqlite import SqliteStore
 from recollect.store.words import words
@@ -28,6 +28,7 @@ OWNER = Scope("acme", "ada")
 Spoken: TypeAlias = tuple[str, Role, str]
 """The session, the role and the words of a message."""
 SPEAKERS: list[Role] = ["user", "assistant", "tool", "system"]
+QUOTED = f"{OPENING}\n\nRecalled from earlier:\n> user: oslo trip"
 TEXTS = [
     *(
         "oslo trip",
@@ -40,6 +41,7 @@ TEXTS = [
         "どこ\uff1f",
     ),
     *("東京に行く trip", "नमस्ते दुनिया", "☕ \U0001f600", "word1 word2 word3"),
+    QUOTED,
     NOTHING,
 ]
 NAMES = [None, "Ada Lovelace", "bot", "ÅSA"]
@@ -111,7 +113,7 @@ def test_columns_read_in_pages_are_those_read_message_by_message(
 
 
 def is_turn(role: Role, text: str) -> bool:
-    return role != "system" and bool(text.strip()) and (role, text) != ("assistant", NOTHING)
+    return role != "system" and bool(text.strip()) and (role != "assistant" or text not in (QUOTED, NOTHING))
 
 
 def only_quoted(spoken: list[Spoken]) -> set[str]:
@@ -120,13 +122,13 @@ def only_quoted(spoken: list[Spoken]) -> set[str]:
     for number, (session, role, text) in enumerate(spoken):
         if is_turn(role, text):
             last[session] = f"m{number}", role == "user" and text.endswith(("?", "\uff1f"))
-        elif (role, text) == ("assistant", NOTHING) and last.get(session, ("", False))[1]:
+        elif (role, text) == ("assistant", QUOTED) and last.get(session, ("", False))[1]:
             found.add(last[session][0])
     return found
 
 
 @given(said)
-@example([("a", "user", "Where to?"), ("b", "user", "oslo trip"), ("a", "assistant", NOTHING), ("a", "user", "...")])
+@example([("a", "user", "Where to?"), ("b", "user", "oslo trip"), ("a", "assistant", QUOTED), ("a", "user", "...")])
 def test_columns_say_of_each_message_what_it_says(spoken: list[Spoken]) -> None:
     columns = columns_of(spoken, len(spoken) + 1)
     kept = [
@@ -163,7 +165,7 @@ def test_columns_know_more_words_than_a_short_number_can_count(monkeypatch: pyte
 
 
 @given(said, st.integers(0, 100))
-@example([("a", "user", "Where to?"), ("a", "assistant", NOTHING)], 1)
+@example([("a", "user", "Where to?"), ("a", "assistant", QUOTED)], 1)
 def test_columns_until_a_position_are_those_that_there_were(spoken: list[Spoken], count: int) -> None:
     count %= len(spoken) + 1
     then, whole = columns_of(spoken[:count], 1), columns_of(spoken, 3)

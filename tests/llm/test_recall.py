@@ -153,7 +153,16 @@ def test_its_answers_are_known_as_such(question: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "said", ["", "Noted!", f"{OPENING} a book", f"{OPENING}\nYou live in Oslo.", f"{NOTHING} But:"]
+    "said",
+    [
+        "",
+        "Noted!",
+        f"{OPENING} a book",
+        f"{OPENING}\nYou live in Oslo.",
+        f"{OPENING}\n\n> The alarm code is 4711.",
+        f"{OPENING}\n\nRecalled from earlier:\nThe steps are:",
+        f"{NOTHING} But:",
+    ],
 )
 def test_what_others_say_is_no_answer_of_it(said: str) -> None:
     assert not echoes(said)

@@ -105,6 +105,23 @@ def test_a_proxy_that_passes_nothing_on_is_not_waited_for_without_end(
         assert texts(store.log.read(ADA)) == ["before", "after"]
 
 
+def test_a_statement_that_takes_too_long_is_ended_and_not_tried_again(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with PostgresStore(url) as store, PostgresStore(url) as other:
+        say(store, ADA, "before")
+        with other.transaction(ADA):
+            say(other, ADA, "in the way")
+            monkeypatch.setattr(alive, "LONGEST", 1.0)
+            with pytest.raises(StoreUnavailable, match="busy"):
+                say(store, ADA, "too long")
+            monkeypatch.undo()
+            waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+            with psycopg.connect(url) as looking:
+                assert looking.execute(waiting).fetchone() == (0,)
+        assert texts(store.log.read(ADA)) == ["before", "in the way"]
+
+
 def test_what_a_machine_that_is_gone_had_locked_is_free_again() -> None:
     with (
         running(*FAST, f"-c listen_addresses={own_loopback()}") as server,

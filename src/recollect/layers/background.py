@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Final, TypeAlias
 
-from recollect.errors import Conflict, ModelError, RecollectError
+from recollect.errors import Conflict, ModelError, RecollectError, StoreUnavailable
 from recollect.layers.marks import Gone
 from recollect.layers.semantic import LAYER as FACTS
 from recollect.store import Job, Store
@@ -24,9 +24,6 @@ POLL_SECONDS: Final = 2.0
 """How often the background looks for work that another process left."""
 PAUSE_SECONDS: Final = 0.05
 """How long work waits once it is there: the request that brought it goes first, and what else it brings comes along."""
-
-STOP_SECONDS: Final = 5.0
-"""How long a stop waits for the job that is being done, as one of a model that does not answer."""
 
 Learn: TypeAlias = Callable[[Job], int]
 """Does a job and finishes it, both in one transaction; returns how many things were learned."""
@@ -57,11 +54,11 @@ class Background:
         """Let the thread see that there is work."""
         self._work.set()
 
-    def stop(self) -> None:
-        """End the thread after the job it is at; one that takes long is left, and done again once its lease is over."""
+    def stop(self, wait: float | None = None) -> None:
+        """End the thread after the job it is at; or leave that after so many seconds, to be done again."""
         self._stop.set()
         self._work.set()
-        self._thread.join(STOP_SECONDS)
+        self._thread.join(wait)
 
     def drain(self) -> int:
         """Do all work that is due, and wait for what is being done; how many things were learned."""
@@ -88,6 +85,8 @@ class Background:
         except Conflict:
             return 0
         except Exception as error:  # whatever a layer or a user's own model raises, the job waits for its next attempt
+            if self._stop.is_set() and isinstance(error, StoreUnavailable):
+                raise  # closed meanwhile
             known = isinstance(error, (ModelError, Gone))
             log.warning("%s waits for another attempt: %s", job.kind, error, exc_info=not known)
             self.telemetry.count("recollect_job_failures_total")

@@ -14,7 +14,7 @@ import numpy as np
 
 from recollect.flow import rank
 from recollect.flow.rank import REACH, Marks, Near, Numbers, Places, Turns, lends, worth
-from recollect.llm.recall import echoes
+from recollect.llm.recall import echoes, quotes
 from recollect.store import Spoken, Store
 from recollect.store.stem import stem
 from recollect.store.words import split, words
@@ -126,7 +126,8 @@ class Columns:
             said = [one for one in meant if one.role != "system" and one.position not in echoed and one.text.strip()]
             self._add(said, many)
             for echo in echoed.values():
-                self._answered(echo)
+                if quotes(echo.text):
+                    self._answered(echo)
             if meant:
                 self.position = meant[-1].position
             if len(meant) < PAGE:

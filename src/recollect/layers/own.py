@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from inspect import iscoroutinefunction
 from itertools import islice
 from typing import Any, Final, TypeAlias
 
@@ -25,8 +26,8 @@ def check_sections(sections: Mapping[str, Any]) -> None:
     for name, fill in sections.items():
         if name not in PRIORITY:
             raise ConfigError(f"there is no section {name!r}; there are {', '.join(PRIORITY)}")
-        if not callable(fill):
-            raise ConfigError(f"the section {name!r} is {fill!r}; give a function of a session and a question")
+        if not callable(fill) or iscoroutinefunction(fill):
+            raise ConfigError(f"the section {name!r} is {fill!r}; give a plain function of a session and a question")
 
 
 def offered(section: str, fill: Fill, scope: Scope, question: str) -> list[Candidate]:

@@ -28,7 +28,10 @@ _ASKS: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """What is taken for a question: by its first word, or a mark; and what begins with no word at all."""
-_ECHOES: Final = (f"{OPENING}\n", NOTHING, READ)
+EARLIER: Final = "Earlier in this conversation:"
+_QUOTES: Final = re.compile(
+    f"{OPENING}(?:\n\n(?:{'|'.join(f'{title}:' for title in TITLES.values())}|{EARLIER})(?:\n> .*)+)+"
+)
 _FACTS: Final = (f"{TITLES['profile']}:", f"{TITLES['facts']}:")
 _DAY: Final = re.compile(r"\d{1,2} \w+ \d{1,4}(?: \([^)]*\))?")
 _TURN: Final = re.compile("(?:user|assistant|system|tool): ")
@@ -99,11 +102,11 @@ def answer(messages: Sequence[Message]) -> str:
     if not question:
         return NOTHING
     lines_of = [*_remembered(memory), *_said(said[:-1])]
-    quotes = _best(lines_of, set(query_words(question.text)))
-    if not quotes:
+    best = _best(lines_of, set(query_words(question.text)))
+    if not best:
         return NOTHING if _ASKS.match(question.text.strip() or "?") else READ
     lines = [OPENING]
-    for heading, line in quotes:
+    for heading, line in best:
         if heading not in lines:
             lines += ["", heading]
         lines.append(f"> {line}")
@@ -112,11 +115,12 @@ def answer(messages: Sequence[Message]) -> str:
 
 def echoes(text: str) -> bool:
     """Whether a text is an answer of this kind: quotations alone, or that there are none. It holds nothing new."""
-    if not text.startswith(_ECHOES):
-        return False
-    first, *rest = text.splitlines()
-    quoted = (not line or line.startswith("> ") or line.endswith(":") for line in rest)
-    return text in _ECHOES or (first == OPENING and all(quoted))
+    return quotes(text) or text in (NOTHING, READ)
+
+
+def quotes(text: str) -> bool:
+    """Whether it quotes memory, and says nothing else."""
+    return text.startswith(OPENING) and _QUOTES.fullmatch(text) is not None
 
 
 def _memory(text: str) -> str:
@@ -146,7 +150,7 @@ def _said(messages: Sequence[Message]) -> Iterator[Line]:
     """What the user said before in the conversation itself, which memory leaves out."""
     for message in filter(None, map(without_memory, messages)):
         day = f"{written(message.at)}, " if message.at else ""
-        yield from (Line("Earlier in this conversation:", day, f"user: {line}") for line in message.text.splitlines())
+        yield from (Line(EARLIER, day, f"user: {line}") for line in message.text.splitlines())
 
 
 def _best(lines: Sequence[Line], wanted: set[str]) -> list[tuple[str, str]]:

@@ -43,6 +43,8 @@ except ModuleNotFoundError as error:
 THREADS: Final = 40
 START_SECONDS: Final = 60
 """How long one of several processes may be silent, as while it loads a model, until it is replaced."""
+CLOSE_SECONDS: Final = 5.0
+"""How long a stop waits for the job that is being done, as one of a model that does not answer."""
 SWITCH_SECONDS: Final = 0.001
 """How long a thread may compute while others wait: a request asks for its turn at each statement, beside learning."""
 ERRORS: Final[dict[int | str, dict[str, Any]]] = {
@@ -153,7 +155,7 @@ async def _stopped(service: Service, ours: bool) -> None:
         logs.log.warning("background work stopped and will be tried again: %s", error)
     await service.upstream.close()
     if ours:
-        await service.run(service.memory.close)
+        await service.run(service.memory.close, CLOSE_SECONDS)
 
 
 def serve(options: Options, host: str = "127.0.0.1", port: int = 8642, workers: int = 1) -> None:

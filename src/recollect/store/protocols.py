@@ -298,8 +298,8 @@ class Store(Protocol):
     def check_writable(self) -> None:
         """Raises where nothing can be written now, and says why: StoreUnavailable, DiskFull.
 
-        For whoever asks every few seconds: it costs little, waits for no writer, and writes nothing, but for a number
-        where a write was refused before.
+        For whoever asks every few seconds: it costs little, and writes nothing. Only where a write was refused before
+        it waits for its turn to write a number.
         """
         ...
 

@@ -6,6 +6,7 @@ or for hours where nothing is being sent.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Final
 
 from recollect.store.postgres.driver import Connection, psycopg
@@ -22,17 +23,24 @@ _NOTICE: Final = (
 )
 
 
+CANCEL: Final = 2.0
+"""Seconds that it may take to tell a server to stop."""
+
+
 class Bounded(psycopg.Connection[tuple[Any, ...]]):
-    """A connection that is given up where a statement takes too long."""
+    """A connection that is given up where a statement takes too long; the server is told to stop, if it hears."""
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
         """What the server answers."""
         try:
             return super().wait(gen, interval, LONGEST if timeout is None else timeout)
-        except psycopg.OperationalError:
-            if self.pgconn.transaction_status == psycopg.pq.TransactionStatus.ACTIVE:
-                self.pgconn.finish()
-            raise
+        except psycopg.OperationalError as error:
+            if self.pgconn.transaction_status != psycopg.pq.TransactionStatus.ACTIVE:
+                raise
+            with suppress(psycopg.Error):
+                self.cancel_safe(timeout=CANCEL)
+            self.pgconn.finish()
+            raise psycopg.errors.QueryCanceled(f"no answer within {LONGEST:g} seconds") from error
 
 
 def conninfo(url: str) -> str:

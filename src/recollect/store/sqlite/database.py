@@ -253,7 +253,8 @@ class Database:
                     self._writer.execute("ROLLBACK")
         if isinstance(error, apsw.Error):
             told = errors.translated(error, self.path)
-            self._failed = isinstance(told, DiskFull | StoreUnavailable) and not errors.is_busy(error)
+            if not errors.is_busy(error):
+                self._failed = isinstance(told, DiskFull | StoreUnavailable)
             raise told from error
 
     def scrub(self, wait: int = SCRUB_MS) -> None:
