@@ -457,6 +457,14 @@ def test_drain_analyses_habits_once_there_are_enough_conversations(tmp_path: Pat
         assert "Habits" in memory.session("now", user="ada").context("How?").memory
 
 
+def test_drain_learns_what_was_said_to_another_process(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "m.db", embedder=None, durability="normal") as memory:
+        memory.session("monday", user="ada").add_turn("I am a vegetarian.", "Noted.")
+    with Memory.open(tmp_path / "m.db", embedder=None, durability="normal") as memory:
+        assert memory.drain() > 0
+        assert "diet: vegetarian" in memory.session("friday", user="ada").context("What shall I cook?").memory
+
+
 def test_a_users_sessions_are_listed_page_by_page(memory: Memory) -> None:
     for n in range(3):
         memory.session(f"s{n}", user="ada").add("user", "Hello.")

@@ -17,6 +17,7 @@ from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, Self, TypeVar
 
 from recollect.memory import Memory
 from recollect.session import Session, ToolsOf
+from recollect.types import Scope
 from recollect.user import DocumentsOf, User
 
 S = TypeVar("S")
@@ -105,6 +106,11 @@ class _AsyncUser(_Awaited[U]):
     remember = awaited(User.remember)
     patterns = awaited(User.patterns)
     forget = awaited(User.forget)
+
+    @property
+    def scope(self) -> Scope:
+        """Whose memory it is."""
+        return self.sync.scope
 
     @property
     def documents(self) -> AsyncDocuments:

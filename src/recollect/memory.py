@@ -24,7 +24,7 @@ from recollect.embed import Embedder, Reranker
 from recollect.embed.cached import CachedEmbedder
 from recollect.errors import ConfigError
 from recollect.frozen import EMPTY
-from recollect.layers import embedding, summary
+from recollect.layers import embedding, semantic, summary
 from recollect.layers.all import Layers
 from recollect.layers.background import Background
 from recollect.layers.embedding import Embedding
@@ -249,17 +249,23 @@ class Memory:
     def drain(self) -> int:
         """Do all background work now, also what would wait for more to be said; how many things were learned."""
         learned, owners = self._background.drain(), set[Scope]()
+        self._fresh |= self._waiting()
         while self._fresh:
             scope = self._fresh.pop()
             owners.add(scope.owner)
             learned += self.layers.semantic.catch_up(scope) + self.layers.summary.catch_up(scope)
         return learned + sum(map(self.layers.procedural.catch_up, owners))
 
+    def _waiting(self) -> set[Scope]:
+        """The sessions where something was said, also to another process, that facts are still to be learned from."""
+        tenants = map(Scope, self.store.tenants())
+        jobs = (job for one in tenants for job in self.store.jobs.find(one, state="waiting", limit=MOST_FRESH))
+        return {job.scope for job in jobs if job.kind == semantic.JOB.kind and job.scope}
+
     def stats(self) -> dict[str, float]:
         """Every metric of this process by its name, as `recollect.telemetry` lists them."""
-        semantic = self.layers.semantic
-        found = self.telemetry.snapshot()
-        return {**found, "recollect_cache_hits_total": semantic.hits, "recollect_cache_misses_total": semantic.misses}
+        facts, found = self.layers.semantic, self.telemetry.snapshot()
+        return {**found, "recollect_cache_hits_total": facts.hits, "recollect_cache_misses_total": facts.misses}
 
     def close(self, wait: float | None = None) -> None:
         """Stop the background and close the store; work that waits is done after the next opening.

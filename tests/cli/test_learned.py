@@ -16,6 +16,15 @@ def test_a_fact_is_kept_in_place_of_what_was_known_and_can_be_ended(trip: Run) -
     assert "place" not in {fact["key"] for fact in parsed(trip, "facts")}
 
 
+def test_a_prompt_has_what_the_last_command_said(run: Run) -> None:
+    run("add", "I live in Rome.", "--session", "a")
+    run("facts")
+    run("chat", "I live in Bergen now.", "--session", "b")
+    told = run("context", "Where do I live?", "--session", "c", "--prompt").stdout
+    assert "place: Bergen" in told and "place: Rome" not in told
+    assert "place: Bergen" in run("chat", "Where do I live?", "--session", "c").stdout
+
+
 def test_every_value_of_a_fact_is_shown(trip: Run) -> None:
     for city in ("Bergen", "Rome"):
         trip("remember", "place", city)

@@ -25,6 +25,19 @@ def test_what_is_exported_can_be_imported_as_it_was(trip: Run, home: Path) -> No
     assert "Oslo" in trip("facts", "--store", "other.db").stdout
 
 
+def test_memories_of_several_users_stay_theirs(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    memories = [{"id": f"m{n}", "memory": said, "user_id": user} for n, (user, said) in enumerate(
+        [("ada", "Lives in Oslo"), ("eve", "Has diabetes")]
+    )]  # fmt: skip
+    (home / "mem0.json").write_text(json.dumps({"results": memories}))
+    monkeypatch.setenv("RECOLLECT_USER", "ada")
+    assert run("import", "mem0.json").stdout.endswith("It is also of eve: see what is theirs with --user.\n")
+    for user, said in (("ada", "Lives in Oslo"), ("eve", "Has diabetes")):
+        assert [fact["value"] for fact in parsed(run, "facts", "--user", user)] == [said]
+    run("import", "mem0.json", "--user", "ada", "--store", "one.db")
+    assert len(parsed(run, "facts", "--user", "ada", "--store", "one.db")) == 2
+
+
 def test_an_export_can_be_piped_into_an_import(trip: Run, home: Path) -> None:
     lines = trip("export").stdout
     assert parsed(trip, "import", "-", "--store", "copy.db", said=lines)["messages"] == 3

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from recollect import AsyncMemory, BudgetTooSmall, ConfigError, Context, Excerpt, Memory, Session, Settings
 from recollect.flow.assemble import PRIORITY
+from recollect.flow.fence import SOURCED
 from recollect.testing.clock import ManualClock
 from tests.contexts import START, opened, told
 
@@ -47,7 +48,8 @@ def test_a_section_is_filled_in_place_of_what_is_there(tmp_path: Path, clock: Ma
 def test_every_section_can_be(tmp_path: Path, clock: ManualClock, name: str) -> None:
     with opened(tmp_path, clock, sections={name: lambda *_: [Excerpt("Mine.", "me")]}) as memory:
         lines = told(memory, clock).context("Where does my sister live?", 2_000).receipt.lines
-        assert [line.text for line in lines if line.section == name] == ["Mine."]
+        mine = "Mine." if name in SOURCED else "[me] Mine."
+        assert [line.text for line in lines if line.section == name] == [mine]
 
 
 def test_a_function_may_use_the_session_it_is_for(tmp_path: Path, clock: ManualClock) -> None:

@@ -57,6 +57,7 @@ def chat(
         llm.check(model or QUOTES)
     with remembering(store, user, session, must_exist=False) as talk:
         answerer = llm.open(model or QUOTES)
+        talk.facts()  # what the last commands said is learned first
         if asked is not None:
             _turn(talk, answerer, asked, budget, system, as_json)
             return

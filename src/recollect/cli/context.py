@@ -77,6 +77,7 @@ def context(
     with remembering(store, user, session) as chat:
         if question is None and chat.stats() is None:
             raise no_session(chat, "give a question, or name another by --session")
+        chat.facts()  # what the last commands said is learned first
         if replay is None:
             made = chat.context(question, budget, system=system, at=at)
         else:

@@ -28,6 +28,7 @@ TAKEN: Final = ("messages", "facts", "known", "documents", "excerpts", "others")
 
 
 def bring(
+    context: typer.Context,
     file: Annotated[Path, typer.Argument(help="An export file or archive; - reads one from stdin.")],
     format: Annotated[
         str | None, typer.Option(help=f"One of {', '.join(FORMATS)}.", show_default="told by the file")
@@ -40,18 +41,20 @@ def bring(
 
     Run it again after an interruption or with a newer export: nothing is kept twice.
 
-    Without --user, each conversation goes to the user that the export names, else to you.
+    Without --user, each conversation goes to the user that the export names, else to you; with it, all go to that one.
 
     Example: recollect import chats.jsonl
 
     Example: recollect import chats.jsonl --format openai --user ada
     """
+    source, users = context.get_parameter_source("user"), set[str]()
+    only = user if source is not None and source.name == "COMMANDLINE" else None
     with telling_errors(), _file(file) as found:
         with err.status("Reading"):
             total = sum(1 for _ in read(found, format))
         with remembering(store, user, must_exist=False) as chat:
             try:
-                done = _kept(chat.memory, read(found, format), total, user)
+                done = _kept(chat.memory, _owned(read(found, format), user or login(), users), total, only)
             except KeyboardInterrupt:
                 err.print("Stopped. What came in so far is kept; the same command brings the rest.", soft_wrap=True)
                 raise
@@ -59,7 +62,7 @@ def bring(
     if as_json:
         machine(dataclasses.asdict(done))
     else:
-        _tell(done)
+        _tell(done, [] if only else sorted(users - {user or login()}))
     if done.skipped and not any(getattr(done, name) for name in TAKEN):
         raise typer.Exit(1)
 
@@ -80,13 +83,16 @@ def _file(file: Path) -> Iterator[Path]:
             raise ConfigError(str(error).replace(str(copy), "stdin")) from error
 
 
-def _tell(done: Backfilled) -> None:
+def _tell(done: Backfilled, others: list[str]) -> None:
     more = {"document": done.documents, "excerpt": done.excerpts, "other thing": done.others}
     also = "".join(f", {counted(number, name)}" for name, number in more.items() if number)
     say(
         f"New: {counted(done.messages, 'message')} of {counted(done.sessions, 'conversation')}{also} and "
         f"{counted(done.facts, 'fact')}; here already: {done.known:,}."
     )
+    if others:
+        rest = ", …" if len(others) > SHOWN else ""
+        say(f"It is also of {', '.join(others[:SHOWN])}{rest}: see what is theirs with --user.")
     for skipped in done.skipped[:SHOWN]:
         err.print(f"skipped {printable(skipped.where)}: {printable(skipped.why)}", soft_wrap=True)
     if len(done.skipped) > SHOWN:
@@ -97,13 +103,17 @@ def _kept(memory: Memory, found: Iterator[Read], total: int, user: str | None) -
     from recollect.backfill import backfill
 
     with bar("Importing") as progress:
-        return backfill(memory, _watched(_owned(found, user or login()), progress, total), user=user)
+        return backfill(memory, _watched(found, progress, total), user=user)
 
 
-def _owned(found: Iterator[Read], owner: str) -> Iterator[Read]:
-    """The same, with an owner where the export names none."""
+def _owned(found: Iterator[Read], owner: str, users: set[str]) -> Iterator[Read]:
+    """The same, with an owner where the export names none; `users` are those of it."""
     for item in found:
-        yield dataclasses.replace(item, user=item.user or owner) if isinstance(item, Imported) else item
+        if not isinstance(item, Imported):
+            yield item
+            continue
+        users.add(item.user or owner)
+        yield dataclasses.replace(item, user=item.user or owner)
 
 
 def _watched(found: Iterator[Read], progress: Callable[[int, int], None], total: int) -> Iterator[Read]:

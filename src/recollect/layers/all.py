@@ -72,7 +72,7 @@ class Layers:
         )
 
     def jobs(self, settings: Settings) -> list[Job]:
-        """What is enqueued with every message: facts come in batches, what is left over a minute later."""
+        """What is enqueued with every message: facts come in batches, what is left over after a while."""
         return [
             replace(semantic.JOB, every=2 * settings.facts_every_turns),
             semantic.LATER,

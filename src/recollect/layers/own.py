@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 from recollect.answers import Candidate, Excerpt
 from recollect.errors import ConfigError
 from recollect.flow.assemble import PRIORITY
+from recollect.flow.fence import SOURCED
 from recollect.types import Scope
 
 log = logging.getLogger("recollect")
@@ -42,4 +43,5 @@ def offered(section: str, fill: Fill, scope: Scope, question: str) -> list[Candi
 def _candidate(section: str, place: int, found: object) -> Candidate:
     if not isinstance(found, Excerpt):
         raise ConfigError(f"its function gave {found!r}; let it give Excerpt(text, source)")
-    return Candidate(section, found.text, 1 / (place + 1), found.source, at=found.at)
+    text = found.text if section in SOURCED else f"[{found.source}] {found.text}"
+    return Candidate(section, text, 1 / (place + 1), found.source, at=found.at)

@@ -27,7 +27,7 @@ from recollect.types import Message, Scope, with_zone
 KIND: Final = "fact"
 LAYER: Final = "facts"
 JOB: Final = Job("facts", key="facts")
-WAIT_SECONDS: Final = 60.0
+WAIT_SECONDS: Final = 10.0
 """How long fewer turns than a batch wait for more."""
 LATER: Final = Job("facts", key="facts later", delay=WAIT_SECONDS)
 PAGE: Final = 500
@@ -97,7 +97,7 @@ class Semantic:
         return sum(self._learn(session, None, 1) for session in sessions)
 
     def learn(self, job: Job) -> int:
-        """How many statements were learned from a session once a batch of turns is there, or after a minute's wait."""
+        """How many statements were learned from a session once a batch of turns is there, or after a while."""
         return self._learn(job.scope or Scope(), job, 1 if job.key == LATER.key else self.every)
 
     def facts(self, user: Scope, as_of: datetime | None = None) -> list[Fact]:
