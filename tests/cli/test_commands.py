@@ -187,7 +187,7 @@ def test_history_is_numbered_and_can_be_paged(trip: Run) -> None:
     for before in ("2", second):
         page = parsed(trip, "history", "--session", "trip", "--before", before)
         assert [line["content"] for line in page] == ["My sister Nadia moved to Oslo in May."]
-    assert "No message is like that" in trip("history", "--session", "trip", "--before", "1").stdout
+    assert "Nothing was said before that." in trip("history", "--session", "trip", "--before", "1").stdout
     assert "before=0: give a whole number" in trip("history", "--session", "trip", "--before", "0", code=1).stderr
 
 

@@ -8,14 +8,15 @@ import random
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
+import apsw
 import pytest
 
-from recollect.errors import DiskFull
+from recollect.errors import DiskFull, StoreUnavailable
 from recollect.store import Store
-from recollect.store.sqlite import SqliteStore
+from recollect.store.sqlite import SqliteStore, database
 from recollect.types import Message, Scope
 from tests.postgres import Databases, Server, running
 
@@ -109,6 +110,26 @@ def test_a_disk_that_says_it_is_full(tmp_path: Path) -> None:
         store.log.append(TRIP, [Message("user", "room again", "after")])
         assert [entry.message.id for entry in store.log.read(TRIP)] == ["0", "after"]
         assert store.check() == []
+
+
+def test_a_moment_in_which_another_writes_does_not_make_a_full_disk_ready(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "BUSY_MS", 1)
+    disk, file = FullDisk("full-and-busy"), tmp_path / "memory.db"
+    with SqliteStore(file, vfs=disk.name) as store, closing(apsw.Connection(str(file))) as other:
+        store.check_writable()
+        disk.full = True
+        with pytest.raises(DiskFull):
+            store.log.append(TRIP, [Message("user", "word " * 2_000, "too much")])
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreUnavailable, match="busy"):
+            store.log.append(TRIP, [Message("user", "number 0", "0")])
+        other.execute("ROLLBACK")
+        with pytest.raises(DiskFull):
+            store.check_writable()
+        disk.full = False
+        store.check_writable()
 
 
 def test_a_server_that_says_its_disk_is_full(postgres: Databases) -> None:

@@ -9,7 +9,7 @@ import typer
 from recollect.cli.narrow import Roles, Since, Tags, Until, narrowed
 from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, remembering
 from recollect.cli.terminal import day, quotes
-from recollect.store import Entry
+from recollect.store import ANY, Entry
 
 
 def history(
@@ -44,7 +44,8 @@ def history(
         where = narrowed(roles, since, until, tags)
         entries = entries_of(chat, limit, None if before is None else as_written(before), where)
     value = [{"number": entry.seq, "tokens": entry.tokens, **entry.message.to_dict()} for entry in entries]
-    nothing = "No message is like that. See them all with: recollect history"
+    what = "No message is like that" if before is None or where != ANY else "Nothing was said before that"
+    nothing = f"{what}. See them all with: recollect history"
     quotes(as_json, value, [_told(entry) for entry in entries], nothing)
 
 
