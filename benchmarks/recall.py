@@ -180,23 +180,26 @@ def changed(weights: dict[str, float]) -> Iterator[None]:
         Fed.forget_ranking()
 
 
-def evaluated(name: str, embedder: Any, quick: bool, settings: Settings | None = None) -> dict[str, Any]:
+def run(
+    name: str, make: Callable[[Callable[[str], int], str], Any], quick: bool, rows: Path | None = None
+) -> dict[str, Any]:
+    """What the evaluator says of a system; in the file, if there is one, a line for each question."""
     sys.path.insert(0, str(SHARED / "eval"))
     import evaluate
 
     evaluate.counters = lambda: {"cl100k": cached(counter("tiktoken:cl100k_base"))}
+    data, conversations = str(SHARED / "data" / "dev"), 1 if quick else None
+    result: dict[str, Any] = evaluate.evaluate(
+        make, data, name, BUDGETS, limit_conv=conversations, feed="all", per_question=rows and str(rows)
+    )
+    return result
+
+
+def evaluated(name: str, embedder: Any, quick: bool, settings: Settings | None = None) -> dict[str, Any]:
     System.relevances = []
     with tempfile.TemporaryDirectory() as folder:
         rows = Path(folder) / "rows.jsonl"
-        result: dict[str, Any] = evaluate.evaluate(
-            lambda count, _: Fed(count, embedder, settings),
-            str(SHARED / "data" / "dev"),
-            name,
-            BUDGETS,
-            limit_conv=1 if quick else None,
-            feed="all",
-            per_question=str(rows),
-        )
+        result = run(name, lambda count, _: Fed(count, embedder, settings), quick, rows)
         answerable = [json.loads(line)["answerable"] for line in rows.read_text("utf-8").splitlines()]
     result["auc"] = auc(answerable, System.relevances)
     return result

@@ -24,6 +24,7 @@ import numpy as np
 from _plot import growth as plot
 from _report import Goal, arguments, publish, table
 from _timing import say, scratch, sentences
+from langchain_core.embeddings import Embeddings
 
 from recollect import Memory, Message, embed
 from recollect.embed import Embedder, Kind
@@ -119,6 +120,20 @@ class Caller(Recollect):
     def settle(self) -> None: ...
 
 
+class Same(Embeddings):
+    """The same embedder as LangChain wants it, for those that take theirs from there."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.embedder = embedder
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [row.tolist() for row in self.embedder.embed(texts, kind="passage")]
+
+    def embed_query(self, text: str) -> list[float]:
+        vector: list[float] = self.embedder.embed([text], kind="query")[0].tolist()
+        return vector
+
+
 class LangGraph:
     """SqliteStore: vectors alone; search for five, put two."""
 
@@ -128,10 +143,7 @@ class LangGraph:
     def __init__(self, folder: Path, embedder: Embedder) -> None:
         from langgraph.store.sqlite import SqliteStore
 
-        def vectors(texts: Sequence[str]) -> list[list[float]]:
-            return [row.tolist() for row in embedder.embed(list(texts), kind="passage")]
-
-        index: Any = {"dims": embedder.dimension, "embed": vectors, "fields": ["text"]}
+        index: Any = {"dims": embedder.dimension, "embed": Same(embedder), "text_fields": ["text"]}
         self._open = SqliteStore.from_conn_string(str(folder / "store.db"), index=index)
         self.store, self.n = self._open.__enter__(), 0
         self.store.setup()
@@ -199,15 +211,7 @@ class Mem0:
     clock = staticmethod(time.process_time)
 
     def __init__(self, folder: Path, embedder: Embedder) -> None:
-        from langchain_core.embeddings import Embeddings
         from mem0 import Memory as Theirs
-
-        class Same(Embeddings):
-            def embed_documents(self, texts: list[str]) -> list[list[float]]:
-                return [row.tolist() for row in embedder.embed(texts, kind="passage")]
-
-            def embed_query(self, text: str) -> list[float]:
-                return self.embed_documents([text])[0]
 
         os.environ.setdefault("OPENAI_API_KEY", "none: no model is called")
         os.environ["MEM0_DIR"] = str(folder)
@@ -222,7 +226,7 @@ class Mem0:
                         "collection_name": "turns",
                     },
                 },
-                "embedder": {"provider": "langchain", "config": {"model": Same()}},
+                "embedder": {"provider": "langchain", "config": {"model": Same(embedder)}},
                 "history_db_path": str(folder / "history.db"),
             }
         )
