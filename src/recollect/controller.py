@@ -11,8 +11,9 @@ from typing import Any
 
 from recollect.arguments import MAX_QUESTION
 from recollect.errors import BudgetTooSmall, NotFound
-from recollect.flow.assemble import Counts, Offer, assemble
+from recollect.flow.assemble import Counts, assemble
 from recollect.flow.context import Context
+from recollect.flow.fill import Offer
 from recollect.flow.room import Room, View, firm_turns
 from recollect.frozen import EMPTY
 from recollect.layers.all import Layers

@@ -10,8 +10,8 @@ from typing import Any, Final, TypeAlias
 
 from recollect.answers import Candidate, Excerpt
 from recollect.errors import ConfigError
-from recollect.flow.assemble import PRIORITY
 from recollect.flow.fence import SOURCED
+from recollect.flow.fill import PRIORITY
 from recollect.types import Scope
 
 log = logging.getLogger("recollect")

@@ -8,7 +8,7 @@ from threading import Lock
 from typing import Final, NamedTuple, TypeAlias
 
 from recollect.answers import Candidate
-from recollect.flow.assemble import IN_CONVERSATION
+from recollect.flow.fill import IN_CONVERSATION
 from recollect.flow.receipt import Line
 from recollect.layers.embedding import CHUNK
 from recollect.layers.marks import there
