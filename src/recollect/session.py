@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 from recollect import store
 from recollect.answers import Excerpt
 from recollect.arguments import as_message, check_budget, check_given, check_number, check_whole, messages_only
-from recollect.controller import Wanted
+from recollect.controller import ContextRequest
 from recollect.errors import ConfigError, NotFound
 from recollect.flow.context import Context
 from recollect.flow.fence import without_memory
@@ -142,7 +142,7 @@ class Session(User):
         `tools` are the schemas that go along with the request. Raises BudgetTooSmall where what must stay does not
         fit.
         """
-        return self.memory.controller.context(self.scope, self._wanted(question, budget, system, at, tools))
+        return self.memory.controller.context(self.scope, self._request(question, budget, system, at, tools))
 
     def replay(
         self,
@@ -153,17 +153,17 @@ class Session(User):
         tools: Sequence[Mapping[str, Any]] = (),
     ) -> Context:
         """The context as it was built for the user message with that number or id, from what was kept until then."""
-        wanted = self._wanted(None, budget, system, None, tools)
-        return self.memory.controller.replay(self.scope, wanted, number_of(self, "at", at))
+        request = self._request(None, budget, system, None, tools)
+        return self.memory.controller.replay(self.scope, request, number_of(self, "at", at))
 
-    def _wanted(
+    def _request(
         self,
         question: str | Message | None,
         budget: int | None,
         system: str | None,
         at: datetime | None,
         tools: Sequence[Mapping[str, Any]],
-    ) -> Wanted:
+    ) -> ContextRequest:
         memory = self.memory
         check_budget(budget)
         tokens = memory.settings.budget if budget is None else budget
@@ -172,7 +172,7 @@ class Session(User):
         if not (asked is None or (isinstance(asked, Message) and asked.role == "user")):
             raise ConfigError("a question is text or a user's Message")
         first = Message("system", system) if system else None
-        return Wanted(asked, with_zone(at) if at else memory.clock(), tokens, first, tools)
+        return ContextRequest(asked, with_zone(at) if at else memory.clock(), tokens, first, tools)
 
     def history(
         self, limit: int | None = None, before: int | str | None = None, *, where: Filter = ANY
