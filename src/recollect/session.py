@@ -32,17 +32,17 @@ Excerpts: TypeAlias = list[Excerpt]
 PAGE: Final = 1_000
 """Messages that are looked through at a time."""
 MOST_DIGITS: Final = 15
-"""Digits of a number as it is written; more of them are an id, as some services make theirs of digits."""
+"""The most digits of a message's number; longer ones are ids, which some services make of digits."""
 
 
 def as_written(message: str) -> int | str:
-    """The number or the id of a message, as a command line or an address has it: a few digits are a number."""
+    """The number or id of a message from text, as on a command line or in an address: a few digits are a number."""
     digits = message.isascii() and message.isdecimal() and len(message) <= MOST_DIGITS
     return int(message) if digits else message
 
 
 def number_of(session: Session, name: str, given: int | str, least: int = 0) -> int:
-    """The number of a message that is given by it, or by its id."""
+    """The number of a message, which is given by its number or its id."""
     if isinstance(given, str):
         found = session.memory.store.log.get(session.scope, [check_id(given, name)])
         if not found:
@@ -53,7 +53,7 @@ def number_of(session: Session, name: str, given: int | str, least: int = 0) -> 
 
 
 def entries_of(session: Session, limit: int | None, before: int | str | None, where: Filter = ANY) -> list[Entry]:
-    """What `Session.history` has, each message with its number and its tokens."""
+    """What `Session.history` gives, each message with its number and its tokens."""
     check_count("limit", limit)
     until = None if before is None else number_of(session, "before", before, 1) - 1
     if checked_filter(where) == ANY:
@@ -79,7 +79,7 @@ class ToolsOf:
     clock: Callable[[], datetime] = field(repr=False)
 
     def add(self, excerpt: str, source: str, at: datetime | None = None) -> Excerpt:
-        """The excerpt as kept until it expires; `source` says where it is from."""
+        """Keep an excerpt until it expires, and return it; `source` says where it is from."""
         return self.layer.add(self.scope, excerpt, source, with_zone(at) if at else self.clock())
 
     def list(self) -> Excerpts:

@@ -77,7 +77,7 @@ def answerable(messages: Sequence[Message]) -> tuple[Message, ...]:
 
 
 def _runs(messages: Sequence[Message]) -> list[int]:
-    """For each message, the first of what the model said in one go; an item of OpenAI's Responses is a message each."""
+    """For each message, the index of the first in its run: the items of OpenAI's Responses that make up one answer."""
     runs: list[int] = []
     for n, message in enumerate(messages):
         before = messages[max(0, n - 1)]
@@ -88,7 +88,7 @@ def _runs(messages: Sequence[Message]) -> list[int]:
 
 
 def _results(messages: Sequence[Message], runs: Sequence[int]) -> dict[int, list[int]]:
-    """For each run that calls tools, by its first message: the messages with the results."""
+    """For each run that calls tools, by the index of its first message: the indexes of the messages with results."""
     callers: dict[str, int] = {}
     results: dict[int, list[int]] = {}
     for n, message in enumerate(messages):
@@ -99,7 +99,7 @@ def _results(messages: Sequence[Message], runs: Sequence[int]) -> dict[int, list
 
 
 def _ordered(runs: Sequence[int], results: Mapping[int, list[int]]) -> Iterator[int]:
-    """Indexes, each step in one piece."""
+    """All indexes in order, but each step in one piece, at its last result."""
     members: dict[int, list[int]] = {}
     for n, run in enumerate(runs):
         members.setdefault(run, []).append(n)

@@ -127,7 +127,7 @@ class Window:
         return self._tokens
 
     def with_turns(self, number: int) -> int:
-        """The tokens that the last so many turns take, shown or not, together with what always stays."""
+        """The tokens of the last `number` turns, shown or not, together with what always stays."""
         shown = sum(turn.cost for turn in self._turns[self._first :])
         return self._tokens - shown + sum(turn.cost for turn in self._turns[-number:])
 
@@ -143,7 +143,7 @@ class Window:
         return Receipt(tuple(self._entries()), self._tokens, self.overhead, self.limits.budget)
 
     def revise(self, index: int, message: Message) -> None:
-        """Put a changed copy in the place of the message that came as number `index`; its tokens stay as counted."""
+        """Replace the message that came as number `index` by a changed copy; its tokens stay as counted."""
         self._messages[index] = message
         self._view = None
         if (edit := self._edits.get(index)) and edit.message:

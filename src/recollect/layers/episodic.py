@@ -32,7 +32,7 @@ NEAR_MISSES: Final = 3
 
 @dataclass(slots=True)
 class _Chosen:
-    """The conversations that a context quotes, at most so many."""
+    """The conversations that a context quotes, up to a number."""
 
     most: int | None
     sessions: set[str] = field(default_factory=set)
@@ -148,7 +148,7 @@ class Episodic:
             size *= 2
 
     def _forget_erased(self, columns: Columns, gone: Sequence[int]) -> bool:
-        """Whether columns were dropped that hold what another process erased: it would count in every ranking.
+        """Drop columns that hold what another process erased, since it would count in every ranking; whether it did.
 
         What is only newer than the moment that is read has nothing after it there.
         """

@@ -104,18 +104,18 @@ class Taught:
 
     @property
     def learners(self) -> dict[str, Callable[[Job], int]]:
-        """Who does which job."""
+        """The function that does each kind of job."""
         return {FACTS.kind: self.learn_facts, SUMMARY.kind: self.learn_summary}
 
     def jobs(self, every_turns: int) -> list[Job]:
-        """What is enqueued with every message: seldom due, so that calls are few."""
+        """The jobs that are enqueued with every message: seldom due, so that calls are few."""
         return [
             replace(FACTS, every=2 * every_turns),
             replace(SUMMARY, every=BLOCKS * self.summary.every),
         ]
 
     def learn_facts(self, job: Job) -> int:
-        """How many facts the model found in what the user said since the last time that really stand there."""
+        """Have the model read what the user said since the last time; returns how many facts it found there."""
         scope = job.scope or Scope()
         entries = self.store.log.read(scope, after=read_to(self.store, scope, FACTS.kind), limit=BATCH)
         if any(map(_by_user, entries)) and not self.ledger.is_open(scope.tenant):
@@ -136,7 +136,7 @@ class Taught:
         return len(records or ())
 
     def learn_summary(self, job: Job) -> int:
-        """1 where the model worded the newest summary anew, and kept to what it was told."""
+        """Have the model word the newest summary anew; 1 where it did, and kept to what it was told."""
         scope = job.scope or Scope()
         self.summary.catch_up(scope)
         end, record = self.summary.newest(scope)

@@ -23,12 +23,12 @@ from recollect.types import Message, Scope
 BLOCK: Final = 1_000
 """Messages in a block: a window begins with the block before the one that the newest message is in."""
 SMALL: Final = 8
-"""Tokens a message has at least on average, so that a block is more than a large budget holds."""
+"""The fewest tokens that messages have on average: a block holds more of them than a large budget."""
 KEPT_WINDOWS: Final = 256
 ALWAYS: Final = "always"
 """The kind of the records that name messages which stay in the window for good."""
 PINS: Final = "pins"
-"""Under which name a session has how often its pins were set or taken off later."""
+"""The name of the mark that counts how often a session's pins were changed after their messages were added."""
 
 
 def stays(message: Message) -> bool:

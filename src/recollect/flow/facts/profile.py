@@ -1,4 +1,4 @@
-"""Who the user says he is: name, work, place, age, birthday, languages."""
+"""Who the user is in their own words: name, work, place, age, birthday, languages."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ _AND_SPEAK: Final = rule("(?:,? and|,) (?:also )?(?:fluent |some |a little |a bi
 
 
 def profile(clause: Clause) -> Iterator[Found]:
-    """What a clause says of the user himself."""
+    """What a clause says about who the user is."""
     for read in (_names, _places, _work, _roles, _age, _speaks):
         yield from (fact for fact in read(clause) if lasts(clause, fact))
 
