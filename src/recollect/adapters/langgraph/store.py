@@ -91,7 +91,7 @@ class RecollectStore(BaseStore):
         return await asyncio.to_thread(self.batch, list(ops))
 
     def sweep_ttl(self) -> int:
-        """How many items whose time was over are now gone for good; reading leaves them out in any case."""
+        """Delete items whose time is over; returns how many. Reading leaves them out in any case."""
         now = self.memory.clock()
         with self.memory.store.transaction(self.scope):
             over = [record for record in self._records(expired=True) if record.valid_to and record.valid_to <= now]
