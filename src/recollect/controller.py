@@ -17,8 +17,8 @@ from recollect.flow.fill import Offer
 from recollect.flow.room import Room, View, firm_turns
 from recollect.frozen import EMPTY
 from recollect.layers.all import Layers
-from recollect.layers.own import ScopedSection, offered
 from recollect.layers.ranking import Asked
+from recollect.layers.sections import ScopedSection, offered
 from recollect.layers.settled import Question, Settled
 from recollect.layers.watch import Watch
 from recollect.layers.windows import Windows

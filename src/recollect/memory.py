@@ -29,7 +29,7 @@ from recollect.layers.all import Layers
 from recollect.layers.background import Background, Learn
 from recollect.layers.embedding import Embedding
 from recollect.layers.ledger import Ledger
-from recollect.layers.own import ScopedSection, check_sections
+from recollect.layers.sections import ScopedSection, check_sections
 from recollect.layers.taught import Taught
 from recollect.layers.tools import Search
 from recollect.llm import ChatModel

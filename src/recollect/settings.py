@@ -218,7 +218,7 @@ def load(path: str | Path | None = None, **arguments: Any) -> Settings:
         raise ConfigError("; ".join(wrong))
     try:
         return Settings(**values)
-    except ConfigError as error:
+    except ConfigError as error:  # two settings do not go together: name them, and their places, as they were written
         named = {word: origins[word] for word in re.findall(r"\w+", str(error)) if word in origins}
         where = " and ".join(place for place in written if place in {place for place, _ in named.values()})
         says = re.sub(r"\w+", lambda word: named.get(word[0], ("", word[0]))[1], str(error))
@@ -243,9 +243,10 @@ def _read(setting: str, name: str, written: Any) -> Any:
     return value
 
 
-def places(path: str | Path | None = None) -> dict[str, dict[str, Any]]:
+def places() -> dict[str, dict[str, Any]]:
     """What is set in each place, by the names of the settings; a later place wins over an earlier one."""
-    return {place: _named(values) for place, values in _written(path).items()}
+    written = _written(None).items()
+    return {place: {_setting(name): value for name, value in values.items()} for place, values in written}
 
 
 def _written(path: str | Path | None) -> dict[str, dict[str, Any]]:
@@ -267,10 +268,11 @@ def _written(path: str | Path | None) -> dict[str, dict[str, Any]]:
 
 def _ours(variables: Mapping[str, str | None]) -> dict[str, Any]:
     """The variables that are settings; of two names for one setting, the first."""
-    names = [
-        [name for name in _env_names(knob) if variables.get(name.lower())] for knob in dataclasses.fields(Settings)
-    ]
-    return {name: variables[name.lower()] for name, *_ in filter(None, names)}
+    found: dict[str, Any] = {}
+    for knob in dataclasses.fields(Settings):
+        if name := next((name for name in _env_names(knob) if variables.get(name.lower())), None):
+            found[name] = variables[name.lower()]
+    return found
 
 
 def _env_names(knob: dataclasses.Field[Any]) -> list[str]:
@@ -285,11 +287,6 @@ _SETTING: Final = {
 def _setting(name: str) -> str:
     """The setting that a name stands for: its own name, or that of a variable."""
     return _SETTING.get(name.lower(), name)
-
-
-def _named(read: Mapping[str, Any]) -> dict[str, Any]:
-    """The same by the names of the settings."""
-    return {_setting(name): value for name, value in read.items()}
 
 
 def _section(path: str | Path | None) -> dict[str, Any]:

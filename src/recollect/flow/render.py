@@ -9,7 +9,7 @@ from typing import Any
 
 from recollect.arguments import messages_only
 from recollect.errors import InvalidTranscript
-from recollect.flow.carry import Carrier, Placed, join
+from recollect.flow.convert import Carrier, Placed, join
 from recollect.flow.shapes import Shape, shape_of
 from recollect.flow.shapes.wire import NOTHING, OpenCalls, plain
 from recollect.types import Message

@@ -80,14 +80,20 @@ def joined(found: Iterable[Read]) -> Iterator[Read]:
     """The same, with neighbouring pieces of one session put together."""
     last: Imported | None = None
     for item in found:
-        same = isinstance(item, Imported) and last and (item.session, item.user) == (last.session, last.user)
-        if isinstance(item, Imported) and last and same and len(last.messages) + len(last.notes) < JOINED:
+        if last and isinstance(item, Imported) and _continues(last, item):
             last = replace(last, messages=last.messages + item.messages, notes=last.notes + item.notes)
             continue
         if last:
             yield last
-        last = item if isinstance(item, Imported) else None
-        if not isinstance(item, Imported):
+            last = None
+        if isinstance(item, Imported):
+            last = item
+        else:
             yield item
     if last:
         yield last
+
+
+def _continues(last: Imported, item: Imported) -> bool:
+    same = (item.session, item.user) == (last.session, last.user)
+    return same and len(last.messages) + len(last.notes) < JOINED

@@ -13,7 +13,7 @@ from recollect.answers import Candidate, Excerpt
 from recollect.arguments import MAX_QUESTION, check_question
 from recollect.errors import ConfigError
 from recollect.flow.chunk import chunks
-from recollect.flow.cues import asks_for_news
+from recollect.flow.news import asks_for_news
 from recollect.flow.pack import CUT
 from recollect.layers.columns import day_of
 from recollect.layers.marks import check_there

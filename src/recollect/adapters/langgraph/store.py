@@ -142,11 +142,11 @@ class RecollectStore(BaseStore):
         return shown[op.offset : op.offset + op.limit]
 
     def _write(self, puts: Mapping[str, PutOp]) -> None:
+        if not puts:
+            return
         texts = {key: self._texts(op) for key, op in puts.items()}
         every = [text for found in texts.values() for text in found]
         vectors = dict(zip(every, self._meaning.passages(every), strict=True)) if self._meaning and every else {}
-        if not puts:
-            return
         with self.memory.store.transaction(self.scope):
             for key, op in puts.items():
                 old = self._records(key, expired=True)
