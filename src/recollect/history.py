@@ -59,6 +59,9 @@ class History:
     `whole` says that the caller always hands over all of it. Otherwise what is not handed over is taken from the log.
     """
 
+    # The session's newest entries and how many it has; the window over a changed history and what it was given; the
+    # last question and its memory; whether what was given last was known already.
+
     session: Session
     budget: int | None = None
     whole: bool = False

@@ -50,20 +50,6 @@ MOST_FRESH: Final = 10_000
 """How many sessions with new messages are remembered for `drain`; it learns from others once more is said in them."""
 
 
-def _is_name_or_has(method: str, value: object) -> bool:
-    """Whether a value is a name, None, or an object with that method."""
-    return isinstance(value, str | None) or callable(getattr(value, method, None))
-
-
-def _place(url: str | Path | None) -> str:
-    """The file or address that is named, else the file in the data folder."""
-    if url is not None:
-        return str(url)
-    from recollect.embed.models import made_data_dir  # at the call, so that models can be run as a script
-
-    return str(made_data_dir() / "memory.db")
-
-
 class Memory:
     """A store with its background work: begin with `Memory.open`. Safe to share between threads."""
 
@@ -294,3 +280,17 @@ class Memory:
         self._fresh.add(scope)
         self.wake()
         self.telemetry.count("recollect_messages_total", messages)
+
+
+def _is_name_or_has(method: str, value: object) -> bool:
+    """Whether a value is a name, None, or an object with that method."""
+    return isinstance(value, str | None) or callable(getattr(value, method, None))
+
+
+def _place(url: str | Path | None) -> str:
+    """The file or address that is named, else the file in the data folder."""
+    if url is not None:
+        return str(url)
+    from recollect.embed.models import made_data_dir  # at the call, so that models can be run as a script
+
+    return str(made_data_dir() / "memory.db")

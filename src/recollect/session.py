@@ -35,41 +35,6 @@ MOST_DIGITS: Final = 15
 """The most digits of a message's number; longer ones are ids, which some services make of digits."""
 
 
-def as_written(message: str) -> int | str:
-    """The number or id of a message from text, as on a command line or in an address: a few digits are a number."""
-    digits = message.isascii() and message.isdecimal() and len(message) <= MOST_DIGITS
-    return int(message) if digits else message
-
-
-def number_of(session: Session, name: str, given: int | str, least: int = 0) -> int:
-    """The number of a message, which is given by its number or its id."""
-    if isinstance(given, str):
-        found = session.memory.store.log.get(session.scope, [check_id(given, name)])
-        if not found:
-            raise NotFound(f"no message {given!r} in session {session.scope.session!r}")
-        return found[0].seq
-    check_whole(name, given, least)
-    return given
-
-
-def entries_of(session: Session, limit: int | None, before: int | str | None, where: Filter = ANY) -> list[Entry]:
-    """What `Session.history` gives, each message with its number and its tokens."""
-    check_count("limit", limit)
-    until = None if before is None else number_of(session, "before", before, 1) - 1
-    if checked_filter(where) == ANY:
-        entries = session.memory.store.log.read(session.scope, until=until, limit=limit, reverse=True)
-    else:
-        entries = list(islice((one for one in _newest(session, until) if where.passes(item_of(one))), limit))
-    return entries[::-1]
-
-
-def _newest(session: Session, until: int | None) -> Iterator[Entry]:
-    """The messages up to a number, the newest first."""
-    while page := session.memory.store.log.read(session.scope, until=until, limit=PAGE, reverse=True):
-        yield from page
-        until = page[-1].seq - 1
-
-
 @dataclass(frozen=True, slots=True)
 class ToolsOf:
     """What tools and searches brought into a session."""
@@ -208,3 +173,38 @@ class Session(User):
     def stats(self) -> store.SessionStats | None:
         """The session at a glance; None where nothing was said yet."""
         return next(iter(self.memory.store.log.sessions(self.scope, limit=1)), None)
+
+
+def as_written(message: str) -> int | str:
+    """The number or id of a message from text, as on a command line or in an address: a few digits are a number."""
+    digits = message.isascii() and message.isdecimal() and len(message) <= MOST_DIGITS
+    return int(message) if digits else message
+
+
+def number_of(session: Session, name: str, given: int | str, least: int = 0) -> int:
+    """The number of a message, which is given by its number or its id."""
+    if isinstance(given, str):
+        found = session.memory.store.log.get(session.scope, [check_id(given, name)])
+        if not found:
+            raise NotFound(f"no message {given!r} in session {session.scope.session!r}")
+        return found[0].seq
+    check_whole(name, given, least)
+    return given
+
+
+def entries_of(session: Session, limit: int | None, before: int | str | None, where: Filter = ANY) -> list[Entry]:
+    """What `Session.history` gives, each message with its number and its tokens."""
+    check_count("limit", limit)
+    until = None if before is None else number_of(session, "before", before, 1) - 1
+    if checked_filter(where) == ANY:
+        entries = session.memory.store.log.read(session.scope, until=until, limit=limit, reverse=True)
+    else:
+        entries = list(islice((one for one in _newest(session, until) if where.passes(item_of(one))), limit))
+    return entries[::-1]
+
+
+def _newest(session: Session, until: int | None) -> Iterator[Entry]:
+    """The messages up to a number, the newest first."""
+    while page := session.memory.store.log.read(session.scope, until=until, limit=PAGE, reverse=True):
+        yield from page
+        until = page[-1].seq - 1

@@ -56,6 +56,8 @@ FORGOTTEN: Final = Message("system")
 
 @dataclass(slots=True, eq=False)
 class _Turn:
+    """A turn by the indexes of its messages: where it starts, those that are still `live`, and their tokens."""
+
     start: int
     cost: int = 0
     live: list[int] = field(default_factory=list)
@@ -65,6 +67,10 @@ class _Turn:
 @dataclass(slots=True, eq=False)
 class Window:
     """A conversation as a model should see it. Append messages; read `messages`, `tokens`, `receipt`."""
+
+    # Everything that came stays in `_messages`. Shown are system messages, the turns from number `_first` on and, of
+    # those before it, the `_pinned` ones; `_edits` has what stands in the place of a message, by its index. `_calls`
+    # has the message of each tool call without a result. `_view` is what `messages` gives, None once that is outdated.
 
     count: Count
     limits: Limits = field(default_factory=Limits)

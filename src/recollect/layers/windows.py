@@ -49,6 +49,12 @@ def repin(store: Store, scope: Scope) -> None:
 
 @dataclass(slots=True, eq=False)
 class _Running:
+    """A window and how far it is in step with the log, which had `messages` messages up to `position` then.
+
+    It takes in all from number `block` on, and from before that what always stays. `places` has the number and the
+    position of each message taken, `by_id` the same of the user's; `pins` is the mark `PINS` as it was.
+    """
+
     window: Window
     block: int = 0
     places: list[tuple[int, int]] = field(default_factory=list)
