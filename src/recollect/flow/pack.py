@@ -15,8 +15,8 @@ from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
 from recollect.answers import Hit
+from recollect.flow.days import written
 from recollect.flow.sentences import NAME, sentences
-from recollect.flow.when import written
 
 Count: TypeAlias = Callable[[str], int]
 Words: TypeAlias = Callable[[str], list[str]]

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from recollect.answers import Candidate
+from recollect.flow.days import relative
 from recollect.flow.sentences import NAME, sentences
-from recollect.flow.when import relative
 
 Count: TypeAlias = Callable[[str], int]
 Words: TypeAlias = Callable[[str], list[str]]

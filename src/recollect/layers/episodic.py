@@ -11,8 +11,8 @@ from typing import Final
 
 from recollect.answers import Candidate, Hit, Recalled
 from recollect.embed import Embedder
+from recollect.flow.days import ago, written
 from recollect.flow.pack import Moment, distinct, of_sessions, one_by_one, pack, turn_line
-from recollect.flow.when import ago, written
 from recollect.frozen import EMPTY
 from recollect.layers.columns import Columns, day_of, speaker_of
 from recollect.layers.marks import there

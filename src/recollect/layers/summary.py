@@ -13,8 +13,8 @@ from functools import partial
 from typing import Any, Final
 
 from recollect.answers import Candidate
+from recollect.flow.days import written
 from recollect.flow.summarise import Said, Sentence, fold, pick, render
-from recollect.flow.when import written
 from recollect.layers.columns import ASSISTANTS, speaker_of
 from recollect.layers.marks import check_there, drop_citing, learned, read_to, set_read_to
 from recollect.llm.recall import echoes

@@ -7,12 +7,12 @@ from datetime import date
 from typing import Final
 
 from recollect.answers import FactType
+from recollect.flow.ahead import ahead
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.phrases import slug
 from recollect.flow.facts.places import PLACE
 from recollect.flow.facts.prose import GAP, Clause
 from recollect.flow.facts.wording import any_of, rule
-from recollect.flow.when import ahead
 
 ACTION: Final[FactType] = "action_item"
 MAX_WORDS: Final = 15

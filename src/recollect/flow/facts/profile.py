@@ -8,12 +8,14 @@ from datetime import date
 from typing import Final
 
 from recollect.answers import FactType
+from recollect.flow.ahead import ahead
+from recollect.flow.days import written
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.phrases import LINKED, Phrase, given, name, place_name, slug, thing
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
 from recollect.flow.facts.wording import EMOJI, any_of, rule
-from recollect.flow.when import ahead, periods, written
+from recollect.flow.when import periods
 
 PROFILE: Final[FactType] = "user_profile"
 STOP: Final = rf"(?=\s*(?:[.,!;){EMOJI}]|$|and\b(?! (?:over|under|up|above))|but\b))"

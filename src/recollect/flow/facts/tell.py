@@ -8,8 +8,8 @@ from datetime import date, datetime, timedelta
 from typing import Final
 
 from recollect.answers import Fact
+from recollect.flow.days import written
 from recollect.flow.facts.people import ABOUT
-from recollect.flow.when import written
 
 _ASKED_BY: Final = {
     "name": "called who",
