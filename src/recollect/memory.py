@@ -126,15 +126,19 @@ class Memory:
     ) -> Memory:
         """The memory in a file (or at a `postgresql://` address); without one, `memory.db` in the data folder.
 
-        `embedder` is one, its name as `embed.open` takes it, or None to go by keywords alone; `auto` is the local
-        model where it was pulled. After a change of model, `former` is the one used before: its vectors serve until
-        `reindex` has given everything one of the new model. `counter` counts tokens, in place of the one that the
-        settings name. `index` names Chroma as the place for vectors.
-        `model`, or its name as `llm.open` takes it, improves facts and summaries in the background, within the limits
-        of a day. `search` is a web search that is asked when a question is about what is new; `reranker` reads the
-        best passages of documents again (`embed.open_reranker()`). `sections` has functions of yours that fill
-        sections of a context, in place of what is here: each is given the session and the question. `on_alert` gets
-        alerts.
+        - `embedder`: an Embedder or its name (see `embed.open`). `auto` is the local model where it was pulled; with
+          None, memory goes by keywords alone.
+        - `former`: the embedder used before a change of model. Its vectors serve until `reindex` has made the new ones.
+        - `counter`: counts tokens, in place of the counter that the settings name.
+        - `index`: the address of a Chroma that searches the vectors.
+        - `durability`: `full` survives a power cut; `normal` is faster, and may lose the last moments before one.
+        - `model`: a ChatModel or its name (see `llm.open`) that improves facts and summaries in the background, within
+          the limits of a day.
+        - `search`: a web search, asked when a question is about what is new.
+        - `reranker`: reads the best passages of documents again (see `embed.open_reranker`).
+        - `sections`: functions of yours that fill sections of a context, in place of the layer of that name. Each is
+          given the session and the question.
+        - `on_alert`: called with every alert.
         """
         check_given(
             url=(url, isinstance(url, str | PathLike | None), "a file or an address"),

@@ -23,7 +23,7 @@ from recollect.store.words import query_words, words
 from recollect.types import Scope
 
 SPARE: Final = 4
-"""How many more turns are read from the log than seem to fit; each further time it is twice as many in all."""
+"""How many more turns are read from the log than seem to fit; each further time twice as many are read."""
 FIRST: Final = 4
 """How many turns a context reads at first: the best ones name the conversations that the others are of."""
 NEAR_MISSES: Final = 3
@@ -78,11 +78,11 @@ class Episodic:
     def offer(
         self, asked: Asked, k: int | None, said: Mapping[str, str] = EMPTY, here: str = ""
     ) -> Callable[[int, frozenset[str]], list[Candidate]]:
-        """What a context gets of the turns that answer the question, by the tokens there are and the messages it shows.
+        """A function that gives the turns that answer the question, for a number of tokens and the messages shown.
 
-        They come as up to `k` conversations, each under its dates; those that are next in rank come marked as out.
-        Neither the messages it shows, which are of the session `here`, nor the same words from elsewhere are among
-        them; `said` has those by their ids.
+        They come as up to `k` conversations, each under its dates; those that are next in rank come marked as out. The
+        messages that the context shows, which are of the session `here`, are not among them, nor are the same words
+        from elsewhere: `said` has the texts by their ids.
         """
         ranking = self.ranker.rank(asked)
         nothing = self.ranker.is_off_topic(ranking, self.floor)
@@ -150,7 +150,7 @@ class Episodic:
     def _forget_erased(self, columns: Columns, gone: Sequence[int]) -> bool:
         """Drop columns that hold what another process erased, since it would count in every ranking; whether it did.
 
-        What is only newer than the moment that is read has nothing after it there.
+        Messages that are only newer than the moment that is read have none after them there.
         """
         erased = gone and self.store.log.scan(columns.scope, after=columns.position_of(min(gone)), limit=1)
         if erased:
