@@ -129,7 +129,7 @@ class History:
         self._again = found.again
         self._refresh(len(said))
         places, lines = list[int | None](), list[Sent]()
-        for n, (place, message) in enumerate(said):
+        for n, (place, message) in enumerate(said):  # what is not worth keeping gets an id that no entry has
             at, own = next(kept) if says(message) else (None, message.replace(id=f"not kept {n}"))
             places.append(at)
             lines.append(Sent(message.replace(id=own.id), place, message.content != given[place].content))

@@ -144,6 +144,7 @@ class Carrier:
             yield from (kept for kept in self._part(part, message, index) if isinstance(kept, Image))
 
     def _thinking(self, part: Thinking, message: Message, index: int) -> Iterator[Thinking]:
+        """Thinking of no shape goes to any that can hold it; signed thinking also between Anthropic and Bedrock."""
         target = self.shape.name
         signed = bool(part.signature)
         own = message.shape is None and {

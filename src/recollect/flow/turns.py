@@ -66,12 +66,13 @@ def answerable(messages: Sequence[Message]) -> tuple[Message, ...]:
     results = _results(messages, runs)
     order = list(_ordered(runs, results))
     last = next((n for n in reversed(order) if messages[n].role in ("user", "assistant")), None)
+    # What was said last stays as it is, for its calls may still be answered.
     waiting = {last} if last is None or runs[last] in results else {n for n in order if runs[n] == runs[last]}
-    kept = {
-        n: message
-        for n in order
-        if (message := messages[n] if n in waiting else _answered(messages[n], messages, results.get(runs[n], ())))
-    }
+    kept: dict[int, Message] = {}
+    for n in order:
+        message = messages[n] if n in waiting else _answered(messages[n], messages, results.get(runs[n], ()))
+        if message:
+            kept[n] = message
     spoken = {runs[n] for n, message in kept.items() if not _only_thought(message)}
     return tuple(message for n, message in kept.items() if runs[n] in spoken or message.shape != ITEMS)
 
