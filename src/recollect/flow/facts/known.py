@@ -63,20 +63,19 @@ def known(statements: Iterable[Statement]) -> Known:
     """What follows from these statements, in whatever order they are given."""
     standing, past, rests = dict[str, Fact](), list[Fact](), dict[str, tuple[str, ...]]()
     for said in sorted(statements, key=lambda one: (one.order, one.id)):
-        for key in _ends(said, standing) if said.ended else (said.key,):
-            old, before = standing.get(key), rests.get(key, ())
-            if old and said.ended:
-                past.append(_ended(standing.pop(key), said))
-                rests[key] = (said.id,)
+        key, old = said.key, standing.get(said.key)
+        if said.ended:
+            for gone in _ends(said, standing):
+                before = standing.pop(gone)
+                past.append(_ended(before, said))
                 if said.then:
-                    standing[key], rests[key] = _then(old, said), (*before, said.id)
-            elif old and _same(old, said):
-                standing[key], rests[key] = _again(old, said), (*before, said.id)[-MOST_RESTS:]
-            else:
-                for over in (key, opposite(key)):
-                    if over in standing:
-                        past.append(_ended(standing.pop(over), said))
-                standing[key], rests[key] = _fact(said), (said.id,)
+                    standing[gone] = _then(before, said)
+                rests[gone] = (*rests.get(gone, ()), said.id) if said.then else (said.id,)
+        elif old and _same(old, said):
+            standing[key], rests[key] = _again(old, said), (*rests.get(key, ()), said.id)[-MOST_RESTS:]
+        else:
+            past += [_ended(standing.pop(over), said) for over in (key, opposite(key)) if over in standing]
+            standing[key], rests[key] = _fact(said), (said.id,)
     return Known(tuple(standing.values()), tuple(past), rests)
 
 
