@@ -153,10 +153,7 @@ class Memory:
             on_alert=(on_alert, on_alert is None or callable(on_alert), "a function that takes an Alert"),
         )
         check_sections(sections)
-        new, old = (
-            embed.open(which, device=settings.embeddings_device) if isinstance(which, str) else which
-            for which in (embedder, former)
-        )
+        new, old = (_embedder(which, settings) for which in (embedder, former))
         count = open_counter(settings.counter if counter is None else counter)
         teacher = llm.open(model) if isinstance(model, str) else model
         return cls(
@@ -298,3 +295,8 @@ def _place(url: str | Path | None) -> str:
     from recollect.embed.models import made_data_dir  # at the call, so that models can be run as a script
 
     return str(made_data_dir() / "memory.db")
+
+
+def _embedder(which: str | Embedder | None, settings: Settings) -> Embedder | None:
+    """The embedder that is given, or opened by its name."""
+    return embed.open(which, device=settings.embeddings_device) if isinstance(which, str) else which

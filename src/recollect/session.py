@@ -19,7 +19,7 @@ from recollect.flow.fence import without_memory
 from recollect.frozen import FrozenDict, freeze_dict
 from recollect.layers.episodic import item_of
 from recollect.layers.tools import Tools
-from recollect.layers.windows import always, repin, stays
+from recollect.layers.windows import lasting, lasts, repin
 from recollect.store import ANY, Entry, Filter
 from recollect.store.codec import check_count
 from recollect.tokens import count_message
@@ -73,10 +73,10 @@ class Session(User):
         memory = self.memory
         batch = [said for message in messages_only(messages) if (said := without_memory(message))]
         tokens = [count_message(message, memory.counter) for message in batch]
-        pinned = memory.store.transaction() if any(map(stays, batch)) else nullcontext()
-        with span("create_memory", self.scope, records=len(batch)), pinned:
+        together = memory.store.transaction() if any(map(lasts, batch)) else nullcontext()
+        with span("create_memory", self.scope, records=len(batch)), together:
             entries = memory.store.log.append(self.scope, batch, tokens=tokens, jobs=memory.jobs)
-            memory.store.records.put(self.scope, always(entries))
+            memory.store.records.put(self.scope, lasting(entries))
         memory.added(self.scope, len(entries))
         memory.controller.watch.answered(self.scope, batch)
         return tuple(entry.message for entry in entries)
@@ -155,7 +155,7 @@ class Session(User):
         store = self.memory.store
         with span("update_memory", self.scope, records=1), store.transaction(self.scope):
             entry = store.log.tag(self.scope, check_id(id, "the id of a message"), freeze_dict(metadata, "metadata"))
-            store.records.put(self.scope, always([entry]))
+            store.records.put(self.scope, lasting([entry]))
             if "pinned" in metadata:
                 repin(store, self.scope)
         self.memory.controller.tagged(self.scope, metadata)

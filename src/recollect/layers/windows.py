@@ -31,14 +31,14 @@ PINS: Final = "pins"
 """The name of the mark that counts how often a session's pins were changed after their messages were added."""
 
 
-def stays(message: Message) -> bool:
-    """Whether a message stays in the window for good: the system's and pinned ones."""
+def lasts(message: Message) -> bool:
+    """Whether a message stays in the window for good: system messages and pinned ones do."""
     return message.role == "system" or message.pinned
 
 
-def always(entries: Sequence[Entry]) -> list[Record]:
-    """The records to keep beside those entries that stay in the window for good."""
-    ids = [entry.message.id for entry in entries if stays(entry.message)]
+def lasting(entries: Sequence[Entry]) -> list[Record]:
+    """The records that name those of these messages which stay in the window for good; keep them with the messages."""
+    ids = [entry.message.id for entry in entries if lasts(entry.message)]
     return [Record(ALWAYS, id, True, sources=(id,), id=id_of(ALWAYS, id)) for id in ids]
 
 
