@@ -20,8 +20,8 @@ from typing import Any
 
 from _report import ROOT, Goal, arguments, publish, table
 
+from recollect.flow.days import written
 from recollect.flow.summarise import Said, Sentence, fold, render, score
-from recollect.flow.when import written
 from recollect.layers.summary import telling
 from recollect.tokens import estimate
 

@@ -52,6 +52,15 @@ def test_no_class_or_file_has_a_name_that_says_nothing() -> None:
     assert [name for name in names if empty.search(name) and name not in sdk] == []
 
 
+def test_the_map_of_the_code_is_whole_and_true() -> None:
+    package, text = ROOT / "src" / "recollect", (ROOT / "AGENTS.md").read_text("utf-8")
+    named = set(re.findall(r"`([\w/*]+(?:\.py|/))`", text.partition("## A map")[2]))
+    folders = {f"{path.parent.name}/" for path in package.glob("*/__init__.py")}
+    files = {path.name for path in package.glob("*.py") if not path.name.startswith("__")}
+    assert (folders | files) - named == set()
+    assert [name for name in named if not any(package.glob(name))] == []
+
+
 def test_the_public_names_are_the_ones_listed() -> None:
     assert sorted(recollect.__all__) == recollect.__all__
     assert [name for name in recollect.__all__ if not hasattr(recollect, name)] == []

@@ -28,13 +28,13 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class _Awaited(Generic[S_co]):
-    """Something whose verbs are awaited; `sync` is the same with plain ones."""
+    """An object whose methods are awaited; `sync` is the one with plain methods."""
 
     sync: S_co
 
 
 def awaited(verb: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[_Awaited[S], P], Coroutine[Any, Any, R]]:
-    """The verb, to be awaited. A call that is cancelled still happens wholly or not at all."""
+    """The awaited form of a method. A call that is cancelled still happens wholly or not at all."""
 
     async def call(self: _Awaited[S], /, *args: P.args, **kwargs: P.kwargs) -> R:
         return await asyncio.to_thread(verb, self.sync, *args, **kwargs)
@@ -44,7 +44,7 @@ def awaited(verb: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[_Await
 
 
 def on_thread(verb: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]:
-    """A verb of the same object, to be awaited."""
+    """The awaited form of a method of the same class, which a subclass may override."""
 
     @wraps(verb)
     async def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -55,7 +55,7 @@ def on_thread(verb: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[An
 
 
 def taking(other: Callable[P, Any]) -> Callable[[Callable[Concatenate[S, ...], R]], Callable[Concatenate[S, P], R]]:
-    """Gives a class method what another one takes, for people and for type checkers."""
+    """Gives a class method the signature and docstring of another, for people and for type checkers."""
 
     def method(verb: Callable[Concatenate[S, ...], R]) -> Callable[Concatenate[S, P], R]:
         update_wrapper(verb, getattr(other, "__func__", other))
@@ -65,7 +65,7 @@ def taking(other: Callable[P, Any]) -> Callable[[Callable[Concatenate[S, ...], R
 
 
 async def done(write: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """The result of a write, which is over when this returns, even where the caller was cancelled meanwhile."""
+    """The result of a write; it is over when this returns, even where the caller was cancelled meanwhile."""
     task = asyncio.ensure_future(asyncio.to_thread(write, *args, **kwargs))
     cancelled: asyncio.CancelledError | None = None
     while not task.done():

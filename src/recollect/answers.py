@@ -29,7 +29,7 @@ class Hit:
 
 
 class Recalled(list[Hit]):
-    """Hits, best first. `relevance`, from 0 to 1, tells how near the best turn is: is anything here to the point?
+    """Hits, best first. `relevance`, from 0 to 1, says how near the best turn is to the question, if any is.
 
     It is the cosine of the nearest turn or, without a model, the share of the question's words that one turn holds.
     """
@@ -41,12 +41,12 @@ class Recalled(list[Hit]):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Something a layer offers a context: its words, how well they fit, where they come from and when that was.
+    """Something a layer offers a context: its text, how well that fits the question, and where and when it comes from.
 
     `origin` says who or what said it ("user", "conversation trip", "document guide.md", "web https://…"). `sources`
     are ids of messages, or of a document's chunk; `sessions` has the session of each message, where that is known.
     `out` is the rule by which the layer itself left it out, for the receipt; empty means that it is offered.
-    `records` are the ids of the records it was read from: once one is gone, it must not be told again.
+    `records` are the ids of the records it was read from: once one is erased, it must not be quoted again.
     """
 
     section: str
@@ -60,7 +60,7 @@ class Candidate:
     records: tuple[str, ...] = field(default=(), compare=False)
 
     def cites(self, unknown: str) -> Iterator[tuple[str, str]]:
-        """The session and the id of each message it is from; `unknown` is taken for a session that is not told."""
+        """The session and the id of each message it is from; `unknown` stands for a session that is not known."""
         return zip(self.sessions or repeat(unknown), self.sources, strict=False)
 
 

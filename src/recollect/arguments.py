@@ -16,13 +16,13 @@ from recollect.types import READ_WITH_PARSE, ROLES, Message, Part, Role
 MAX_WHOLE: Final = 2**63 - 1
 """The largest whole number that a store holds: as a limit, as many as there are."""
 LARGEST: Final = sys.float_info.max
-"""The largest number that can be counted with; whole numbers of Python can be larger."""
+"""The largest number that fits a float; whole numbers of Python can be larger."""
 MAX_QUESTION: Final = 4_000
 """Characters of a question that are looked at."""
 FIELDS: Final = frozenset(field.name for field in dataclasses.fields(Message)) - {"role", "content"}
 """What a message has beside its role and content."""
 LIKE: Final = 0.75
-"""How like a name is to one that may be meant, from 0 to 1."""
+"""How similar a name must be to one that may be meant, from 0 to 1."""
 _SHOULD: Final = re.compile(r"^\w+ should (.*?)(?:, unable to parse .*)?$")
 
 
@@ -62,12 +62,12 @@ def check_question(question: str) -> None:
 
 
 def in_words(said: str) -> str:
-    """What pydantic says is wrong with a value, as it is told here: "it must be greater than 0"."""
+    """What pydantic says is wrong with a value, in the words used here: "it must be greater than 0"."""
     return _SHOULD.sub(r"it must \1", said.removeprefix("Value error, "))
 
 
 def meant(name: str, known: Iterable[str], otherwise: str) -> str:
-    """What to do about a name that is not there: take one that has it in it or is like it, or else what is said."""
+    """A hint for a name that is not there: similar names that are or, where there are none, `otherwise`."""
     names = {one.casefold(): one for one in known}
     asked = name.casefold()
     near = [one for one in names if one.startswith(asked) or (len(asked) > 2 and asked in one)] or get_close_matches(

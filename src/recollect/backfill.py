@@ -48,7 +48,7 @@ def backfill(
     tenant: str = "default",
     progress: Callable[[Backfilled], None] | None = None,
 ) -> Backfilled:
-    """Keep conversations with their ids and times; what was added, and what was skipped and why.
+    """Keep conversations with their ids and times; returns what was added, and what was skipped and why.
 
     `user` is whose conversations they are; without it each goes to the user that its export names. What is there is
     left as it is, so a backfill that was interrupted is just run again. `progress` is called after each conversation
@@ -77,7 +77,7 @@ def backfill(
 
 
 def together(found: Iterable[Read]) -> Iterator[Imported | Skipped | list[Put]]:
-    """The same, with small things of one user that follow each other in one list; a document takes its time."""
+    """The same, with neighbouring things of one user in lists, to be kept together; a document is kept by itself."""
     for place, run in groupby(
         found, key=lambda item: (item.user, item.kind == "document") if isinstance(item, Put) else None
     ):
@@ -98,7 +98,7 @@ def _scope(item: Imported | Put, user: str | None, tenant: str) -> Scope:
 def _keep_conversation(
     memory: Memory, item: Imported, scope: Scope, touched: set[Scope], skipped: list[Skipped]
 ) -> Counter[str]:
-    """How much of a conversation is new, and how much was known."""
+    """Keep a conversation; returns how much of it is new, and how much was known."""
     messages, facts = _messages(memory, item, scope, skipped), _facts(memory, item.notes, scope)
     if messages:
         touched.add(scope)
@@ -113,7 +113,7 @@ def keep_things(
     tenant: str,
     failed: Callable[[Put, Exception], None],
 ) -> Counter[str]:
-    """How many of these things of one user are new, by kind, and how many were known; `failed` takes the others.
+    """Keep things of one user; returns how many are new, by kind, and how many were known. `failed` takes the others.
 
     All in one transaction, but for a document: nobody should wait while it is cut into chunks.
     """
@@ -130,7 +130,7 @@ def keep_things(
 
 
 def _messages(memory: Memory, item: Imported, scope: Scope, skipped: list[Skipped]) -> int:
-    """How many messages are new; those that say something else than what is there are skipped."""
+    """Keep messages; returns how many are new. Those that differ from what is there under their id are skipped."""
     chat = memory.session(item.session, user=scope.user or "", tenant=scope.tenant)
     new = 0
     for start in range(0, len(item.messages), BATCH):
@@ -155,7 +155,7 @@ def _one_by_one(chat: Session, batch: Sequence[Message], skipped: list[Skipped])
 
 
 def _facts(memory: Memory, notes: Iterable[Note], scope: Scope) -> int:
-    """How many notes are now facts of the user; each keeps its words, and says that it was imported."""
+    """Keep notes as facts of the user, in their own words; returns how many are new."""
     records = {record.id: record for record in (_fact(note, memory, scope) for note in notes)}
     known = {record.id for record in memory.store.records.get(scope.owner, list(records))}
     new = [record for id, record in records.items() if id not in known]

@@ -1,4 +1,4 @@
-"""The controller: one context under one budget, of what the window shows and what every layer offers for a question."""
+"""The controller builds contexts: what the window shows and what every layer offers for a question, in one budget."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from typing import Any
 
 from recollect.arguments import MAX_QUESTION
 from recollect.errors import BudgetTooSmall, NotFound
-from recollect.flow.assemble import Counts, Offer, assemble
+from recollect.flow.assemble import Counts, assemble
 from recollect.flow.context import Context
+from recollect.flow.fill import Offer
 from recollect.flow.room import Room, View, firm_turns
 from recollect.frozen import EMPTY
 from recollect.layers.all import Layers
-from recollect.layers.own import Fill, offered
 from recollect.layers.ranking import Asked
+from recollect.layers.sections import ScopedSection, offered
 from recollect.layers.settled import Question, Settled
 from recollect.layers.watch import Watch
 from recollect.layers.windows import Windows
@@ -30,8 +31,11 @@ from recollect.types import Message, Scope
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a context is asked for: the question (None: the last user message), when, and what goes along with it."""
+class ContextRequest:
+    """What a context is asked for: the question, when, the budget, and what goes along with it.
+
+    Without a question it is for the last user message of the session.
+    """
 
     question: Message | None
     at: datetime
@@ -49,7 +53,7 @@ class Controller:
     settings: Settings
     layers: Layers
     telemetry: Telemetry
-    sections: Mapping[str, Fill] = EMPTY
+    sections: Mapping[str, ScopedSection] = EMPTY
     windows: Windows = field(init=False)
     watch: Watch = field(init=False)
     settled: Settled = field(init=False)
@@ -60,46 +64,54 @@ class Controller:
         self.watch = Watch(self.telemetry, self.settings, lambda: (layers.semantic.hits, layers.semantic.misses))
         self.settled = Settled(self.store)
 
-    def context(self, scope: Scope, wanted: Wanted) -> Context:
+    def context(self, scope: Scope, request: ContextRequest) -> Context:
         """The context for a session as it is now."""
         started = perf_counter()
-        with span("context", scope, budget=wanted.budget) as note:
-            own = self._elsewhere(scope, wanted)
+        with span("context", scope, budget=request.budget) as note:
+            fetched = self._fetch(scope, request)
             with self.store.reading():
-                context = self._built(scope, wanted, own)
+                context = self._build(scope, request, fetched)
                 self.watch.built(scope, context, perf_counter() - started)
             note(tokens=context.tokens, records=sum(line.kept for line in context.offered))
         return context
 
-    def _elsewhere(self, scope: Scope, wanted: Wanted) -> Mapping[str, Offer]:
-        """What is to be had beyond the store, asked for before that is read: a web search, sections of one's own."""
+    def _fetch(self, scope: Scope, request: ContextRequest) -> Mapping[str, Offer]:
+        """Search the web where the question asks for it; what the program's own sections have.
+
+        Both may be slow, so this comes before the store is read.
+        """
         if not (self.layers.tools.search or self.sections):
             return {}
         last = None
-        if wanted.question is None:
-            view = self._view(scope, wanted)
+        if request.question is None:
+            view = self._view(scope, request)
             last = _last_asked(view)
-            if self.settled.offers(_placed(scope, view, last, wanted)):
+            if self.settled.offers(_place(scope, view, last, request)):
                 return {}
-        said = _said(wanted.question or last)
-        self.layers.tools.look_up(scope, said, wanted.at, last.id if last else None)
-        return self._own(scope, said)
+        text = _text(request.question or last)
+        self.layers.tools.look_up(scope, text, request.at, last.id if last else None)
+        return self._own_sections(scope, text)
 
-    def _own(self, scope: Scope, said: str) -> Mapping[str, Offer]:
-        """What the sections of one's own have for a question."""
-        return {name: offered(name, fill, scope, said) for name, fill in self.sections.items() if said.strip()}
+    def _own_sections(self, scope: Scope, text: str) -> Mapping[str, Offer]:
+        """What the sections that the program fills itself have for a question."""
+        return {name: offered(name, fill, scope, text) for name, fill in self.sections.items() if text.strip()}
 
-    def _built(self, scope: Scope, wanted: Wanted, own: Mapping[str, Offer]) -> Context:
-        view = self._view(scope, wanted)
-        question = wanted.question or _last_asked(view)
-        asked = _placed(scope, view, question, wanted)
-        if not wanted.question and (known := self.settled.offers(asked)):
-            return self._assembled(scope, view, known, wanted)
-        context = self._assembled(scope, view, self._timed(scope, view, question, wanted, own), wanted)
-        self.settled.keep(asked, context.offered)
+    def _build(self, scope: Scope, request: ContextRequest, fetched: Mapping[str, Offer]) -> Context:
+        """The context, with the same memory as before where the last question is asked again, as in an agent's loop."""
+        view = self._view(scope, request)
+        question = request.question or _last_asked(view)
+        place = _place(scope, view, question, request)
+        if not request.question and (known := self.settled.offers(place)):
+            return self._assemble(scope, view, known, request)
+        started, before = perf_counter(), None if request.question else view.asked_at - 1
+        with span("search_memory", scope):
+            offers = self._offers(scope, view, question, request.at, None, before, own=fetched)
+        self.watch.retrieved(perf_counter() - started)
+        context = self._assemble(scope, view, offers, request)
+        self.settled.keep(place, context.offered)
         return context
 
-    def replay(self, scope: Scope, wanted: Wanted, seq: int) -> Context:
+    def replay(self, scope: Scope, request: ContextRequest, seq: int) -> Context:
         """The context as it was when the message with that number, a user's, was about to be added."""
         entries = self.store.log.read(scope, after=seq - 1, until=seq) if seq > 0 else []
         if not entries:
@@ -108,12 +120,12 @@ class Controller:
             raise NotFound(f"message {seq} of this session is no question of a user: there was no context for it")
         message = entries[0].message
         asked = replace(
-            wanted, question=Message("user", message.content, name=message.name), at=message.at or wanted.at
+            request, question=Message("user", message.content, name=message.name), at=message.at or request.at
         )
         view, before = self._view(scope, asked, seq - 1), entries[0].position - 1
-        own = self._own(scope, _said(asked.question))
-        offers = self._ask(scope, view, asked.question, asked.at, before, before, own=own)
-        return self._assembled(scope, view, offers, asked)
+        own = self._own_sections(scope, _text(asked.question))
+        offers = self._offers(scope, view, asked.question, asked.at, before, before, own=own)
+        return self._assemble(scope, view, offers, asked)
 
     def tagged(self, scope: Scope, metadata: Mapping[str, Any]) -> None:
         """Drop what depends on these tags of a session's messages: a pin its window, a score what was recalled."""
@@ -128,49 +140,40 @@ class Controller:
         self.watch.forget(scope)
         self.settled.forget(scope)
 
-    def _view(self, scope: Scope, wanted: Wanted, until: int | None = None) -> View:
+    def _view(self, scope: Scope, request: ContextRequest, until: int | None = None) -> View:
         """What the window shows that leaves room for the rest, now or when message `until` was the newest."""
         room = Room.of(
-            wanted.system,
-            wanted.question,
-            REPLY_TOKENS + count_tools(wanted.tools, self.count),
-            wanted.budget,
+            request.system,
+            request.question,
+            REPLY_TOKENS + count_tools(request.tools, self.count),
+            request.budget,
             self.settings,
             self.windows.count,
         )
         return room.view(lambda limits: self.windows.view(scope, limits, room.overhead, until))
 
-    def _timed(
-        self, scope: Scope, view: View, question: Message | None, wanted: Wanted, own: Mapping[str, Offer]
-    ) -> Mapping[str, Offer]:
-        started, said = perf_counter(), None if wanted.question else view.asked_at - 1
-        with span("search_memory", scope):
-            offers = self._ask(scope, view, question, wanted.at, None, said, own=own)
-        self.watch.retrieved(perf_counter() - started)
-        return offers
-
-    def _ask(
+    def _offers(
         self,
         scope: Scope,
         view: View,
         question: Message | None,
         at: datetime,
         as_of: int | None,
-        said: int | None,
+        before: int | None,
         *,
         own: Mapping[str, Offer],
     ) -> Mapping[str, Offer]:
-        """What every layer offers for the question, as of a position of the store where one is given.
+        """What every layer offers for the question, or offered when `as_of` was the last position of the store.
 
-        `said` is the position before a question that is in the log already: it must not pass for its own answer.
-        `own` is what the sections have that are no layer's.
+        Turns are recalled up to the position `before`: a question that is in the log is not an answer to itself.
+        `own` has the sections that the program fills itself.
         """
-        text = _said(question)
+        text = _text(question)
         if not text.strip():
             return {}
         settings, layers = self.settings, self.layers
         days = layers.semantic.days(scope, text, as_of)
-        where = ANY if said is None else Filter(as_of=said)
+        where = ANY if before is None else Filter(as_of=before)
         asked = Asked(text, at, scope.owner, where, settings.episodic_recency_weight, days)
         known = layers.semantic.offer(scope, text, at, as_of)
         shown = {message.id: message.text for message in view.shown.messages}
@@ -185,32 +188,32 @@ class Controller:
         }
         return {name: own.get(name, ()) if name in self.sections else offer() for name, offer in offers.items()}
 
-    def _assembled(self, scope: Scope, view: View, offers: Mapping[str, Offer], wanted: Wanted) -> Context:
+    def _assemble(self, scope: Scope, view: View, offers: Mapping[str, Offer], request: ContextRequest) -> Context:
         shown = view.shown
-        if wanted.system:
-            overhead = shown.overhead - self.windows.count(wanted.system)
-            shown = replace(shown, messages=(wanted.system, *shown.messages), overhead=overhead)
+        if request.system:
+            overhead = shown.overhead - self.windows.count(request.system)
+            shown = replace(shown, messages=(request.system, *shown.messages), overhead=overhead)
         counts, reply = Counts(self.count, self.windows.count), self.settings.reply_tokens
         try:
             return assemble(
                 shown,
-                wanted.question,
+                request.question,
                 offers,
-                wanted.budget - reply,
+                request.budget - reply,
                 self.settings,
                 counts,
                 session=scope.session or "",
             )
         except BudgetTooSmall as error:
-            raise BudgetTooSmall(error.needed + reply, wanted.budget, error.ledger, error.overhead + reply) from None
+            raise BudgetTooSmall(error.needed + reply, request.budget, error.ledger, error.overhead + reply) from None
 
 
-def _placed(scope: Scope, view: View, question: Message | None, wanted: Wanted) -> Question:
-    number = view.last + 1 if wanted.question else view.asked
-    return Question(scope, number, question.text if question else "", wanted.budget)
+def _place(scope: Scope, view: View, question: Message | None, request: ContextRequest) -> Question:
+    number = view.last + 1 if request.question else view.asked
+    return Question(scope, number, question.text if question else "", request.budget)
 
 
-def _said(question: Message | None) -> str:
+def _text(question: Message | None) -> str:
     return question.text[:MAX_QUESTION] if question else ""
 
 

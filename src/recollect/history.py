@@ -36,7 +36,7 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 KNOWN: Final = 2_000
-"""How many of a session's newest messages are compared with what is given; more where more is given."""
+"""How many of a session's newest messages are compared with a given history, at least; more with a longer one."""
 KEPT_HISTORIES: Final = 256
 
 
@@ -58,6 +58,9 @@ class History:
 
     `whole` says that the caller always hands over all of it. Otherwise what is not handed over is taken from the log.
     """
+
+    # The session's newest entries and how many it has; the window over a changed history and what it was given; the
+    # last question and its memory; whether what was given last was known already.
 
     session: Session
     budget: int | None = None
@@ -96,9 +99,9 @@ class History:
         given: Sequence[Message],
         tools: Sequence[Mapping[str, Any]] = (),
     ) -> list[Sent]:
-        """What to send in the place of what was sent first, where a model says that its context overflowed.
+        """A smaller prompt than the one that was sent, after a model said that its context overflowed.
 
-        Raises the error where it says something else, nothing smaller is valid, or it was tried often enough.
+        Raises the error itself where it is another one, nothing smaller is valid, or it was tried often enough.
         """
         found = detect(getattr(error, "status_code", None), str(error))
         if found is None or attempt >= len(REDUCE_TO):
@@ -126,7 +129,7 @@ class History:
         self._again = found.again
         self._refresh(len(said))
         places, lines = list[int | None](), list[Sent]()
-        for n, (place, message) in enumerate(said):
+        for n, (place, message) in enumerate(said):  # what is not worth keeping gets an id that no entry has
             at, own = next(kept) if says(message) else (None, message.replace(id=f"not kept {n}"))
             places.append(at)
             lines.append(Sent(message.replace(id=own.id), place, message.content != given[place].content))
@@ -182,7 +185,7 @@ class History:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asking(Generic[R]):
-    """What a caller asks a model: `made` makes a request of what is sent.
+    """A call of a model with a history; `made` turns what is to be sent into the caller's request.
 
     Where the model says that its context overflowed it is asked again with less, at most three times.
     """

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 OPENAI: Final = "https://api.openai.com/v1"
 KEYED: Final = frozenset({"api.openai.com", "api.anthropic.com"})
-"""Hosts that answer nobody without a key; a server of one's own may need none."""
+"""Hosts that always need a key; other servers may need none."""
 PACKAGES: Final = ("httpx2", "stamina")
-"""What a request takes; loaded with the first one."""
+"""The packages that a request needs; loaded with the first one."""
 MOST_BYTES: Final = 64_000_000
 """A reply that is larger is given up."""
 SHOWN: Final = 500
@@ -174,7 +174,7 @@ class Endpoint:
 
     @contextmanager
     def _failing(self, timeout: float) -> Iterator[None]:
-        """Makes ModelErrors of what goes wrong on the way."""
+        """Turns what goes wrong on the way into a ModelError."""
         httpx2, host = import_module("httpx2"), urlsplit(self.url).hostname
         try:
             yield

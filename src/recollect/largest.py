@@ -12,7 +12,7 @@ SPREAD = 8
 """How many groups there are for each number that is wanted; the more, the fewer others pass."""
 
 FEW = 2_000
-"""Up to so many numbers it is faster to look at all than at groups."""
+"""Up to this many numbers it is faster to look at all than at groups."""
 
 
 def largest(values: NDArray[Any], count: int) -> NDArray[np.intp]:

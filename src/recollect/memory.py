@@ -26,16 +26,16 @@ from recollect.errors import ConfigError
 from recollect.frozen import EMPTY
 from recollect.layers import embedding, semantic, summary
 from recollect.layers.all import Layers
-from recollect.layers.background import Background
+from recollect.layers.background import Background, Learn
 from recollect.layers.embedding import Embedding
 from recollect.layers.ledger import Ledger
-from recollect.layers.own import Fill, check_sections
+from recollect.layers.sections import ScopedSection, check_sections
 from recollect.layers.taught import Taught
 from recollect.layers.tools import Search
 from recollect.llm import ChatModel
 from recollect.session import Session
 from recollect.settings import DEFAULTS, Settings
-from recollect.store import Erased, Store
+from recollect.store import Erased, Job, Store
 from recollect.store.codec import each_once
 from recollect.telemetry import OnAlert, Telemetry
 from recollect.tokens import TokenCounter
@@ -47,23 +47,7 @@ from recollect.user import User
 Section: TypeAlias = Callable[[Session, str], Iterable[Excerpt]]
 """What a program has for a question in a session, best first."""
 MOST_FRESH: Final = 10_000
-"""How many sessions with new messages `drain` remembers, to learn from them without waiting for more to be said.
-
-Others wait for more to be said, as all do after a restart."""
-
-
-def _named_or(value: object, verb: str) -> bool:
-    """Whether it is a name, nothing, or does what the verb says."""
-    return isinstance(value, str | None) or callable(getattr(value, verb, None))
-
-
-def _place(url: str | Path | None) -> str:
-    """The file or address that is named, else the file in the data folder."""
-    if url is not None:
-        return str(url)
-    from recollect.embed.models import made_data_dir  # at the call, so that models can be run as a script
-
-    return str(made_data_dir() / "memory.db")
+"""How many sessions with new messages are remembered for `drain`; it learns from others once more is said in them."""
 
 
 class Memory:
@@ -94,28 +78,31 @@ class Memory:
         self.layers = Layers.of(
             kept_in, self.counter, settings, self.embedder, former, search=search, reranker=reranker
         )
-        own = {name: self._fill(section) for name, section in sections.items()}
+        own = {name: self._scoped(section) for name, section in sections.items()}
         self.controller = Controller(kept_in, self.counter, settings, self.layers, self.telemetry, own)
-        self.jobs = self.layers.jobs(settings)
-        learners = self.layers.learners
-        more: Callable[[], bool] = bool
-        self._vectors = Embedding(kept_in, embedder) if embedder else None
-        if embedder and self._vectors:
-            work, vectors = embedding.job_for(embedder.name), self._vectors
-            self.jobs = [work, *self.jobs]
-            once = [embedding.job_for(former.name).kind] if former else []
-            learners |= dict.fromkeys((work.kind, embedding.KIND, *once), vectors.learn)
-            more = partial(vectors.fill, self.layers.episodic.ranker.met)
         self.ledger = Ledger(kept_in, clock, settings.model_calls_a_day, settings.model_tokens_a_day)
-        if model:
-            taught = Taught(kept_in, model, self.counter, self.layers, self.ledger)
-            self.jobs += taught.jobs(settings.facts_every_turns)
-            learners |= taught.learners
+        self._vectors = Embedding(kept_in, embedder) if embedder else None
+        self.jobs, learners = self._learning(former, model)
+        more = partial(self._vectors.fill, self.layers.episodic.ranker.met) if self._vectors else bool
         self._background = Background(kept_in, learners, self.telemetry, more)
         self._fresh: set[Scope] = set()
 
-    def _fill(self, section: Section) -> Fill:
+    def _scoped(self, section: Section) -> ScopedSection:
         return lambda scope, question: section(Session(self, scope), question)
+
+    def _learning(self, former: Embedder | None, model: ChatModel | None) -> tuple[list[Job], dict[str, Learn]]:
+        """The jobs that are enqueued with every message, and who does each kind of job."""
+        jobs, learners = self.layers.jobs(self.settings), self.layers.learners
+        if self._vectors:
+            work = embedding.job_for(self._vectors.embedder.name)
+            jobs = [work, *jobs]
+            left_over = [embedding.job_for(former.name).kind] if former else []
+            learners |= dict.fromkeys((work.kind, embedding.KIND, *left_over), self._vectors.learn)
+        if model:
+            taught = Taught(self.store, model, self.counter, self.layers, self.ledger)
+            jobs += taught.jobs(self.settings.facts_every_turns)
+            learners |= taught.learners
+        return jobs, learners
 
     def __reduce__(self) -> NoReturn:
         raise ConfigError("a memory can't be copied or sent to another process: open it there with Memory.open")
@@ -139,33 +126,34 @@ class Memory:
     ) -> Memory:
         """The memory in a file (or at a `postgresql://` address); without one, `memory.db` in the data folder.
 
-        `embedder` is one, its name as `embed.open` takes it, or None to go by keywords alone; `auto` is the local
-        model where it was pulled. After a change of model, `former` is the one used before: its vectors serve until
-        `reindex` has given everything one of the new model. `counter` counts tokens, in place of the one that the
-        settings name. `index` names Chroma as the place for vectors.
-        `model`, or its name as `llm.open` takes it, improves facts and summaries in the background, within the limits
-        of a day. `search` is a web search that is asked when a question is about what is new; `reranker` reads the
-        best passages of documents again (`embed.open_reranker()`). `sections` has functions of yours that fill
-        sections of a context, in place of what is here: each is given the session and the question. `on_alert` gets
-        alerts.
+        - `embedder`: an Embedder or its name (see `embed.open`). `auto` is the local model where it was pulled; with
+          None, memory goes by keywords alone.
+        - `former`: the embedder used before a change of model. Its vectors serve until `reindex` has made the new ones.
+        - `counter`: counts tokens, in place of the counter that the settings name.
+        - `index`: the address of a Chroma that searches the vectors.
+        - `durability`: `full` survives a power cut; `normal` is faster, and may lose the last moments before one.
+        - `model`: a ChatModel or its name (see `llm.open`) that improves facts and summaries in the background, within
+          the limits of a day.
+        - `search`: a web search, asked when a question is about what is new.
+        - `reranker`: reads the best passages of documents again (see `embed.open_reranker`).
+        - `sections`: functions of yours that fill sections of a context, in place of the layer of that name. Each is
+          given the session and the question.
+        - `on_alert`: called with every alert.
         """
         check_given(
             url=(url, isinstance(url, str | PathLike | None), "a file or an address"),
-            embedder=(embedder, _named_or(embedder, "embed"), "an Embedder, its name, or None"),
-            former=(former, _named_or(former, "embed"), "an Embedder, its name, or None"),
+            embedder=(embedder, _is_name_or_has("embed", embedder), "an Embedder, its name, or None"),
+            former=(former, _is_name_or_has("embed", former), "an Embedder, its name, or None"),
             settings=(settings, isinstance(settings, Settings), "Settings(…)"),
             index=(index, isinstance(index, str | None), "chroma:///folder or chroma://host:port"),
-            model=(model, _named_or(model, "complete"), "a ChatModel, its name, or None"),
+            model=(model, _is_name_or_has("complete", model), "a ChatModel, its name, or None"),
             search=(search, search is None or callable(search), "a function from a question to excerpts"),
             reranker=(reranker, reranker is None or hasattr(reranker, "score"), "a Reranker"),
             sections=(sections, isinstance(sections, Mapping), "functions by the names of sections"),
             on_alert=(on_alert, on_alert is None or callable(on_alert), "a function that takes an Alert"),
         )
         check_sections(sections)
-        new, old = (
-            embed.open(which, device=settings.embeddings_device) if isinstance(which, str) else which
-            for which in (embedder, former)
-        )
+        new, old = (_embedder(which, settings) for which in (embedder, former))
         count = open_counter(settings.counter if counter is None else counter)
         teacher = llm.open(model) if isinstance(model, str) else model
         return cls(
@@ -182,7 +170,7 @@ class Memory:
         )
 
     def user(self, id: str, *, tenant: str = "default") -> User:
-        """A user: what is known of him, and what was said in all of his conversations."""
+        """A user: what is known of them, and what was said in all of their conversations."""
         return User(self, Scope(tenant, check_id(id, "user")))
 
     def session(self, id: str, *, user: str, tenant: str = "default") -> Session:
@@ -199,10 +187,10 @@ class Memory:
         return self.store.log.sessions(Scope(tenant, user), before=before, limit=limit)
 
     def reindex(self, progress: store.Progress | None = None) -> int:
-        """How many items the keyword index holds, built anew.
+        """Build the keyword index anew; returns how many items it holds.
 
-        Every tenant's messages and documents without a vector get one in the background; work that waits for a model
-        which nobody runs any more is dropped.
+        Messages and documents of all tenants that lack a vector get one in the background. Jobs for an embedder that
+        nobody runs any more are dropped.
         """
         items = self.store.reindex(progress)
         embedding.clear(self.store, self._background.learners.keys(), self.clock())
@@ -221,7 +209,8 @@ class Memory:
     def forget(self, scope: Scope, ids: Sequence[str] | None = None) -> Erased:
         """Erase these messages of a session, user or tenant, or all that the scope holds, for good.
 
-        Text, index and all that was learned from it: what was made of more than that is made anew from what is left.
+        With them go their index entries and all that was learned from them; what was also learned from other messages
+        is learned anew from those.
         """
         check_given(scope=(scope, isinstance(scope, Scope), "Scope(tenant, user, session)"))
         for id in each_once(ids or ()):
@@ -247,7 +236,7 @@ class Memory:
         return found
 
     def drain(self) -> int:
-        """Do all background work now, also what would wait for more to be said; how many things were learned."""
+        """Do all background work now, without waiting for more to be said; returns how many things were learned."""
         learned, owners = self._background.drain(), set[Scope]()
         self._fresh |= self._waiting()
         while self._fresh:
@@ -257,7 +246,7 @@ class Memory:
         return learned + sum(map(self.layers.procedural.catch_up, owners))
 
     def _waiting(self) -> set[Scope]:
-        """The sessions where something was said, also to another process, that facts are still to be learned from."""
+        """The sessions with messages that facts are still to be learned from, also those that other processes added."""
         tenants = map(Scope, self.store.tenants())
         jobs = (job for one in tenants for job in self.store.jobs.find(one, state="waiting", limit=MOST_FRESH))
         return {job.scope for job in jobs if job.kind == semantic.JOB.kind and job.scope}
@@ -282,13 +271,32 @@ class Memory:
         self.close()
 
     def wake(self) -> None:
-        """Let the background see that there is work."""
+        """Tell the background thread that there is work."""
         self._background.wake()
 
     def added(self, scope: Scope, messages: int) -> None:
-        """Take note that a session has new messages."""
+        """Called by a session that has new messages."""
         if len(self._fresh) >= MOST_FRESH:
             self._fresh.pop()
         self._fresh.add(scope)
         self.wake()
         self.telemetry.count("recollect_messages_total", messages)
+
+
+def _is_name_or_has(method: str, value: object) -> bool:
+    """Whether a value is a name, None, or an object with that method."""
+    return isinstance(value, str | None) or callable(getattr(value, method, None))
+
+
+def _place(url: str | Path | None) -> str:
+    """The file or address that is named, else the file in the data folder."""
+    if url is not None:
+        return str(url)
+    from recollect.embed.models import made_data_dir  # at the call, so that models can be run as a script
+
+    return str(made_data_dir() / "memory.db")
+
+
+def _embedder(which: str | Embedder | None, settings: Settings) -> Embedder | None:
+    """The embedder that is given, or opened by its name."""
+    return embed.open(which, device=settings.embeddings_device) if isinstance(which, str) else which

@@ -1,4 +1,4 @@
-"""How a user talks with the assistant, as values: what he keeps coming back to, and what serves him well."""
+"""How a user talks with the assistant, as values: what they keep coming back to, and what serves them well."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A dict that remembers only what was set last."""
+"""A dict with a limit: it keeps only the entries that were set last."""
 
 from __future__ import annotations
 

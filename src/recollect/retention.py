@@ -49,7 +49,7 @@ class Going:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What would go, by layer, and the name of exactly that."""
+    """What would go, by layer; `digest` identifies exactly that."""
 
     scope: Scope
     policies: tuple[Policy, ...]
@@ -64,7 +64,7 @@ class Plan:
 
 @dataclass(slots=True)
 class _Found:
-    """Everything that goes: sessions as a whole, messages by session, records."""
+    """What goes: sessions as a whole, messages by session, records. Facts that are `spared` lose only their sources."""
 
     sessions: set[Scope] = field(default_factory=set)
     messages: dict[Scope, dict[str, datetime]] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class _Found:
         return dict(found)
 
     def digest(self) -> str:
-        """A name for exactly this."""
+        """A hash of exactly this."""
         told = hashlib.sha256()
         places = [(repr(scope), id) for scope, ids in self.messages.items() for id in ids]
         places += [(repr(record.scope), f"{record.kind} {record.id}") for record in self.records]
@@ -104,7 +104,7 @@ def preview(store: Store, scope: Scope, policies: Sequence[Policy], now: datetim
 
 
 def apply(store: Store, plan: Plan) -> Erased:
-    """How much is gone: exactly what the plan says. Where that is no longer the same: Conflict, and nothing is gone."""
+    """Erase exactly what the plan says; returns how much. Conflict, and nothing erased, where that has changed."""
     with store.transaction(plan.scope):
         found = _found(store, plan.scope, plan.policies, plan.now)
         if found.digest() != plan.digest:
@@ -245,13 +245,13 @@ def _keep_facts(store: Store, found: _Found) -> None:
 
 
 def _is_from(fact: Record, home: Scope) -> bool:
-    """Whether a fact is of what was said in that session, as far as it tells: others may have messages of its ids."""
+    """Whether a fact is from that session, as far as it tells: other sessions may use the same message ids."""
     told = fact.value.get("session") if isinstance(fact.value, Mapping) else None
     return fact.scope is not None and fact.scope.covers(home) and told in (None, home.session)
 
 
 def _delete(store: Store, record: Record) -> int:
-    """How many records are gone: one with its earlier versions, and what it was found by."""
+    """Delete a record with its earlier versions and index items; returns how many records."""
     assert record.scope is not None
     versions = store.records.history(record.scope, record.kind, record.key)
     ids = [old.id for old in versions if old.scope == record.scope and old.superseded_at is not None]

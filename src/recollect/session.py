@@ -12,14 +12,14 @@ from typing import Any, Final, TypeAlias
 from recollect import store
 from recollect.answers import Excerpt
 from recollect.arguments import as_message, check_budget, check_given, check_number, check_whole, messages_only
-from recollect.controller import Wanted
+from recollect.controller import ContextRequest
 from recollect.errors import ConfigError, NotFound
 from recollect.flow.context import Context
 from recollect.flow.fence import without_memory
 from recollect.frozen import FrozenDict, freeze_dict
 from recollect.layers.episodic import item_of
 from recollect.layers.tools import Tools
-from recollect.layers.windows import always, repin, stays
+from recollect.layers.windows import lasting, lasts, repin
 from recollect.store import ANY, Entry, Filter
 from recollect.store.codec import check_count
 from recollect.tokens import count_message
@@ -32,42 +32,7 @@ Excerpts: TypeAlias = list[Excerpt]
 PAGE: Final = 1_000
 """Messages that are looked through at a time."""
 MOST_DIGITS: Final = 15
-"""Digits of a number as it is written; more of them are an id, as some services make theirs of digits."""
-
-
-def as_written(message: str) -> int | str:
-    """The number or the id of a message, as a command line or an address has it: a few digits are a number."""
-    digits = message.isascii() and message.isdecimal() and len(message) <= MOST_DIGITS
-    return int(message) if digits else message
-
-
-def number_of(session: Session, name: str, given: int | str, least: int = 0) -> int:
-    """The number of a message that is given by it, or by its id."""
-    if isinstance(given, str):
-        found = session.memory.store.log.get(session.scope, [check_id(given, name)])
-        if not found:
-            raise NotFound(f"no message {given!r} in session {session.scope.session!r}")
-        return found[0].seq
-    check_whole(name, given, least)
-    return given
-
-
-def entries_of(session: Session, limit: int | None, before: int | str | None, where: Filter = ANY) -> list[Entry]:
-    """What `Session.history` has, each message with its number and its tokens."""
-    check_count("limit", limit)
-    until = None if before is None else number_of(session, "before", before, 1) - 1
-    if checked_filter(where) == ANY:
-        entries = session.memory.store.log.read(session.scope, until=until, limit=limit, reverse=True)
-    else:
-        entries = list(islice((one for one in _newest(session, until) if where.passes(item_of(one))), limit))
-    return entries[::-1]
-
-
-def _newest(session: Session, until: int | None) -> Iterator[Entry]:
-    """The messages up to a number, the newest first."""
-    while page := session.memory.store.log.read(session.scope, until=until, limit=PAGE, reverse=True):
-        yield from page
-        until = page[-1].seq - 1
+"""The most digits of a message's number; longer ones are ids, which some services make of digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +44,7 @@ class ToolsOf:
     clock: Callable[[], datetime] = field(repr=False)
 
     def add(self, excerpt: str, source: str, at: datetime | None = None) -> Excerpt:
-        """The excerpt as kept until it expires; `source` says where it is from."""
+        """Keep an excerpt until it expires, and return it; `source` says where it is from."""
         return self.layer.add(self.scope, excerpt, source, with_zone(at) if at else self.clock())
 
     def list(self) -> Excerpts:
@@ -108,10 +73,10 @@ class Session(User):
         memory = self.memory
         batch = [said for message in messages_only(messages) if (said := without_memory(message))]
         tokens = [count_message(message, memory.counter) for message in batch]
-        pinned = memory.store.transaction() if any(map(stays, batch)) else nullcontext()
-        with span("create_memory", self.scope, records=len(batch)), pinned:
+        together = memory.store.transaction() if any(map(lasts, batch)) else nullcontext()
+        with span("create_memory", self.scope, records=len(batch)), together:
             entries = memory.store.log.append(self.scope, batch, tokens=tokens, jobs=memory.jobs)
-            memory.store.records.put(self.scope, always(entries))
+            memory.store.records.put(self.scope, lasting(entries))
         memory.added(self.scope, len(entries))
         memory.controller.watch.answered(self.scope, batch)
         return tuple(entry.message for entry in entries)
@@ -142,7 +107,7 @@ class Session(User):
         `tools` are the schemas that go along with the request. Raises BudgetTooSmall where what must stay does not
         fit.
         """
-        return self.memory.controller.context(self.scope, self._wanted(question, budget, system, at, tools))
+        return self.memory.controller.context(self.scope, self._request(question, budget, system, at, tools))
 
     def replay(
         self,
@@ -153,17 +118,17 @@ class Session(User):
         tools: Sequence[Mapping[str, Any]] = (),
     ) -> Context:
         """The context as it was built for the user message with that number or id, from what was kept until then."""
-        wanted = self._wanted(None, budget, system, None, tools)
-        return self.memory.controller.replay(self.scope, wanted, number_of(self, "at", at))
+        request = self._request(None, budget, system, None, tools)
+        return self.memory.controller.replay(self.scope, request, number_of(self, "at", at))
 
-    def _wanted(
+    def _request(
         self,
         question: str | Message | None,
         budget: int | None,
         system: str | None,
         at: datetime | None,
         tools: Sequence[Mapping[str, Any]],
-    ) -> Wanted:
+    ) -> ContextRequest:
         memory = self.memory
         check_budget(budget)
         tokens = memory.settings.budget if budget is None else budget
@@ -172,7 +137,7 @@ class Session(User):
         if not (asked is None or (isinstance(asked, Message) and asked.role == "user")):
             raise ConfigError("a question is text or a user's Message")
         first = Message("system", system) if system else None
-        return Wanted(asked, with_zone(at) if at else memory.clock(), tokens, first, tools)
+        return ContextRequest(asked, with_zone(at) if at else memory.clock(), tokens, first, tools)
 
     def history(
         self, limit: int | None = None, before: int | str | None = None, *, where: Filter = ANY
@@ -190,7 +155,7 @@ class Session(User):
         store = self.memory.store
         with span("update_memory", self.scope, records=1), store.transaction(self.scope):
             entry = store.log.tag(self.scope, check_id(id, "the id of a message"), freeze_dict(metadata, "metadata"))
-            store.records.put(self.scope, always([entry]))
+            store.records.put(self.scope, lasting([entry]))
             if "pinned" in metadata:
                 repin(store, self.scope)
         self.memory.controller.tagged(self.scope, metadata)
@@ -208,3 +173,38 @@ class Session(User):
     def stats(self) -> store.SessionStats | None:
         """The session at a glance; None where nothing was said yet."""
         return next(iter(self.memory.store.log.sessions(self.scope, limit=1)), None)
+
+
+def as_written(message: str) -> int | str:
+    """The number or id of a message from text, as on a command line or in an address: a few digits are a number."""
+    digits = message.isascii() and message.isdecimal() and len(message) <= MOST_DIGITS
+    return int(message) if digits else message
+
+
+def number_of(session: Session, name: str, given: int | str, least: int = 0) -> int:
+    """The number of a message, which is given by its number or its id."""
+    if isinstance(given, str):
+        found = session.memory.store.log.get(session.scope, [check_id(given, name)])
+        if not found:
+            raise NotFound(f"no message {given!r} in session {session.scope.session!r}")
+        return found[0].seq
+    check_whole(name, given, least)
+    return given
+
+
+def entries_of(session: Session, limit: int | None, before: int | str | None, where: Filter = ANY) -> list[Entry]:
+    """What `Session.history` gives, each message with its number and its tokens."""
+    check_count("limit", limit)
+    until = None if before is None else number_of(session, "before", before, 1) - 1
+    if checked_filter(where) == ANY:
+        entries = session.memory.store.log.read(session.scope, until=until, limit=limit, reverse=True)
+    else:
+        entries = list(islice((one for one in _newest(session, until) if where.passes(item_of(one))), limit))
+    return entries[::-1]
+
+
+def _newest(session: Session, until: int | None) -> Iterator[Entry]:
+    """The messages up to a number, the newest first."""
+    while page := session.memory.store.log.read(session.scope, until=until, limit=PAGE, reverse=True):
+        yield from page
+        until = page[-1].seq - 1

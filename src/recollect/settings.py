@@ -130,7 +130,7 @@ class Settings:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The same as arguments for `fit`: `fit(messages, **settings.options)`."""
+        """The limit and the rest as arguments for `fit`: `fit(messages, **settings.options)`."""
         kind, number = self.limit
         return {
             "budget" if kind == "tokens" else "last_messages": number,
@@ -147,7 +147,7 @@ class Settings:
 
     @property
     def hash(self) -> str:
-        """A name for these very settings: the same numbers, the same name."""
+        """A hash of these settings: the same values, the same hash."""
         return _hash(self)
 
 
@@ -167,7 +167,7 @@ _WITHIN: Final[dict[str, tuple[Callable[[float, float], bool], str]]] = {
 
 
 def _problem(name: str, value: Any) -> str:
-    """What is wrong with the value of a setting, to be said after it; nothing where it can be used."""
+    """What is wrong with the value of a setting, as the end of a sentence; empty where it can be used."""
     allowed = get_args(_HINTS[name]) or (_HINTS[name],)
     if value is None and type(None) in allowed:
         return ""
@@ -188,7 +188,7 @@ def _no_setting(name: str) -> str:
 
 
 def _told(init: Callable[..., None]) -> Callable[..., None]:
-    """The same `__init__`, with an error of ours for a name that is no setting."""
+    """The same `__init__`, with a ConfigError for a name that is no setting."""
 
     @wraps(init)
     def told(self: Settings, **given: Any) -> None:
@@ -218,7 +218,7 @@ def load(path: str | Path | None = None, **arguments: Any) -> Settings:
         raise ConfigError("; ".join(wrong))
     try:
         return Settings(**values)
-    except ConfigError as error:
+    except ConfigError as error:  # two settings do not go together: name them, and their places, as they were written
         named = {word: origins[word] for word in re.findall(r"\w+", str(error)) if word in origins}
         where = " and ".join(place for place in written if place in {place for place, _ in named.values()})
         says = re.sub(r"\w+", lambda word: named.get(word[0], ("", word[0]))[1], str(error))
@@ -226,7 +226,7 @@ def load(path: str | Path | None = None, **arguments: Any) -> Settings:
 
 
 def _read(setting: str, name: str, written: Any) -> Any:
-    """The value of a setting, turned from text into a number where that is what was written under a name of it."""
+    """The value of a setting as it was written under one of its names, turned from text into a number if it is one."""
     from pydantic import TypeAdapter, ValidationError
 
     if setting not in _HINTS:
@@ -243,9 +243,10 @@ def _read(setting: str, name: str, written: Any) -> Any:
     return value
 
 
-def places(path: str | Path | None = None) -> dict[str, dict[str, Any]]:
-    """What is set in each place, by the names of the settings; a later place goes before an earlier one."""
-    return {place: _named(values) for place, values in _written(path).items()}
+def places() -> dict[str, dict[str, Any]]:
+    """What is set in each place, by the names of the settings; a later place wins over an earlier one."""
+    written = _written(None).items()
+    return {place: {_setting(name): value for name, value in values.items()} for place, values in written}
 
 
 def _written(path: str | Path | None) -> dict[str, dict[str, Any]]:
@@ -266,11 +267,12 @@ def _written(path: str | Path | None) -> dict[str, dict[str, Any]]:
 
 
 def _ours(variables: Mapping[str, str | None]) -> dict[str, Any]:
-    """The variables that are settings, of two names for the same one the first."""
-    names = [
-        [name for name in _env_names(knob) if variables.get(name.lower())] for knob in dataclasses.fields(Settings)
-    ]
-    return {name: variables[name.lower()] for name, *_ in filter(None, names)}
+    """The variables that are settings; of two names for one setting, the first."""
+    found: dict[str, Any] = {}
+    for knob in dataclasses.fields(Settings):
+        if name := next((name for name in _env_names(knob) if variables.get(name.lower())), None):
+            found[name] = variables[name.lower()]
+    return found
 
 
 def _env_names(knob: dataclasses.Field[Any]) -> list[str]:
@@ -283,13 +285,8 @@ _SETTING: Final = {
 
 
 def _setting(name: str) -> str:
-    """The setting that a name stands for, whichever of its names that is."""
+    """The setting that a name stands for: its own name, or that of a variable."""
     return _SETTING.get(name.lower(), name)
-
-
-def _named(read: Mapping[str, Any]) -> dict[str, Any]:
-    """The same by the names of the settings."""
-    return {_setting(name): value for name, value in read.items()}
 
 
 def _section(path: str | Path | None) -> dict[str, Any]:

@@ -44,9 +44,9 @@ ALERTS: Final = {
 }
 """Every alert by its name, and the setting that has its limit."""
 KEPT: Final = 1_000
-"""How many of a series' newest values the percentiles are of."""
+"""How many of the newest values of a series the percentiles are taken over."""
 EVERY: Final = 100
-"""Reads of facts that a hit rate is of, and how often an alert that comes again is in the log."""
+"""A hit rate is taken over this many reads of facts; of alerts that repeat, every hundredth is logged."""
 
 
 @dataclass(frozen=True, slots=True)

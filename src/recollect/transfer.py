@@ -52,7 +52,7 @@ def export_lines(memory: Memory, scope: Scope) -> Iterator[str]:
 
 
 def import_lines(memory: Memory, lines: Iterable[str | bytes], tenant: str = "default", first: int = 1) -> Counter[str]:
-    """How much was taken in, by kind, ids and times kept; taking a line in twice changes nothing.
+    """Keep what the lines of an export hold, with ids and times; returns how much, by kind. Twice changes nothing.
 
     A line that can't be used raises an error with its number, counted from `first`; those of the pages of 500 before it
     are kept, and maybe some of its own.

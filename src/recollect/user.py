@@ -1,4 +1,4 @@
-"""A user: what memory has of all his conversations."""
+"""A user: what memory has of all their conversations."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class DocumentsOf:
         metadata: Mapping[str, Any] | None = None,
         at: datetime | None = None,
     ) -> Document:
-        """The document of a file (by its Path) or a text, now found; one of the same name is replaced."""
+        """Add a file (by its Path) or a text, and return its document; one of the same name is replaced."""
         document = self.layer.add(self.scope, source, name=name, metadata=metadata, at=at)
         self.wake()
         return document
@@ -63,13 +63,13 @@ class DocumentsOf:
         return self.layer.search(self.scope, question, k)
 
     def remove(self, name: str) -> Document:
-        """The document that is gone for good. Raises NotFound."""
+        """Remove a document for good, and return it. Raises NotFound."""
         return self.layer.remove(self.scope, name)
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """All that is kept of a user. A `Session` is one of his conversations, and does the same beside what it adds."""
+    """All that is kept of a user. A `Session` is one conversation: it does the same, and adds messages."""
 
     memory: Memory
     scope: Scope
@@ -174,13 +174,13 @@ class User:
         return self.memory.layers.semantic.history(self.scope.owner, check_id(key, "the key of a fact"))
 
     def _learn_facts(self) -> None:
-        """Learn from what was said so far, unless nothing can be written; not only when a batch of turns is there."""
+        """Learn from all that was said so far, without waiting for a batch of turns, unless nothing can be written."""
         with suppress(DiskFull, StoreUnavailable):
             for scope in {self.scope, self.scope.owner}:
                 self.memory.layers.semantic.catch_up(scope)
 
     def remember(self, key: str, value: str | None, type: FactType = "user_profile") -> Fact | None:
-        """The fact as known from now on, in place of what was known under that key; None ends it."""
+        """Set a fact by hand, in place of what was known under that key, and return it; None ends it."""
         with span("upsert_memory", self.scope, records=1):
             return self.memory.layers.semantic.remember(
                 self.scope.owner, type, key, value, self.memory.clock(), self.scope.session or ""

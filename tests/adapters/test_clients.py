@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, cast
 
 import anthropic
@@ -21,12 +19,6 @@ from recollect.errors import BudgetTooSmall, ConfigError
 from recollect.history import History
 from recollect.testing import Provider
 from tests.adapters.connected import SYSTEM, connect
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    with Memory.open(tmp_path / "memory.db", embedder=None) as memory:
-        yield memory
 
 
 def said(memory: Memory) -> list[tuple[str, str]]:

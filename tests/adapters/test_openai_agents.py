@@ -6,9 +6,7 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,12 +32,6 @@ class TestAgents(AdapterSuite):
 
     def open(self, memory: Memory, user: str, session: str, budget: int, script: Script) -> Talk:
         return AgentsTalk(memory, user, session, budget, script)
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    with Memory.open(tmp_path / "memory.db", embedder=None) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -86,12 +85,6 @@ class TestAgent(AdapterSuite):
 
     def open(self, memory: Memory, user: str, session: str, budget: int, script: Script) -> Talk:
         return AgentTalk(memory, user, session, budget, script)
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    with Memory.open(tmp_path / "memory.db", embedder=None) as memory:
-        yield memory
 
 
 def said(memory: Memory, session: str = "trip") -> list[tuple[str, str]]:

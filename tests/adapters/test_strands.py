@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -42,12 +41,6 @@ class TestStrands(AdapterSuite):
 
     def open(self, memory: Memory, user: str, session: str, budget: int, script: Script) -> Talk:
         return StrandsTalk(memory, user, session, budget, script)
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    with Memory.open(tmp_path / "memory.db", embedder=None) as opened:
-        yield opened
 
 
 def holding(messages: list[Any]) -> Any:

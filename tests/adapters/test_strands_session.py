@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,12 +23,6 @@ from recollect.adapters.strands import (
 from recollect.testing import Script
 from recollect.transfer import export_lines, import_lines
 from tests.adapters.strands_agents import WORDS, ScriptedModel, agent_of, assistant, tokens, tool_turn, user
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    with Memory.open(tmp_path / "memory.db", embedder=None) as opened:
-        yield opened
 
 
 class TestRestore:

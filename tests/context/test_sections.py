@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from recollect import AsyncMemory, BudgetTooSmall, ConfigError, Context, Excerpt, Memory, Session, Settings
-from recollect.flow.assemble import PRIORITY
 from recollect.flow.fence import SOURCED
+from recollect.flow.fill import PRIORITY
 from recollect.testing.clock import ManualClock
 from tests.contexts import START, opened, told
 

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from recollect.answers import Candidate
 from recollect.errors import BudgetTooSmall
-from recollect.flow.assemble import PRIORITY, Counts, Offer, Shown, assemble
+from recollect.flow.assemble import Counts, Shown, assemble
 from recollect.flow.context import Context
 from recollect.flow.fence import CLOSE, OPEN, TITLES, block, with_memory, without_memory
+from recollect.flow.fill import PRIORITY, Offer
 from recollect.flow.window import Limits, Window
 from recollect.settings import Settings
 from recollect.tokens import REPLY_TOKENS, count_message, count_messages, estimate

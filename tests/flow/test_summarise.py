@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.answers import Candidate
+from recollect.flow.days import relative
 from recollect.flow.summarise import MAX_CHARS, Said, Sentence, fold, pick, render, score, unquoted
-from recollect.flow.when import relative
 from recollect.layers.summary import telling
 from recollect.tokens import estimate
 

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.flow.when import ahead, periods, relative, with_days, written
+from recollect.flow.ahead import ahead
+from recollect.flow.days import relative, written
+from recollect.flow.when import periods, with_days
 
 ASKED = date(2023, 10, 22)
 

@@ -27,7 +27,7 @@ ELSEWHERE: Final = ("previous_response_id", "conversation", "thread")
 """Fields of a request whose conversation the provider itself keeps."""
 
 BYTES: Final = ("APIResponse", "AsyncAPIResponse", "Response")
-"""The types of answers that the caller reads for himself."""
+"""The types of answers whose bytes the caller reads."""
 NOT_GIVEN: Final = ("NotGiven", "Omit")
 """The types that stand in a request for what the caller left out."""
 

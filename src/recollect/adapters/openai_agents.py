@@ -35,7 +35,7 @@ except ImportError as error:
 
 SHAPE: Final = "openai-responses"
 NEXT: Final = Message("user", "")
-"""What will be said next: before it, the words of the last turn are old and may be shortened."""
+"""Stands for what will be said next: with it, the words of the last turn are old and may be shortened."""
 
 
 class RecollectSession(SessionABC):
@@ -72,7 +72,7 @@ class RecollectSession(SessionABC):
         self._expected += items
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """The newest item, erased; None where there is none."""
+        """Erase the newest item, and return it; None where there is none."""
         del self._expected[-1:]
         return await done(self._pop)
 

@@ -96,12 +96,12 @@ class Remember(AbstractCapability[Any]):
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
-        """The response, now kept."""
+        """Keep the response, and return it."""
         await done(self._history(ctx).keep, _answer(response))
         return response
 
     async def after_run(self, ctx: RunContext[Any], *, result: AgentRunResult[Any]) -> AgentRunResult[Any]:
-        """The result; what its last calls returned, as that of a structured output does, is now kept."""
+        """Keep what the last calls of the run returned, as that of a structured output does; returns the result."""
         last = result.all_messages()[-1]
         if isinstance(last, ModelRequest):
             await done(self._history(ctx).keep, *(piece.message for piece in _pieces(0, last)))

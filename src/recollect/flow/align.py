@@ -1,4 +1,4 @@
-"""Which messages of a history are known: callers hand over what they have, again and again, and each counts once."""
+"""Which messages of a given history are kept already: callers hand over the same ones with every call."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from recollect.flow.fence import without_memory
 from recollect.types import Image, Message, Opaque
 
 BY_FRAMEWORK: Final = "framework"
-"""What the metadata of a message says by `via` that a framework wrote in the user's name."""
+"""The `via` in the metadata of a message that a framework wrote in the user's name."""
 
 
 class Compared(NamedTuple):
@@ -50,7 +50,7 @@ class Compared(NamedTuple):
 
 
 def compare(known: Sequence[Message], said: Sequence[Message]) -> Compared:
-    """What a caller said, beside what is known."""
+    """Compare what a caller said with what is known."""
     return Compared(known, said, align([fingerprint(one) for one in known], [fingerprint(one) for one in said]))
 
 
@@ -70,7 +70,7 @@ def says(message: Message) -> bool:
 
 
 def fingerprint(message: Message) -> Hashable:
-    """What two messages have in common when they are the same one, handed over once more.
+    """A key that is equal for two messages when they are the same one, handed over once more.
 
     That is the role, the text, the ids of tool calls and results, pictures, and the user's files and sounds. Marks of
     where a prompt cache is to begin do not count.

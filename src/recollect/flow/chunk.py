@@ -1,4 +1,4 @@
-"""Documents cut into chunks: at headings and sentences, none over its size, each with the headings it stands under."""
+"""Documents cut into chunks at headings and sentences, each within its size and with the headings above it."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def _middle(text: str, start: int, end: int) -> int:
 
 
 def _packed(spans: list[Span], fits: Fits, overlaps: Fits) -> Iterator[Span]:
-    """The pieces put together: each time as many as fit, the last ones of the time before among them."""
+    """Pieces put together to chunks: as many as fit, beginning with the last ones of the chunk before."""
     first = new = 0
     while new < len(spans):
         last = _furthest(spans, first, new, fits)
@@ -159,7 +159,7 @@ def _packed(spans: list[Span], fits: Fits, overlaps: Fits) -> Iterator[Span]:
 
 
 def _furthest(spans: list[Span], first: int, last: int, fits: Fits) -> int:
-    """The last piece that fits beside the first; counted a few times only, however small the pieces."""
+    """The last piece that fits in a chunk from the first on; found by doubling and halving, to count tokens seldom."""
     start, step, grows = spans[first][0], 1, True
     while step:
         if last + step < len(spans) and fits(start, spans[last + step][1]):
@@ -171,7 +171,7 @@ def _furthest(spans: list[Span], first: int, last: int, fits: Fits) -> int:
 
 
 def _repeated(spans: list[Span], first: int, last: int, fits: Fits, overlaps: Fits) -> int:
-    """The first piece of the next chunk: it may lie in this one as far as the overlap allows, and a new piece fits."""
+    """The first piece of the next chunk: one of this chunk's last, as far as overlap and room for a new one allow."""
     if last + 1 == len(spans):
         return last + 1
     end, following = spans[last][1], spans[last + 1][1]

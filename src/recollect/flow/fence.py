@@ -1,4 +1,4 @@
-"""The fence around memory in a prompt: what stands inside is quoted, and never kept again as if it were new."""
+"""The fence around memory in a prompt. What stands inside is a quotation, and is not kept as if it were new."""
 
 from __future__ import annotations
 

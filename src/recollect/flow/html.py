@@ -26,14 +26,14 @@ _TOKEN: Final = re.compile(
     r"|(?P<text>(?:[^<]|<(?![a-z!?/]))++)",
     re.DOTALL | re.IGNORECASE,
 )
-"""What a page is made of. What is not closed goes on to the end, so that no page takes longer than its length."""
+"""The parts of a page. What is not closed goes on to the end, so that the time grows with the length of a page only."""
 _UNREAD: Final = {name: re.compile(rf"(?=</{name}\b)|\Z", re.IGNORECASE) for name in ("script", "style")}
 """Where the content of an element ends that holds no tags."""
 _NO_CHARACTER: Final = re.compile(r"&#(?:0*[1-9]\d{7,}|x0*[1-9a-f][\da-f]{6,});?", re.IGNORECASE)
 
 
 def html_text(page: str) -> str:
-    """The words of a page as people read them, a block a paragraph; those beside them where there are no others."""
+    """The words of a page as people read them, a block a paragraph; menus and footers only if there is nothing else."""
     return _read(page, _BESIDE) or _read(page, frozenset())
 
 

@@ -1,4 +1,4 @@
-"""Whether what a model wrote may be believed: it brings in no name or number, and drops none that it must hold."""
+"""Whether to believe what a model wrote: it must add no name or number, and drop none that it has to keep."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NUMBER: Final = re.compile(r"\d+(?:[.,:/-]\d+)*")
 _NAME: Final = re.compile(r"(?<![.!?:;\"'(\n] )(?<!^)(?<!\n)(?<!- )\b[A-Z][^\W\d_]+\b", re.MULTILINE)
 _WORD: Final = re.compile(r"[^\W_]+")
 _NO_KEY: Final = re.compile("[\\x00\\ud800-\\udfff]")
-"""What no name in a store can hold."""
+"""Characters that no key in a store can hold."""
 
 
 def telling(text: str) -> set[str]:

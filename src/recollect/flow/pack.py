@@ -15,8 +15,8 @@ from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
 from recollect.answers import Hit
+from recollect.flow.days import written
 from recollect.flow.sentences import NAME, sentences
-from recollect.flow.when import written
 
 Count: TypeAlias = Callable[[str], int]
 Words: TypeAlias = Callable[[str], list[str]]
@@ -28,11 +28,11 @@ DIFFERENT: Final = 0.1
 MIN_WORDS: Final = 8
 """Words below which a piece of a sentence says nothing."""
 _TELLING: Final = re.compile(r"\d|^\W*(?:not?|never|cannot|without)\b|n['\u2019]t\b")
-"""Words that make another thing of what is said: numbers, and those that deny it."""
+"""Words that change what is said: numbers, and those that deny it."""
 
 
 class Moment(NamedTuple):
-    """A turn that may be recalled; of two with one `order`, neither comes first in time."""
+    """A turn that may be recalled; `order` is its place in time."""
 
     id: str
     session: str
@@ -73,7 +73,7 @@ class _Packed:
         return self._with(moment, day, line) <= budget
 
     def _with(self, moment: Moment, day: str, line: str) -> int:
-        """What all would cost with a line: itself, its end, and its day where that is not there yet.
+        """What everything would cost with one more line, its end, and its day where that is not there yet.
 
         A line may split those of another day, so each new day after a session's first is counted twice.
         """
@@ -107,7 +107,7 @@ def one_by_one(moments: Iterable[Moment]) -> list[Hit]:
 
 
 def of_sessions(moments: Iterable[Moment], most: int | None, sessions: set[str]) -> Iterator[Moment]:
-    """The moments of the first `most` sessions among them, which are told in `sessions`."""
+    """The moments of the first `most` sessions among them; the names of those are added to `sessions`."""
     for moment in moments:
         if moment.session in sessions or most is None or len(sessions) < most:
             sessions.add(moment.session)
@@ -132,7 +132,7 @@ def distinct(moments: Iterable[Moment], said: Iterable[str] = ()) -> Iterator[Mo
 
 
 def _alike(text: str, one: set[str], before: str, other: set[str]) -> bool:
-    """Nearly the same words, and the very same numbers, names and denials: those make a change of mind."""
+    """Whether two texts have nearly the same words, and the very same numbers, names and denials."""
     shared = len(one & other)
     differ, both = len(one) + len(other) - 2 * shared, len(one) + len(other) - shared
     if differ > DIFFERENT * both or any(map(_TELLING.search, one ^ other)):
@@ -142,10 +142,10 @@ def _alike(text: str, one: set[str], before: str, other: set[str]) -> bool:
 
 
 def excerpt(moment: Moment, words: Words, asked: set[str], fits: Callable[[str], bool]) -> str | None:
-    """The longest part of a turn that fits: the least telling sentence goes first, what is said again before all else.
+    """The longest part of a turn that fits. Repeated sentences leave first, then those with fewest of the asked words.
 
-    Where one sentence is left, half of its words go each time. The number of sentences is found by halves: a log of a
-    thousand lines is not gone through a thousand times.
+    Where one sentence is left, half of its words leave each time. How many sentences fit is found by bisection: a log
+    of a thousand lines is not gone through a thousand times.
     """
     parts = [part for span in sentences(moment.text, lines=True) if (part := moment.text[slice(*span)].strip())]
     first = {part: n for n, part in reversed(list(enumerate(parts)))}

@@ -18,13 +18,13 @@ Meanings: TypeAlias = Mapping[str, NDArray[np.float32]]
 """The vectors of questions, by their words as a tally has them."""
 
 CONVERSATIONS: Final = 3
-"""In how many conversations a question or a topic must have come up."""
+"""How many conversations a question or a topic must have come up in."""
 SHARE: Final = 0.05
-"""In which part of all conversations a topic must have come up, besides."""
+"""The share of all conversations that a topic must have come up in, besides."""
 REACTIONS: Final = 5
 """How often the user must have asked for shorter, simpler or longer answers."""
 REACTION_SHARE: Final = 0.02
-"""After which part of all answers, besides."""
+"""The share of all answers after which they must have asked so, besides."""
 SCORED: Final = 5
 """How many scored answers there must be on each side of a comparison."""
 APART: Final = 1.0
@@ -51,7 +51,7 @@ _LENGTHS: Final = ("short", "medium", "long")
 
 
 class Scored(NamedTuple):
-    """So many scored answers, the sum of their scores and of the squares, in thousandths."""
+    """`n` scored answers, the sum of their scores and of the squares, in thousandths."""
 
     n: int = 0
     total: int = 0
@@ -64,7 +64,7 @@ class Scored(NamedTuple):
 
     @property
     def error(self) -> float:
-        """The variance of the average."""
+        """The squared standard error of the average."""
         spread = (self.squares - self.total * self.total / self.n) / (self.n - 1) / THOUSANDTHS**2
         return max(spread, LEAST_VARIANCE) / self.n
 
@@ -136,7 +136,7 @@ def clustered(questions: Mapping[str, Recurring], meanings: Meanings = EMPTY) ->
 
 
 class _Near:
-    """Who leads in meaning: models have a middle that all their vectors are near to, so it is taken off first."""
+    """Finds the leader that means the same. All vectors of a model lean one way, so their mean is taken off first."""
 
     def __init__(self, order: Sequence[str], meanings: Meanings) -> None:
         known = [bag for bag in order if bag in meanings]

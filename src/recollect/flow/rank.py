@@ -35,18 +35,18 @@ ASKS, ECHOED, NOT_YET, LENGTH, SESSION = -0.2, -2.0, -2.0, -0.3, 0.3
 LONG: Final = 60
 """Words from which on a turn pays for its length."""
 TOO_LONG: Final = 100
-"""Turns with more words neither lend them to their neighbours nor borrow any."""
+"""A turn with more words neither lends them to its neighbours nor borrows theirs."""
 REACH, LENT = 2, 0.5
 """How many turns on each side lend their words, and what such a word counts."""
 K1, B = 1.2, 0.75
 HALF_LIFE: Final = 30
 """Days after which a turn counts half as recent."""
 _NEWNESS: Final = 0.5 ** (np.arange(50 * HALF_LIFE + 1) / HALF_LIFE)
-"""How recent a turn counts by its age in days; one that is older as the last, one that is not said yet as the first."""
+"""How recent a turn counts, by its age in days; older ones count as the last, future ones as the first."""
 DATE_SLACK: Final = 10
 """People tell of an event some days after it; before it, a third of that."""
 LESS, MEASURED = 1.4, 500
-"""By how many standard deviations chance is taken for less than it is, and up to how many turns that was measured."""
+"""Standard deviations taken off what chance would reach, and the number of turns up to which that was measured."""
 
 
 class Turns(NamedTuple):
@@ -92,7 +92,7 @@ def worth(words: int, asks: bool) -> float:
 
 
 def lends(words: float) -> bool:
-    """Whether a turn of so many words lends them to its neighbours and borrows theirs."""
+    """Whether a turn with that many words lends them to its neighbours and borrows theirs."""
     return words <= TOO_LONG
 
 
@@ -120,8 +120,8 @@ def score(turns: Turns, question: Question) -> Numbers:
 def add_meaning(total: Numbers, turns: Turns, known: Near) -> None:
     """Adds what each turn's nearness to the question, and its neighbours', is worth: 0 at the median, most at the best.
 
-    What is not known is as far as the farthest known. Where that is most of them, it is the median, too, and only the
-    neighbours of those known have something near them.
+    A turn whose cosine is not known counts as the farthest that is. Where most are not known, that is the median, too,
+    and only the neighbours of known turns have something near them.
     """
     places, cosines = known
     floor = float(cosines.min())
@@ -140,7 +140,7 @@ def add_meaning(total: Numbers, turns: Turns, known: Near) -> None:
 
 
 def _spread(near: Numbers, middle: float, most: float) -> Numbers:
-    """What nearness is worth: 0 in the middle, `most` at the best, and no less than that below it."""
+    """What nearness is worth: 0 in the middle, `most` at the best, and no less than `-most`."""
     best = float(near.max(initial=-np.inf)) - middle
     return np.maximum((near - middle) * (most / max(best, 1e-6)), -most)
 
@@ -238,18 +238,18 @@ def matching(turns: Turns, question: Question) -> Places:
 
 
 def is_by_chance(above: float, turns: int, unheard: float, floor: float) -> bool:
-    """Whether the nearest of so many turns is no nearer to a question than the nearest of as many unrelated texts.
+    """Whether the nearest of `turns` turns is no nearer to a question than the nearest of as many unrelated texts.
 
     `above` says by how many standard deviations it is nearer than unrelated texts are on average. The nearest of n
-    draws lies some sqrt(2 ln n) above their mean; less is taken, so as to be rather too low than too high. The part
-    of the question that was never said asks for as much of a standard deviation more, and `floor` for as much less.
+    draws lies some sqrt(2 ln n) above their mean; LESS is taken off that, to be too low rather than too high. The
+    bound rises by the part of the question that is `unheard`, and falls by `floor`.
     """
     chance = math.sqrt(2 * math.log(max(1, min(turns, MEASURED)))) - LESS
     return above <= chance + unheard - floor
 
 
 def best_first(scores: Numbers, count: int) -> Places:
-    """The places of the best so many by score; of equal ones the earlier first."""
+    """The places of the `count` best by score; of equal ones the earlier first."""
     places = largest(scores, count)
     return places[np.argsort(-scores[places], kind="stable")[:count]]
 

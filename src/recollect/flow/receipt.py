@@ -1,4 +1,4 @@
-"""Receipts: what became of everything, by which rule, at what price.
+"""Receipts: what became of everything, by which rule, for how many tokens.
 
 A window's `Receipt` has an entry for every message. A context's `ContextReceipt` has a line for every message of the
 conversation and for everything that memory offered beside it.
@@ -49,7 +49,7 @@ class Receipt:
     budget: int | None
 
     def count(self, verdict: Verdict) -> int:
-        """How many messages met that fate."""
+        """How many messages have that verdict."""
         return sum(entry.verdict == verdict for entry in self.entries)
 
     @property

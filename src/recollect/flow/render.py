@@ -9,7 +9,7 @@ from typing import Any
 
 from recollect.arguments import messages_only
 from recollect.errors import InvalidTranscript
-from recollect.flow.carry import Carrier, Placed, join
+from recollect.flow.convert import Carrier, Placed, join
 from recollect.flow.shapes import Shape, shape_of
 from recollect.flow.shapes.wire import NOTHING, OpenCalls, plain
 from recollect.types import Message
@@ -36,7 +36,7 @@ class Rendered(list[dict[str, Any]]):
 
 
 def sendable(rendered: Rendered) -> Rendered:
-    """The same; half a surrogate pair in it, at which clients fail, becomes a question mark."""
+    """The same, with a question mark for each half of a surrogate pair, at which clients fail."""
     try:
         _encode_all(rendered)
     except UnicodeEncodeError:
@@ -45,7 +45,9 @@ def sendable(rendered: Rendered) -> Rendered:
 
 
 def _encode_all(rendered: Rendered) -> None:
-    """Fails at half a surrogate pair. Words and nothing else, as most messages are, take a third of the time."""
+    """Raises UnicodeEncodeError at half a surrogate pair. Messages of text alone, as most are, take a third of the
+    time.
+    """
     try:
         "".join(chain.from_iterable((*rendered, *map(dict.values, rendered), (rendered.system or "",)))).encode()
     except TypeError:

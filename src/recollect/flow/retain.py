@@ -1,4 +1,4 @@
-"""What has been kept long enough: policies, and which things they let go. Pure: the time is an argument."""
+"""What has been kept long enough: policies, and which things they let go."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ LAYERS: Final[tuple[Layer, ...]] = get_args(Layer)
 class Policy:
     """How long a layer keeps things; what any of the limits lets go, goes.
 
-    `days`: what is older goes. `count`: all but a user's newest so many go. `idle`, for messages: a session in which
-    nothing was said for so many days goes as a whole.
+    `days`: what is older than that goes. `count`: all but that many of a user's newest go. `idle`, for messages: a
+    session in which nothing was said for that many days goes as a whole.
     """
 
     layer: str
@@ -60,7 +60,7 @@ class Aged(Generic[K]):
 
 
 def cutoff(now: datetime, days: float) -> datetime:
-    """The moment so many days ago; the beginning of time where there is none."""
+    """The moment `days` ago; the beginning of time where there is none."""
     try:
         return now - timedelta(days=days)
     except OverflowError:
@@ -77,9 +77,9 @@ def idle_sessions(things: Iterable[Aged[Any]], policies: Iterable[Policy], now: 
 
 
 def expired(things: Sequence[Aged[K]], policies: Iterable[Policy], now: datetime) -> list[Aged[K]]:
-    """The things that are too old, or beyond the newest so many of their owner; in the order given.
+    """The things that are too old, or not among the newest `count` of their owner; in the order given.
 
-    Where things are larger than one, as turns are, one that reaches into the newest so many stays whole.
+    A thing with a size over one, as a turn has, stays whole where a part of it is among the newest.
     """
     gone: set[K] = set()
     for policy in policies:

@@ -22,7 +22,7 @@ from recollect.settings import Settings
 from recollect.types import Message
 
 STEP: Final = 64
-"""Tokens of a question, rounded up to so many, that the last turns leave free: questions alike share a window."""
+"""The room left free for a question is rounded up to a multiple of this: questions of similar length share a window."""
 MEMORY_FIRST: Final = (4_000, 10)
 """Tokens and turns of the conversation where the layout is memory-first and nothing else is set."""
 MEMORY_SHARE: Final = 0.25
@@ -105,7 +105,7 @@ class Room:
         raise self._too_small(short.needed + asked, short.ledger)
 
     def _tries(self, roomy: Limits) -> Iterator[Limits]:
-        """The limits in the order in which they are tried: those come first that give up least."""
+        """The limits to try, those that give up least first."""
         yield roomy
         tight = replace(roomy, budget=self._prompt - self._tokens("question"))
         yield tight
@@ -117,7 +117,7 @@ class Room:
         yield from (replace(limits, whole_pictures=False) for limits in last)
 
     def _spared(self, view: View, roomy: Limits, show: Callable[[Limits], View]) -> View:
-        """The view, or a wider one where a cut would take turns that memory can't push out, and those have room."""
+        """The view; where its cut took turns that memory can't push out, a wider one, if that has room for them."""
         if not view.shown.left_out or roomy.last_messages:
             return view
         wide = self._leaving(math.ceil(self._tokens("question") / STEP) * STEP)
@@ -129,7 +129,7 @@ class Room:
             return view
 
     def _leaving(self, free: int) -> Limits:
-        """The limits of a window that leaves so many tokens of the prompt to others."""
+        """The limits of a window that leaves `free` tokens of the prompt to others."""
         settings, budget = self.settings, self._prompt - free
         tokens, turns = _most(settings)
         return Limits(
@@ -163,7 +163,7 @@ class Room:
 
 
 def firm_turns(settings: Settings) -> int:
-    """How many of the newest turns other sections can't push out: all, where a prompt may have no more than that."""
+    """How many of the newest turns other sections can't push out; no more than a prompt may have."""
     _, most = _most(settings)
     return min(settings.working_min_turns, most or settings.working_min_turns)
 

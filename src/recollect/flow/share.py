@@ -1,4 +1,4 @@
-"""How much of a question a text holds, where there is no model that knows what they mean."""
+"""How much of a question's words a text holds: what stands in for meaning where there is no model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def shares(asked: Sequence[str], held: Mapping[str, AbstractSet[str]]) -> dict[s
 
 
 def unheard(holders: Sequence[int], texts: int) -> float:
-    """The part of a question that none of so many texts holds, where `holders` of them hold each of its words.
+    """The part of a question that none of the `texts` texts holds; `holders` says how many hold each of its words.
 
     Rare words count more; a question without words has no part that is unheard.
     """

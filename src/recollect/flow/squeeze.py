@@ -17,7 +17,7 @@ NEWEST_RESULT_SHARE: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What stands in a message's place: a shorter one, held to so many tokens, or nothing."""
+    """What replaces a message: a shorter one, held to `limit` tokens, or nothing."""
 
     message: Message | None
     tokens: int
@@ -27,7 +27,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """One measure: groups of edits, each group to be made whole; `drops` where it takes messages out."""
+    """One measure: groups of edits, each group made as a whole; `drops` says that it takes messages out."""
 
     groups: Iterator[list[tuple[int, Edit]]]
     drops: bool = False
@@ -46,12 +46,16 @@ def ladder(
 ) -> Iterator[Rung]:
     """The measures for these turns (indexes into `messages`), to be taken group by group while over the budget.
 
-    `now` is what stands in a message's place, shortened or not; the same edit is not made again.
+    1. Old tool results are cut to head and tail.
+    2. The newest tool results are cut to a quarter of the budget.
+    3. Old steps leave, but for the last of each turn, pinned ones and the last `keep_last` messages.
+    4. Every tool result is cut to a line.
+    5. Old words are cut to a quarter of the budget.
+    6. Old words are cut to a line.
+    7. Old pictures and files of the user are replaced by a mark, unless they stay `whole`.
 
-    1. old tool results to head and tail; 2. the newest ones to a quarter of the budget; 3. old steps out, but for a
-    turn's last one, pinned ones and the last `keep_last` messages; 4. every result to a line; 5. old words to a
-    quarter of the budget; 6. old words to a line; 7. a mark in the place of old pictures and files of the user, unless
-    those stay `whole`. Old are those before the last turn, and its own where a question `follows`.
+    Old words are those before the last turn; those of the last turn too, where a question `follows`. `now` gives what
+    stands in a message's place already; the same edit is not made again.
     """
     by_turn = [list(steps(messages, turn)) for turn in turns]
     shown = [index for turn in turns for index in turn]

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from recollect.answers import Candidate
+from recollect.flow.days import relative
 from recollect.flow.sentences import NAME, sentences
-from recollect.flow.when import relative
 
 Count: TypeAlias = Callable[[str], int]
 Words: TypeAlias = Callable[[str], list[str]]
@@ -184,7 +184,7 @@ def _plain(text: str) -> str:
 
 
 def _best_first(found: Sequence[Sentence], words: Words) -> Iterator[int]:
-    """Places by what each adds to those before it. That only shrinks, so the top of the heap is often still right."""
+    """Places of sentences, the one that adds most first. What one adds only shrinks, so a heap finds it quickly."""
     speakers = {word for sentence in found for word in words(sentence.speaker)}
     terms = list(_contrary(found, [_terms(sentence.text, words, speakers) for sentence in found]))
     held: set[str] = set()
@@ -216,7 +216,7 @@ def _terms(text: str, words: Words, speakers: set[str]) -> dict[str, float]:
 
 
 def _contrary(found: Sequence[Sentence], terms: Sequence[Mapping[str, float]]) -> Iterator[Mapping[str, float]]:
-    """The terms of each sentence; one that denies what was said before, or no longer does, adds that it does."""
+    """The terms of each sentence; one that denies an earlier sentence, or takes a denial back, gets a term for that."""
     said: tuple[dict[str, set[int]], dict[str, set[int]]] = ({}, {})
     for n, own in enumerate(terms):
         denies = _DENIES.search(found[n].text) is not None

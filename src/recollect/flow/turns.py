@@ -66,18 +66,19 @@ def answerable(messages: Sequence[Message]) -> tuple[Message, ...]:
     results = _results(messages, runs)
     order = list(_ordered(runs, results))
     last = next((n for n in reversed(order) if messages[n].role in ("user", "assistant")), None)
+    # What was said last stays as it is, for its calls may still be answered.
     waiting = {last} if last is None or runs[last] in results else {n for n in order if runs[n] == runs[last]}
-    kept = {
-        n: message
-        for n in order
-        if (message := messages[n] if n in waiting else _answered(messages[n], messages, results.get(runs[n], ())))
-    }
+    kept: dict[int, Message] = {}
+    for n in order:
+        message = messages[n] if n in waiting else _answered(messages[n], messages, results.get(runs[n], ()))
+        if message:
+            kept[n] = message
     spoken = {runs[n] for n, message in kept.items() if not _only_thought(message)}
     return tuple(message for n, message in kept.items() if runs[n] in spoken or message.shape != ITEMS)
 
 
 def _runs(messages: Sequence[Message]) -> list[int]:
-    """For each message, the first of what the model said in one go; an item of OpenAI's Responses is a message each."""
+    """For each message, the index of the first in its run: the items of OpenAI's Responses that make up one answer."""
     runs: list[int] = []
     for n, message in enumerate(messages):
         before = messages[max(0, n - 1)]
@@ -88,7 +89,7 @@ def _runs(messages: Sequence[Message]) -> list[int]:
 
 
 def _results(messages: Sequence[Message], runs: Sequence[int]) -> dict[int, list[int]]:
-    """For each run that calls tools, by its first message: the messages with the results."""
+    """For each run that calls tools, by the index of its first message: the indexes of the messages with results."""
     callers: dict[str, int] = {}
     results: dict[int, list[int]] = {}
     for n, message in enumerate(messages):
@@ -99,7 +100,7 @@ def _results(messages: Sequence[Message], runs: Sequence[int]) -> dict[int, list
 
 
 def _ordered(runs: Sequence[int], results: Mapping[int, list[int]]) -> Iterator[int]:
-    """Indexes, each step in one piece."""
+    """All indexes in order, but each step in one piece, at its last result."""
     members: dict[int, list[int]] = {}
     for n, run in enumerate(runs):
         members.setdefault(run, []).append(n)

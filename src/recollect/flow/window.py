@@ -56,6 +56,8 @@ FORGOTTEN: Final = Message("system")
 
 @dataclass(slots=True, eq=False)
 class _Turn:
+    """A turn by the indexes of its messages: where it starts, those that are still `live`, and their tokens."""
+
     start: int
     cost: int = 0
     live: list[int] = field(default_factory=list)
@@ -65,6 +67,10 @@ class _Turn:
 @dataclass(slots=True, eq=False)
 class Window:
     """A conversation as a model should see it. Append messages; read `messages`, `tokens`, `receipt`."""
+
+    # Everything that came stays in `_messages`. Shown are system messages, the turns from number `_first` on and, of
+    # those before it, the `_pinned` ones; `_edits` has what stands in the place of a message, by its index. `_calls`
+    # has the message of each tool call without a result. `_view` is what `messages` gives, None once that is outdated.
 
     count: Count
     limits: Limits = field(default_factory=Limits)
@@ -127,7 +133,7 @@ class Window:
         return self._tokens
 
     def with_turns(self, number: int) -> int:
-        """The tokens that the last so many turns take, shown or not, together with what always stays."""
+        """The tokens of the last `number` turns, shown or not, together with what always stays."""
         shown = sum(turn.cost for turn in self._turns[self._first :])
         return self._tokens - shown + sum(turn.cost for turn in self._turns[-number:])
 
@@ -143,7 +149,7 @@ class Window:
         return Receipt(tuple(self._entries()), self._tokens, self.overhead, self.limits.budget)
 
     def revise(self, index: int, message: Message) -> None:
-        """Put a changed copy in the place of the message that came as number `index`; its tokens stay as counted."""
+        """Replace the message that came as number `index` by a changed copy; its tokens stay as counted."""
         self._messages[index] = message
         self._view = None
         if (edit := self._edits.get(index)) and edit.message:

@@ -24,7 +24,7 @@ FORMATS: Final[dict[str, ModuleType]] = {
     module.NAME: module for module in (recollect, chatgpt, claude, mem0, langchain, openai)
 }
 LOOKED_AT: Final = 20
-"""Values at the start of a file by which its format is told."""
+"""How many values at the start of a file are looked at to detect its format."""
 JOINED: Final = 500
 """Messages of one session that are handed on together, at most, where a file has one a line."""
 
@@ -77,17 +77,23 @@ def _checked(found: Read, where: str) -> Read:
 
 
 def joined(found: Iterable[Read]) -> Iterator[Read]:
-    """The same, with neighbours of one session put together."""
+    """The same, with neighbouring pieces of one session put together."""
     last: Imported | None = None
     for item in found:
-        same = isinstance(item, Imported) and last and (item.session, item.user) == (last.session, last.user)
-        if isinstance(item, Imported) and last and same and len(last.messages) + len(last.notes) < JOINED:
+        if last and isinstance(item, Imported) and _continues(last, item):
             last = replace(last, messages=last.messages + item.messages, notes=last.notes + item.notes)
             continue
         if last:
             yield last
-        last = item if isinstance(item, Imported) else None
-        if not isinstance(item, Imported):
+            last = None
+        if isinstance(item, Imported):
+            last = item
+        else:
             yield item
     if last:
         yield last
+
+
+def _continues(last: Imported, item: Imported) -> bool:
+    same = (item.session, item.user) == (last.session, last.user)
+    return same and len(last.messages) + len(last.notes) < JOINED

@@ -18,7 +18,7 @@ _BESIDE: Final = ("text", "result", "content", "summary")
 
 
 def misfit(data: Any) -> str:
-    """Why a value is none of these; empty where it is one."""
+    """Why a value is not of this format; empty where it is."""
     return "" if isinstance(data, dict) and isinstance(data.get("mapping"), dict) else "no `mapping` of messages"
 
 

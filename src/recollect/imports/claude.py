@@ -18,7 +18,7 @@ _UNSAID: Final = ("thinking", "redacted_thinking", "token_budget", "flag")
 
 
 def misfit(data: Any) -> str:
-    """Why a value is none of these; empty where it is one."""
+    """Why a value is not of this format; empty where it is."""
     return "" if isinstance(data, dict) and isinstance(data.get("chat_messages"), list) else "no `chat_messages`"
 
 

@@ -28,7 +28,7 @@ _SHOWN: Final = ("text", "image_url", "input_audio", "file")
 
 
 def misfit(data: Any) -> str:
-    """Why a value is none of these; empty where it is one."""
+    """Why a value is not of this format; empty where it is."""
     return "" if any(_is_message(wire) for _, wire in _histories(data, "")) else "no LangChain messages"
 
 

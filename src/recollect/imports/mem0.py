@@ -14,7 +14,7 @@ NAME: Final = "mem0"
 
 
 def misfit(data: Any) -> str:
-    """Why a value is none of these; empty where it is one."""
+    """Why a value is not of this format; empty where it is."""
     return "" if isinstance(data, dict) and isinstance(data.get("memory"), str) else "no `memory` with text"
 
 

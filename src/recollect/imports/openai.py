@@ -16,7 +16,7 @@ _TIME: Final = ("at", "timestamp", "created_at", "create_time", "created", "time
 
 
 def misfit(data: Any) -> str:
-    """Why a value is none of these; empty where it is one."""
+    """Why a value is not of this format; empty where it is."""
     messages = data.get("messages") if isinstance(data, dict) else data
     if isinstance(messages, list):
         messages = messages[0] if messages else None

@@ -15,7 +15,7 @@ _WHERE: Final = frozenset({"user", "session"})
 
 
 def misfit(data: Any) -> str:
-    """Why a value is none of these; empty where it is one."""
+    """Why a value is not of this format; empty where it is."""
     if not isinstance(data, dict):
         return "no JSON object"
     things = sorted(data.keys() - _WHERE)
@@ -27,7 +27,7 @@ def misfit(data: Any) -> str:
 
 
 def kind_of(data: Any) -> str:
-    """What a line holds: one of `KINDS`. ValueError where it is no line."""
+    """What a line holds: one of `KINDS`. Raises ValueError where it is not a line of an export."""
     if why := misfit(data):
         raise ValueError(why)
     return str((data.keys() - _WHERE).pop())
@@ -42,9 +42,9 @@ def read(data: Any, origin: Origin) -> Iterator[Read]:
 
 
 def parsed(data: Any) -> Imported | Put:
-    """The message of a line in its session, or what else it puts in.
+    """The message of a line with its session, or the other thing that the line holds.
 
-    ValueError, TypeError or AttributeError where it is no line.
+    Raises ValueError, TypeError or AttributeError where it is not a line of an export.
     """
     kind = kind_of(data)
     user, session = check_id(data["user"], "user"), data.get("session")

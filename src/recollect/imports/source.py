@@ -111,7 +111,7 @@ class _Buffer:
         self.file, self.text, self.place, self.ended = file, "", 0, False
 
     def more(self) -> bool:
-        """Read on, each time as much again as is still there; whether there was more."""
+        """Read on, at least as much as is unread; whether there was more."""
         self.text = self.text[self.place :]
         self.place = 0
         found = self.file.read(max(CHUNK, len(self.text)))
@@ -130,7 +130,7 @@ class _Buffer:
                 return ""
 
     def value(self) -> Any:
-        """The JSON value that starts here; what is no UTF-8 raises UnicodeDecodeError, and is read."""
+        """The JSON value that starts here. One that is not UTF-8 raises UnicodeDecodeError, and is passed."""
         while True:
             try:
                 found, end = json.JSONDecoder().raw_decode(self.text, self.place)

@@ -64,7 +64,7 @@ Read: TypeAlias = Imported | Put | Skipped
 
 @dataclass(slots=True)
 class Origin:
-    """The file that is being read: its name, and how often its sessions have said the same thing so far."""
+    """The file that is read: its name, and how often each thing was said in its sessions so far."""
 
     name: str
     said: Counter[str] = field(default_factory=Counter)
@@ -89,7 +89,7 @@ class Origin:
 
 
 def stable(*parts: Any) -> str:
-    """A name made of what it names: the same parts, the same name."""
+    """An id made of these parts: the same parts, the same id."""
     told = json.dumps(parts, sort_keys=True)
     return hashlib.sha256(told.encode()).hexdigest()[:32]
 
@@ -117,7 +117,7 @@ def moment(value: Any) -> datetime | None:
 
 
 def first(data: Mapping[str, Any], *keys: str) -> Any:
-    """The first of these fields that says something."""
+    """The first of these fields that is not empty."""
     return next((data[key] for key in keys if data.get(key) not in (None, "")), None)
 
 

@@ -72,7 +72,7 @@ class Layers:
         )
 
     def jobs(self, settings: Settings) -> list[Job]:
-        """What is enqueued with every message: facts come in batches, what is left over after a while."""
+        """The jobs that are enqueued with every message: facts in batches, and after a while what is left over."""
         return [
             replace(semantic.JOB, every=2 * settings.facts_every_turns),
             semantic.LATER,
@@ -82,7 +82,7 @@ class Layers:
 
     @property
     def learners(self) -> dict[str, Learn]:
-        """Who does which job."""
+        """The function that does each kind of job."""
         return dict.fromkeys((semantic.JOB.kind, summary.JOB.kind, procedural.JOB.kind), self._learn)
 
     def _learn(self, job: Job) -> int:

@@ -37,9 +37,9 @@ NO_MODEL: Final = "none"
 
 
 def exported(layers: Layers, record: Record) -> tuple[str, Plain] | None:
-    """What kind of thing a record is, and what was put in as plain data.
+    """A record as an export has it: its kind, and its content as plain data.
 
-    None where it is made of messages, no user's, or not as its layer keeps it.
+    None where it was learned from messages, belongs to no user, or is not as its layer keeps it.
     """
     if record.scope is None or record.scope.user is None:
         return None
@@ -59,7 +59,7 @@ def exported(layers: Layers, record: Record) -> tuple[str, Plain] | None:
 
 
 def items(layers: Layers, scope: Scope, kinds: Iterable[str]) -> Iterator[tuple[Scope, Plain]]:
-    """What others than the layers are found by, of these kinds."""
+    """The index items of these kinds, which are not the layers' own: those that adapters keep."""
     wanted = tuple(kind for kind in kinds if kind not in OWN)
     found = layers.documents.store.index.missing(scope, NO_MODEL, kinds=wanted, limit=MAX_WHOLE) if wanted else []
     for item in found:
@@ -68,7 +68,7 @@ def items(layers: Layers, scope: Scope, kinds: Iterable[str]) -> Iterator[tuple[
 
 
 def keep(layers: Layers, scope: Scope, kind: str, body: Any) -> bool:
-    """Whether such a thing, as it was told elsewhere, is new here and now kept.
+    """Keep a thing that another store exported; whether it is new here.
 
     Raises InvalidTranscript where it is none, Conflict where its place is taken, NotFound where it cites what is gone.
     """

@@ -51,17 +51,17 @@ class Background:
         self._thread.start()
 
     def wake(self) -> None:
-        """Let the thread see that there is work."""
+        """Tell the thread that there is work."""
         self._work.set()
 
     def stop(self, wait: float | None = None) -> None:
-        """End the thread after the job it is at; or leave that after so many seconds, to be done again."""
+        """End the thread after the job at hand; after `wait` seconds leave that, to be done again."""
         self._stop.set()
         self._work.set()
         self._thread.join(wait)
 
     def drain(self) -> int:
-        """Do all work that is due, and wait for what is being done; how many things were learned."""
+        """Do all work that is due, and wait for what is being done; returns how many things were learned."""
         learned = 0
         with self._busy:
             while not self._stop.is_set() and (job := self._claim() or (self.more() and self._claim())):

@@ -76,7 +76,7 @@ class Documents:
         metadata: Mapping[str, Any] | None = None,
         at: datetime | None = None,
     ) -> Document:
-        """The document of a file (by its path) or a text, now found. One of the same name is replaced where it differs.
+        """Add a file (by its path) or a text, and return its document; one of the same name is replaced if it differs.
 
         Markdown, plain text, HTML and PDF can be read. A file's name is its path as given; a text without a name
         gets one from its content. What the user has already under another name is not kept twice.
@@ -133,7 +133,7 @@ class Documents:
         return [_document(record) for record in sorted(records, key=lambda record: record.key)]
 
     def remove(self, scope: Scope, name: str) -> Document:
-        """The document that is gone for good, with all its versions. Raises NotFound."""
+        """Remove a document with all its versions for good, and return it. Raises NotFound."""
         scope = _owner(scope)
         with self.store.transaction(scope):
             versions = self.store.records.history(scope, KIND, name)
@@ -197,7 +197,7 @@ class Documents:
         return new, dict(zip(ids, found, strict=True))
 
     def _put(self, scope: Scope, old: Record | None, new: Record, parts: Mapping[str, Chunk]) -> Record:
-        """The document as kept in the place of an old one, all inside a transaction."""
+        """Keep a document in the place of an old one; call it inside a transaction."""
         had = set(old.value["chunks"]) if old else set[str]()
         stays = had if old and old.valid_from == new.valid_from else ()
         items = [_item(new, id, part) for id, part in parts.items() if id not in stays]

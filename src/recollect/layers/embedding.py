@@ -22,7 +22,7 @@ from recollect.store.codec import id_of
 from recollect.types import MAX_ID, Scope
 
 KIND: Final = "embed"
-"""What a job's kind begins with; a kind that is no more than that names no model, and any may do it."""
+"""What the kind of a job begins with, before the name of the model; without a name, any model may do it."""
 CHUNK: Final = "chunk"
 """The kind of the index items that documents are cut into."""
 KINDS: Final = (MESSAGE, CHUNK)
@@ -33,13 +33,13 @@ PAGE: Final = 100
 
 
 def job_for(model: str, kind: str | None = None) -> Job:
-    """The work of giving messages and chunks their vectors of a model, or the items of one kind alone."""
+    """The job that makes a model's vectors for messages and chunks, or for the items of one kind alone."""
     name = f"{KIND} {model}"[:MAX_ID]
     return Job(name, FrozenDict({"kinds": [kind]}), id_of(KIND, kind)) if kind else Job(name, key=KIND)
 
 
 def clear(store: Store, ours: Collection[str], now: datetime) -> None:
-    """Drop the work for models that nobody runs any more, of which some waits since the day before.
+    """Drop the jobs of models that nobody runs any more: those with a job that waits for over a day.
 
     Nothing is lost: a process that has such a model again makes what is missing once it is asked about a user.
     """
@@ -61,7 +61,10 @@ class Embedding:
     _done: Recent[tuple[Scope, tuple[str, ...]], int] = field(default_factory=lambda: Recent(KEPT_SCOPES))
 
     def fill(self, scopes: set[Scope]) -> bool:
-        """Whether there is work now for what was said in these scopes to those with another model; empties the set."""
+        """Enqueue work for the scopes that lack vectors of this model, and empty the set; whether there was any.
+
+        Messages lack them that were added by a process with another model.
+        """
         name, made = self.embedder.name, list[Job]()
         for scope in list(scopes):
             if self.store.index.missing(scope, name, kinds=KINDS, limit=1):
@@ -70,7 +73,10 @@ class Embedding:
         return bool(made)
 
     def learn(self, job: Job) -> int:
-        """How many vectors were made for the job's scope, and the job done; more work is left as a new job."""
+        """Make a batch of the vectors that the job's scope lacks, and finish the job; returns how many.
+
+        More work is left as a new job.
+        """
         scope = job.scope or Scope()
         kinds = tuple(job.payload.get("kinds", KINDS))
         items = self._missing(scope, kinds)
@@ -89,13 +95,13 @@ class Embedding:
         return made
 
     def forget(self) -> None:
-        """Look for what has no vector from the start again."""
+        """Next time, look for missing vectors from the start again."""
         self._done.clear()
 
     def _missing(self, scope: Scope, kinds: tuple[str, ...]) -> list[Item]:
-        """What has no vector yet, after what had one when this was asked last; from the start where that is nothing.
+        """The next items without a vector, from where the last batch ended; from the start where there are none.
 
-        So a user of many messages is looked through once, and what lost its vectors gets them again.
+        So the messages of a user are gone through once, and those that lost their vectors get them again.
         """
         find = partial(self.store.index.missing, scope, self.embedder.name, kinds=kinds, limit=BATCH)
         done = self._done.get((scope, kinds), 0)

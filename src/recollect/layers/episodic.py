@@ -11,8 +11,8 @@ from typing import Final
 
 from recollect.answers import Candidate, Hit, Recalled
 from recollect.embed import Embedder
+from recollect.flow.days import ago, written
 from recollect.flow.pack import Moment, distinct, of_sessions, one_by_one, pack, turn_line
-from recollect.flow.when import ago, written
 from recollect.frozen import EMPTY
 from recollect.layers.columns import Columns, day_of, speaker_of
 from recollect.layers.marks import there
@@ -23,7 +23,7 @@ from recollect.store.words import query_words, words
 from recollect.types import Scope
 
 SPARE: Final = 4
-"""How many more turns are read from the log than seem to fit; each further time it is twice as many in all."""
+"""How many more turns are read from the log than seem to fit; each further time twice as many are read."""
 FIRST: Final = 4
 """How many turns a context reads at first: the best ones name the conversations that the others are of."""
 NEAR_MISSES: Final = 3
@@ -32,7 +32,7 @@ NEAR_MISSES: Final = 3
 
 @dataclass(slots=True)
 class _Chosen:
-    """The conversations that a context quotes, at most so many."""
+    """The conversations that a context quotes, up to a number."""
 
     most: int | None
     sessions: set[str] = field(default_factory=set)
@@ -78,11 +78,11 @@ class Episodic:
     def offer(
         self, asked: Asked, k: int | None, said: Mapping[str, str] = EMPTY, here: str = ""
     ) -> Callable[[int, frozenset[str]], list[Candidate]]:
-        """What a context gets of the turns that answer the question, by the tokens there are and the messages it shows.
+        """A function that gives the turns that answer the question, for a number of tokens and the messages shown.
 
-        They come as up to `k` conversations, each under its dates; those that are next in rank come marked as out.
-        Neither the messages it shows, which are of the session `here`, nor the same words from elsewhere are among
-        them; `said` has those by their ids.
+        They come as up to `k` conversations, each under its dates; those that are next in rank come marked as out. The
+        messages that the context shows, which are of the session `here`, are not among them, nor are the same words
+        from elsewhere: `said` has the texts by their ids.
         """
         ranking = self.ranker.rank(asked)
         nothing = self.ranker.is_off_topic(ranking, self.floor)
@@ -148,9 +148,9 @@ class Episodic:
             size *= 2
 
     def _forget_erased(self, columns: Columns, gone: Sequence[int]) -> bool:
-        """Whether columns were dropped that hold what another process erased: it would count in every ranking.
+        """Drop columns that hold what another process erased, since it would count in every ranking; whether it did.
 
-        What is only newer than the moment that is read has nothing after it there.
+        Messages that are only newer than the moment that is read have none after them there.
         """
         erased = gone and self.store.log.scan(columns.scope, after=columns.position_of(min(gone)), limit=1)
         if erased:

@@ -24,7 +24,7 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """Nothing is spent unseen, and no more than the limits of a day."""
+    """Counts what each tenant spends on models, and says when the limit of the day is reached."""
 
     store: Store
     clock: Callable[[], datetime]
@@ -46,7 +46,7 @@ class Ledger:
         return spent.calls < self.calls and spent.tokens < self.tokens
 
     def add(self, tenant: str, tokens: int, calls: int = 1) -> None:
-        """Take note of calls, retries among them; they count whatever becomes of their answers."""
+        """Count calls, retries among them, whatever became of their answers."""
         with self.store.transaction(Scope(tenant)):
             spent = self.today(tenant)
             old = [record.id for record in self._records(tenant, spent.day)]

@@ -77,7 +77,7 @@ def check_cited(store: Store, user: Scope, cited: Collection[tuple[str, str]]) -
 
 
 def learned(learn: Callable[[], T], drop: Callable[[Set[str]], object] = lambda ids: None) -> T:
-    """What is learned; once more where messages were gone, after what was kept of them has been dropped."""
+    """Learn, and return what that gives; where messages were gone, drop what was kept of them and learn once more."""
     while True:
         try:
             return learn()
@@ -86,6 +86,6 @@ def learned(learn: Callable[[], T], drop: Callable[[Set[str]], object] = lambda 
 
 
 def drop_citing(store: Store, scope: Scope, kind: str, ids: Set[str]) -> int:
-    """How many records of a kind went that cite one of these messages, which are no longer there."""
+    """Delete the records of a kind that cite one of these messages, which are gone; returns how many."""
     kept = store.records.find(scope, kind=kind, exact=True)
     return store.records.delete(scope, [record.id for record in kept if not ids.isdisjoint(record.sources)])

@@ -83,7 +83,7 @@ class _Part:
 
 @dataclass(slots=True, eq=False)
 class Procedural:
-    """The patterns of each user, analysed again after every so many conversations.
+    """The patterns of each user, analysed again after `every` conversations.
 
     `model` names the embedder whose vectors tell which questions mean the same; without one, their words do.
     """
@@ -95,14 +95,14 @@ class Procedural:
     model: str | None = None
 
     def catch_up(self, scope: Scope) -> int:
-        """1 where enough conversations of the user have passed and the patterns were analysed anew."""
+        """Analyse the user's patterns anew once enough conversations have passed; 1 where that was done."""
         due = self._due(_owner(scope))
         if due:
             self._analyse(_owner(scope))
         return int(due)
 
     def learn(self, job: Job) -> int:
-        """1 where enough conversations have passed and the patterns were analysed anew; the job is done either way."""
+        """Analyse the patterns anew if enough conversations have passed; 1 where that was done. Finishes the job."""
         scope = _owner(job.scope)
         if not self._due(scope):
             self.store.jobs.finish(job)
@@ -149,11 +149,11 @@ class Procedural:
         return found[-1] if found else None
 
     def _analyse(self, scope: Scope, job: Job | None = None) -> Patterns:
-        """The patterns of messages that are there."""
+        """Analyse the patterns, of messages that are still there."""
         return learned(partial(self._analyse_once, scope, job), partial(drop_citing, self.store, scope, KIND))
 
     def _analyse_once(self, scope: Scope, job: Job | None) -> Patterns:
-        """The patterns, kept in one transaction with the end of the job.
+        """Analyse the patterns, and keep them in one transaction with the end of the job.
 
         Where another process was faster, or nothing can be written, the patterns hold all the same; only a job must
         know that it was lost.
@@ -214,14 +214,14 @@ class Procedural:
         return fresh, newest
 
     def _kept_part(self, scope: Scope, part: _Part) -> _Part:
-        """The part, kept by itself, so that others can write between one and the next of a long log."""
+        """Keep a part by itself, so that others can write between one and the next of a long log."""
         with suppress(*_NOT_KEPT), self.store.transaction():
             self.store.records.put(scope, [_record(part)])
             check_cited(self.store, scope, part.cites)
         return part
 
     def _counted(self, scope: Scope, after: int, until: int | None = None) -> _Part:
-        """The next part of the log, from one position to another or as far as there are messages."""
+        """Count the next part of the log, from one position to another or as far as there are messages."""
         page = self.store.log.scan(scope, after=after, limit=PART)
         entries = [entry for entry in page if until is None or entry.position <= until]
         whole = len(entries) == PART

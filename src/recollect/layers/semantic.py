@@ -1,4 +1,4 @@
-"""Semantic memory: facts about a user from what he said, each with its source; the newest stands, older ones stay."""
+"""Semantic memory: facts from what a user said, each with its source; the newest holds, older ones stay on record."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Semantic:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def catch_up(self, scope: Scope) -> int:
-        """How many statements were learned from what is new in a session, or in all of a user's, however little."""
+        """Learn from what is new in a session, or in all of a user's, however little; returns how many statements."""
         if scope.session is not None:
             return self._learn(scope, None, 1)
         waiting = self.store.jobs.find(scope, limit=MOST_WAITING)
@@ -97,7 +97,7 @@ class Semantic:
         return sum(self._learn(session, None, 1) for session in sessions)
 
     def learn(self, job: Job) -> int:
-        """How many statements were learned from a session once a batch of turns is there, or after a while."""
+        """Learn from a session once it has a batch of new turns, or after a while; returns how many statements."""
         return self._learn(job.scope or Scope(), job, 1 if job.key == LATER.key else self.every)
 
     def facts(self, user: Scope, as_of: datetime | None = None) -> list[Fact]:
@@ -126,7 +126,7 @@ class Semantic:
     def remember(
         self, user: Scope, type: FactType, key: str, value: str | None, at: datetime, session: str = ""
     ) -> Fact | None:
-        """The fact as known from now on, stated outright; None as the value ends what is known under the key.
+        """Set a fact by hand, and return it; None as the value ends what is known under the key.
 
         Under a key that holds several values, as likes does, that is all of them. It stands also where a clock that is
         ahead of this one dated what is known.
@@ -153,7 +153,7 @@ class Semantic:
         return next((fact for fact in self.facts(user) if fact.key == keys[0]), None)
 
     def restore(self, user: Scope, fact: Record) -> bool:
-        """Whether a fact that was stated in another store is new here; InvalidTranscript where it can't have been."""
+        """Keep a fact of another store; whether it is new here. InvalidTranscript where it can't have been a fact."""
         _check(fact)
         with self.store.transaction(user.owner):
             if new := not self.store.records.get(user.owner, [fact.id]):
@@ -183,7 +183,7 @@ class Semantic:
         return list(_candidates(told, self.most, kept.known_at(until).rests))
 
     def elsewhere(self, scope: Scope, ids: Sequence[str] | None) -> list[Record]:
-        """The facts from other sessions whose messages happen to have the ids of those to be erased from this one."""
+        """The facts to put back after messages were erased: they are from other sessions that use the same ids."""
         if scope.session is None:
             return []
         entries = self.store.log.read(scope) if ids is None else self.store.log.get(scope, ids)
@@ -207,7 +207,7 @@ class Semantic:
         return total
 
     def _learn_page(self, scope: Scope, job: Job | None, least: int) -> tuple[int, bool]:
-        """How many statements were learned from the next messages, and whether there are more of those."""
+        """Learn from the next messages; returns how many statements, and whether there are more messages."""
         mark = read_to(self.store, scope, LAYER)
         entries = self.store.log.read(scope, after=mark, limit=PAGE)
         more = len(entries) == PAGE
@@ -247,7 +247,7 @@ class Semantic:
         return kept
 
     def _take(self, kept: _Kept, user: Scope) -> bool:
-        """Whether the store had something new, which is now kept."""
+        """Take in what is new in the store; whether there was something."""
         new = self.store.records.find(user, kind=KIND, exact=True, after=kept.position)
         if new:
             kept.statements = [*kept.statements, *map(_statement, new)]  # others may be reading them
@@ -353,7 +353,7 @@ def _candidates(told: Sequence[Told], most: int, rests: Mapping[str, tuple[str, 
 
 
 def _judged(told: Sequence[Told], most: int) -> Iterator[tuple[Told, str]]:
-    """Each with why it is left out, if it is: a section has so many at most."""
+    """Each fact with the rule by which it is left out, or none: a section has `most` facts."""
     taken = Counter[str]()
     for one in told:
         out = one.out or ("limit" if taken[one.section] >= most else "")

@@ -8,7 +8,7 @@ from threading import Lock
 from typing import Final, NamedTuple, TypeAlias
 
 from recollect.answers import Candidate
-from recollect.flow.assemble import IN_CONVERSATION
+from recollect.flow.fill import IN_CONVERSATION
 from recollect.flow.receipt import Line
 from recollect.layers.embedding import CHUNK
 from recollect.layers.marks import there
@@ -40,7 +40,7 @@ class Settled:
     _lock: Lock = field(default_factory=Lock)
 
     def keep(self, question: Question, lines: tuple[Line, ...]) -> None:
-        """Take note of what the context for a question was offered and took."""
+        """Remember what the context for a question was offered and what it took."""
         with self._lock:
             self._lines[question] = lines
 
@@ -53,7 +53,7 @@ class Settled:
         return offers if offers and self._still_there(question.scope.owner, offers) else {}
 
     def forget(self, scope: Scope) -> None:
-        """Drop what was settled for the questions of those who may have been told something of a scope."""
+        """Drop the answers that may quote something of a scope."""
         with self._lock:
             for key in [key for key in self._lines if key.scope.owner.covers(scope) or scope.covers(key.scope)]:
                 del self._lines[key]

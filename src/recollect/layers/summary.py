@@ -13,8 +13,8 @@ from functools import partial
 from typing import Any, Final
 
 from recollect.answers import Candidate
+from recollect.flow.days import written
 from recollect.flow.summarise import Said, Sentence, fold, pick, render
-from recollect.flow.when import written
 from recollect.layers.columns import ASSISTANTS, speaker_of
 from recollect.layers.marks import check_there, drop_citing, learned, read_to, set_read_to
 from recollect.llm.recall import echoes
@@ -45,11 +45,14 @@ class Summary:
     _kept: Recent[tuple[object, ...], list[Candidate]] = field(default_factory=lambda: Recent(KEPT))
 
     def learn(self, job: Job) -> int:
-        """How many blocks were folded; finishes the job with what it learned. Where there is more, it waits again."""
+        """Fold the new blocks of a session into its summary, and finish the job; returns how many blocks.
+
+        Where there is more, the job waits again.
+        """
         return self._fold(job.scope or Scope(), job)
 
     def catch_up(self, scope: Scope) -> int:
-        """How many whole blocks of the session were folded that had not been."""
+        """Fold all whole blocks of the session that are not in its summary yet; returns how many."""
         folded = 0
         while new := self._fold(scope, None):
             folded += new
@@ -91,7 +94,7 @@ class Summary:
         return self._standing(scope, self._last(scope), None)
 
     def forget(self, scope: Scope, ids: Sequence[str] = ()) -> int:
-        """How many summaries went that came after one of these messages; call it when they are about to be erased.
+        """Drop the summaries that came after one of these messages, which are about to be erased; returns how many.
 
         Those that hold their words would go anyway; without the others too, what is left could not be made again.
         What is kept in memory goes in any case.
@@ -164,7 +167,7 @@ class Summary:
         return 0, None
 
     def _fold(self, scope: Scope, job: Job | None) -> int:
-        """How many blocks were folded, of messages that are there."""
+        """Fold blocks of messages that are still there; returns how many."""
         return learned(partial(self._fold_once, scope, job), partial(drop_citing, self.store, scope, KIND))
 
     def _fold_once(self, scope: Scope, job: Job | None) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -104,18 +104,18 @@ class Taught:
 
     @property
     def learners(self) -> dict[str, Callable[[Job], int]]:
-        """Who does which job."""
+        """The function that does each kind of job."""
         return {FACTS.kind: self.learn_facts, SUMMARY.kind: self.learn_summary}
 
     def jobs(self, every_turns: int) -> list[Job]:
-        """What is enqueued with every message: seldom due, so that calls are few."""
+        """The jobs that are enqueued with every message: seldom due, so that calls are few."""
         return [
             replace(FACTS, every=2 * every_turns),
             replace(SUMMARY, every=BLOCKS * self.summary.every),
         ]
 
     def learn_facts(self, job: Job) -> int:
-        """How many facts the model found in what the user said since the last time that really stand there."""
+        """Have the model read what the user said since the last time; returns how many facts it found there."""
         scope = job.scope or Scope()
         entries = self.store.log.read(scope, after=read_to(self.store, scope, FACTS.kind), limit=BATCH)
         if any(map(_by_user, entries)) and not self.ledger.is_open(scope.tenant):
@@ -136,7 +136,7 @@ class Taught:
         return len(records or ())
 
     def learn_summary(self, job: Job) -> int:
-        """1 where the model worded the newest summary anew, and kept to what it was told."""
+        """Have the model word the newest summary anew; 1 where it did, and kept to what it was told."""
         scope = job.scope or Scope()
         self.summary.catch_up(scope)
         end, record = self.summary.newest(scope)
@@ -146,28 +146,31 @@ class Taught:
         if not self.ledger.is_open(scope.tenant):
             return self._put_off(job, "the limit of the day is reached")
         start = max(0, end - BLOCKS * self.summary.every)
-        entries = self.store.log.read(scope, after=start, until=end)
-        notes = wording(record)
-        earlier = self.summary.told(scope, start)
-        before = render(earlier)
+        entries, earlier = self.store.log.read(scope, after=start, until=end), self.summary.told(scope, start)
+        notes, before = wording(record), render(earlier)
         try:
             read, said = _fitting(partial(self._summary, job, notes, before), entries)
         except ModelError as error:
             return self._put_off(job, str(error))
         text = said or ""
-        reason = self._reason(text, notes, "\n".join([notes, before, *map(_shown, read)]))
+        problem = self._problem(text, notes, "\n".join([notes, before, *map(_shown, read)]))
         with self.store.transaction():
-            if reason is None:
+            if problem is None:
                 shown = (*(sentence.id for sentence in earlier), *(entry.message.id for entry in read))
-                sources = tuple(dict.fromkeys((*record.sources, *shown)))
-                value = {**record.value, "text": text}
-                new = Record(record.kind, record.key, value, origin=f"model {self.model.name}", sources=sources)
-                self.store.records.supersede(scope, record.id, new)
-                check_there(self.store, scope, sources, record.position)
+                self._reword(scope, record, text, shown)
             self.store.jobs.finish(job)
-        if reason:
-            log.info("the model's summary of %s is not used: %s", scope.session, reason)
-        return int(reason is None)
+        if problem:
+            log.info("the model's summary of %s is not used: %s", scope.session, problem)
+        return int(problem is None)
+
+    def _reword(self, scope: Scope, record: Record, text: str, shown: Iterable[str]) -> None:
+        """Put the model's wording in the place of a summary; it cites all that the model was shown."""
+        sources = tuple(dict.fromkeys((*record.sources, *shown)))
+        value, origin = {**record.value, "text": text}, f"model {self.model.name}"
+        self.store.records.supersede(
+            scope, record.id, Record(record.kind, record.key, value, origin=origin, sources=sources)
+        )
+        check_there(self.store, scope, sources, record.position)
 
     def _put_off(self, job: Job, reason: str) -> int:
         """Leave the work for later, and for much later each time: it is never given up."""
@@ -198,7 +201,8 @@ class Taught:
         value = self._asked(job, task, f"Notes:\n{notes}\n\nBefore:\n{before}\n\nNew:\n{told}", _SUMMARY_SCHEMA)
         return str(value["summary"]).strip() if value else ""
 
-    def _reason(self, text: str, notes: str, sources: str) -> str | None:
+    def _problem(self, text: str, notes: str, sources: str) -> str | None:
+        """Why a model's summary can't be used; None where it can."""
         if not text:
             return "there is none"
         if (tokens := self.count(text)) > self.summary.max_tokens:
@@ -206,9 +210,9 @@ class Taught:
         return unfaithful(text, notes, sources)
 
     def _asked(self, job: Job, task: str, data: str, schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """What the model answers; None where it makes no sense, so that the same is not asked for ever.
+        """Ask the model; None where its answer makes no sense, so that the same is not asked for ever.
 
-        It may take its time: nobody else asks the same meanwhile.
+        The job's lease is renewed first, so that nobody else asks the same meanwhile.
         """
         tenant = (job.scope or Scope()).tenant
         self.store.jobs.renew(job, LEASE)

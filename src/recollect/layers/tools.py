@@ -13,7 +13,7 @@ from recollect.answers import Candidate, Excerpt
 from recollect.arguments import MAX_QUESTION, check_question
 from recollect.errors import ConfigError
 from recollect.flow.chunk import chunks
-from recollect.flow.cues import asks_for_news
+from recollect.flow.news import asks_for_news
 from recollect.flow.pack import CUT
 from recollect.layers.columns import day_of
 from recollect.layers.marks import check_there
@@ -58,13 +58,13 @@ class Tools:
     _searched: Recent[tuple[Scope, str], datetime] = field(default_factory=lambda: Recent(KEPT))
 
     def add(self, scope: Scope, excerpt: str, source: str, at: datetime) -> Excerpt:
-        """The excerpt as kept until it expires; the same one of the same day is kept once."""
+        """Keep an excerpt until it expires, and return it; the same one of the same day is kept once."""
         kept = Excerpt(excerpt, source, at)
         self.restore(scope, kept, at)
         return kept
 
     def restore(self, scope: Scope, excerpt: Excerpt, at: datetime, question: str = "") -> bool:
-        """Whether an excerpt that was kept at a time is new; `question` is what was searched for, where it was."""
+        """Keep an excerpt of another store; whether it is new. `question` is what a web search found it for."""
         source = check_id(excerpt.source, "the source of an excerpt")
         if not excerpt.text.strip():
             raise ConfigError(f"the excerpt of {source} is empty: give the words that are worth keeping")
@@ -85,7 +85,7 @@ class Tools:
         return [*fitting[: self.most], *(over + [one for one in distinct if one.out])[:NEAR_MISSES]]
 
     def forget(self, scope: Scope, texts: Sequence[str] = ()) -> int:
-        """How many excerpts went that were searched for with one of these texts, which are about to be erased.
+        """Drop the excerpts that a web search found for one of these texts, about to be erased; returns how many.
 
         Which questions were searched for lately is forgotten in any case.
         """
@@ -177,7 +177,7 @@ class Tools:
             log.warning("the web search gave nothing this time: %s", error)
 
     def _put(self, scope: Scope, found: Sequence[Excerpt], at: datetime, asked: str = "") -> bool:
-        """Whether one of them is new."""
+        """Keep excerpts; whether one of them is new."""
         records = {record.id: record for record in (self._record(one, at, asked) for one in found)}
         if not records:
             return False

@@ -18,7 +18,7 @@ from recollect.types import Message, Scope
 KEPT_CONTEXTS: Final = 256
 RECALLED: Final = ("episodic", "documents", "tools")
 LOOK_SECONDS: Final = 1.0
-"""How long the memory of the process is taken to be as it was: to ask the system takes as long as a small query."""
+"""How long the size of the process is remembered: asking the system takes as long as a small query."""
 _WORD: Final = re.compile(r"\w{4,}")
 
 
@@ -39,7 +39,7 @@ class Watch:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def built(self, scope: Scope, context: Context, seconds: float) -> None:
-        """Take note of a context."""
+        """Record a context that was built."""
         with self._lock:
             before = self._last.get(scope)
             self._last[scope] = context
@@ -56,7 +56,7 @@ class Watch:
         self._look_around()
 
     def retrieved(self, seconds: float) -> None:
-        """Take note of how long the layers took to offer what they have."""
+        """Record how long the layers took to offer what they have."""
         self.telemetry.observe("recollect_retrieval_seconds", seconds)
         if seconds * 1_000 > self.settings.alert_retrieval_ms:
             self.telemetry.alert("retrieval_ms", seconds * 1_000, self.settings.alert_retrieval_ms)
@@ -82,7 +82,7 @@ class Watch:
         self.telemetry.count("recollect_junk_total", junk)
 
     def _look_around(self) -> None:
-        """Tell when the process has become too large, and whenever too few of the last so many facts were in memory."""
+        """Raise an alert where the process is too large, or too few of the facts read lately came from the cache."""
         with self._lock:
             rate, now = self._hit_rate(), monotonic()
             due = now >= self._looked + LOOK_SECONDS
@@ -100,7 +100,7 @@ class Watch:
             self.telemetry.alert("process_bytes", taken, most)
 
     def _hit_rate(self) -> float | None:
-        """How many of what was read since this was last told came from memory; None where that is too little to say."""
+        """The share of facts read since the last time that came from the cache; None where too few were read."""
         (hits, misses), before = self.cache(), self._read
         if sum(before) > hits + misses:  # another layer is there now
             before = self._read = (0, 0)

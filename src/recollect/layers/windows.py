@@ -23,22 +23,22 @@ from recollect.types import Message, Scope
 BLOCK: Final = 1_000
 """Messages in a block: a window begins with the block before the one that the newest message is in."""
 SMALL: Final = 8
-"""Tokens a message has at least on average, so that a block is more than a large budget holds."""
+"""The fewest tokens that messages have on average: a block holds more of them than a large budget."""
 KEPT_WINDOWS: Final = 256
 ALWAYS: Final = "always"
 """The kind of the records that name messages which stay in the window for good."""
 PINS: Final = "pins"
-"""Under which name a session has how often its pins were set or taken off later."""
+"""The name of the mark that counts how often a session's pins were changed after their messages were added."""
 
 
-def stays(message: Message) -> bool:
-    """Whether a message stays in the window for good: the system's and pinned ones."""
+def lasts(message: Message) -> bool:
+    """Whether a message stays in the window for good: system messages and pinned ones do."""
     return message.role == "system" or message.pinned
 
 
-def always(entries: Sequence[Entry]) -> list[Record]:
-    """The records to keep beside those entries that stay in the window for good."""
-    ids = [entry.message.id for entry in entries if stays(entry.message)]
+def lasting(entries: Sequence[Entry]) -> list[Record]:
+    """The records that name those of these messages which stay in the window for good; keep them with the messages."""
+    ids = [entry.message.id for entry in entries if lasts(entry.message)]
     return [Record(ALWAYS, id, True, sources=(id,), id=id_of(ALWAYS, id)) for id in ids]
 
 
@@ -49,6 +49,12 @@ def repin(store: Store, scope: Scope) -> None:
 
 @dataclass(slots=True, eq=False)
 class _Running:
+    """A window and how far it is in step with the log, which had `messages` messages up to `position` then.
+
+    It takes in all from number `block` on, and from before that what always stays. `places` has the number and the
+    position of each message taken, `by_id` the same of the user's; `pins` is the mark `PINS` as it was.
+    """
+
     window: Window
     block: int = 0
     places: list[tuple[int, int]] = field(default_factory=list)

@@ -33,7 +33,7 @@ class Pieces(Protocol):
         """Take one piece; what of it can be shown."""
 
     def done(self) -> None:
-        """Take note of the end mark, where the format has one."""
+        """Note that the end mark came, where the format has one."""
 
     def whole(self) -> Mapping[str, Any] | None:
         """The reply as it would have come in one piece; None as long as its end is missing."""

@@ -78,7 +78,7 @@ class Metered:
             self._learn(messages, tools, reply)
 
     def _learn(self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], reply: Reply | None) -> None:
-        """Take note of a call; without a reply it failed, or the caller left before its end."""
+        """Count a call; without a reply it failed, or the caller left before its end."""
         if reply:
             counted = count_messages(messages, estimate) + count_tools(tools, estimate)
             self.calibration.observe(self.name, counted, reply.usage.prompt)

@@ -10,7 +10,7 @@ from recollect.frozen import EMPTY, FrozenDict
 from recollect.types import Message
 
 TIMEOUT: Final = 120.0
-"""Seconds to wait for a reply to be whole or, while it streams, for its next piece; nothing is tried again later."""
+"""Seconds to wait for a whole reply or, while it streams, for its next piece; after that nothing is tried again."""
 PARTIAL: Final = FrozenDict(partial=True)
 """The metadata of an answer that broke off: its words are kept, its calls, which nobody answers, are not."""
 

@@ -8,9 +8,9 @@ from typing import Any, Final, NamedTuple
 
 from recollect.arguments import messages_only
 from recollect.errors import ConfigError
+from recollect.flow.days import written
 from recollect.flow.facts.tell import line_asked_by
 from recollect.flow.fence import CLOSE, OPEN, SAYS, TITLES, without_memory
-from recollect.flow.when import written
 from recollect.llm.model import TIMEOUT, Delta, Reply, Usage
 from recollect.store.words import query_words, words
 from recollect.tokens import count_messages, estimate

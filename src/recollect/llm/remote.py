@@ -97,7 +97,7 @@ class RemoteModel:
         return Ask(self._model, messages_only(messages), tools, schema, max_tokens, stream)
 
     def _with_or_without_schemas(self, once: Callable[[], tuple[T, int]], ask: Ask) -> tuple[T, int]:
-        """What comes back, and after how many tries; a server that refuses schemas gets them in the prompt from now."""
+        """The result and the number of tries; a server that refuses schemas gets them in the prompt from now on."""
         try:
             return once()
         except ModelUnavailable as error:
@@ -195,7 +195,7 @@ class RemoteModel:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """Makes a BadReply of whatever a reply of another form breaks, and names the model in every error."""
+        """Raises BadReply for whatever a malformed reply breaks, and names the model in every error."""
         try:
             yield
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:

@@ -53,7 +53,7 @@ class Log(Protocol):
     def append(
         self, scope: Scope, messages: Sequence[Message], *, tokens: Sequence[int] = (), jobs: Sequence[Job] = ()
     ) -> list[Entry]:
-        """The entries of these messages, now kept, indexed by their words, and their jobs enqueued: all or nothing.
+        """Keep messages, index their words and enqueue their jobs, all or nothing; returns their entries.
 
         The scope names a session. Absent ids, `received` and `at` are set. A message whose id the session already
         has is not kept twice: its entry comes back as it is, or Conflict is raised where the content
@@ -91,14 +91,14 @@ class Log(Protocol):
         ...
 
     def tag(self, scope: Scope, id: str, tags: Mapping[str, Any]) -> Entry:
-        """The entry with these tags laid over its metadata (None removes a key); content and hash stay.
+        """Set tags on the metadata of a message (None removes a key); returns its entry. Content and hash stay.
 
         The scope names a session. Raises NotFound.
         """
         ...
 
     def erase(self, scope: Scope, ids: Sequence[str] | None = None) -> Erased:
-        """How much is gone for good: these messages with all that cites them, or without ids everything in the scope.
+        """Erase messages with all that cites them or, without ids, everything in the scope; returns how much that was.
 
         What is gone is in no index, no file and no backup made from then on. Sequence numbers of erased
         messages are not used again unless the whole session was erased.
@@ -114,11 +114,11 @@ class Records(Protocol):
     """What was learned, with its past."""
 
     def put(self, scope: Scope, records: Sequence[Record]) -> list[Record]:
-        """The records as now kept. One with a known id is left as it is if equal, else Conflict."""
+        """Keep records; returns them as kept. One with a known id is left as it is if equal, else Conflict."""
         ...
 
     def supersede(self, scope: Scope, id: str, new: Record | None = None) -> Record | None:
-        """The new record as kept in place of the old one, which stays on record as superseded.
+        """Keep a new record in place of an old one, which stays on record as superseded; returns the new one.
 
         Without a new one the old just ends. Both are at this very scope. Raises NotFound, and Conflict if the old
         one is superseded already.
@@ -152,7 +152,7 @@ class Records(Protocol):
         ...
 
     def delete(self, scope: Scope, ids: Sequence[str]) -> int:
-        """How many of these records are gone for good."""
+        """Delete records for good; returns how many there were."""
         ...
 
 
@@ -160,11 +160,11 @@ class Index(Protocol):
     """What can be found, by words and by meaning. Messages are in it from `Log.append` on, as kind 'message'."""
 
     def put(self, scope: Scope, items: Sequence[Item]) -> None:
-        """Each item can be found from now on; one with the same scope, kind and id is replaced, vectors included."""
+        """Add items, to be found from now on; one with the same scope, kind and id is replaced, vectors included."""
         ...
 
     def embed(self, scope: Scope, kind: str, model: str, vectors: Mapping[str, Vector]) -> int:
-        """How many vectors were taken for the items with these ids at this very scope.
+        """Keep vectors for the items with these ids at this very scope; returns how many were taken.
 
         They replace the model's earlier ones. An id that has no item is left out: it was erased meanwhile.
         Vectors are float32 or int8, compared by cosine; one model's all have one length, else ConfigError. Vectors of
@@ -209,11 +209,11 @@ class Index(Protocol):
         ...
 
     def delete(self, scope: Scope, kind: str, ids: Sequence[str]) -> int:
-        """How many items are gone; messages leave the index by `Log.erase` alone."""
+        """Delete items; returns how many there were. Messages leave the index by `Log.erase` alone."""
         ...
 
     def drop(self, scope: Scope, model: str) -> int:
-        """How many vectors of that model are gone."""
+        """Delete the vectors of a model; returns how many there were."""
         ...
 
 
@@ -221,11 +221,11 @@ class Jobs(Protocol):
     """Work that waits its turn, done at least once; with `transaction()` its effects happen exactly once."""
 
     def enqueue(self, scope: Scope, jobs: Sequence[Job]) -> list[Job]:
-        """The jobs as they wait; for one with the key of a waiting one, the waiting one."""
+        """Add jobs to the queue; returns them as they wait. For one with the key of a waiting one, that one."""
         ...
 
     def claim(self, kinds: Sequence[str] = (), *, worker: str, lease: float = 60.0, limit: int = 1) -> list[Job]:
-        """Up to `limit` jobs that are due, oldest due first, now this worker's until the lease (seconds) ends.
+        """Take up to `limit` jobs that are due, oldest first; they are this worker's until the lease (seconds) ends.
 
         The one call without a scope: a worker serves the whole store. A job whose lease ended is
         claimed again, or dead once it was claimed `MAX_ATTEMPTS` times.
@@ -233,15 +233,15 @@ class Jobs(Protocol):
         ...
 
     def renew(self, job: Job, lease: float = 60.0) -> Job:
-        """The job with its lease counted from now; Conflict if the lease was lost."""
+        """Count the lease of a job from now; Conflict if the lease was lost."""
         ...
 
     def finish(self, job: Job) -> None:
-        """The job is done and gone; Conflict if the lease was lost. Call it in the transaction of its effects."""
+        """Remove a job that is done; Conflict if the lease was lost. Call it in the transaction of its effects."""
         ...
 
     def fail(self, job: Job, error: str, *, retry: bool = True) -> Job:
-        """The job as it waits for its next attempt, or dead; Conflict if the lease was lost."""
+        """Have a job wait for its next attempt, or give it up; returns it so. Conflict if the lease was lost."""
         ...
 
     def find(self, scope: Scope, *, state: JobState | None = None, limit: int = 100) -> list[Job]:
@@ -249,7 +249,7 @@ class Jobs(Protocol):
         ...
 
     def revive(self, scope: Scope) -> int:
-        """How many dead jobs of the scope wait again, as if new."""
+        """Have the dead jobs of the scope wait again, as if new; returns how many there were."""
         ...
 
 
@@ -308,15 +308,15 @@ class Store(Protocol):
         ...
 
     def reindex(self, progress: Progress | None = None) -> int:
-        """How many items the keyword index holds after it was rebuilt from the log and the items; vectors stay."""
+        """Rebuild the keyword index from the log and the items; returns how many items it holds. Vectors stay."""
         ...
 
     def backup(self, path: str | Path) -> None:
-        """A complete copy in a file that was not there before, made while the store is in use."""
+        """Write a complete copy to a file that was not there before; the store stays in use meanwhile."""
         ...
 
     def restore(self, path: str | Path) -> None:
-        """Everything in the store replaced by what that backup holds; refused if the backup is damaged."""
+        """Replace everything in the store by what that backup holds; refused if the backup is damaged."""
         ...
 
     def close(self) -> None:

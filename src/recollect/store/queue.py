@@ -50,25 +50,25 @@ class Rows(Protocol):
         """Another one that waits for the same."""
 
     def move(self, job: Job, wait: float, **changes: Any) -> Job:
-        """The job with changes, now kept; what comes next is due in so many seconds."""
+        """Keep the job with changes; its next state is due in `wait` seconds."""
 
     def remove(self, job: Job) -> None:
-        """The job is gone."""
+        """Remove the job."""
 
 
 def renew(rows: Rows, job: Job, lease: float) -> Job:
-    """The job with its lease counted from now."""
+    """Count the lease of a job from now."""
     check_lease(lease)
     return rows.move(rows.held(job), lease)
 
 
 def finish(rows: Rows, job: Job) -> None:
-    """The job is done and gone."""
+    """Remove a job that is done."""
     rows.remove(rows.held(job))
 
 
 def fail(rows: Rows, job: Job, error: str, retry: bool) -> Job:
-    """The job as it waits for its next attempt, or dead; where another waits for the same, that one."""
+    """Have a job wait for its next attempt, or give it up; where another waits for the same, that one is returned."""
     held, text = rows.held(job), error_text(error)
     if is_dead(held.attempts, retry):
         return rows.move(held, 0, state="dead", error=text)
@@ -79,7 +79,7 @@ def fail(rows: Rows, job: Job, error: str, retry: bool) -> Job:
 
 
 def revive(rows: Rows, dead: Sequence[Job]) -> int:
-    """How many dead jobs wait again; one for which another waits already is done with."""
+    """Have dead jobs wait again; returns how many. One for which another waits already is removed."""
     for job in dead:
         if rows.twin(job) is None:
             rows.move(job, 0, state="waiting", attempts=0, error=None)

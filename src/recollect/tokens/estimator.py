@@ -19,11 +19,11 @@ from recollect.errors import ConfigError
 from recollect.tokens.weights import WEIGHTS
 
 UNIT: Final = 64
-"""Weights are whole numbers of this part of a token."""
+"""Weights are in units of 1/64 of a token."""
 KEPT, MAX_KEPT = 512, 10_000
 """How many counts are remembered, of texts up to how many characters."""
 START: Final = 2
-"""Tokens every text is given on top."""
+"""Tokens added to every text."""
 BLOCKS: Final = {
     b"\xe0": tuple(bytes([0xE0, c]) for c in b"\xa4\xa5\xb6\xb7\xb8\xb9\xba\xbb\xbd\xbe"),
     b"\xe1": tuple(bytes([0xE1, c]) for c in b"\x80\x82\x83\x9e\x9f\xba\xbb"),

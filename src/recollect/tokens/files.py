@@ -73,7 +73,7 @@ def _pages(pdf: bytes) -> int:
 
 
 def _unpacked(pdf: bytes) -> Iterator[bytes]:
-    """What the object streams hold, as newer writers make them; of all of them no more than so much."""
+    """What the object streams of a newer PDF hold, up to a limit."""
     left = _MOST_UNPACKED
     for packed in _PACKED.finditer(pdf):
         with suppress(zlib.error):

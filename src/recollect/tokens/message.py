@@ -17,7 +17,7 @@ MESSAGE_TOKENS: Final = 4
 NAME_TOKENS: Final = 1
 """What a name costs on top of its text."""
 REPLY_TOKENS: Final = 3
-"""What primes the reply, once a request."""
+"""What starts the reply, once a request."""
 PART_TOKENS: Final = 4
 """What a tool call or result costs on top of its text: the marks around it."""
 

@@ -10,7 +10,7 @@ from typing import Final
 from recollect.errors import ConfigError
 
 UNKNOWN_WINDOW: Final = 32_768
-"""What the window of a model that is not in the table is taken for."""
+"""The window that is assumed for a model that is not in the table."""
 LOW_SHARE, HIGH_SHARE = 0.10, 0.25
 """The part of a window a conversation should take; the rest is for instructions, tools and the answer."""
 COMFORTABLE: Final = 8_000

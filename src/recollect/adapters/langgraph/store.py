@@ -91,7 +91,7 @@ class RecollectStore(BaseStore):
         return await asyncio.to_thread(self.batch, list(ops))
 
     def sweep_ttl(self) -> int:
-        """How many items whose time was over are now gone for good; reading leaves them out in any case."""
+        """Delete items whose time is over; returns how many. Reading leaves them out in any case."""
         now = self.memory.clock()
         with self.memory.store.transaction(self.scope):
             over = [record for record in self._records(expired=True) if record.valid_to and record.valid_to <= now]
@@ -142,11 +142,11 @@ class RecollectStore(BaseStore):
         return shown[op.offset : op.offset + op.limit]
 
     def _write(self, puts: Mapping[str, PutOp]) -> None:
+        if not puts:
+            return
         texts = {key: self._texts(op) for key, op in puts.items()}
         every = [text for found in texts.values() for text in found]
         vectors = dict(zip(every, self._meaning.passages(every), strict=True)) if self._meaning and every else {}
-        if not puts:
-            return
         with self.memory.store.transaction(self.scope):
             for key, op in puts.items():
                 old = self._records(key, expired=True)

@@ -100,7 +100,7 @@ class TokenBudgetConversationManager(ConversationManager):
         self._kept: list[Wire] = []
 
     def register_hooks(self, registry: HookRegistry, **kwargs: Any) -> None:
-        """Have the messages fitted before every call of the model, and an overflow met that the SDK does not know."""
+        """Have the messages fitted before every model call, and overflows handled that the SDK does not recognise."""
         super().register_hooks(registry, **kwargs)
         registry.add_callback(BeforeModelCallEvent, lambda event: self._fit(event.agent))
         registry.add_callback(AfterModelCallEvent, self._meet_overflow)
@@ -158,7 +158,7 @@ class TokenBudgetConversationManager(ConversationManager):
         self._show(agent, known.wires, known.messages, known.window.messages)
 
     def _meet_overflow(self, event: AfterModelCallEvent) -> None:
-        """Ask again with less where an error that the SDK takes for any other says that the context overflowed."""
+        """Ask again with less after an overflow that the SDK takes for any other error."""
         error = event.exception
         if error is None or isinstance(error, (BudgetTooSmall, ContextWindowOverflowException)):
             return

@@ -63,7 +63,7 @@ class LogRepository(SessionRepository):
         self.memory, self.user, self.tenant = memory, user, tenant
 
     def create_session(self, session: SdkSession, **kwargs: Any) -> SdkSession:
-        """The session, now on record."""
+        """Keep a session, and return it."""
         if self.read_session(session.session_id) is not None:
             raise SessionException(f"Session {session.session_id} already exists")
         self._put(session.session_id, "session", session.to_dict())

@@ -54,7 +54,7 @@ class SessionMemory:
         return await asyncio.to_thread(self._search, query, k)
 
     async def add(self, content: str, metadata: dict[str, Any] | None = None) -> str:
-        """The id of a note, now kept; the same words are kept once. It is the model's, so it never becomes a fact."""
+        """Keep a note, and return its id; the same words are kept once. It is the model's, so it becomes no fact."""
         scope = self.session.scope
         notes = self.session.memory.session(NOTES, user=scope.user or "", tenant=scope.tenant)
         id = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
@@ -65,7 +65,7 @@ class SessionMemory:
         return id
 
     async def add_messages(self, messages: list[Wire], context: AddMessagesContext | None = None) -> int:
-        """How many of these messages were new, and are now kept."""
+        """Keep messages; returns how many were new."""
         return await asyncio.to_thread(self._add_messages, messages)
 
     def _search(self, query: str, k: int | None) -> list[MemoryEntry]:
@@ -97,7 +97,7 @@ def _entries(lines: list[Line], most: int | None) -> list[MemoryEntry]:
 
 
 def _fewer(lines: list[Line]) -> list[Line]:
-    """The lines without the last of the section that has most of them, the later section of two."""
+    """The lines without the last one of the longest section; of two as long, of the later one."""
     counts = Counter(line.section for line in lines)
     place = max(range(len(lines)), key=lambda n: (counts[lines[n].section], n))
     return [*lines[:place], *lines[place + 1 :]]

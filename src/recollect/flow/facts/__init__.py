@@ -74,7 +74,7 @@ def _find(clause: Clause) -> list[Found]:
 
 
 def extract(text: str, at: datetime) -> list[Found]:
-    """What one message of a user says of him, in order; days count from `at`, when it was said.
+    """What a message says of the user who wrote it, in order; days count from `at`, when it was said.
 
     Of two statements about the same key the later stands. Quotes, code, pasted text, questions, what-ifs, and what
     others do, say nothing of the user.

@@ -1,4 +1,4 @@
-"""What the user must not eat or does not eat and drink: allergies, diets, what he avoids."""
+"""What the user must not eat, or does not eat and drink: allergies, diets, what they avoid."""
 
 from __future__ import annotations
 

@@ -11,11 +11,11 @@ from recollect.flow.facts.prose import Clause
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Something a user said of himself: `text[span[0]:span[1]]` says it.
+    """Something users said of themselves: `text[span[0]:span[1]]` says it.
 
-    `ended` means that it no longer holds: with a value that one, without whatever was known under the key; `then` is
-    what holds in its place, if it did hold. `valid_from` is when it began, where that was said; `valid_to` the end of
-    the day something is due, or of a mood.
+    `ended` means that this value no longer holds or, without a value, that nothing under the key does; `then` is what
+    holds instead, if it did hold. `valid_from` is when it began, where that was said; `valid_to` is the end of the day
+    on which something is due, or of a mood.
     """
 
     type: FactType

@@ -1,4 +1,4 @@
-"""What is known of a user, from everything he ever said: the newest value of each key, and the ones before it."""
+"""What is known of a user from everything they ever said: the newest value of each key, and the ones before it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from recollect.flow.facts.people import ABOUT, CALLED, FEW, PEOPLE, is_someone
 from recollect.flow.facts.wording import rule, word_set
 
 MOST_RESTS: Final = 20
-"""How many statements that say the same are named: they are looked up for each context."""
+"""How many of the statements that say the same are cited: they are looked up for each context."""
 _LITTLE: Final = word_set("the a an my our to")
-"""Words that plans are told apart without: who has to write a report wrote the report."""
+"""Words that make no difference between plans: "write a report" is done by "I wrote the report"."""
 _HOUR: Final = rule(r" at \d[\d:.]*(?: ?[ap]m\b)?")
 _OPPOSITE: Final = {"likes": "dislikes", "dislikes": "likes"}
 
@@ -47,7 +47,7 @@ class Statement:
 class Known:
     """Facts that stand, and past ones; both in the order they were said.
 
-    `rests` has the statements by which something stands under a key, or nothing does any more.
+    `rests` has, for each key, the statements that what stands there rests on, or that ended it.
     """
 
     standing: tuple[Fact, ...] = ()
@@ -63,20 +63,19 @@ def known(statements: Iterable[Statement]) -> Known:
     """What follows from these statements, in whatever order they are given."""
     standing, past, rests = dict[str, Fact](), list[Fact](), dict[str, tuple[str, ...]]()
     for said in sorted(statements, key=lambda one: (one.order, one.id)):
-        for key in _ends(said, standing) if said.ended else (said.key,):
-            old, before = standing.get(key), rests.get(key, ())
-            if old and said.ended:
-                past.append(_ended(standing.pop(key), said))
-                rests[key] = (said.id,)
+        key, old = said.key, standing.get(said.key)
+        if said.ended:
+            for gone in _ends(said, standing):
+                before = standing.pop(gone)
+                past.append(_ended(before, said))
                 if said.then:
-                    standing[key], rests[key] = _then(old, said), (*before, said.id)
-            elif old and _same(old, said):
-                standing[key], rests[key] = _again(old, said), (*before, said.id)[-MOST_RESTS:]
-            else:
-                for over in (key, opposite(key)):
-                    if over in standing:
-                        past.append(_ended(standing.pop(over), said))
-                standing[key], rests[key] = _fact(said), (said.id,)
+                    standing[gone] = _then(before, said)
+                rests[gone] = (*rests.get(gone, ()), said.id) if said.then else (said.id,)
+        elif old and _same(old, said):
+            standing[key], rests[key] = _again(old, said), (*rests.get(key, ()), said.id)[-MOST_RESTS:]
+        else:
+            past += [_ended(standing.pop(over), said) for over in (key, opposite(key)) if over in standing]
+            standing[key], rests[key] = _fact(said), (said.id,)
     return Known(tuple(standing.values()), tuple(past), rests)
 
 
@@ -87,7 +86,7 @@ def opposite(key: str) -> str:
 
 
 def _ends(said: Statement, standing: Mapping[str, Fact]) -> list[str]:
-    """The keys of what a statement ends, of that which stands: with someone goes all that is known of them."""
+    """The keys that a statement ends, of those that stand; with a person go all facts about that person."""
     meant = _meant(said, standing)
     theirs = [f"{meant}:{about}" for about in sorted(ABOUT)] if meant and is_someone(meant) else []
     return [key for key in (meant, *theirs) if key in standing]
@@ -103,7 +102,7 @@ def _meant(said: Statement, standing: Mapping[str, Fact]) -> str:
 
 
 def _fits(said: Statement, standing: Mapping[str, Fact]) -> Iterator[str]:
-    """The keys that a statement may mean though they say more: a plan told in fewer words, someone without his name."""
+    """The keys that a statement may mean though they say more: a plan told in fewer words, someone without a name."""
     words, of_all = _words(said.key), not said.value and said.key in PEOPLE
     for key, fact in standing.items():
         if fact.type == said.type == "action_item":

@@ -1,4 +1,4 @@
-"""What the user does and has from day to day: what he plays, teaches, learns and drives, with whom he lives, habits."""
+"""The user's daily life: what they play, teach, learn and drive, with whom they live, their habits."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ _KINDS: Final[tuple[tuple[FactType, str, re.Pattern[str], re.Pattern[str], re.Pa
         rule(rf"({_SUBJECTS})(?!\w)"),
     ),
 )
-"""Type, key, the words before, those before what is past, and what there is, which others seldom mean otherwise."""
+"""Of each kind: type, key, the words before it, those before what is over, and a pattern for what it may be."""
 _WHOLE: Final = (
     rf"(?=\s*(?:[.,!;:){EMOJI}]|$|"
     + any_of(
@@ -191,7 +191,7 @@ _MAY_REPEAT: Final = small(
 
 
 def life(clause: Clause) -> Iterator[Found]:
-    """What a clause says the user plays, teaches, learns, studies, drives, does as a habit, and whom he lives with."""
+    """What a clause says the user plays, teaches, learns, studies, drives, does as a habit, and lives with."""
     words = clause.text.casefold()
     if _MAY_TELL.search(words):
         yield from _told(clause)
@@ -224,7 +224,7 @@ def _told(clause: Clause) -> Iterator[Found]:
 def _each(
     clause: Clause, type: FactType, key: str, what: re.Pattern[str], start: int, *, ended: bool
 ) -> Iterator[Found]:
-    """Each of a list, as long as nothing but its end, or where and when, stands behind it."""
+    """Each thing of a list, as long as nothing follows it but the end, or a place or time."""
     text = clause.text
     while one := what.match(text, start):
         if (not ended and not _ENDS.match(text, one.end())) or _PASSING.match(text, one.end()):

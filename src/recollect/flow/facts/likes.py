@@ -1,4 +1,4 @@
-"""What the user says he likes and dislikes."""
+"""What the user likes and dislikes."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ _TALK: Final = word_set(
     explanation example examples code response reply changes result results look sound title layout tone wording
     format chapter page paragraph sentence slide"""
 )
-"""What someone who likes it likes in this conversation only."""
+"""What is liked in this conversation only: "I like your idea"."""
 
 
 def likes(clause: Clause) -> Iterator[Found]:

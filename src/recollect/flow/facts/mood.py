@@ -1,4 +1,4 @@
-"""The tone of a message, where the user says outright how he feels."""
+"""The tone of a message, where the user says outright how they feel."""
 
 from __future__ import annotations
 

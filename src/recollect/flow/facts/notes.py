@@ -1,4 +1,4 @@
-"""A note about a user ("The user lives in Oslo", "User's name is Ada"), as he would say it himself."""
+"""A note about a user ("The user lives in Oslo", "User's name is Ada"), as the user would say it."""
 
 from __future__ import annotations
 

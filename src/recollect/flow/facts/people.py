@@ -1,4 +1,4 @@
-"""Whom a user may call his own, the keys they are known by, and what may be known of each."""
+"""The people and pets a user may call "my": the keys they are known by, and what may be known of each."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ FRIENDS: Final = {
 COUPLES: Final = {
     "parents": "parents", "grandparents": "grandparents", "in-laws": "in-laws", "inlaws": "in-laws",
 }  # fmt: skip
-"""Who are known together, and not by a name."""
+"""Couples: known together, and not by name."""
 MANY: Final = {**FRIENDS, **PETS}
-"""Of whom a user has so many that nothing is known of one without a name."""
+"""Friends and pets: a user may have many, so nothing is known of one without a name."""
 PLURALS: Final = {
     **{f"{word}s": key for word, key in {**SEVERAL, **MANY}.items() if word not in ("child", "puppy")},
     "children": "child", "puppies": "dog", "boys": "son", "girls": "daughter", "twins": "child",
@@ -42,12 +42,12 @@ PLURALS: Final = {
 KEYS: Final = {**ONE, **SEVERAL, **MANY, **COUPLES}
 PEOPLE: Final = frozenset(KEYS.values())
 FEW: Final = frozenset({"sister", "brother", "son", "daughter", *PETS.values()})
-"""Of whom a user mostly has one or two, so that the only one who is known is meant without a name."""
+"""Relatives of whom a user mostly has one or two: where one is known, that one is meant without a name."""
 PARTNERS: Final = word_set("wife husband spouse partner girlfriend boyfriend fiance")
 ABOUT: Final = word_set("place company role age birthday diet allergy")
 """What is known of someone, each under a key of its own: "sister:nadia:place"."""
 CALLED: Final = "called"
-"""The key of what is said of someone by name alone: whose name that is, is known from before."""
+"""The key for someone who is named without saying who that is: earlier facts tell."""
 
 
 def is_someone(key: str) -> bool:

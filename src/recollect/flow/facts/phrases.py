@@ -65,7 +65,7 @@ _LIGHT: Final = word_set(
     """going getting taking making doing having being trying using working learning finding looking exploring watching
     escaping moving seeing adding staying keeping starting talking thinking playing living coming spending"""
 )
-"""Activities that are none without what they are done with."""
+"""Verbs that name no activity by themselves: "going", "making"."""
 _TRAILING: Final = rule(
     any_of(
         """a_lot very_much so_much the_most the_best these_days any_?more as_well at_the_moment right_now by_the_way

@@ -1,4 +1,4 @@
-"""What the user asks to be reminded of, and what he has to do or plans to do by a day."""
+"""What the user asks to be reminded of, and what they have to do or plan to do by a day."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from datetime import date
 from typing import Final
 
 from recollect.answers import FactType
+from recollect.flow.ahead import ahead
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.phrases import slug
 from recollect.flow.facts.places import PLACE
 from recollect.flow.facts.prose import GAP, Clause
 from recollect.flow.facts.wording import any_of, rule
-from recollect.flow.when import ahead
 
 ACTION: Final[FactType] = "action_item"
 MAX_WORDS: Final = 15
@@ -114,7 +114,7 @@ _NO_PLAN: Final = (
 """What goes on by itself, or right now: "I'm running late today", "I'm having trouble today"."""
 _GOING_ON: Final = frozenset({"see", "take", "run", "present", "have", "give", "throw"})
 _TODAY: Final = rule(r"\btoday\b")
-"""What someone has or sees today, he mostly has already."""
+"""What someone has or sees today is mostly no plan: they have it already."""
 _DOING: Final = rule(rf"(?:{_WE_ARE}|(?:i|we)(?:'ll| will) be) ({'|'.join(_VERBS)})\b{_NO_PLAN}")
 _DO: Final = rule("(?:i|we) (fly|leave|travel) (?:to|for) ")
 _SOON: Final = rule(r"(?:on|by|in|next|this|tomorrow|tonight|\w+day)\b")

@@ -1,4 +1,4 @@
-"""How the user wants to be answered as a rule, and what he prefers and works with."""
+"""How the user wants to be answered as a rule, and what they prefer and work with."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ABOUT_ANSWERS: Final = rule(
     rf"(?! (?:for|of|from|about|between|on|(?!{_TO_A_LENGTH})to|in (?:the|my|our|this))\b)"
     r"(?![^.!?]* for (?:the|my|our|an?|this|these)\b)"
 )
-"""Of the answers in general: "three short replies to this mail" are asked for once."""
+"""About answers in general: "three short replies to this mail" is asked for once."""
 _AS_A_RULE: Final = rule(
     r"\b(?:from now on|in (?:the )?future|going forward|from here on|every time|by default|always(?=\W*$|,))\b",
     r"^(?:please )?(?:always|never) |^i always want ",

@@ -1,4 +1,4 @@
-"""Who the user says he is: name, work, place, age, birthday, languages."""
+"""Who the user is in their own words: name, work, place, age, birthday, languages."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from datetime import date
 from typing import Final
 
 from recollect.answers import FactType
+from recollect.flow.ahead import ahead
+from recollect.flow.days import written
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.phrases import LINKED, Phrase, given, name, place_name, slug, thing
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
 from recollect.flow.facts.wording import EMOJI, any_of, rule
-from recollect.flow.when import ahead, periods, written
+from recollect.flow.when import periods
 
 PROFILE: Final[FactType] = "user_profile"
 STOP: Final = rf"(?=\s*(?:[.,!;){EMOJI}]|$|and\b(?! (?:over|under|up|above))|but\b))"
@@ -188,7 +190,7 @@ _AND_SPEAK: Final = rule("(?:,? and|,) (?:also )?(?:fluent |some |a little |a bi
 
 
 def profile(clause: Clause) -> Iterator[Found]:
-    """What a clause says of the user himself."""
+    """What a clause says about who the user is."""
     for read in (_names, _places, _work, _roles, _age, _speaks):
         yield from (fact for fact in read(clause) if lasts(clause, fact))
 

@@ -1,4 +1,4 @@
-"""A message as what its writer asserts in his own voice: no quotes, code, pasted text, questions, what-ifs or roles."""
+"""What the writer of a message asserts in their own voice: no quotes, code, pasted text, questions or what-ifs."""
 
 from __future__ import annotations
 
@@ -245,9 +245,9 @@ class Clause:
 
 
 def told(text: str, at: datetime, find: Callable[[Clause], list[_Found]]) -> list[_Found]:
-    """What is found at each place of a message where its writer says something of himself, in order.
+    """What `find` finds at each place of a message where its writer may say something of themselves, in order.
 
-    Whether he means it is looked at last, as there is mostly nothing.
+    Whether it is meant so is checked last, as mostly nothing is found.
     """
     prose = own_words(text)
     said: list[_Found] = []

@@ -1,4 +1,4 @@
-"""Whom the user names as his own: family, friends, pets, his boss; where they live, what they do, how old they are."""
+"""The user's people: family, friends, pets, the boss; where they live, what they do, how old they are."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def relations(clause: Clause) -> Iterator[Found]:
 
 
 def in_passing(clause: Clause) -> Iterator[Found]:
-    """Who a clause says is gone, by name alone, or whom it names beside what it says."""
+    """Who a clause says is gone, by name alone, or whom it names in passing."""
     if gone := _called(clause.text):
         yield found(clause, PROFILE, f"{CALLED}:{slug(gone[0])}", gone[0], gone[1], ended=True)
     elif _OWN.search(clause.text.casefold()):
@@ -147,7 +147,7 @@ def _all(clause: Clause, kind: str, start: int) -> Iterator[Found]:
 
 
 def _called(text: str) -> tuple[str, int] | None:
-    """Who died or parted, told by the name alone, and where that ends: whose that is, was said before."""
+    """Who died or parted, where only the name is said, and where that ends: earlier messages tell who it is."""
     put = _PUT_DOWN.match(text)
     who = name(text, put.end() if put else 0, most=2)
     over = (_DOWN if put else _LOST).match(text, who.end) if who else None
@@ -192,12 +192,12 @@ def _own(clause: Clause, word: str, end: int) -> Iterator[Found]:
 
 
 def _lost(text: str, word: str, end: int) -> re.Match[str] | None:
-    """The words that say of someone that he died or, of a partner, that they parted."""
+    """The words that say that someone died or, of a partner, that they parted."""
     return _DIED.match(text, end) or (_PARTED.match(text, end) if KEYS[word.lower()] in PARTNERS else None)
 
 
 def _gone(clause: Clause, who: str, end: int) -> Iterator[Found]:
-    """The end of all that is known of someone, whichever way he was called: a wife is a spouse."""
+    """The end of all that is known of someone, under whichever word: a wife is a spouse."""
     also = {"wife": ("spouse",), "husband": ("spouse",), "spouse": ("wife", "husband")}.get(who, ())
     for key in (who, *also):
         yield found(clause, PROFILE, key, "", end, ended=True)

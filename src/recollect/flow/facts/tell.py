@@ -8,8 +8,8 @@ from datetime import date, datetime, timedelta
 from typing import Final
 
 from recollect.answers import Fact
+from recollect.flow.days import written
 from recollect.flow.facts.people import ABOUT
-from recollect.flow.when import written
 
 _ASKED_BY: Final = {
     "name": "called who",
@@ -40,7 +40,7 @@ _ASKED_BY: Final = {
     "uses": "use tool",
     "prefers": "prefer preference",
 }
-"""Words of questions that a key answers though it has none of them."""
+"""Words of questions that a key answers, besides its own."""
 _ALWAYS: Final = frozenset({"name", "allergy", "avoids", "diet", "answer_length", "answer_style", "language", "units"})
 """Keys that matter to every answer."""
 _LABELS: Final = {"todo": "to do"}

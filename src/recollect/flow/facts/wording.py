@@ -24,7 +24,7 @@ def any_of(words: str) -> str:
 
 
 class _Later:
-    """A pattern that is compiled when it is first used: who learns nothing need not wait for hundreds of them."""
+    """A pattern that is compiled on first use: there are hundreds, and a program that learns nothing needs none."""
 
     def __init__(self, pattern: str, flags: re.RegexFlag) -> None:
         self.pattern, self._flags = pattern, flags

@@ -55,8 +55,7 @@ def _read_block(raw: Any, where: str) -> Part:
     if kind == "text":
         return Text(field(wire, "text", str, where), leftover(wire, {"type": True, "text": True}, where))
     if kind == "tool_use":
-        placed: dict[str, bool | None] = {"type": True, "id": True, "name": True, "input": True}
-        extra = leftover(wire, placed, where)
+        extra = leftover(wire, {"type": True, "id": True, "name": True, "input": True}, where)
         arguments = to_json(field(wire, "input", dict, where))
         return ToolCall(field(wire, "id", str, where), field(wire, "name", str, where), arguments, extra)
     if kind == "tool_result":
@@ -72,7 +71,7 @@ def _read_result(wire: Mapping[str, Any], where: str) -> ToolResult:
     failed = bool(maybe(wire, "is_error", bool, where))
     raw = wire.get("content")
     content = "" if raw is None else _inner(raw, f"{where}.content")
-    placed: dict[str, bool | None] = {"type": True, "tool_use_id": True, "content": True, "is_error": failed}
+    placed = {"type": True, "tool_use_id": True, "content": True, "is_error": failed}
     return ToolResult(field(wire, "tool_use_id", str, where), content, failed, extra=leftover(wire, placed, where))
 
 
@@ -93,7 +92,7 @@ def _read_thinking(wire: Mapping[str, Any], where: str) -> Thinking:
         extra = leftover(wire, {"type": True, "data": True}, where)
         return Thinking(redacted=field(wire, "data", str, where), extra=extra)
     signature = maybe(wire, "signature", str, where)
-    placed: dict[str, bool | None] = {"type": True, "thinking": True, "signature": bool(signature)}
+    placed = {"type": True, "thinking": True, "signature": bool(signature)}
     return Thinking(field(wire, "thinking", str, where), signature, extra=leftover(wire, placed, where))
 
 

@@ -84,8 +84,7 @@ def _read_result(wire: Mapping[str, Any], result: Mapping[str, Any], where: str)
     if status not in (None, "success", "error"):
         raise InvalidTranscript(f"expected success or error, got {status!r}", f"{at}.status")
     failed = status == "error"
-    placed: dict[str, bool | None] = {"toolUseId": True, "content": True, "status": failed}
-    inside = leftover(result, placed, where)
+    inside = leftover(result, {"toolUseId": True, "content": True, "status": failed}, where)
     extra = leftover(wire, {"toolResult": True}, where, {"toolResult": inside})
     return ToolResult(field(result, "toolUseId", str, at), content, failed, extra=extra)
 

@@ -84,7 +84,7 @@ def _read_text(wire: Wire, where: str, role: Role) -> Part:
         return Text(text, leftover(wire, {"text": True}, where))
     key = _spelling(wire, "thoughtSignature")
     signature = maybe(wire, key, str, where)
-    placed: dict[str, bool | None] = {"text": True, "thought": True, key: bool(signature)}
+    placed = {"text": True, "thought": True, key: bool(signature)}
     extra = leftover(wire, placed, where, {key: key != "thoughtSignature" and _AS_SNAKE})
     return Thinking(text, signature, extra=extra)
 
@@ -96,8 +96,8 @@ def _id(wire: Wire, where: str) -> str | None:
 def _read_call(wire: Wire, key: str, where: str, calls: OpenCalls) -> ToolCall:
     call, at = field(wire, key, dict, where), f"{where}.{key}"
     name, call_id = field(call, "name", str, at), _id(call, at)
-    placed: dict[str, bool | None] = {"name": True, "args": True, "id": True}
-    inside = leftover(call, placed, where, {"id": ABSENT if call_id is None else None})
+    notes = {"id": ABSENT if call_id is None else None}
+    inside = leftover(call, {"name": True, "args": True, "id": True}, where, notes)
     arguments = to_json(maybe(call, "args", dict, at) or {})
     return ToolCall(calls.made(name, call_id), name, arguments, _inside(wire, key, inside, where))
 

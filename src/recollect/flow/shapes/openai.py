@@ -54,7 +54,7 @@ def read(wire: Mapping[str, Any], where: str, calls: OpenCalls) -> Message:
     thinking, made = _read_thinking(wire, role), _read_calls(wire, where, calls)
     legacy = any("function_call" in call.extra for call in made)
     composite = bool(thinking or made)
-    placed: dict[str, bool | None] = {
+    placed = {
         "role": True,
         "content": None if composite and raw is None else True,
         **{part.extra.get("field", _THINKING[0]): bool(part.text) for part in thinking},
@@ -135,7 +135,7 @@ def _read_function(wire: Mapping[str, Any], key: str, where: str, flat: bool = F
     raw = wire.get(key)
     objects = isinstance(raw, (dict, list))
     arguments = to_json(raw) if objects else expect(raw, str, f"{where}.{key}")
-    placed: dict[str, bool | None] = {**({"id": True} if flat else {}), "name": True, key: True}
+    placed = {**({"id": True} if flat else {}), "name": True, key: True}
     notes = {key: objects and JSON, "name": flat and FLAT}
     return arguments, field(wire, "name", str, where), leftover(wire, placed, where, notes)
 
@@ -144,7 +144,7 @@ def _read_result(wire: Mapping[str, Any], where: str, calls: OpenCalls) -> Messa
     legacy = wire["role"] == "function"
     name = maybe(wire, "name", str, where)
     call_id = None if legacy and "tool_call_id" not in wire else field(wire, "tool_call_id", str, where)
-    placed: dict[str, bool | None] = {"role": True, "tool_call_id": True, "content": True, "name": bool(name)}
+    placed = {"role": True, "tool_call_id": True, "content": True, "name": bool(name)}
     notes = {"role": legacy and "function", "tool_call_id": ABSENT if call_id is None else None}
     content = _read_content(wire.get("content"), f"{where}.content")
     result = ToolResult(calls.answered(name, None) if call_id is None else call_id, content, name=name)

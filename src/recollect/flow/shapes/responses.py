@@ -52,7 +52,7 @@ def read(wire: Mapping[str, Any], where: str, calls: OpenCalls) -> Message:
 def _read_message(wire: Mapping[str, Any], where: str) -> Message:
     role = role_of(wire, _ROLES, where)
     content = _read_content(wire.get("content"), f"{where}.content", _text_type(role))
-    placed: dict[str, bool | None] = {"type": False, "role": True, "content": True}
+    placed = {"type": False, "role": True, "content": True}
     notes = {"role": "developer" if wire["role"] == "developer" else None}
     return Message(role, content, shape=NAME, extra=leftover(wire, placed, where, notes))
 
@@ -82,7 +82,7 @@ def _read_part(raw: Any, where: str, usual: str) -> Word:
 
 def _read_call(wire: Mapping[str, Any], kind: str, where: str) -> ToolCall:
     key = _CALLS[kind]
-    placed: dict[str, bool | None] = {"type": True, "call_id": True, "name": True, key: True}
+    placed = {"type": True, "call_id": True, "name": True, key: True}
     extra = leftover(wire, placed, where, {"type": kind if key == "input" else None})
     call_id, name = field(wire, "call_id", str, where), field(wire, "name", str, where)
     return ToolCall(call_id, name, field(wire, key, str, where), extra)
@@ -90,8 +90,8 @@ def _read_call(wire: Mapping[str, Any], kind: str, where: str) -> ToolCall:
 
 def _read_output(wire: Mapping[str, Any], kind: str, where: str) -> ToolResult:
     content = _read_content(wire.get("output"), f"{where}.output", "input_text")
-    placed: dict[str, bool | None] = {"type": True, "call_id": True, "output": True}
-    extra = leftover(wire, placed, where, {"type": kind if kind != _OUTPUTS[0] else None})
+    notes = {"type": kind if kind != _OUTPUTS[0] else None}
+    extra = leftover(wire, {"type": True, "call_id": True, "output": True}, where, notes)
     return ToolResult(field(wire, "call_id", str, where), content, extra=extra)
 
 
@@ -99,7 +99,7 @@ def _read_reasoning(wire: Mapping[str, Any], where: str) -> Thinking:
     summary = field(wire, "summary", list, where)
     text = "\n\n".join(str(part.get("text", "")) for part in summary if isinstance(part, dict))
     signature = maybe(wire, "encrypted_content", str, where)
-    placed: dict[str, bool | None] = {"type": True, "summary": True, "encrypted_content": bool(signature)}
+    placed = {"type": True, "summary": True, "encrypted_content": bool(signature)}
     notes = {"summary": None if to_json(summary) == to_json(_summary(text)) else summary}
     return Thinking(text, signature, extra=leftover(wire, placed, where, notes))
 

@@ -1,4 +1,4 @@
-"""What the five wire shapes share: reading with a path, laying a value out as it was, faults."""
+"""What the five wire shapes share: reading fields with their path, writing a value back as it was read, faults."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def _begins_one(border: bytes, gone: list[bytes]) -> bool:
 
 
 def _move(db: apsw.Connection, part: int, border: bytes) -> None:
-    """The page begins with that word or a later one; there is no page any more where the next begins before it."""
+    """Have a page begin with that word or a later one; drop the page where the next one begins before it."""
     found = db.execute(_NEXT_WORD, (border[len(_MAIN) :],)).fetchone()
     word = None if found is None else _MAIN + found[0]
     end = db.execute(_NEXT_BORDER, (part, border)).get

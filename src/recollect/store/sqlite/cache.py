@@ -147,7 +147,7 @@ def _scored(rows: Rows, asked: VectorQuery) -> Scored:
 
 
 def _near(db: apsw.Connection, rows: Rows, held: _Held, asked: VectorQuery) -> Scored:
-    """The same of those whose signs are most alike, by their own vectors: an older moment may lack some of them."""
+    """The cosines of those whose signs are most alike, by their own vectors; an older moment may lack some of them."""
     import numpy as np
 
     lean = asked.direction if held.mean is None else asked.direction - held.mean

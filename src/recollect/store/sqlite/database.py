@@ -85,7 +85,7 @@ class Database:
                 self._mine.moment = db.places = None
 
     def write(self, work: Callable[[Change], T]) -> T:
-        """What the function returns, once what it wrote is durable. It may run in any thread, together with others'."""
+        """Run a function in a write transaction, maybe in another thread and with others'; its result, once durable."""
         self.connections.check_open()
         if (change := self._mine.change) is not None:
             return self._nested(change, work)
@@ -102,7 +102,7 @@ class Database:
         return result
 
     def write_if_free(self, work: Callable[[Change], None]) -> None:
-        """The same for work that can wait: it is left where others are writing for long, or the disk is full."""
+        """`write` for work that can wait: it is skipped where others write for long, or the disk is full."""
         self.connections.check_open()
         if (change := self._mine.change) is not None:
             self._nested(change, work)
@@ -169,7 +169,7 @@ class Database:
             _refuse(batch, error)
 
     def _run_in_steps(self, batch: list[Request[Change]]) -> None:
-        """The same where something went wrong: who asked for what is refused is told alone."""
+        """The same, one by one, after something went wrong: only the request that is refused gets its error."""
         try:
             self._commit_for(batch, lambda change: self._serve_in_steps(change, batch))
         except StoreUnavailable as error:
@@ -297,7 +297,7 @@ class Database:
             self._writer.close()
 
     def replace(self, source: apsw.Connection) -> None:
-        """Everything in the file replaced by what the source holds, in one transaction."""
+        """Replace everything in the file by what the source holds, in one transaction."""
         self._refuse_inside("restoring")
         self.connections.check_open()
         with self._writers:
@@ -330,7 +330,7 @@ def _serve(change: Change, batch: list[Request[Change]]) -> None:
 
 
 def _refuse(batch: list[Request[Change]], error: Exception) -> None:
-    """Tells all of them: what is held by another process is held for each, who need not wait for it in turn."""
+    """Give all of them the error: a file that another process holds is held for each, so none need wait in turn."""
     for request in batch:
         request.error = error
         request.finish()

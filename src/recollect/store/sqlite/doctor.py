@@ -83,7 +83,7 @@ def broken_sessions(db: apsw.Connection) -> Iterator[Finding]:
 
 
 def rebuild_words(change: Change, progress: Progress | None) -> int:
-    """How many positions have words after the keyword index was made anew."""
+    """Make the keyword index anew; returns how many positions have words."""
     total = change.db.execute("SELECT (SELECT count(*) FROM message) + (SELECT count(*) FROM item)").get
 
     def tell(done: int) -> None:

@@ -44,7 +44,7 @@ _TOTALS: Final = (
 
 
 def erase(change: Change, scope: Scope, ids: Sequence[str] | None) -> Erased:
-    """How much is gone."""
+    """Erase messages, or everything in the scope, with all that cites it; returns how much."""
     change.erased = change.forgot = True
     place = scopes.find(change.db, scope)
     if place is None:
@@ -75,7 +75,7 @@ def erase(change: Change, scope: Scope, ids: Sequence[str] | None) -> Erased:
 
 
 def remove_records(db: apsw.Connection, positions: set[int]) -> int:
-    """How many of these positions were records, now gone."""
+    """Remove the records at these positions; returns how many there were."""
     gone = 0
     for position in positions:
         db.execute("DELETE FROM record WHERE position = ?", (position,))

@@ -29,7 +29,7 @@ def translated(error: apsw.Error | UnicodeDecodeError, path: str) -> StoreError:
 
 
 def is_busy(error: Exception) -> bool:
-    """Whether only another one is in the way."""
+    """Whether another connection or process is in the way, so that the same may work later."""
     return isinstance(error, _BUSY)
 
 

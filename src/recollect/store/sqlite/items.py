@@ -35,7 +35,7 @@ _BARE: Final = _AT.replace("<fields>", ", coalesce(item.at, message.at), coalesc
 
 
 def put_item(change: Change, place: scopes.Place, item: Item, body: bytes) -> None:
-    """The item in the place of one with its scope, kind and id."""
+    """Keep an item in the place of one with its scope, kind and id."""
     known = change.db.execute(
         "SELECT position FROM item WHERE scope = ? AND kind = ? AND id = ?", (place.id, item.kind, item.id)
     ).fetchone()
@@ -55,7 +55,7 @@ def add_sources(db: apsw.Connection, sources: Iterable[str], scope: int, positio
 
 
 def remove_items(change: Change, positions: set[int]) -> int:
-    """How many of these positions were items, now gone."""
+    """Remove the items at these positions; returns how many there were."""
     db, gone = change.db, 0
     for position in positions:
         row = db.execute(_ROW, (position,)).fetchone()

@@ -77,10 +77,10 @@ _Ready: TypeAlias = tuple[Message, Message, int, bytes]
 
 
 class _Walk(NamedTuple):
-    """Where all messages of a scope stand between two positions, so that to read page after page is no work anew.
+    """The positions of all messages of a scope in a range, so that reading page by page does not search anew.
 
-    Positions are given once, in order, so it holds until `epoch` says that a scope was removed or a backup restored; of
-    what was erased since there is nothing to be found.
+    Positions are given out once, in order, so it holds until `epoch` says that a scope was removed or a backup
+    restored; messages erased since are simply not found.
     """
 
     epoch: int
@@ -89,7 +89,7 @@ class _Walk(NamedTuple):
     positions: array[int]
 
     def tells(self, epoch: int, last: int, after: int, count: int) -> bool:
-        """Whether the next so many after a position are known, where the last of the store is that."""
+        """Whether the next `count` after a position are known, given the last position of the store."""
         rest = len(self.positions) - bisect_right(self.positions, after)
         return epoch == self.epoch and after >= self.after and (rest >= count or last == self.to)
 
@@ -192,7 +192,7 @@ class SqliteLog:
     def _positions(
         self, db: apsw.Connection, scope: Scope, place: scopes.Place, wanted: tuple[int, int, int, int]
     ) -> array[int]:
-        """Where the next messages of a scope stand, as many as there are of so many."""
+        """The positions of the next messages of a scope, up to the wanted number."""
         epoch, last, after, limit = wanted
         walk = None if self._database.in_transaction else self._walks.get(scope)
         if walk is None or not walk.tells(*wanted):

@@ -31,7 +31,7 @@ def version(db: apsw.Connection) -> int:
 
 
 def migrate(db: apsw.Connection, path: str) -> None:
-    """The steps the file lacks, each with its record in one transaction; a file that is not ours is refused."""
+    """Apply the steps the file lacks, each in one transaction with its record; a file that is not ours is refused."""
     _check_ours(db, path)
     while (done := version(db)) < migrations()[-1].number:
         _step(db, next(step for step in migrations() if step.number > done))

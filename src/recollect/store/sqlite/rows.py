@@ -106,7 +106,7 @@ def _floats(data: bytes, size: int) -> NDArray[np.float32]:
 
 
 def empty(count: int, size: int, words: int) -> Rows:
-    """Room for so many vectors with so many numbers, and so many words of signs."""
+    """Room for `count` vectors of `size` numbers, with `words` words of signs each."""
     import numpy as np
 
     vector, bits = np.empty((count, size), np.float32), np.empty((count, words), np.uint64, order="F")

@@ -80,7 +80,7 @@ def _sum_up(out: NDArray[Any], few: NDArray[Any], ones: NDArray[Any], word: int,
 
 
 def _smallest(unlike: NDArray[np.uint16], count: int) -> NDArray[np.intp]:
-    """Where the smallest are, about so many; their bound is taken from a sample where there are very many."""
+    """The places of about the `count` smallest; of very many, the bound is taken from a sample."""
     import numpy as np
 
     if len(unlike) <= count:

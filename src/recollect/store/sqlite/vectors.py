@@ -79,7 +79,7 @@ def make_model(db: apsw.Connection, tenant: int, name: str, size: int) -> int:
 def put_vector(
     db: apsw.Connection, place: Place, model: int, thing: tuple[int, int | None, str | None, str], row: Vector
 ) -> None:
-    """The vector of a thing (position, at, role, kind), in place of the model's earlier one."""
+    """Keep the vector of a thing (position, at, role, kind), in place of the model's earlier one."""
     position, at, role, kind = thing
     db.execute("DELETE FROM vector WHERE position = ? AND model = ?", (position, model))
     if db.changes():
@@ -109,7 +109,7 @@ def changed(db: apsw.Connection, owner: int) -> None:
 def embedded(
     db: apsw.Connection, scope: Scope, place: Place, model: tuple[int, int], after: int, limit: int
 ) -> dict[int, NDArray[np.float32]]:
-    """The directions of a model's vectors in the scope by position, after one, at most so many."""
+    """The directions of a model's vectors in the scope by position: those after `after`, at most `limit`."""
     rows = db.execute(_EMBEDDED[scopes.level(scope)], (place.id, model[0], after, limit))
     return _directions(rows, model[1])
 

@@ -15,7 +15,7 @@ BATCH: Final = 512
 
 PATIENCE: Final = 0.25
 LONGEST: Final = 0.005
-"""Who leads waits for others for a share of the time that the last ones took, at most so many seconds."""
+"""The writer waits for others to join for PATIENCE of the time the last commit took, at most LONGEST seconds."""
 
 
 class Request(Generic[C]):
@@ -32,11 +32,11 @@ class Request(Generic[C]):
         self._signal.acquire()
 
     def serve(self, change: C) -> None:
-        """Does the work."""
+        """Do the work, and keep its result or error."""
         self.result, self.error = self.work(change), None
 
     def wait(self, seconds: float = -1) -> None:
-        """Until it is done, or it is this one's turn to serve the others, or so many seconds have passed."""
+        """Wait until it is done, or it is this one's turn to serve the others, or `seconds` have passed."""
         self._signal.acquire(timeout=seconds)
 
     def wake(self) -> None:
@@ -47,7 +47,7 @@ class Request(Generic[C]):
             return
 
     def finish(self) -> None:
-        """It is done."""
+        """Mark it as done, and wake whoever waits for it."""
         self.done = True
         self.wake()
 
@@ -62,7 +62,7 @@ class Writers(Generic[C]):
         self._crowd, self._took = 1, 0.0
 
     def serve(self, request: Request[C], run: Callable[[list[Request[C]]], None]) -> None:
-        """Has the request done, by this thread together with all that wait, or by another that is at it."""
+        """Have the request done: by this thread, together with all that wait, or by one that is writing already."""
         self.queue.append(request)
         try:
             while not request.done:
@@ -94,7 +94,7 @@ class Writers(Generic[C]):
             self.release()
 
     def _gather(self, request: Request[C]) -> None:
-        """Waits for as many as were served together the last time, who are likely to ask again; not for long."""
+        """Wait briefly for as many requests as were served together last time: they are likely to come again."""
         self._leader = request
         if len(self.queue) < self._crowd:
             request.wait(min(self._took * PATIENCE, LONGEST))
@@ -111,11 +111,11 @@ class Writers(Generic[C]):
                 self.queue[0].wake()
 
     def enter_if_free(self) -> bool:
-        """Whether no one is at it and no one waits; then it must be let go of by `release`."""
+        """Take the turn to write if no one has it or waits for it; whether that was so. Then `release` must follow."""
         return self._crowd == 1 and not self.queue and self._lock.acquire(blocking=False)
 
     def enter(self, wait: float) -> bool:
-        """Whether it was this one's turn within so many seconds; then it must be let go of by `release`."""
+        """Wait for a turn to write, up to `wait` seconds; whether it came. Then `release` must follow."""
         return self._lock.acquire(timeout=wait)
 
     def __enter__(self) -> None:

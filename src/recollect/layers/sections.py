@@ -10,13 +10,13 @@ from typing import Any, Final, TypeAlias
 
 from recollect.answers import Candidate, Excerpt
 from recollect.errors import ConfigError
-from recollect.flow.assemble import PRIORITY
 from recollect.flow.fence import SOURCED
+from recollect.flow.fill import PRIORITY
 from recollect.types import Scope
 
 log = logging.getLogger("recollect")
 
-Fill: TypeAlias = Callable[[Scope, str], Iterable[Excerpt]]
+ScopedSection: TypeAlias = Callable[[Scope, str], Iterable[Excerpt]]
 """What a section has for a question, best first."""
 MOST: Final = 100
 """Excerpts that are looked at."""
@@ -31,7 +31,7 @@ def check_sections(sections: Mapping[str, Any]) -> None:
             raise ConfigError(f"the section {name!r} is {fill!r}; give a plain function of a session and a question")
 
 
-def offered(section: str, fill: Fill, scope: Scope, question: str) -> list[Candidate]:
+def offered(section: str, fill: ScopedSection, scope: Scope, question: str) -> list[Candidate]:
     """What a section of the program's own offers; nothing where that fails, with a warning."""
     try:
         return [_candidate(section, n, one) for n, one in enumerate(islice(fill(scope, question), MOST))]

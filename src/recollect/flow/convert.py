@@ -1,4 +1,4 @@
-"""From one shape to another: what a message keeps on the way, what it loses, which neighbours it joins."""
+"""Messages from one provider's shape to another's: what is kept, what is lost, which neighbours become one."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Carrier:
     used: set[str] = field(default_factory=set)
 
     def see(self, message: Message) -> None:
-        """Takes note of the ids a message of the target shape uses."""
+        """Remember the ids that a message of the target shape uses."""
         for call in message.tool_calls:
             self.ids[call.id] = call.id
             self.used.add(call.id)
@@ -144,6 +144,7 @@ class Carrier:
             yield from (kept for kept in self._part(part, message, index) if isinstance(kept, Image))
 
     def _thinking(self, part: Thinking, message: Message, index: int) -> Iterator[Thinking]:
+        """Thinking of no shape goes to any that can hold it; signed thinking also between Anthropic and Bedrock."""
         target = self.shape.name
         signed = bool(part.signature)
         own = message.shape is None and {

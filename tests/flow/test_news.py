@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.flow.cues import asks_for_news
+from recollect.flow.news import asks_for_news
 
 TODAY = date(2026, 3, 4)
 

@@ -1,0 +1,104 @@
+"""The day to come that a text names: "by Friday", "in two weeks", "on the 3rd"."""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from collections.abc import Callable
+from datetime import date, timedelta
+from typing import Final
+
+from recollect.flow.days import DAYS, MONTH, MONTHS, NUMBER, WEEKDAY, WEEKDAYS, number
+
+
+def ahead(text: str, said: date) -> tuple[int, int, date] | None:
+    """Where a text names a day to come, and that day; of a week or month its last. It counts from the day it was said.
+
+    A weekday is the next one after that day, a date without a year the next such date.
+    """
+    lower = text.lower()
+    if len(lower) != len(text):
+        return None
+    for pattern, read in _PATTERNS:
+        for match in pattern.finditer(lower):
+            try:
+                return match.start(), match.end(), read(match, said)
+            except (ValueError, OverflowError):
+                continue
+    return None
+
+
+def _next_date(year: str | None, month: int, day: int, said: date) -> date:
+    if year:
+        return date(int(year), month, day)
+    return date(said.year + ((month, day) < (said.month, said.day)), month, day)
+
+
+def _this_or_next_month(day: int, said: date) -> date:
+    on = _month_end(said.year, said.month + (day < said.day))
+    return on.replace(day=day)
+
+
+def _month_end(year: int, month: int) -> date:
+    """The last day of a month; months count on, the 13th is next January."""
+    year, month = year + (month - 1) // 12, (month - 1) % 12 + 1
+    return date(year, month, monthrange(year, month)[1])
+
+
+def _named_month(month: int, year: str | None, said: date) -> date:
+    return _month_end(int(year) if year else said.year + (month < said.month), month)
+
+
+def _later(match: re.Match[str], said: date) -> date:
+    count, unit = number(match[1]), match[2]
+    if unit != "month":
+        return said + timedelta(days=count * round(DAYS[unit]))
+    end = _month_end(said.year, said.month + count)
+    return end.replace(day=min(said.day, end.day))
+
+
+def _sunday(match: re.Match[str], said: date) -> date:
+    return said + timedelta(days=6 - said.weekday() + 7 * (match[1] == "next"))
+
+
+_UNTIL: Final = r"(?:(?:by|on|before|until|till|for|at|due)(?: the)? )?"
+_FORMS: Final[tuple[tuple[str, Callable[[re.Match[str], date], date]], ...]] = (
+    (rf"\b{_UNTIL}(\d{{4}})-(\d\d)-(\d\d)\b", lambda m, said: _next_date(m[1], int(m[2]), int(m[3]), said)),
+    (
+        rf"\b{_UNTIL}(?:{WEEKDAY},? )?(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {MONTH}\b,?(?: (\d{{4}})\b)?",
+        lambda m, said: _next_date(m[4], MONTHS[m[3]], int(m[2]), said),
+    ),
+    (
+        rf"\b{_UNTIL}(?:{WEEKDAY},? )?{MONTH}\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (\d{{4}})\b)?",
+        lambda m, said: _next_date(m[4], MONTHS[m[2]], int(m[3]), said),
+    ),
+    (
+        r"\b(?:the )?day after tomorrow(?: (?:morning|afternoon|evening|night))?\b",
+        lambda _, said: said + timedelta(days=2),
+    ),
+    (
+        rf"\b{_UNTIL}(?:tomm?orr?ow|tmrw)(?: (?:morning|afternoon|evening|night))?\b",
+        lambda _, said: said + timedelta(days=1),
+    ),
+    (rf"\b{_UNTIL}(?:today|tonight)\b", lambda _, said: said),
+    (
+        r"\b(?:by|on|before|until|till) the (\d{1,2})(?:st|nd|rd|th)(?=\s*(?:[.,!;?)]|$|(?:and|but|so|at|for|to)\b))",
+        lambda m, said: _this_or_next_month(int(m[1]), said),
+    ),
+    (rf"\bin (?:about )?{NUMBER} (day|week|month)s?(?: time)?\b", _later),
+    (
+        rf"\b{_UNTIL}(?:this |next |coming )?{WEEKDAY}(?: (?:morning|afternoon|evening|night))?\b",
+        lambda m, said: said + timedelta(days=(WEEKDAYS[m[1]] - said.weekday() - 1) % 7 + 1),
+    ),
+    (rf"\b{_UNTIL}(?:the end of |end of |later )?(this|next|the) (?:week|weekend)\b", _sunday),
+    (
+        rf"\b{_UNTIL}(?:the end of |end of |later )?(this|next|the) month\b",
+        lambda m, said: _month_end(said.year, said.month + (m[1] == "next")),
+    ),
+    (
+        rf"\b(?:in|by|until|before|this|next|(?:by )?(?:the )?end of) {MONTH}\b(?:,? (\d{{4}})\b)?",
+        lambda m, said: _named_month(MONTHS[m[1]], m[2], said),
+    ),
+)
+"""Patterns, and what reads the day that one matches; the first that is a day counts."""
+_PATTERNS: Final = tuple((re.compile(pattern), read) for pattern, read in _FORMS)
