@@ -71,7 +71,7 @@ class DocumentsOf:
 class User:
     """All that is kept of a user. A `Session` is one of his conversations, and does the same beside what it adds."""
 
-    memory: Memory
+    memory: Memory = field(repr=False)
     scope: Scope
 
     def recall(
