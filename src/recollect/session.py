@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -33,12 +34,13 @@ PAGE: Final = 1_000
 """Messages that are looked through at a time."""
 MOST_DIGITS: Final = 15
 """Digits of a number as it is written; more of them are an id, as some services make theirs of digits."""
+_DIGITS: Final = re.compile(f"((?:id:)*)[0-9]{{1,{MOST_DIGITS}}}")
 
 
 def as_written(message: str) -> int | str:
-    """The number or the id of a message, as a command line or an address has it: a few digits are a number."""
-    digits = message.isascii() and message.isdecimal() and len(message) <= MOST_DIGITS
-    return int(message) if digits else message
+    """The number or the id of a message, as a command line or an address has it: 12 is a number, id:12 the id 12."""
+    digits = _DIGITS.fullmatch(message)
+    return message if digits is None else message.removeprefix("id:") if digits[1] else int(message)
 
 
 def number_of(session: Session, name: str, given: int | str, least: int = 0) -> int:

@@ -275,3 +275,24 @@ def test_tags_that_can_not_be_set_are_refused(service: Running) -> None:
         tagged = service.http.patch("/message", params={**ADA, "id": id}, json={"metadata": metadata})
         assert tagged.status_code == status
     assert "metadata" not in listed(service)["items"][0]["message"]
+
+
+def test_a_session_that_is_not_there_is_told_with_those_like_it_and_reading_it_finds_nothing(service: Running) -> None:
+    add(service, HELLO, where={"user": "ada", "session": "trip"})
+    for user, session, says in (
+        ("ada", "trp", "nothing was said by ada in the session trp: perhaps 'trip' is meant"),
+        ("ada", "xyz", "nothing was said by ada in the session xyz: see those that are by GET /sessions"),
+        ("ad", "trip", "nothing was said by ad in the session trip: perhaps 'ada' is meant"),
+        ("root", "trip", "nothing was said by root in the session trip: the store has ada"),
+    ):
+        refused = service.http.get("/session", params={"user": user, "session": session})
+        assert (refused.status_code, refused.json()["detail"]) == (404, says)
+    assert service.http.get("/messages", params={"user": "ada", "session": "trp"}).json()["items"] == []
+
+
+def test_an_id_of_a_few_digits_is_told_from_a_number(service: Running) -> None:
+    add(service, {**HELLO, "id": "2"}, NOTED, {**HELLO, "id": "id:2"}, NOTED)
+    for written, before in (("2", 1), ("id:2", 0), ("id:id:2", 2)):
+        assert len(listed(service, before=written)["items"]) == before
+        answered = service.http.get(f"/contexts/{written}", params=ADA)
+        assert answered.status_code == (404 if written == "2" else 200)

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
+from recollect.absent import begun, others
 from recollect.answers import Recalled
 from recollect.errors import Conflict, NotFound
 from recollect.memory import Memory
@@ -57,10 +58,11 @@ async def list_sessions(
 @routes.get("/session", operation_id="getSession", response_model=shown.ShownSession)
 async def get_session(request: Request, service: Served, chat: ReadSession) -> Response:
     """One session at a glance."""
-    found = await service.run(chat.stats)
-    if found is None:
-        raise NotFound(f"nothing was said yet in session {chat.scope.session!r} of user {chat.scope.user!r}")
-    return tagged(request, _session(found))
+    return tagged(request, _session(await service.run(_begun, chat)))
+
+
+def _begun(chat: Session) -> SessionStats:
+    return chat.stats() or begun(chat, others(chat) or "see those that are by GET /sessions")
 
 
 def _session(session: SessionStats) -> dict[str, Any]:
