@@ -150,7 +150,11 @@ def test_search_gives_turns_with_their_session(trip: Run) -> None:
     found = parsed(trip, "search", "sister", "-k", "1")
     assert set(found) == {"relevance", "hits"}
     assert set(found["hits"][0]) == {"message_ids", "text", "score", "at", "session"}
-    assert "Nadia" in trip("search", "sister").stdout
+    trip("add", "Is my sister well?", "--session", "later")
+    sessions = [hit["session"] for hit in parsed(trip, "search", "sister")["hits"]]
+    told = trip("search", "sister").stdout.splitlines()
+    assert sorted(sessions) == ["later", "trip"]
+    assert [line for line in told if line.endswith(("trip", "later"))] == [f"1. {sessions[0]}", f"2. {sessions[1]}"]
     trip("add", "Hello.", "--session", "other")
     assert parsed(trip, "search", "sister", "--here", "--session", "other")["hits"] == []
 

@@ -64,5 +64,5 @@ def check_found(chat: Session, found: Recalled, here: bool) -> None:
 def show(found: Recalled, as_json: bool) -> None:
     """Print what was found, best first."""
     value = {"relevance": found.relevance, "hits": [dataclasses.asdict(hit) for hit in found]}
-    told = [(f"{hit.score:.2f}  {hit.session}", hit.text) for hit in found]
+    told = [(f"{rank}. {hit.session}", hit.text) for rank, hit in enumerate(found, 1)]
     quotes(as_json, value, told, "There is nothing like that. See what is there with: recollect stats")
