@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from recollect.server.problems import BODIES
 from recollect.types import Scope
 from tests.server.rest import ADA, HELLO, NOTED, add, listed, texts
 from tests.server.running import Running
@@ -190,8 +191,12 @@ def test_jobs_can_be_seen_and_revived(service: Running) -> None:
         ({"json": {"messages": [{"role": "user", "content": [CALL]}]}}, "type"),
         ({"content": b"{", "headers": JSON}, "body.1: it is no JSON"),
         ({"json": {}}, "body.messages: it is missing"),
-        ({"content": b'{"messages": []}'}, "body: it is no JSON object"),
-        ({"json": [HELLO]}, "body: it is no JSON object"),
+        ({"content": b'{"messages": []}'}, "body: it is text that is not said to be JSON"),
+        ({"json": [HELLO]}, "body: it is a list, not a JSON object"),
+        ({"json": {"messages": ["Hello."]}}, "body.messages.0: it is text, not a JSON object"),
+        ({"json": {"messages": HELLO}}, "body.messages: it is an object, not a list"),
+        ({"json": {"messages": [{**HELLO, "content": 5}]}}, "body.messages.0.content: it is a number, not text"),
+        ({"json": {"messages": [{**HELLO, "text": "x"}]}}, "body.messages.0.text: there is no such field"),
         ({"json": {"messages": [HELLO], "sender": "x"}}, "body.sender: there is no such field"),
         ({"params": {**ADA, "user": "a\0"}, "json": {"messages": [HELLO]}}, "query.user: it holds a NUL"),
         ({"content": b"\xff\xfe", "headers": JSON}, "body"),
@@ -296,3 +301,10 @@ def test_an_id_of_a_few_digits_is_told_from_a_number(service: Running) -> None:
         assert len(listed(service, before=written)["items"]) == before
         answered = service.http.get(f"/contexts/{written}", params=ADA)
         assert answered.status_code == (404 if written == "2" else 200)
+
+
+@pytest.mark.parametrize(("path", "body"), BODIES.items())
+def test_a_body_that_an_error_names_is_taken(service: Running, path: str, body: str) -> None:
+    refused = service.http.post(path, params=ADA, json={"x": 1})
+    assert (refused.status_code, refused.json()["next"]) == (422, f"send a body like {body}")
+    assert service.http.post(path, params=ADA, content=body, headers=JSON).is_success
