@@ -154,7 +154,11 @@ class Session(User):
         system: str | None = None,
         tools: Sequence[Mapping[str, Any]] = (),
     ) -> Context:
-        """The context as it was built for the user message with that number or id, from what was kept until then."""
+        """The context as it was built for a user message, from what was kept until then.
+
+        `at` is the number or the id of that message. The budget, the system text and the tools that it was built with
+        are not kept: name them.
+        """
         wanted = self._wanted(None, budget, system, None, tools)
         return self.memory.controller.replay(self.scope, wanted, number_of(self, "at", at))
 

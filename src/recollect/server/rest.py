@@ -179,13 +179,13 @@ def message_of(one: given.FromPerson | given.FromModel | given.FromTool, id: str
 
 @routes.post("/recall", operation_id="recall", response_model=shown.Hits)
 async def recall(service: Served, chat: ReadUser, asked: given.RecallQuestion) -> Response:
-    """The turns that answer a question, best first, within a budget of tokens."""
+    """The messages that answer a question, best first, within a budget of tokens."""
     return _hits(await service.run(chat.recall, asked.question, asked.budget, asked.k, **_narrowed(asked)))
 
 
 @routes.post("/search", operation_id="search", response_model=shown.Hits)
 async def search(service: Served, chat: ReadUser, asked: given.SearchQuestion) -> Response:
-    """The best turns, one a hit, best first; or of the `kind` that is named: parts of summaries, facts, excerpts."""
+    """The best messages, one a hit, best first; or of the `kind` that is named: parts of summaries, facts, excerpts."""
     return _hits(await service.run(chat.search, asked.question, asked.k, kind=asked.kind, **_narrowed(asked)))
 
 
