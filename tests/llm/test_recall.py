@@ -128,6 +128,13 @@ def test_the_same_question_is_no_answer_nor_is_what_was_quoted_before() -> None:
     assert llm.open("recall:").complete([*asked, again]).text == NOTHING
 
 
+def test_a_question_of_before_is_quoted_only_where_nothing_else_is() -> None:
+    said = [Message("user", text) for text in ("Is my sister well?", "My sister Nadia moved to Oslo.")]
+    asked = Message("user", "Where does my sister live?")
+    assert llm.open("recall:").complete([*said, asked]).text.count("> ") == 1
+    assert "> user: Is my sister well?" in llm.open("recall:").complete([said[0], asked]).text
+
+
 TOOLS = """<memory>
 ## Recalled from earlier
 8 May 2023 (3 years ago)

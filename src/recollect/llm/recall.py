@@ -167,12 +167,13 @@ def _said(messages: Sequence[Message]) -> Iterator[Line]:
 def _best(lines: Sequence[Line], wanted: set[str]) -> list[tuple[str, str]]:
     """The lines that share words with the question, those that share most; in their order, with their headings.
 
-    The same question, asked before, is no answer.
+    The same question, asked before, is no answer; others are only where there is nothing else.
     """
     found = [
         (-shared, place, line)
         for place, line in enumerate(lines)
         if (shared := len(wanted.intersection(words(line.asked_by)))) and set(query_words(line.words)) != wanted
     ]
-    best = sorted(sorted(found)[:MOST], key=lambda item: item[1])
+    answers = [one for one in found if not one[2].text.endswith("?")]
+    best = sorted(sorted(answers or found)[:MOST], key=lambda item: item[1])
     return [(line.heading, f"{line.day}{line.text}") for _, _, line in best]
