@@ -115,6 +115,13 @@ def test_a_mistake_is_told_and_keeps_nothing(chat: Session, mistake: Callable[[A
     assert (chat.history(), chat.documents.list()) == ((), [])
 
 
+def test_a_verb_of_sessions_is_not_looked_for_in_vain(chat: Session) -> None:
+    with pytest.raises(AttributeError, match=r"no 'add': a session has, memory.session\('trip', user='ada'\).add$"):
+        wrong(chat.memory).add("user", "Hello.")
+    with pytest.raises(AttributeError, match=r"^a Memory has no 'ad'$"):
+        wrong(chat.memory).ad("user", "Hello.")
+
+
 def test_a_text_that_has_a_name_may_look_like_a_path(chat: Session) -> None:
     assert chat.documents.add("kettle.md", name="the file I need").chunks == 1
     assert chat.documents.add("Read kettle.md", name=None).chunks == 1

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Final, NoReturn, Self, TypeAlias
+from typing import TYPE_CHECKING, Final, NoReturn, Self, TypeAlias
 
 from recollect import embed, llm, store
 from recollect.answers import Excerpt
@@ -121,6 +121,12 @@ class Memory:
 
     def __reduce__(self) -> NoReturn:
         raise ConfigError("a memory can't be copied or sent to another process: open it there with Memory.open")
+
+    if not TYPE_CHECKING:  # to a type checker, no other name is there
+
+        def __getattr__(self, name: str) -> NoReturn:
+            has = f": a session has, memory.session('trip', user='ada').{name}" if hasattr(Session, name) else ""
+            raise AttributeError(f"a Memory has no {name!r}{has}", name=name, obj=self)
 
     def __repr__(self) -> str:
         return f"Memory({self.store!r}, embedder={self.embedder and self.embedder.name!r})"
