@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import time
 from typing import Any
@@ -200,6 +201,7 @@ def test_jobs_can_be_seen_and_revived(service: Running) -> None:
         ({"json": {"messages": [HELLO], "sender": "x"}}, "body.sender: there is no such field"),
         ({"params": {**ADA, "user": "a\0"}, "json": {"messages": [HELLO]}}, "query.user: it holds a NUL"),
         ({"content": b"\xff\xfe", "headers": JSON}, "body"),
+        ({"params": {}, "json": {**ADA, "messages": [HELLO]}}, "query.user: it is missing; query.session: it is"),
         ({"params": {**ADA, "sesion": "x"}, "json": {"messages": [HELLO]}}, "sesion"),
         ({"headers": {"Idempotency-Key": ""}, "json": {"messages": [HELLO]}}, "header.idempotency-key: it is empty"),
     ],
@@ -308,3 +310,5 @@ def test_a_body_that_an_error_names_is_taken(service: Running, path: str, body: 
     refused = service.http.post(path, params=ADA, json={"x": 1})
     assert (refused.status_code, refused.json()["next"]) == (422, f"send a body like {body}")
     assert service.http.post(path, params=ADA, content=body, headers=JSON).is_success
+    nobody = service.http.post(path, json={**ADA, **json.loads(body)})
+    assert nobody.json()["next"] == f"name it in the address, as in {path}?user=…"

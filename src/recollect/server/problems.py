@@ -209,11 +209,18 @@ def _next(error: HTTPException) -> str:
     return error.next if isinstance(error, Refused) else _NEXT.get(error.status_code, "see GET /openapi.json")
 
 
+def _corrected(path: str, where: str, problem: str) -> str:
+    """What to do about the first thing that is wrong with a request."""
+    if where.startswith("query.") and problem == _SAYS["missing"]:
+        return f"name it in the address, as in {path}?{where.removeprefix('query.')}=\u2026"
+    return f"send a body like {BODIES[path]}" if where.startswith("body") and path in BODIES else _CORRECT
+
+
 def reply(error: Exception, path: str = "") -> Response:
     """The answer to a request that failed; under /v1 in the shape that OpenAI's clients read."""
     body = told(error)
-    if body["next"] == _CORRECT and path in BODIES and body["errors"][0]["where"].startswith("body"):
-        body["next"] = f"send a body like {BODIES[path]}"
+    if body["next"] == _CORRECT:
+        body["next"] = _corrected(path, **body["errors"][0])
     if astray := path in OPENAIS:
         body["next"] = "OpenAI's API is under /v1: end the client's base URL with /v1"
     elif path.startswith("/v1/") and body["status"] == 404:
