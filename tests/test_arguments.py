@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from recollect import (
+    AsyncMemory,
     BudgetTooSmall,
     ConfigError,
     InvalidTranscript,
@@ -37,7 +38,10 @@ def chat(tmp_path: Path) -> Iterator[Any]:
 @pytest.mark.parametrize(
     ("mistake", "said"),
     [
-        (lambda chat: Memory(wrong("memory.db")), "kept_in='memory.db': give a Store; Memory.open takes a file"),
+        (lambda chat: Memory(), r"^a memory is opened by Memory.open\('memory.db'\) or .*, not by Memory\("),
+        (lambda chat: Memory(wrong("memory.db")), r"opened by Memory.open\('memory.db'\)"),
+        (lambda chat: AsyncMemory(), r"opened by AsyncMemory.open\('memory.db'\) or .*, not by AsyncMemory\("),
+        (lambda chat: AsyncMemory(wrong("memory.db")), r"opened by AsyncMemory.open\('memory.db'\)"),
         (lambda chat: chat.context("Where?", system=wrong(["Be brief."])), r"system=\['Be brief.'\]: give text"),
         (pickle.dumps, "can't be copied or sent to another process: open it there"),
         (lambda chat: copy.deepcopy(chat.memory), "can't be copied or sent to another process: open it there"),
@@ -109,6 +113,13 @@ def test_a_mistake_is_told_and_keeps_nothing(chat: Session, mistake: Callable[[A
         mistake(chat)
     assert re.search(said, str(error.value))
     assert (chat.history(), chat.documents.list()) == ((), [])
+
+
+def test_a_verb_of_sessions_is_not_looked_for_in_vain(chat: Session) -> None:
+    with pytest.raises(AttributeError, match=r"no 'add': a session has, memory.session\('trip', user='ada'\).add$"):
+        wrong(chat.memory).add("user", "Hello.")
+    with pytest.raises(AttributeError, match=r"^a Memory has no 'ad'$"):
+        wrong(chat.memory).ad("user", "Hello.")
 
 
 def test_a_text_that_has_a_name_may_look_like_a_path(chat: Session) -> None:

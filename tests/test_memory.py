@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect import ConfigError, Filter, Memory, Message, Scope, Session, Settings
+from recollect import AsyncMemory, ConfigError, Filter, Memory, Message, Scope, Session, Settings
 from recollect.embed import Kind
 from recollect.embed.hashing import HashingEmbedder
 from recollect.embed.names import _say_once
@@ -476,3 +476,15 @@ def test_a_users_sessions_are_listed_page_by_page(memory: Memory) -> None:
     assert memory.sessions("ada", before=listed[1].position) == listed[2:]
     assert {one.scope.user for one in memory.sessions()} == {"ada", "eve"}
     assert memory.sessions("ada", tenant="other") == memory.sessions("nobody") == []
+
+
+def test_a_memory_tells_where_it_is_and_what_finds_things_a_session_whose_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "m.db"
+    with Memory.open(file, embedder=None) as memory:
+        assert repr(memory) == f"Memory(SqliteStore({str(file)!r}), embedder=None)"
+        scope = "scope=Scope(tenant='default', user='ada', session="
+        assert repr(memory.session("trip", user="ada")) == f"Session({scope}'trip'))"
+        assert repr(memory.user("ada")) == f"User({scope}None))"
+        assert repr(AsyncMemory(memory).session("trip", user="ada")) == f"AsyncSession(sync=Session({scope}'trip')))"
+    with Memory.open(":memory:", embedder="hash") as memory:
+        assert repr(memory) == "Memory(ReferenceStore(), embedder='hash')"

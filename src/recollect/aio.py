@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from functools import partial, update_wrapper, wraps
 from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, Self, TypeVar
 
-from recollect.memory import Memory
+from recollect.errors import ConfigError
+from recollect.memory import OPEN, Memory
 from recollect.session import Session, ToolsOf
 from recollect.types import Scope
 from recollect.user import DocumentsOf, User
@@ -186,7 +187,12 @@ class Opening:
 
 
 class AsyncMemory(_Awaited[Memory]):
-    """`Memory` for asyncio: the same verbs, awaited."""
+    """`Memory` for asyncio: the same verbs, awaited. Begin with `AsyncMemory.open`."""
+
+    def __init__(self, sync: Memory | None = None) -> None:
+        if not isinstance(sync, Memory):
+            raise ConfigError(OPEN.format("AsyncMemory"))
+        super().__init__(sync)
 
     sessions = awaited(Memory.sessions)
     reindex = awaited(Memory.reindex)

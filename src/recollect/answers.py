@@ -19,7 +19,7 @@ Kind: TypeAlias = Literal["turns", "summary", "facts", "tools"]
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Something recalled: turns of one session in the order of time, under their date, and how well they match."""
+    """Something recalled: messages of one session in the order of time, under their date, and how well they match."""
 
     message_ids: tuple[str, ...]
     text: str
@@ -29,9 +29,9 @@ class Hit:
 
 
 class Recalled(list[Hit]):
-    """Hits, best first. `relevance`, from 0 to 1, says how near the best turn is to the question, if any is.
+    """Hits, best first. `relevance`, from 0 to 1, says how near the best message is to the question, if any is.
 
-    It is the cosine of the nearest turn or, without a model, the share of the question's words that one turn holds.
+    It is the cosine of the nearest message or, without a model, the share of the question's words that one holds.
     """
 
     def __init__(self, hits: Iterable[Hit] = (), relevance: float = 0.0) -> None:

@@ -6,10 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import groupby, islice
 from typing import Final
 
+from recollect.answers import FactType
 from recollect.errors import ConfigError, Conflict, InvalidTranscript, NotFound
+from recollect.flow.facts import noted
 from recollect.imports import Imported, Note, Put, Read, Skipped
 from recollect.imports.values import stable
 from recollect.layers import archive, semantic
@@ -164,9 +167,10 @@ def _facts(memory: Memory, notes: Iterable[Note], scope: Scope) -> int:
 
 
 def _fact(note: Note, memory: Memory, scope: Scope) -> Record:
-    said = (note.at or memory.clock()).isoformat()
+    at = note.at or memory.clock()
+    said = at.isoformat()
     value = {
-        "type": "interest",
+        "type": _type(note.text, at),
         "value": note.text,
         "at": said,
         "order": said,
@@ -176,3 +180,10 @@ def _fact(note: Note, memory: Memory, scope: Scope) -> Record:
     }
     key = f"note:{note.id[:900]}"
     return Record(semantic.KIND, key, value, 0.8, "import", "import", valid_to=note.until, id=stable("note", note.id))
+
+
+def _type(note: str, at: datetime) -> FactType:
+    """The type of what rules find in a note, which may leave out whose it is ("Lives in Oslo"); else the profile's."""
+    start = note[:1].lower() + note[1:]
+    found = noted(note, at) or noted(f"The user {start}", at) or noted(f"The user's {start}", at)
+    return found[0].type if found else "user_profile"

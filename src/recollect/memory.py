@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Final, NoReturn, Self, TypeAlias
+from typing import TYPE_CHECKING, Final, NoReturn, Self, TypeAlias
 
 from recollect import embed, llm, store
 from recollect.answers import Excerpt
@@ -46,6 +46,7 @@ from recollect.user import User
 
 Section: TypeAlias = Callable[[Session, str], Iterable[Excerpt]]
 """What a program has for a question in a session, best first."""
+OPEN: Final = "a memory is opened by {0}.open('memory.db') or {0}.open('postgresql://…'), not by {0}(…)"
 MOST_FRESH: Final = 10_000
 """How many sessions with new messages are remembered for `drain`; it learns from others once more is said in them."""
 
@@ -55,7 +56,7 @@ class Memory:
 
     def __init__(
         self,
-        kept_in: Store,
+        kept_in: Store | None = None,
         *,
         embedder: Embedder | None = None,
         former: Embedder | None = None,
@@ -68,7 +69,8 @@ class Memory:
         on_alert: OnAlert | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        check_given(kept_in=(kept_in, hasattr(kept_in, "log"), "a Store; Memory.open takes a file or an address"))
+        if kept_in is None or not hasattr(kept_in, "log"):
+            raise ConfigError(OPEN.format("Memory"))
         self.store = kept_in
         self.counter = counter or open_counter(settings.counter)
         self.settings = settings
@@ -106,6 +108,15 @@ class Memory:
 
     def __reduce__(self) -> NoReturn:
         raise ConfigError("a memory can't be copied or sent to another process: open it there with Memory.open")
+
+    if not TYPE_CHECKING:  # to a type checker, no other name is there
+
+        def __getattr__(self, name: str) -> NoReturn:
+            has = f": a session has, memory.session('trip', user='ada').{name}" if hasattr(Session, name) else ""
+            raise AttributeError(f"a Memory has no {name!r}{has}", name=name, obj=self)
+
+    def __repr__(self) -> str:
+        return f"Memory({self.store!r}, embedder={self.embedder and self.embedder.name!r})"
 
     @classmethod
     def open(

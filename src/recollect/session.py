@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -33,6 +34,7 @@ PAGE: Final = 1_000
 """Messages that are looked through at a time."""
 MOST_DIGITS: Final = 15
 """The most digits of a message's number; longer ones are ids, which some services make of digits."""
+_DIGITS: Final = re.compile(f"((?:id:)*)[0-9]{{1,{MOST_DIGITS}}}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,11 @@ class Session(User):
         system: str | None = None,
         tools: Sequence[Mapping[str, Any]] = (),
     ) -> Context:
-        """The context as it was built for the user message with that number or id, from what was kept until then."""
+        """The context as it was built for a user message, from what was kept until then.
+
+        `at` is the number or the id of that message. The budget, the system text and the tools that it was built with
+        are not kept: name them.
+        """
         request = self._request(None, budget, system, None, tools)
         return self.memory.controller.replay(self.scope, request, number_of(self, "at", at))
 
@@ -176,9 +182,9 @@ class Session(User):
 
 
 def as_written(message: str) -> int | str:
-    """The number or id of a message from text, as on a command line or in an address: a few digits are a number."""
-    digits = message.isascii() and message.isdecimal() and len(message) <= MOST_DIGITS
-    return int(message) if digits else message
+    """The number or id of a message, as a command line or an address has it: 12 is a number, id:12 the id 12."""
+    digits = _DIGITS.fullmatch(message)
+    return message if digits is None else message.removeprefix("id:") if digits[1] else int(message)
 
 
 def number_of(session: Session, name: str, given: int | str, least: int = 0) -> int:

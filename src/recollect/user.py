@@ -71,7 +71,7 @@ class DocumentsOf:
 class User:
     """All that is kept of a user. A `Session` is one conversation: it does the same, and adds messages."""
 
-    memory: Memory
+    memory: Memory = field(repr=False)
     scope: Scope
 
     def recall(
@@ -85,11 +85,11 @@ class User:
         where: Filter = ANY,
         recency: float = 0.0,
     ) -> Recalled:
-        """The turns that answer the question, best first, within `budget` tokens and at most `k`.
+        """The messages that answer the question, best first, within `budget` tokens and at most `k`.
 
-        Each hit holds turns of one session in the order of time, under their date. `at` is when the question is
+        Each hit holds messages of one session in the order of time, under their date. `at` is when the question is
         asked, if not now: "last May" counts from there. `scope` is all of the user's sessions, or this one; `where`
-        narrows it by time, role and metadata. `recency` is what a turn of today gains over an old one.
+        narrows it by time, role and metadata. `recency` is what a message of today gains over an old one.
         """
         check_whole("budget", budget)
         check_count("k", k)
@@ -109,11 +109,11 @@ class User:
         where: Filter = ANY,
         recency: float = 0.0,
     ) -> Recalled:
-        """The `k` best turns, one a hit, best first: `recall` without a budget.
+        """The `k` best messages, one a hit, best first: `recall` without a budget.
 
-        By words alone, only turns that hold one of them, or are of a day or a speaker that the question names. `kind`
-        looks, by words, through what was made of the turns instead: `summary`, `facts`, or what `tools` said; `where`
-        narrows those by time.
+        By words alone, only messages that hold one of them, or are of a day or a speaker that the question names.
+        `kind` looks, by words, through what was made of them instead of those `turns`: `summary`, `facts`, or what
+        `tools` said; `where` narrows those by time.
         """
         check_whole("k", k)
         with span("search_memory", self.scope) as note:

@@ -11,12 +11,18 @@ STATS = "see the others by `recollect stats`"
 
 @pytest.mark.parametrize(
     ("command", "otherwise"),
-    [("history", STATS), ("summary", STATS), ("forget", STATS), ("context", "give a question, or name another by")],
-)
-def test_a_session_that_is_not_there_is_told_with_one_like_it(trip: Run, command: str, otherwise: str) -> None:
+    [
+        (("history",), STATS), (("summary",), STATS), (("forget",), STATS), (("facts",), STATS),
+        (("search", "sister", "--here"), STATS), (("recall", "sister", "--here"), STATS),
+        (("context",), "give a question, or name another by"),
+    ],
+)  # fmt: skip
+def test_a_session_that_is_not_there_is_told_with_one_like_it(
+    trip: Run, command: tuple[str, ...], otherwise: str
+) -> None:
     for given, says in (("trp", "perhaps 'trip' is meant"), ("Tri", "perhaps 'trip' is meant"), ("xyz", otherwise)):
         for more in ((), ("--json",)):
-            told = trip(command, "--session", given, *more, code=1)
+            told = trip(*command, "--session", given, *more, code=1)
             assert told.stdout == ""
             assert told.stderr.startswith(f"NotFound: nothing was said by ada in the session {given}: {says}")
 
@@ -43,6 +49,15 @@ def test_who_is_in_the_store_is_told_for_one_who_is_not(trip: Run, command: tupl
     for user, says in (("ad", "perhaps 'ada' is meant"), ("root", "the store has ada")):
         told = trip(*command, "--user", user)
         assert told.stderr == f"Nothing was said by {user}: {says}. Name one by --user.\n"
+
+
+def test_a_user_of_whom_only_facts_or_documents_are_kept_is_there(trip: Run) -> None:
+    trip("remember", "place", "Oslo", "--user", "bob")
+    trip("documents", "add", "-", "--name", "a.md", "--user", "carol", said="Oslo is in Norway.")
+    for user, says in (("bo", "perhaps 'bob' is meant"), ("root", "the store has ada, carol, bob")):
+        assert trip("facts", "--user", user).stderr == f"Nothing was said by {user}: {says}. Name one by --user.\n"
+    for user in ("bob", "carol"):
+        assert trip("facts", "--user", user).stderr == ""
 
 
 def test_the_hint_is_no_part_of_what_machines_read(trip: Run) -> None:

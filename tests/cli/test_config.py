@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import recollect.store
+from recollect.cli.terminal import out
 from recollect.embed.hashing import HashingEmbedder
 from recollect.layers import summary
 
@@ -52,7 +53,19 @@ def test_config_says_where_every_value_came_from(run: Run, home: Path, monkeypat
     assert rows["min_turns"] == (2, "the environment")
     assert rows["min_messages"] == (2, "default")
     assert rows["user"] == ("ada", "default")
-    assert "min_turns" in run("config").stdout
+
+
+def test_config_is_read_at_a_narrow_terminal_without_a_broken_word(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(out, "_width", 80)
+    shown = run("config").stdout
+    words = " ".join(shown.split())
+    for row in parsed(run, "config"):
+        value = "not set" if row["value"] is None else row["value"]
+        assert f"{row['name']}: {value} ({row['from']}) {row['says']}" in words
+    told = [line for line in shown.splitlines() if line.startswith(" ")]
+    assert all(len(line) <= 80 and line == line.rstrip() for line in told)
+    monkeypatch.setattr(out, "_width", 1)
+    run("config")
 
 
 def test_a_setting_that_is_wrong_is_told_in_one_line(trip: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,6 +37,7 @@ def test_every_value_of_a_fact_is_shown(trip: Run) -> None:
 
 def test_what_was_made_of_conversations_is_searched_by_its_kind(trip: Run) -> None:
     trip("tools", "add", "Peanut prices rise.", "--source", "news", "--session", "trip")
+    trip("add", "Hello.", "--session", "food")
     for kind, text in (("facts", "allergy: peanuts"), ("tools", "[tool news] Peanut prices rise."), ("turns", "I am")):
         (hit,) = parsed(trip, "search", "peanuts", "--kind", kind, "--here", "--session", "trip")["hits"]
         assert text in hit["text"]

@@ -31,7 +31,7 @@ def test_memories_of_several_users_stay_theirs(run: Run, home: Path, monkeypatch
     )]  # fmt: skip
     (home / "mem0.json").write_text(json.dumps({"results": memories}))
     monkeypatch.setenv("RECOLLECT_USER", "ada")
-    assert run("import", "mem0.json").stdout.endswith("It is also of eve: see what is theirs with --user.\n")
+    assert run("import", "mem0.json").stdout.endswith("Kept for eve: see what is theirs with --user.\n")
     for user, said in (("ada", "Lives in Oslo"), ("eve", "Has diabetes")):
         assert [fact["value"] for fact in parsed(run, "facts", "--user", user)] == [said]
     run("import", "mem0.json", "--user", "ada", "--store", "one.db")

@@ -52,6 +52,11 @@ def test_replay_gives_the_same_bytes_again(memory: Memory, clock: ManualClock) -
         ("3.0", "3.0"),
         ("\u0663", "\u0663"),
         ("4f1c", "4f1c"),
+        ("id:3", "3"),
+        ("id:" + "9" * 15, "9" * 15),
+        ("id:1234567890123456", "id:1234567890123456"),
+        ("id:4f1c", "id:4f1c"),
+        ("id:id:3", "id:3"),
         ("", ""),
     ],
 )

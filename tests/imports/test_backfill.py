@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from recollect import ConfigError, Memory, Message, Scope
 from recollect.backfill import Backfilled, backfill
-from recollect.imports import Imported, Skipped, read
+from recollect.imports import Imported, Note, Skipped, read
 from recollect.imports.values import Read
 from tests.imports.exports import chatgpt, claude, mem0
 
@@ -130,6 +130,20 @@ def test_notes_of_another_memory_become_facts_once(memory: Memory, tmp_path: Pat
     ]
     known = memory.session("now", user="ada").facts()
     assert [(fact.value, fact.origin) for fact in known] == [("Likes to sail in Norway", "import")]
+
+
+@pytest.mark.parametrize(
+    ("note", "type"),
+    [
+        ("Likes to sail in Norway", "interest"), ("Name is Ada", "user_profile"), ("Lives in Oslo", "user_profile"),
+        ("User is allergic to nuts", "user_profile"), ("The user's favorite color is blue", "interest"),
+        ("Prefers window seats", "preference"), ("Needs to call the bank by Friday", "action_item"),
+        ("I hate thrillers", "interest"), ("Met Bob at the fair", "user_profile"), ("東京", "user_profile"),
+    ],
+)  # fmt: skip
+def test_a_note_has_the_type_that_rules_give_its_words(memory: Memory, note: str, type: str) -> None:
+    backfill(memory, [Imported("s", notes=(Note("1", note),))], user="ada")
+    assert [(fact.value, fact.type) for fact in memory.user("ada").facts()] == [(note, type)]
 
 
 def test_what_a_file_says_is_not_what_the_user_said(memory: Memory, tmp_path: Path) -> None:

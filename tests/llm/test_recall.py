@@ -60,8 +60,27 @@ def test_a_question_needs_no_mark(question: str) -> None:
     assert ask(question) == NOTHING
 
 
-def test_a_statement_about_what_memory_has_gets_quotations_too() -> None:
-    assert "My sister Nadia moved to Oslo." in ask("Nadia is back.")
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Nadia is back.", "I saw my sister", "my sister is 40", "We bought a bicycle!", "I'm in Oslo",
+        "my name is Nadia", "Hi. My sister has a red bicycle.",
+    ],
+)  # fmt: skip
+def test_a_statement_that_shares_words_with_memory_is_acknowledged_too(said: str) -> None:
+    assert ask(said) == READ
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "my sister", "sister Nadia Oslo", "red bicycle", "wo wohnt Nadia", "Tell me of Nadia.", "Please show me Nadia.",
+        "Hi. Where is Nadia.", "ok, where is my sister", "I forgot where my sister lives.", "And my sister?",
+        "I can't remember my sister", "Let me know where Nadia is!",
+    ],
+)  # fmt: skip
+def test_a_question_a_request_and_words_to_look_for_get_quotations(asked: str) -> None:
+    assert ask(asked).startswith(OPENING)
 
 
 def test_what_the_fence_says_of_itself_is_no_memory() -> None:
@@ -107,6 +126,13 @@ def test_the_same_question_is_no_answer_nor_is_what_was_quoted_before() -> None:
     asked = [Message("user", "Where does my sister live?"), Message("assistant", NOTHING)]
     again = Message("user", f"{memory}\n\nWhere does my sister live?")
     assert llm.open("recall:").complete([*asked, again]).text == NOTHING
+
+
+def test_a_question_of_before_is_quoted_only_where_nothing_else_is() -> None:
+    said = [Message("user", text) for text in ("Is my sister well?", "My sister Nadia moved to Oslo.")]
+    asked = Message("user", "Where does my sister live?")
+    assert llm.open("recall:").complete([*said, asked]).text.count("> ") == 1
+    assert "> user: Is my sister well?" in llm.open("recall:").complete([said[0], asked]).text
 
 
 TOOLS = """<memory>

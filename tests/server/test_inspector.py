@@ -202,6 +202,8 @@ def test_a_hit_leads_to_its_message(sample: Running, tab: Any) -> None:
         page.keyboard.press("Enter")
         hit = page.locator(".card").filter(has_text="peanuts").first
         expect(hit).to_be_visible()
+        expect(page.locator(".card").first).to_contain_text("1. ")
+        expect(page.locator(".card").first).not_to_contain_text("score")
         hit.get_by_role("button", name="Show message").click()
         expect(page.locator(".row.marked")).to_be_visible()
         expect(page.locator("#session")).to_have_value('["ada","trip"]')

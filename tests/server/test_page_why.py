@@ -58,7 +58,9 @@ def test_a_context_says_whether_it_is_the_very_one_that_was_sent(tab: Any) -> No
         expect(page.locator(".side")).not_to_contain_text("Built again")
         expect(page.locator("#status")).to_have_text("Answered.")
         page.reload()
-        expect(page.locator(".side")).to_contain_text("Built again from what was kept until this question.")
+        expect(page.get_by_label("Context of this question")).to_contain_text(
+            "Built again from what was kept until this question, for a budget of 8,000 tokens."
+        )
 
 
 @needs_chromium

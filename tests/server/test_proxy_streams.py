@@ -14,6 +14,7 @@ import openai
 import pytest
 from anyio import CapacityLimiter
 
+from recollect.llm import model as models
 from recollect.server import streams, upstream
 from recollect.server.heard import Heard
 from recollect.server.keeping import Kept
@@ -189,6 +190,16 @@ def test_a_caller_that_goes_while_the_model_is_silent_leaves_its_place(provider:
             time.sleep(0.05)
         assert words(answer, stream=True) == "answer 1"
         assert said(proxy) == [("user", HELLO["content"]), ("assistant", "answer 1")]
+
+
+@pytest.mark.parametrize(("fault", "stream"), [("timeout", False), ("timeout", True), ("stall", False)])
+def test_a_silent_server_is_waited_for_as_long_as_any_model(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch, fault: str, stream: bool
+) -> None:
+    monkeypatch.setattr(models, "TIMEOUT", 0.5)
+    provider.fail(fault)
+    with running(model="openai:test-model") as proxy, pytest.raises(openai.APIError, match=r"was silent for 0\.5 s"):
+        words(ask(client(proxy), HELLO, stream=stream), stream)
 
 
 def test_an_answer_whose_caller_has_gone_is_not_kept_beside_the_next(monkeypatch: pytest.MonkeyPatch) -> None:

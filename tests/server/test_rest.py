@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import time
 from typing import Any
 
 import pytest
 
+from recollect.server.problems import BODIES
 from recollect.types import Scope
 from tests.server.rest import ADA, HELLO, NOTED, add, listed, texts
 from tests.server.running import Running
@@ -190,11 +192,16 @@ def test_jobs_can_be_seen_and_revived(service: Running) -> None:
         ({"json": {"messages": [{"role": "user", "content": [CALL]}]}}, "type"),
         ({"content": b"{", "headers": JSON}, "body.1: it is no JSON"),
         ({"json": {}}, "body.messages: it is missing"),
-        ({"content": b'{"messages": []}'}, "body: it is no JSON object"),
-        ({"json": [HELLO]}, "body: it is no JSON object"),
+        ({"content": b'{"messages": []}'}, "body: it is text that is not said to be JSON"),
+        ({"json": [HELLO]}, "body: it is a list, not a JSON object"),
+        ({"json": {"messages": ["Hello."]}}, "body.messages.0: it is text, not a JSON object"),
+        ({"json": {"messages": HELLO}}, "body.messages: it is an object, not a list"),
+        ({"json": {"messages": [{**HELLO, "content": 5}]}}, "body.messages.0.content: it is a number, not text"),
+        ({"json": {"messages": [{**HELLO, "text": "x"}]}}, "body.messages.0.text: there is no such field"),
         ({"json": {"messages": [HELLO], "sender": "x"}}, "body.sender: there is no such field"),
         ({"params": {**ADA, "user": "a\0"}, "json": {"messages": [HELLO]}}, "query.user: it holds a NUL"),
         ({"content": b"\xff\xfe", "headers": JSON}, "body"),
+        ({"params": {}, "json": {**ADA, "messages": [HELLO]}}, "query.user: it is missing; query.session: it is"),
         ({"params": {**ADA, "sesion": "x"}, "json": {"messages": [HELLO]}}, "sesion"),
         ({"headers": {"Idempotency-Key": ""}, "json": {"messages": [HELLO]}}, "header.idempotency-key: it is empty"),
     ],
@@ -275,3 +282,33 @@ def test_tags_that_can_not_be_set_are_refused(service: Running) -> None:
         tagged = service.http.patch("/message", params={**ADA, "id": id}, json={"metadata": metadata})
         assert tagged.status_code == status
     assert "metadata" not in listed(service)["items"][0]["message"]
+
+
+def test_a_session_that_is_not_there_is_told_with_those_like_it_and_reading_it_finds_nothing(service: Running) -> None:
+    add(service, HELLO, where={"user": "ada", "session": "trip"})
+    for user, session, says in (
+        ("ada", "trp", "nothing was said by ada in the session trp: perhaps 'trip' is meant"),
+        ("ada", "xyz", "nothing was said by ada in the session xyz: see those that are by GET /sessions"),
+        ("ad", "trip", "nothing was said by ad in the session trip: perhaps 'ada' is meant"),
+        ("root", "trip", "nothing was said by root in the session trip: the store has ada"),
+    ):
+        refused = service.http.get("/session", params={"user": user, "session": session})
+        assert (refused.status_code, refused.json()["detail"]) == (404, says)
+    assert service.http.get("/messages", params={"user": "ada", "session": "trp"}).json()["items"] == []
+
+
+def test_an_id_of_a_few_digits_is_told_from_a_number(service: Running) -> None:
+    add(service, {**HELLO, "id": "2"}, NOTED, {**HELLO, "id": "id:2"}, NOTED)
+    for written, before in (("2", 1), ("id:2", 0), ("id:id:2", 2)):
+        assert len(listed(service, before=written)["items"]) == before
+        answered = service.http.get(f"/contexts/{written}", params=ADA)
+        assert answered.status_code == (404 if written == "2" else 200)
+
+
+@pytest.mark.parametrize(("path", "body"), BODIES.items())
+def test_a_body_that_an_error_names_is_taken(service: Running, path: str, body: str) -> None:
+    refused = service.http.post(path, params=ADA, json={"x": 1})
+    assert (refused.status_code, refused.json()["next"]) == (422, f"send a body like {body}")
+    assert service.http.post(path, params=ADA, content=body, headers=JSON).is_success
+    nobody = service.http.post(path, json={**ADA, **json.loads(body)})
+    assert nobody.json()["next"] == f"name it in the address, as in {path}?user=…"

@@ -156,6 +156,7 @@ def test_a_corrupt_folder_is_made_again_and_nothing_else_in_it_is_touched(tmp_pa
     (tmp_path / "letters").mkdir()
     (tmp_path / "chroma.sqlite3").write_bytes(b"no database at all" * 1_000)
     with open(str(tmp_path / "memory.db"), index=f"chroma:///{tmp_path}") as store:
+        assert repr(store) == f"ChromaStore(SqliteStore({str(tmp_path / 'memory.db')!r}))"
         fill(store)
         assert near(store) == ["east", "north"]
     assert (tmp_path / "letters").exists()

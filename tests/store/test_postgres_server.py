@@ -214,6 +214,7 @@ def test_all_text_is_kept_whatever_the_environment_says(url: str, monkeypatch: p
 def test_a_url_opens_it(url: str) -> None:
     parts = psycopg.conninfo.conninfo_to_dict(url)
     with open(f"postgresql://{parts['user']}:{parts['password']}@/{parts['dbname']}?host={parts['host']}") as store:
+        assert repr(store) == f"PostgresStore('PostgreSQL {parts['dbname']} on {parts['host']}')"
         assert isinstance(store, PostgresStore)
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+from textwrap import fill, indent
 from typing import Final
 
 import typer
 
 from recollect import settings
 from recollect.cli.shell import EMBEDDER, INDEX, Json, User, Where, login, telling_errors, told, variable
-from recollect.cli.terminal import machine, table
+from recollect.cli.terminal import SHORT, machine, out, say
 
+INDENT: Final = " " * 4
 FROM: Final = {"COMMANDLINE": "given", "ENVIRONMENT": "the environment"}
 
 
@@ -60,5 +62,7 @@ def config(called: typer.Context, store: Where = None, user: User = None, as_jso
         rows.append((knob.name, getattr(in_force, knob.name), (set_in or ["default"])[-1], knob.metadata["says"]))
     if as_json:
         machine([dict(zip(("name", "value", "from", "says"), row, strict=True)) for row in rows])
-    else:
-        table(("setting", "value", "from", "what it is"), rows, whole="setting")
+        return
+    for name, value, source, says in rows:
+        say(f"{name}: {'not set' if value is None else value} ({source})", style="bold")
+        say(indent(fill(says, max(out.width - len(INDENT), SHORT), break_on_hyphens=False), INDENT))

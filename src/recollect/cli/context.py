@@ -53,7 +53,8 @@ def context(
     replay: Annotated[
         str | None,
         typer.Option(
-            help="As it was for the user message with that number or id, as `history` tells them.", show_default=False
+            help="As it was for the user message with that number or id (id:12 where it is digits), as in `history`.",
+            show_default=False,
         ),
     ] = None,
     store: Where = None,
@@ -69,14 +70,14 @@ def context(
 
     Example: recollect context --replay 3 --session trip
     """
-    from recollect.cli.absent import no_session
+    from recollect.absent import begun
     from recollect.session import as_written
 
     if replay is not None and (question is not None or at is not None):
         raise typer.BadParameter("--replay has its question and its time: leave those out")
     with remembering(store, user, session) as chat:
-        if question is None and chat.stats() is None:
-            raise no_session(chat, "give a question, or name another by --session")
+        if question is None:
+            begun(chat, "give a question, or name another by --session")
         chat.facts()  # what the last commands said is learned first
         if replay is None:
             made = chat.context(question, budget, system=system, at=at)

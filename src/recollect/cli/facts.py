@@ -61,6 +61,8 @@ def facts(
 
     Example: recollect facts --history allergy:peanuts
     """
+    from recollect.absent import begun
+
     if history is not None and as_of is not None:
         raise typer.BadParameter("--history has the values of all times: leave --as-of out")
     with remembering(store, user, finds=False) as chat:
@@ -69,6 +71,8 @@ def facts(
             told = meant(history, [fact.key for fact in chat.facts()], "see the keys by `recollect facts`")
             raise NotFound(f"nothing was ever known of {chat.scope.user} under {history!r}: {told}")
         known = [fact for fact in there if session in (None, *fact.sessions)]
+        if session is not None and not known:
+            begun(chat.memory.session(session, user=chat.scope.user or ""))
     if as_json:
         machine([dataclasses.asdict(fact) for fact in known])
     elif known and history is not None:

@@ -66,16 +66,14 @@ def _given(called: typer.Context, name: str) -> bool:
 
 def _going(chat: Session, ids: list[str] | None, everything: bool) -> list[Entry]:
     """The messages that would go, the first few of many."""
-    from recollect.cli.absent import no_session
+    from recollect.absent import begun
 
     log = chat.memory.store.log
     if everything:
         return log.scan(chat.scope.owner, limit=SAMPLE)
     if not ids:
-        found = log.read(chat.scope, limit=SAMPLE)
-        if not found:
-            raise no_session(chat)
-        return found
+        begun(chat)
+        return log.read(chat.scope, limit=SAMPLE)
     found = log.get(chat.scope, ids)
     if unknown := set(ids).difference(entry.message.id for entry in found):
         raise NotFound(

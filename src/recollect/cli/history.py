@@ -16,7 +16,10 @@ def history(
     *,
     limit: Annotated[int, typer.Option(min=1, help="How many messages, counted from the last.")] = 20,
     before: Annotated[
-        str | None, typer.Option(help="Only messages before the one with that number or id.", show_default=False)
+        str | None,
+        typer.Option(
+            help="Only messages before this one, by number or id (id:12 where it is digits).", show_default=False
+        ),
     ] = None,
     roles: Roles = None,
     since: Since = None,
@@ -35,12 +38,11 @@ def history(
 
     Example: recollect history --session trip --role user --tag important=true
     """
-    from recollect.cli.absent import no_session
+    from recollect.absent import begun
     from recollect.session import as_written, entries_of
 
     with remembering(store, user, session, finds=False) as chat:
-        if chat.stats() is None:
-            raise no_session(chat)
+        begun(chat)
         where = narrowed(roles, since, until, tags)
         entries = entries_of(chat, limit, None if before is None else as_written(before), where)
     value = [{"number": entry.seq, "tokens": entry.tokens, **entry.message.to_dict()} for entry in entries]

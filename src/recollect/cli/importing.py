@@ -92,7 +92,7 @@ def _tell(done: Backfilled, others: list[str]) -> None:
     )
     if others:
         rest = ", …" if len(others) > SHOWN else ""
-        say(f"It is also of {', '.join(others[:SHOWN])}{rest}: see what is theirs with --user.")
+        say(f"Kept for {', '.join(others[:SHOWN])}{rest}: see what is theirs with --user.")
     for skipped in done.skipped[:SHOWN]:
         err.print(f"skipped {printable(skipped.where)}: {printable(skipped.why)}", soft_wrap=True)
     if len(done.skipped) > SHOWN:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from recollect.cli.narrow import Roles, Since, Tags, narrowed
-from recollect.cli.search import Asked, Here, show
+from recollect.cli.search import Asked, Here, check_found, show
 from recollect.cli.shell import DEFAULT, At, Json, Talk, User, Where, remembering
 
 
@@ -34,4 +34,5 @@ def recall(
     with remembering(store, user, session) as chat:
         where = narrowed(roles, since, None, tags)
         found = chat.recall(question, budget, at=at, scope="session" if here else "user", where=where)
+        check_found(chat, found, here)
     show(found, as_json)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
@@ -11,6 +11,9 @@ from recollect.answers import Kind, Recalled
 from recollect.cli.narrow import Roles, Since, Tags, narrowed
 from recollect.cli.shell import DEFAULT, At, Json, Talk, User, Where, asked, remembering
 from recollect.cli.terminal import quotes
+
+if TYPE_CHECKING:
+    from recollect.session import Session
 
 Asked: TypeAlias = Annotated[str, typer.Argument(callback=asked, help="Words or a question.")]
 Here: TypeAlias = Annotated[bool, typer.Option("--here", help="Only in this session, not in all of the user's.")]
@@ -46,11 +49,20 @@ def search(
     with remembering(store, user, session) as chat:
         where = narrowed(roles, since, None, tags)
         found = chat.search(words, k, at, "session" if here else "user", kind=kind, where=where)
+        check_found(chat, found, here)
     show(found, as_json)
+
+
+def check_found(chat: Session, found: Recalled, here: bool) -> None:
+    """Raises where nothing was found in a session because nothing was ever said there."""
+    from recollect.absent import begun
+
+    if here and not found:
+        begun(chat)
 
 
 def show(found: Recalled, as_json: bool) -> None:
     """Print what was found, best first."""
     value = {"relevance": found.relevance, "hits": [dataclasses.asdict(hit) for hit in found]}
-    told = [(f"{hit.score:.2f}  {hit.session}", hit.text) for hit in found]
+    told = [(f"{rank}. {hit.session}", hit.text) for rank, hit in enumerate(found, 1)]
     quotes(as_json, value, told, "There is nothing like that. See what is there with: recollect stats")

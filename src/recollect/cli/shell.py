@@ -221,12 +221,13 @@ def remembering(
 
     Where the store and the user are to be `known`, others are named if nothing was ever said by this one.
     """
-    from recollect.cli.absent import others
+    from recollect.absent import others
 
     with opened(where, must_exist) as store, _quiet(), remembered(store, finds=finds) as memory:
         chat = memory.session(session, user=user or login())
         if must_exist and known and (told := others(chat)):
-            err.print(printable(told), style="yellow", soft_wrap=True)
+            line = f"Nothing was said by {chat.scope.user}: {told}. Name one by --user."
+            err.print(printable(line), style="yellow", soft_wrap=True)
         yield chat
 
 

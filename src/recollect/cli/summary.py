@@ -11,11 +11,10 @@ def summary(store: Where = None, user: User = None, session: Talk = DEFAULT, as_
 
     Example: recollect summary --session trip
     """
-    from recollect.cli.absent import no_session
+    from recollect.absent import begun
 
     with remembering(store, user, session, finds=False) as chat:
-        if chat.stats() is None:
-            raise no_session(chat)
+        begun(chat)
         text = chat.summary()
     none = f"Nothing worth a sentence was said by {chat.scope.user} in the session {session}. See it with: recollect "
     answer(as_json, {"session": session, "text": text}, text or none + "history")

@@ -1,14 +1,16 @@
-"""The built-in answerer: no model, no network. It quotes what memory recalled, or says that there is nothing."""
+"""The built-in answerer: no model, no network. It quotes what memory has for a question, and takes note of the rest."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from recollect.arguments import messages_only
 from recollect.errors import ConfigError
 from recollect.flow.days import written
+from recollect.flow.facts import extract
 from recollect.flow.facts.tell import line_asked_by
 from recollect.flow.fence import CLOSE, OPEN, SAYS, TITLES, without_memory
 from recollect.llm.model import TIMEOUT, Delta, Reply, Usage
@@ -21,13 +23,19 @@ MOST: Final = 5
 OPENING: Final = "From memory:"
 NOTHING: Final = "I have nothing in memory about that."
 READ: Final = "I have read that. Ask me a question, and I quote what memory has about it."
-"""The answer to what asks nothing, where nothing can be quoted. Whether it is kept is up to the caller."""
+"""The answer to what asks nothing. Whether it is kept is up to the caller."""
 _ASKS: Final = re.compile(
-    r"\W|(?:what|where|when|who|whose|whom|which|why|how|is|are|am|was|were|do|does|did|has|have|had|can|could|will|would"
-    r"|shall|should|may|might|must|tell|show|find|list|search|remind|give|name|explain|describe)\b|.*[?\uff1f\u061f]",
+    r"\W|(?:.*[.!\n]\s*)?(?:(?:please|and|so|but|ok|okay|hi|hello|hey),? )*"
+    r"(?:what|where|when|who|whose|whom|which|why|how|is|are|am|was|were|do|does|did|has|have|had|can|could|will|would"
+    r"|shall|should|may|might|must|tell|show|find|list|search|remind|give|name|explain|describe|let me know"
+    r"|i (?:wonder|forgot|forget|(?:can't|cannot|don't) (?:remember|recall|know)|(?:want|need|would like) to know))\b"
+    r"|.*[?\uff1f\u061f]",
     re.IGNORECASE | re.DOTALL,
 )
-"""What is taken for a question: by its first word, or a mark; and what begins with no word at all."""
+"""What is taken for a question: by the first words of a sentence, or a mark; and what begins with no word at all."""
+_STATES: Final = re.compile(r"(?:i|i'm|im|i've|i'd|i'll|we|we're|we've)\b(?!$)|.*[.!]$", re.IGNORECASE | re.DOTALL)
+"""What is taken for a statement where it is no question. The rest may be words to look for, and is answered as such."""
+_ONCE: Final = datetime(2000, 1, 1, tzinfo=UTC)
 EARLIER: Final = "Earlier in this conversation:"
 _QUOTES: Final = re.compile(
     f"{OPENING}(?:\n\n(?:{'|'.join(f'{title}:' for title in TITLES.values())}|{EARLIER})(?:\n> .*)+)+"
@@ -101,10 +109,13 @@ def answer(messages: Sequence[Message]) -> str:
     question = without_memory(said[-1]) if said else None
     if not question:
         return NOTHING
-    lines_of = [*_remembered(memory), *_said(said[:-1])]
-    best = _best(lines_of, set(query_words(question.text)))
+    text = question.text.strip()
+    asks = _ASKS.match(text or "?")
+    if not asks and (_STATES.match(text) or extract(text, _ONCE)):
+        return READ
+    best = _best([*_remembered(memory), *_said(said[:-1])], set(query_words(text)))
     if not best:
-        return NOTHING if _ASKS.match(question.text.strip() or "?") else READ
+        return NOTHING if asks else READ
     lines = [OPENING]
     for heading, line in best:
         if heading not in lines:
@@ -156,12 +167,13 @@ def _said(messages: Sequence[Message]) -> Iterator[Line]:
 def _best(lines: Sequence[Line], wanted: set[str]) -> list[tuple[str, str]]:
     """The lines that share words with the question, those that share most; in their order, with their headings.
 
-    The same question, asked before, is no answer.
+    The same question, asked before, is no answer; others are only where there is nothing else.
     """
     found = [
         (-shared, place, line)
         for place, line in enumerate(lines)
         if (shared := len(wanted.intersection(words(line.asked_by)))) and set(query_words(line.words)) != wanted
     ]
-    best = sorted(sorted(found)[:MOST], key=lambda item: item[1])
+    answers = [one for one in found if not one[2].text.endswith("?")]
+    best = sorted(sorted(answers or found)[:MOST], key=lambda item: item[1])
     return [(line.heading, f"{line.day}{line.text}") for _, _, line in best]

@@ -36,7 +36,11 @@ KNOWN: Final[dict[type[Exception], Known]] = {
         413, "name a larger `budget`, or have the service set RECOLLECT_CONTEXT_BUDGET higher"
     ),
     errors.MissingExtra: Known(501, "install the package the detail names on the server"),
-    errors.StoreUnavailable: Known(503, "try again in a moment; what has ids or an Idempotency-Key is kept once"),
+    errors.StoreUnavailable: Known(
+        503,
+        "do what the detail asks for on the server (a restart opens the store again), else try again in a moment;"
+        " what has ids or an Idempotency-Key is kept once",
+    ),
     errors.DiskFull: Known(507, "nothing was written: make room on the server and try again"),
     errors.Conflict: Known(
         409,
@@ -128,23 +132,46 @@ _STEPS: Final = ("]", "constrained-str", "constrained-int", ".str")
 
 
 def _place(loc: tuple[int | str, ...]) -> str:
-    """Where something is wrong, without the names that pydantic gives to its own steps."""
-    return ".".join(str(part) for part in loc if not f".{part}".endswith(_STEPS))
+    """Where something is wrong, without pydantic's names for its own steps; one of those comes after each number."""
+    steps = zip(("", *loc), loc, strict=False)
+    return ".".join(
+        str(part)
+        for before, part in steps
+        if isinstance(part, int) or not (isinstance(before, int) or f".{part}".endswith(_STEPS))
+    )
 
 
 _SAYS: Final = {
     "missing": "it is missing",
     "extra_forbidden": "there is no such field",
-    "model_attributes_type": "it is no JSON object",
-    "model_type": "it is no JSON object",
     "string_too_short": "it is empty",
     "too_short": "it is empty",
 }
 """What pydantic finds, in words for whoever sent it."""
 
 
+_WANTED: Final = {
+    "model_attributes_type": "a JSON object",
+    "model_type": "a JSON object",
+    "dict_type": "a JSON object",
+    "list_type": "a list",
+    "string_type": "text",
+}
+_SENT: Final = {
+    dict: "an object",
+    list: "a list",
+    str: "text",
+    bytes: "text that is not said to be JSON",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+}
+
+
 def _said(fault: Mapping[str, Any]) -> str:
     """What is wrong in one place."""
+    if wanted := _WANTED.get(fault["type"]):
+        return f"it is {_SENT.get(type(fault['input']), 'null')}, not {wanted}"
     if fault["type"] == "string_pattern_mismatch":
         return "it says nothing: give some words" if not fault["input"].strip() else "it holds a NUL, which no name has"
     if fault["type"] == "union_tag_not_found":
@@ -158,6 +185,15 @@ def _said(fault: Mapping[str, Any]) -> str:
 
 
 _CORRECT: Final = "correct what the detail names and send it again"
+BODIES: Final = {
+    "/messages": '{"messages": [{"role": "user", "content": "Hello."}]}',
+    "/chat": '{"message": "Hello."}',
+    "/context": '{"question": "Where does my sister live?", "budget": 2000}',
+    "/recall": '{"question": "Where does my sister live?"}',
+    "/search": '{"question": "Where does my sister live?"}',
+    "/facts": '{"key": "place", "value": "Oslo"}',
+}
+"""What the bodies look like that most callers send first."""
 _NEXT: Final = {
     400: "send a body that can be read as the Content-Type says",
     404: "see GET /openapi.json for what there is",
@@ -173,9 +209,18 @@ def _next(error: HTTPException) -> str:
     return error.next if isinstance(error, Refused) else _NEXT.get(error.status_code, "see GET /openapi.json")
 
 
+def _corrected(path: str, where: str, problem: str) -> str:
+    """What to do about the first thing that is wrong with a request."""
+    if where.startswith("query.") and problem == _SAYS["missing"]:
+        return f"name it in the address, as in {path}?{where.removeprefix('query.')}=\u2026"
+    return f"send a body like {BODIES[path]}" if where.startswith("body") and path in BODIES else _CORRECT
+
+
 def reply(error: Exception, path: str = "") -> Response:
     """The answer to a request that failed; under /v1 in the shape that OpenAI's clients read."""
     body = told(error)
+    if body["next"] == _CORRECT:
+        body["next"] = _corrected(path, **body["errors"][0])
     if astray := path in OPENAIS:
         body["next"] = "OpenAI's API is under /v1: end the client's base URL with /v1"
     elif path.startswith("/v1/") and body["status"] == 404:

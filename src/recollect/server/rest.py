@@ -11,6 +11,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
+from recollect.absent import begun, others
 from recollect.answers import Recalled
 from recollect.errors import Conflict, NotFound
 from recollect.memory import Memory
@@ -57,10 +58,11 @@ async def list_sessions(
 @routes.get("/session", operation_id="getSession", response_model=shown.ShownSession)
 async def get_session(request: Request, service: Served, chat: ReadSession) -> Response:
     """One session at a glance."""
-    found = await service.run(chat.stats)
-    if found is None:
-        raise NotFound(f"nothing was said yet in session {chat.scope.session!r} of user {chat.scope.user!r}")
-    return tagged(request, _session(found))
+    return tagged(request, _session(await service.run(_begun, chat)))
+
+
+def _begun(chat: Session) -> SessionStats:
+    return chat.stats() or begun(chat, others(chat) or "see those that are by GET /sessions")
 
 
 def _session(session: SessionStats) -> dict[str, Any]:
@@ -177,13 +179,13 @@ def message_of(one: given.FromPerson | given.FromModel | given.FromTool, id: str
 
 @routes.post("/recall", operation_id="recall", response_model=shown.Hits)
 async def recall(service: Served, chat: ReadUser, asked: given.RecallQuestion) -> Response:
-    """The turns that answer a question, best first, within a budget of tokens."""
+    """The messages that answer a question, best first, within a budget of tokens."""
     return _hits(await service.run(chat.recall, asked.question, asked.budget, asked.k, **_narrowed(asked)))
 
 
 @routes.post("/search", operation_id="search", response_model=shown.Hits)
 async def search(service: Served, chat: ReadUser, asked: given.SearchQuestion) -> Response:
-    """The best turns, one a hit, best first; or of the `kind` that is named: parts of summaries, facts, excerpts."""
+    """The best messages, one a hit, best first; or of the `kind` that is named: parts of summaries, facts, excerpts."""
     return _hits(await service.run(chat.search, asked.question, asked.k, kind=asked.kind, **_narrowed(asked)))
 
 

@@ -18,9 +18,10 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from recollect.errors import BadReply, ModelUnavailable
 from recollect.http import MOST_BYTES, OPENAI, encoded, secure
+from recollect.llm import model as models
 
 T = TypeVar("T")
-TIMEOUT: Final = httpx2.Timeout(60.0, connect=10.0, read=600.0)
+CONNECT_SECONDS: Final = 10.0
 CONNECTIONS: Final = httpx2.Limits(max_connections=1_000, max_keepalive_connections=256)
 OURS: Final = "recollect"
 """The name of a model that stands for the one the service was started with."""
@@ -96,7 +97,8 @@ class Passthrough:
     def open(cls, model: str) -> Passthrough:
         """The server that the environment names, as OPENAI_BASE_URL and OPENAI_API_KEY."""
         url = (os.environ.get("OPENAI_BASE_URL") or OPENAI).rstrip("/")
-        client = httpx2.AsyncClient(timeout=TIMEOUT, limits=CONNECTIONS, verify=secure(url))
+        timeout = httpx2.Timeout(models.TIMEOUT, connect=CONNECT_SECONDS)
+        client = httpx2.AsyncClient(timeout=timeout, limits=CONNECTIONS, verify=secure(url))
         return cls(model, httpx2.URL(f"{url}/models"), httpx2.URL(f"{url}/chat/completions"), client)
 
     def named(self, model: str) -> str:
@@ -156,6 +158,8 @@ def _told(what: str) -> Iterator[None]:
     """An error of the connection as one of ours."""
     try:
         yield
+    except httpx2.ReadTimeout as error:
+        raise ModelUnavailable(f"the model's server was silent for {models.TIMEOUT:g} seconds") from error
     except httpx2.RequestError as error:
         raise ModelUnavailable(f"the model's server {what} ({type(error).__name__})") from error
 

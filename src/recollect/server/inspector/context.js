@@ -129,9 +129,10 @@ const panel = (context, before, sent, where, go) => {
   const said = lines.filter((found) => found.kept && SAID.includes(found.section));
   const list = (found) => h("ul", { class: "lines" },
     found.map((item) => line(item, change?.added.includes(item), where, go)));
-  return h("section", { class: "context", "aria-label": "Context as it was sent" },
-    h("h2", {}, "Context as it was sent"),
-    !sent && h("p", { class: "hint" }, "Built again from what was kept until this question."), budget(context, change?.tokens),
+  const title = sent ? "Context as it was sent" : "Context of this question";
+  return h("section", { class: "context", "aria-label": title }, h("h2", {}, title),
+    !sent && h("p", { class: "hint" }, "Built again from what was kept until this question, for a budget of ",
+      `${plural(context.receipt.budget, "token")}. Which one it was sent with is not kept.`), budget(context, change?.tokens),
     fold(`From memory: ${inside.length} in`, true,
       inside.length ? list(inside) : h("p", { class: "hint" }, "Nothing from memory was needed or found.")),
     outside.length > 0 && fold(`Left out: ${outside.length}`, false, list(outside)),

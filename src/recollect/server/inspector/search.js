@@ -16,8 +16,8 @@ export const view = async ({ where, at, go, stay, signal }) => {
   let latest = 0;
   const place = h("div", {}, empty("Search what was said", "By meaning and by words, over everything this user ever said."));
 
-  const hit = (found) => h("li", { class: "card" }, passage(found.text, { class: "card-text" }),
-    h("div", { class: "line-foot" }, h("span", {}, named(found.session), " · ", when(found.at), ` · score ${found.score.toFixed(2)}`),
+  const hit = (found, place) => h("li", { class: "card" }, passage(found.text, { class: "card-text" }),
+    h("div", { class: "line-foot" }, h("span", {}, `${place + 1}. `, named(found.session), " · ", when(found.at)),
       button("Show message", () => jump(where, found.message_ids[0], found.session, go), { class: "link" })));
 
   const search = async () => {

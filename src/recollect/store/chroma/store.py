@@ -289,6 +289,9 @@ class ChromaStore:
             self._base.close()
             self._copies.close()
 
+    def __repr__(self) -> str:
+        return f"ChromaStore({self._base!r})"
+
     def __enter__(self) -> Self:
         return self
 

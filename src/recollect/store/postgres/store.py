@@ -72,6 +72,9 @@ class PostgresStore:
         """See `Store.close`."""
         self._database.close()
 
+    def __repr__(self) -> str:
+        return f"PostgresStore({self._database.name!r})"
+
     def __enter__(self) -> Self:
         return self
 

@@ -76,6 +76,9 @@ class ReferenceStore:
         """See `Store.close`."""
         self._state.closed = True
 
+    def __repr__(self) -> str:
+        return "ReferenceStore()"
+
     def __enter__(self) -> Self:
         return self
 

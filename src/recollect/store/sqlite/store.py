@@ -89,6 +89,9 @@ class SqliteStore:
         """See `Store.close`."""
         self._database.close()
 
+    def __repr__(self) -> str:
+        return f"SqliteStore({self._database.path!r})"
+
     def __enter__(self) -> Self:
         return self
 
