@@ -22,6 +22,8 @@ OPENING: Final = "From memory:"
 NOTHING: Final = "I have nothing in memory about that."
 READ: Final = "I have read that. Ask me a question, and I quote what memory has about it."
 """The answer to what asks nothing, where nothing can be quoted. Whether it is kept is up to the caller."""
+ECHOES: Final = (OPENING, NOTHING, READ)
+"""What all its answers begin with."""
 _ASKS: Final = re.compile(
     r"\W|(?:what|where|when|who|whose|whom|which|why|how|is|are|am|was|were|do|does|did|has|have|had|can|could|will|would"
     r"|shall|should|may|might|must|tell|show|find|list|search|remind|give|name|explain|describe)\b|.*[?\uff1f\u061f]",
