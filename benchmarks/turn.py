@@ -14,20 +14,20 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from hashlib import shake_128
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from _first import SIZES, Stub, first_contexts
 from _plot import growth as plot
 from _report import Goal, arguments, publish, table
 from _timing import say, scratch, sentences
 from langchain_core.embeddings import Embeddings
 
 from recollect import Memory, Message, embed
-from recollect.embed import Embedder, Kind
+from recollect.embed import Embedder
 from recollect.types import Scope
 
 if not hasattr(sqlite3.Connection, "enable_load_extension"):
@@ -44,18 +44,6 @@ THEIRS = (2.4, 9.3)
 """What LangGraph's store took, in ms, where the goals of 2 and 4 ms were set."""
 MOST = {"Mem0": 1_000}
 """Turns above which a system would take hours to fill."""
-
-
-class Stub:
-    """A vector of any text, for next to nothing: the same text, the same vector."""
-
-    name, dimension = "stub", 384
-
-    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> np.ndarray[Any, np.dtype[np.float32]]:
-        drawn = b"".join(shake_128(text.encode()).digest(self.dimension) for text in texts)
-        rows = np.frombuffer(drawn, np.int8).reshape(-1, self.dimension).astype(np.float32)
-        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-        return rows
 
 
 def pairs(seed: int) -> Iterator[tuple[str, str]]:
@@ -311,16 +299,20 @@ def main() -> int:
         flat.append(measured(Caller, stub, 1_000, size - 1_000, steps))
     store_rows = [("turns in the store", "p50", "p95")]
     store_rows += [(f"{n:,}", f"{p(c, 0.5):.1f}", f"{p(c, 0.95):.1f}") for n, c in zip(stored, flat, strict=True)]
+    first_rows, first = first_contexts(SIZES[:2] if args.quick else SIZES)
     real_rows, ratio, whole = real(steps) if (local := embed.open("auto")) else ([], math.nan, math.nan)
     ours = costs["Caller"]
     goals = [
         *turn_goals(ours, costs["LangGraph"], sizes),
         Goal("growth exponent", exponent(ours, sizes), 0.25),
         Goal("growth exponent in one conversation of 2,000 turns at 8k", steady, 0.1),
+        Goal("the first context of a process / its rows by hand, with the most turns", first, 2.5),
         Goal("p95 with the largest store / with the smallest", p(flat[-1], 0.95) / p(flat[0], 0.95), 1.2),
     ]
     text = f"CPU ms of a turn, by the user's stored turns, with a stub embedder:\n\n{table(rows)}\n\n"
-    text += f"The user has 1,000 turns, the others of the store belong to others:\n\n{table(store_rows)}"
+    text += f"The user has 1,000 turns, the others of the store belong to others:\n\n{table(store_rows)}\n\n"
+    text += "CPU ms of the first context of a process, opening the store included; by hand with sqlite3 all rows are"
+    text += f" read, the JSON of messages is parsed, and vectors are put into one array:\n\n{first_rows}"
     if local:
         goals.append(Goal("with the real embedder, the caller / the fastest peer", ratio, 0.5))
         goals.append(Goal("the same, background included / the fastest peer", whole, 0.5))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from recollect.flow.rank import ECHOED, Turns, worth
 from recollect.layers import columns as columns_module
-from recollect.layers import ranking
+from recollect.layers import postings, ranking
 from recollect.layers.columns import A_SCOPE, Columns
 from recollect.layers.ranking import Asked, Ranker
 from recollect.llm.recall import NOTHING, OPENING
@@ -41,6 +41,7 @@ TEXTS = [
         "どこ\uff1f",
     ),
     *("東京に行く trip", "नमस्ते दुनिया", "☕ \U0001f600", "word1 word2 word3"),
+    *("sixteen0characters sixteen0character", "sixteen0characterX eightier eightierX Eightier_x\x00y \ud800"),
     QUOTED,
     NOTHING,
 ]
@@ -74,8 +75,8 @@ def told(columns: Columns) -> dict[str, Any]:
     vocabulary = sorted({word for text in TEXTS for word in words(text)})
     return {
         **listed(columns.turns()),
-        "ids": columns.ids,
-        "words": columns.words,
+        "ids": [columns.id_of(place) for place in range(len(columns))],
+        "words": list(columns.words),
         "speakers": columns.speakers,
         "names": columns.names,
         "bytes": columns.bytes,
@@ -107,8 +108,10 @@ def test_columns_read_in_pages_are_those_read_message_by_message(
 ) -> None:
     one_by_one = columns_of(spoken, 1)
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in {"PAGE": page, "KNOWN": known, "A_FEW": few, "ROOM": 1}.items():
+        for name, value in {"PAGE": page, "A_FEW": few, "ROOM": 1}.items():
             patch.setattr(columns_module, name, value)
+        for name, value in {"KNOWN": known, "SLOTS": 2, "BLOCK": 3}.items():
+            patch.setattr(postings, name, value)
         assert told(columns_of(spoken, len(spoken) + 1)) == told(one_by_one)
 
 
@@ -137,8 +140,8 @@ def test_columns_say_of_each_message_what_it_says(spoken: list[Spoken]) -> None:
         if is_turn(role, text)
     ]
     turns = columns.turns()
-    assert columns.ids == [(session, each.id) for session, each, _ in kept]
-    assert columns.words == [len(words(text)) for *_, text in kept]
+    assert [columns.id_of(place) for place in range(len(columns))] == [(session, each.id) for session, each, _ in kept]
+    assert list(columns.words) == [len(words(text)) for *_, text in kept]
     assert turns.worth.tolist() == [
         worth(len(words(text)), text.endswith(("?", "\uff1f"))) + ECHOED * (each.id in only_quoted(spoken))
         for _, each, text in kept

@@ -12,7 +12,7 @@ from recollect import Memory, Message, Settings, Text, llm
 from recollect.errors import ConfigError
 from recollect.flow.fence import SAYS
 from recollect.llm import ChatModel
-from recollect.llm.recall import MOST, NOTHING, OPENING, READ, echoes
+from recollect.llm.recall import MOST, NOTHING, OPENING, READ, answer, echoes
 from tests.strategies import transcripts
 
 MEMORY = """<memory>
@@ -229,6 +229,12 @@ def test_what_was_only_quoted_and_asked_pushes_out_nothing(tmp_path: Path) -> No
 def test_it_can_not_fill_in_a_schema() -> None:
     with pytest.raises(ConfigError, match="only quotes"):
         llm.open("recall:").complete([Message("user", "hi")], schema={"type": "object"})
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("between", ["\n", " ", ". ", "hi, ", " \n"])
+def test_a_long_text_takes_no_minutes(between: str) -> None:
+    assert answer([Message("user", f"x{between * 20_000}x")]) == READ
 
 
 @given(messages=transcripts())

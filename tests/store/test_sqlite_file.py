@@ -6,7 +6,7 @@ import multiprocessing
 import shutil
 import threading
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -276,6 +276,16 @@ def test_a_relative_path_stays_the_same_file_wherever_the_process_goes(
             store.log.read(ADA)
             assert store.check() == []
             assert store.index.search(ADA, "hello")
+
+
+def test_those_that_read_at_once_keep_little_of_the_file_in_memory(path: Path) -> None:
+    with SqliteStore(path) as store, ExitStack() as open_files:
+        store.log.append(ADA, [said("x" * 3_500) for _ in range(2_500)])
+        before = apsw.memory_used()
+        for _ in range(connections.MAX_IDLE):
+            db = open_files.enter_context(store._database.connections.lent())
+            assert db.execute("SELECT count(*) FROM message NOT INDEXED WHERE body <> x'00'").get == 2_500
+        assert apsw.memory_used() - before < connections.MAX_IDLE * 5 * 2**20
 
 
 def test_a_refused_append_leaves_nothing_open(path: Path) -> None:

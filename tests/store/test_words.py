@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from recollect.layers.procedural import telling
 from recollect.store.stem import stem
-from recollect.store.words import COMMON, MAX_QUERY, query_words, words
+from recollect.store.words import COMMON, MAX_QUERY, _split, _split_folded, query_words, words
 
 SYLLABLES = re.findall(
     "[a-z]+", "con form al iz ation ness ful ly ing ed er est y ies s bl logi ti on ment able e ee ll tt"
@@ -34,6 +34,14 @@ def test_any_text_has_words_that_any_index_can_hold(text: str) -> None:
         assert word
         assert len(word) <= 64
         assert not any(char.isspace() or char in "\"'\x00" or "\ud800" <= char <= "\udfff" for char in word)
+
+
+TELLING = "aB_ \u00a0\u2003\u3000\n'\u0301\u093e\u0915\u03a3\u03c2\U0001d6ba\u00df\uac00\u6771\u4eac\u2615"
+
+
+@given(st.text(st.one_of(st.characters(), st.sampled_from(TELLING))), st.booleans())
+def test_what_stands_between_spaces_is_split_as_the_whole_would_be(text: str, singles: bool) -> None:
+    assert list(_split(text, singles)) == list(_split_folded(text, singles))
 
 
 @given(st.text(), st.text())

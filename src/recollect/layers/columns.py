@@ -5,28 +5,28 @@ from __future__ import annotations
 import threading
 from array import array
 from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Final
 
 import numpy as np
 
 from recollect.flow import rank
 from recollect.flow.rank import REACH, Marks, Near, Numbers, Places, Turns, lends, worth
-from recollect.llm.recall import echoes, quotes
+from recollect.layers.postings import Many, Postings
+from recollect.llm.recall import ECHOES, echoes, quotes
 from recollect.store import Spoken, Store
-from recollect.store.stem import stem
-from recollect.store.words import split, words
+from recollect.store.words import words
 from recollect.types import Message, Scope
 
 PAGE = 2_000
 ROOM = 16
-A_FEW, KNOWN = 32, 50_000
-"""Up to how many turns are taken in one by one, and how many words are remembered while more are."""
+A_FEW: Final = 32
+"""Up to how many turns are taken in one by one."""
 FEW, COMMON = 1_000, 0.25
 """Of more than so many turns, a word that stands there for every fourth of them tells little, and is not looked up."""
-A_SCOPE, A_TURN, A_WORD, A_KNOWN_WORD = 4_000, 300, 5, 200
+A_SCOPE, A_TURN, A_WORD, A_KNOWN_WORD = 4_000, 160, 5, 200
 """Bytes that a scope takes before its first turn, a turn, a word in it, a word said at all: about, as measured."""
 ASSISTANTS = frozenset({"assistant", "ai", "bot", "model"})
 
@@ -39,7 +39,7 @@ def speaker_of(message: Message | Spoken) -> str:
 def day_of(at: datetime) -> int:
     """The day of a moment in UTC, also at the ends of time, where another zone's day may not exist."""
     try:
-        return at.astimezone(UTC).toordinal()
+        return (at if at.tzinfo is UTC else at.astimezone(UTC)).toordinal()
     except OverflowError:
         return at.toordinal()
 
@@ -61,86 +61,63 @@ def _room() -> Turns:
     )
 
 
-class _Many(dict[str, int]):
-    """Adds the words of many turns to the places where each stem stands; while it does, they are numbers."""
-
-    def __init__(self, postings: Mapping[str, array[int]]) -> None:
-        super().__init__()
-        self._postings, self._numbers = postings, dict[str, int]()
-        self._held: list[array[int]] = []
-
-    def __missing__(self, word: str) -> int:
-        stemmed = stem(word)
-        if stemmed not in self._numbers:
-            self._numbers[stemmed] = len(self._held)
-            self._held.append(self._postings[stemmed])
-        number = self[word] = self._numbers[stemmed]
-        return number
-
-    def add(self, texts: Iterable[str], place: int) -> list[int]:
-        """How many words each turn has, of which the first is at that place."""
-        said, counts = list[int](), list[int]()
-        for text in texts:
-            before = len(said)
-            said += map(self.__getitem__, split(text))
-            counts.append(len(said) - before)
-        few = len(self._held) <= 2**16  # which are sorted in a fraction of the time
-        numbers = np.fromiter(said, np.uint16 if few else np.int32, len(said))
-        places = np.repeat(np.arange(place, place + len(counts), dtype=np.int32), counts)
-        data = places[np.argsort(numbers, kind="stable")].tobytes()
-        sizes, start = np.bincount(numbers) * places.itemsize, 0
-        there = np.flatnonzero(sizes)
-        for number, end in zip(there.tolist(), np.cumsum(sizes[there]).tolist(), strict=True):
-            self._held[number].frombytes(data[start:end])
-            start = end
-        return counts
-
-
 @dataclass(slots=True, eq=False)
 class Columns:
     """The turns of one scope. `refresh` takes in what the log has got since; the rest reads, all under the lock."""
 
     scope: Scope
     position: int = 0
-    ids: list[tuple[str, str]] = field(default_factory=list)
-    words: list[int] = field(default_factory=list)
+    words: array[int] = field(default_factory=lambda: array("i"))
     speakers: dict[str, int] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
     _assistant: int | None = None
     _said: int = 0
+    _ids: list[str] = field(default_factory=list)
     _sessions: dict[str, int] = field(default_factory=dict)
-    _last: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    _names: list[str] = field(default_factory=list)
+    _last: list[int] = field(default_factory=list)
     _runs: array[int] = field(default_factory=lambda: array("i"))
     _echoed: list[tuple[int, int]] = field(default_factory=list)
-    _postings: dict[str, array[int]] = field(default_factory=lambda: defaultdict(lambda: array("i")))
+    _postings: Postings = field(default_factory=Postings)
     _positions: Places = field(default_factory=lambda: np.empty(ROOM, np.int64))
     _turns: Turns = field(default_factory=_room)
 
     def refresh(self, store: Store, until: int | None = None) -> None:
         """Take in what was added to the log since the last time, up to a position where one is given."""
-        many = _Many(self._postings)
-        while page := store.log.spoken(self.scope, after=self.position, limit=PAGE):
-            meant = page if until is None else [spoken for spoken in page if spoken.position <= until]
-            echoed = {one.position: one for one in meant if one.role == "assistant" and echoes(one.text)}
-            said = [one for one in meant if one.role != "system" and one.position not in echoed and one.text.strip()]
-            self._add(said, many)
-            for echo in echoed.values():
-                if quotes(echo.text):
-                    self._answered(echo)
-            if meant:
-                self.position = meant[-1].position
-            if len(meant) < PAGE:
-                return
-            if len(many) > KNOWN:
-                many = _Many(self._postings)
+        many: Many | None = None
+        try:
+            while page := store.log.spoken(self.scope, after=self.position, limit=PAGE):
+                meant = page if until is None else [spoken for spoken in page if spoken.position <= until]
+                if many is None and len(meant) > A_FEW:
+                    many = Many(self._postings)
+                self._take(meant, many)
+                if len(meant) < PAGE:
+                    return
+        finally:
+            if many is not None:
+                many.put()
+
+    def _take(self, meant: Sequence[Spoken], many: Many | None) -> None:
+        """Take in what the log says next."""
+        if not meant:
+            return
+        echoed = [one for one in meant if one.text.startswith(ECHOES) and one.role == "assistant" and echoes(one.text)]
+        left_out = {echo.position for echo in echoed}
+        said = [one for one in meant if one.text and one.role != "system" and not one.text.isspace()]
+        self._add([one for one in said if one.position not in left_out] if echoed else said, many)
+        for echo in echoed:
+            if quotes(echo.text):
+                self._answered(echo)
+        self.position = meant[-1].position
 
     def until(self, position: int) -> Columns:
         """The turns up to a position of the log, as they were then; they stay so, and share the lock of these."""
         count = int(np.searchsorted(self._positions[: len(self)], position, side="right"))
         turns = self._turns_before(count, position)
         sessions, speakers = (int(column.max(initial=-1)) for column in (turns.session, turns.speaker))
-        then = Columns(self.scope, position, self.ids[:count], self.words[:count], lock=self.lock)
+        then = Columns(self.scope, position, self.words[:count], lock=self.lock)
+        then._ids, then._names = self._ids[:count], self._names
         then.speakers = {name: n for name, n in self.speakers.items() if n <= speakers}
         then.names.update(*map(words, then.speakers))
         then._assistant = self._assistant
@@ -162,7 +139,7 @@ class Columns:
         return turns._replace(after=after, lenders=lenders, length=length, worth=worth)
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return len(self._ids)
 
     @property
     def with_assistant(self) -> bool:
@@ -177,6 +154,10 @@ class Columns:
     def session(self, name: str) -> int:
         """The number of a session, -1 where it has no turns."""
         return self._sessions.get(name, -1)
+
+    def id_of(self, place: int) -> tuple[str, str]:
+        """The session of a turn, and its message's id."""
+        return self._names[self._turns.session[place]], self._ids[place]
 
     def position_of(self, place: int) -> int:
         """Where a turn stands in the log."""
@@ -207,8 +188,7 @@ class Columns:
 
     def _held(self, word: str) -> Sequence[int]:
         """Where a word stands, up to the last turn."""
-        held: Sequence[int] = self._postings.get(word, ())
-        return held if not held or held[-1] < len(self) else held[: bisect_left(held, len(self))]
+        return self._postings.held(word, len(self))
 
     def known(self, positions: Places, cosines: Numbers) -> Near:
         """The turns at these positions of the log; a position of none is left out."""
@@ -217,24 +197,27 @@ class Columns:
         there = held[np.minimum(places, len(held) - 1)] == positions
         return places[there], cosines[there]
 
-    def _add(self, page: Sequence[Spoken], many: _Many) -> None:
+    def _add(self, page: Sequence[Spoken], many: Many | None) -> None:
         """Take in the turns that come next."""
+        if not page:
+            return
         start, end = len(self), len(self) + len(page)
-        texts = [spoken.text for spoken in page]
-        counts = many.add(texts, start) if len(page) > A_FEW else self._hold(texts)
+        positions, sessions, ids, roles, names, times, texts = zip(*page, strict=True)
+        counts = (self._postings if many is None else many).add(texts, start)
         while end > len(self._positions):
             self._positions = np.concatenate((self._positions, self._positions))
             self._turns = Turns._make(np.concatenate((column, column)) for column in self._turns)
         turns, asks = self._turns, [text.rstrip().endswith(("?", "\uff1f")) for text in texts]
-        turns.worth[start:end] = list(map(worth, counts, asks))
-        turns.day[start:end] = [day_of(spoken.at) for spoken in page]
-        turns.own[start:end] = [spoken.role == "user" for spoken in page]
-        turns.speaker[start:end] = [self._speaker(place, spoken) for place, spoken in enumerate(page, start)]
-        self._positions[start:end] = [spoken.position for spoken in page]
+        known = {pair: worth(*pair) for pair in set(zip(counts, asks, strict=True))}
+        turns.worth[start:end] = [known[pair] for pair in zip(counts, asks, strict=True)]
+        turns.day[start:end] = list(map(day_of, times))
+        turns.own[start:end] = [role == "user" for role in roles]
+        turns.speaker[start:end] = self._speaking(start, list(zip(roles, names, strict=True)))
+        self._positions[start:end] = positions
         self._said += sum(counts)
-        self.words += counts
-        self._link(start, [spoken.session for spoken in page])
-        self.ids += [(spoken.session, spoken.id) for spoken in page]
+        self.words.extend(counts)
+        self._link(start, sessions)
+        self._ids += ids
 
     def _answered(self, echo: Spoken) -> None:
         """Take note that a short question got nothing but memory's own words: from then on it counts less."""
@@ -246,44 +229,60 @@ class Columns:
             turns.worth[place] += rank.ECHOED
             self._echoed.append((echo.position, place))
 
-    def _hold(self, texts: Iterable[str]) -> list[int]:
-        """What `_Many.add` does, for a few."""
-        said = list(map(words, texts))
-        for place, held in enumerate(said, len(self)):
-            for word in held:
-                self._postings[word].append(place)
-        return list(map(len, said))
-
-    def _speaker(self, place: int, spoken: Spoken) -> int:
-        """The number of the one who speaks."""
-        speaker = speaker_of(spoken)
-        if self._assistant is None and spoken.role == "assistant" and speaker.lower() in ASSISTANTS:
-            self._assistant = place
-        if speaker not in self.speakers:
-            self.speakers[speaker] = len(self.speakers)
-            self.names.update(words(speaker))
-        return self.speakers[speaker]
+    def _speaking(self, start: int, who: Sequence[tuple[str, str | None]]) -> list[int]:
+        """The number of who speaks in each turn from a place on, by roles and names."""
+        numbers = dict[tuple[str, str | None], int]()
+        for role, name in dict.fromkeys(who):
+            speaker = name or role
+            if self._assistant is None and role == "assistant" and speaker.lower() in ASSISTANTS:
+                self._assistant = start + who.index((role, name))
+            if speaker not in self.speakers:
+                self.speakers[speaker] = len(self.speakers)
+                self.names.update(words(speaker))
+            numbers[role, name] = self.speakers[speaker]
+        return [numbers[each] for each in who]
 
     def _link(self, start: int, names: Sequence[str]) -> None:
         """Tell the turns from a place on, which are of these sessions, their neighbours, and those of them."""
-        befores, lent = list[int](), list[tuple[int, int, int]]()
+        sessions, befores, last = list[int](), list[int](), self._last
         for place, name in enumerate(names, start):
-            before = self._last.get(name, ())
-            befores.append(before[0] if before else -1)
-            if not place or befores[-1] != place - 1:
-                self._runs.append(place)
-            for step, at in enumerate(before if lends(self.words[place]) else ()):
-                if not lends(self.words[at]):
-                    break
-                lent.append((step, at, place))
-            self._last[name] = (place, *before[: REACH - 1])
+            session = self._sessions.setdefault(name, len(last))
+            if session == len(last):
+                self._names.append(name)
+                last.append(-1)
+            sessions.append(session)
+            befores.append(last[session])
+            last[session] = place
         turns, here = self._turns, slice(start, start + len(names))
-        turns.session[here] = [self._sessions.setdefault(name, len(self._sessions)) for name in names]
-        turns.before[here], turns.after[here] = befores, -1
+        turns.session[here], turns.before[here], turns.after[here] = sessions, befores, -1
         turns.length[here], turns.lenders[here] = self.words[here], -1
-        follow = [place for place, before in enumerate(befores, start) if before >= 0]
+        self._runs.extend([at for at, before in enumerate(befores, start) if before != at - 1 or not at])
+        follow = [at for at, before in enumerate(befores, start) if before >= 0]
         turns.after[turns.before[follow]] = follow
-        steps, lenders, places = np.array(lent, np.int32).reshape(-1, 3).T
-        turns.lenders[places, steps], turns.lenders[lenders, REACH + steps] = lenders, places
-        np.add.at(turns.length, places, [rank.LENT * self.words[at] for _, at, _ in lent])
-        np.add.at(turns.length, lenders, [rank.LENT * self.words[place] for *_, place in lent])
+        (self._lend if len(follow) <= A_FEW else self._lend_many)(follow)
+
+    def _lend(self, places: Sequence[int]) -> None:
+        """Tell turns who of those before them lends them words, and those to whom."""
+        turns = self._turns
+        for place in places:
+            at = place
+            for step in range(REACH if lends(self.words[place]) else 0):
+                at = int(turns.before[at])
+                if at < 0 or not lends(self.words[at]):
+                    break
+                turns.lenders[place, step], turns.lenders[at, REACH + step] = at, place
+                turns.length[place] += rank.LENT * self.words[at]
+                turns.length[at] += rank.LENT * self.words[place]
+
+    def _lend_many(self, places: Sequence[int]) -> None:
+        """The same, step by step."""
+        turns, said = self._turns, np.frombuffer(self.words, np.int32)
+        here = np.array(places, np.int32)
+        at = here = here[said[here] <= rank.TOO_LONG]
+        for step in range(REACH):
+            at = turns.before[at]
+            lent = (at >= 0) & (said[at] <= rank.TOO_LONG)
+            at, here = at[lent], here[lent]
+            turns.lenders[here, step], turns.lenders[at, REACH + step] = at, here
+            turns.length[here] += rank.LENT * said[at]
+            turns.length[at] += rank.LENT * said[here]

@@ -130,18 +130,18 @@ class Episodic:
             if chosen and chosen.all:
                 ranking, chosen = ranking.within(chosen.sessions), None
             best = ranking.best(size + len(shown))
-            new = (place for place in best if place not in read and columns.ids[place] not in shown)
+            new = (place for place in best if place not in read and columns.id_of(place) not in shown)
             places = list(islice(new, size))
             if not places and len(best) < size + len(shown):
                 return
-            entries = there(self.store, asked.within, [columns.ids[place] for place in places])
-            gone = [place for place in places if columns.ids[place] not in entries]
+            entries = there(self.store, asked.within, [columns.id_of(place) for place in places])
+            gone = [place for place in places if columns.id_of(place) not in entries]
             if self._forget_erased(columns, gone) and not read:
                 ranking = self.ranker.rank(asked, ranking.matching)
                 columns = ranking.columns
                 continue
             for place in places:
-                entry = entries.get(columns.ids[place])
+                entry = entries.get(columns.id_of(place))
                 if entry and _scores(entry, self.min_score) and (everything or where.passes(item_of(entry))):
                     yield _moment(entry, float(ranking.scores[place]))
             read.update(places)

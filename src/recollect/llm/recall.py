@@ -24,8 +24,10 @@ OPENING: Final = "From memory:"
 NOTHING: Final = "I have nothing in memory about that."
 READ: Final = "I have read that. Ask me a question, and I quote what memory has about it."
 """The answer to what asks nothing. Whether it is kept is up to the caller."""
+ECHOES: Final = (OPENING, NOTHING, READ)
+"""What all its answers begin with."""
 _ASKS: Final = re.compile(
-    r"\W|(?:.*[.!\n]\s*)?(?:(?:please|and|so|but|ok|okay|hi|hello|hey),? )*"
+    r"\W|(?:.*[.!\n] ?)?(?:(?:please|and|so|but|ok|okay|hi|hello|hey),? )*"
     r"(?:what|where|when|who|whose|whom|which|why|how|is|are|am|was|were|do|does|did|has|have|had|can|could|will|would"
     r"|shall|should|may|might|must|tell|show|find|list|search|remind|give|name|explain|describe|let me know"
     r"|i (?:wonder|forgot|forget|(?:can't|cannot|don't) (?:remember|recall|know)|(?:want|need|would like) to know))\b"
@@ -109,7 +111,7 @@ def answer(messages: Sequence[Message]) -> str:
     question = without_memory(said[-1]) if said else None
     if not question:
         return NOTHING
-    text = question.text.strip()
+    text = "\n".join(filter(None, map(str.strip, question.text.splitlines())))
     asks = _ASKS.match(text or "?")
     if not asks and (_STATES.match(text) or extract(text, _ONCE)):
         return READ

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 
 from recollect.arguments import check_whole, messages_only
 from recollect.errors import ConfigError, Conflict, InvalidTranscript, NotFound, StoreError
-from recollect.store.values import MESSAGE, Entry, Item, Record, Spoken
+from recollect.store.values import MESSAGE, Item, Record
 from recollect.types import Message, Scope, check_id
 
 T = TypeVar("T")
@@ -204,7 +204,11 @@ def decode(id: str, body: bytes) -> Message:
 
 
 def _decoded(id: str, body: bytes) -> Message:
-    data = from_bytes(body)
+    return message_of(id, from_bytes(body))
+
+
+def message_of(id: str, data: dict[str, Any]) -> Message:
+    """The message that the JSON value of its bytes describes; StoreError if it was damaged."""
     try:
         data["received"] = datetime.fromisoformat(data["received"])
         data["at"] = datetime.fromisoformat(data["at"]) if "at" in data else data["received"]
@@ -221,23 +225,6 @@ def decode_text(id: str, body: bytes) -> str:
     """The words of the message that `encode` described."""
     content = from_bytes(body).get("content", "")
     return content if type(content) is str else decode(id, body).text
-
-
-def spoken_of(entry: Entry) -> Spoken:
-    """What an entry says."""
-    message, session = entry.message, entry.scope.session or ""
-    return Spoken(entry.position, session, message.id, message.role, message.name, message.at or EPOCH, message.text)
-
-
-def decode_spoken(position: int, session: str, id: str, body: bytes) -> Spoken:
-    """What the message that `encode` described says; StoreError if it was damaged."""
-    data = from_bytes(body)
-    try:
-        content, at = data.get("content", ""), datetime.fromisoformat(data.get("at") or data["received"])
-        text = content if type(content) is str else decode(id, body).text
-        return Spoken(position, session, id, data["role"], data.get("name"), at, text)
-    except DAMAGE as error:
-        raise damaged(f"message {id!r}", error) from error
 
 
 def chained(before: bytes, salt: bytes, id: str, body: bytes) -> bytes:

@@ -18,19 +18,27 @@ MAX_WORD: Final = 64
 KNOWN: Final = 50_000
 """How many words are remembered with their stems, none longer than `MAX_WORD`: what is no word can be a megabyte."""
 
-_STEP_2: Final = {
+
+def _by_last_letters(endings: dict[str, str]) -> dict[str, list[tuple[str, str]]]:
+    """Endings and what comes in their place by their last two letters, the longest first."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for ending in sorted(endings, key=len, reverse=True):
+        found.setdefault(ending[-2:], []).append((ending, endings[ending]))
+    return found
+
+
+_STEP_2: Final = _by_last_letters({
     "ational": "ate", "tional": "tion", "enci": "ence", "anci": "ance", "izer": "ize", "bli": "ble", "logi": "log",
     "alli": "al", "entli": "ent", "eli": "e", "ousli": "ous", "ization": "ize", "ation": "ate", "ator": "ate",
     "alism": "al", "iveness": "ive", "fulness": "ful", "ousness": "ous", "aliti": "al", "iviti": "ive", "biliti": "ble",
-}  # fmt: skip
-_STEP_3: Final = {
+})  # fmt: skip
+_STEP_3: Final = _by_last_letters({
     "icate": "ic", "ative": "", "alize": "al", "iciti": "ic", "ical": "ic", "ful": "", "ness": "",
-}  # fmt: skip
-_STEP_4: Final = {
+})  # fmt: skip
+_STEP_4: Final = _by_last_letters({
     "al": "", "ance": "", "ence": "", "er": "", "ic": "", "able": "", "ible": "", "ant": "", "ement": "", "ment": "",
     "ent": "", "ion": "", "ou": "", "ism": "", "ate": "", "iti": "", "ous": "", "ive": "", "ize": "",
-}  # fmt: skip
-LONGEST: Final = max(map(len, (*_STEP_2, *_STEP_3, *_STEP_4)))
+})  # fmt: skip
 
 
 class _Known(dict[str, str]):
@@ -85,12 +93,12 @@ def _repaired(root: str) -> str:
     return root + "e" if _EXACTLY_1.match(root) and _CVC.search(root) else root
 
 
-def _swap(word: str, endings: dict[str, str], enough: re.Pattern[str]) -> str:
-    for size in range(LONGEST, 1, -1):
-        if (found := word[-size:]) in endings:
-            root = word[:-size]
-            stays = not enough.match(root) or (found == "ion" and not root.endswith(("s", "t")))
-            return word if stays else root + endings[found]
+def _swap(word: str, endings: dict[str, list[tuple[str, str]]], enough: re.Pattern[str]) -> str:
+    for ending, other in endings.get(word[-2:], ()):
+        if word.endswith(ending):
+            root = word[: -len(ending)]
+            stays = not enough.match(root) or (ending == "ion" and not root.endswith(("s", "t")))
+            return word if stays else root + other
     return word
 
 

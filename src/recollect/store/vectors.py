@@ -36,7 +36,7 @@ def unit(rows: Vector) -> NDArray[np.float32]:
     """The same directions, each of length one."""
     import numpy as np
 
-    wide = rows.astype(np.float32)
+    wide = rows.astype(np.float32, copy=False)
     lengths = np.sqrt(np.square(wide).sum(axis=-1, keepdims=True))
     directions: NDArray[np.float32] = (wide / np.maximum(lengths, np.float32(1e-30))).astype(np.float32, copy=False)
     return directions

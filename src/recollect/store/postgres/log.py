@@ -17,6 +17,7 @@ from recollect.store.postgres.erase import erase
 from recollect.store.postgres.items import tags as numbers
 from recollect.store.postgres.jobs import Waiting
 from recollect.store.postgres.keys import inside, key, keys, named, place
+from recollect.store.spoken import decoded
 from recollect.store.values import Entry, Erased, Finding, Job, SessionStats, Spoken
 from recollect.types import Message, Scope
 
@@ -73,7 +74,7 @@ class PostgresLog:
 
     def spoken(self, scope: Scope, *, after: int = 0, limit: int = 1_000) -> list[Spoken]:
         """See `Log.spoken`."""
-        return [_spoken(row) for row in self._scanned(_SPOKEN, scope, after, limit)]
+        return decoded([_said(*row) for row in self._scanned(_SPOKEN, scope, after, limit)])
 
     def get(self, scope: Scope, ids: Sequence[str]) -> list[Entry]:
         """See `Log.get`."""
@@ -120,11 +121,10 @@ class PostgresLog:
         return [entry_from(scope, row) for row in found]
 
 
-def _spoken(row: Sequence[Any]) -> Spoken:
-    position, session, id, body, full = row
+def _said(position: int, session: str, id: str, body: bytes, full: bytes | None) -> tuple[int, str, str, bytes]:
     if full:
         _, _, session, id = codec.from_bytes(full)
-    return codec.decode_spoken(position, session, id, body)
+    return position, session, id, body
 
 
 def _session(row: Sequence[Any]) -> SessionStats:

@@ -12,6 +12,7 @@ from recollect.frozen import EMPTY, freeze_dict
 from recollect.store import codec
 from recollect.store.reference.jobs import enqueue
 from recollect.store.reference.state import Kept, State, Tables
+from recollect.store.spoken import spoken_of
 from recollect.store.values import MESSAGE, Entry, Erased, Finding, Job, SessionStats, Spoken, item_of, tagged
 from recollect.types import Message, Scope
 
@@ -65,7 +66,7 @@ class ReferenceLog:
 
     def spoken(self, scope: Scope, *, after: int = 0, limit: int = 1_000) -> list[Spoken]:
         """See `Log.spoken`."""
-        return [codec.spoken_of(entry) for entry in self.scan(scope, after=after, limit=limit)]
+        return [spoken_of(entry) for entry in self.scan(scope, after=after, limit=limit)]
 
     def get(self, scope: Scope, ids: Sequence[str]) -> list[Entry]:
         """See `Log.get`."""

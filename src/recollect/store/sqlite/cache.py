@@ -7,10 +7,10 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from recollect.store import codec
-from recollect.store.sqlite.rows import Rows, empty, made, numbers
+from recollect.store.sqlite.rows import Rows, empty, fill, numbers
 from recollect.store.sqlite.signs import closest, signs, words
 from recollect.store.values import Filter
 
@@ -30,7 +30,9 @@ COMPARED: Final = 64 * 2**20
 BESIDE: Final = 48
 """Bytes of what is known about a vector."""
 
-CHUNK: Final = 8_192
+CHUNK, BLOCK = 8_192, 512
+"""How many vectors get their signs at a time, and how many of them are read at a time: few, or memory is given back to
+the system and taken again for each."""
 
 _STATE: Final = (
     "SELECT changes, epoch, (SELECT max(id) FROM vector WHERE owner = ?1 AND model = ?2) FROM scope, counter"
@@ -59,12 +61,17 @@ class _Held:
     Signs are those of the difference from the mean of the first: vectors of one model all lean the same way.
     """
 
-    def __init__(self, state: list[int], size: int, *, vectors: bool, signs: bool) -> None:
+    def __init__(self, state: list[int], size: int, count: int, *, vectors: bool, signs: bool) -> None:
         self.state, self.size = state, size
         self.vectors, self.signs = vectors, signs
-        self.last, self.bytes = 0, 0
+        self.last = 0
         self.mean: NDArray[np.float32] | None = None
-        self._all = self.rows = self._room(0)
+        self._all = self._room(count)
+        self.rows = self._all.head(0)
+
+    @property
+    def bytes(self) -> int:
+        return sum(column.nbytes for column in self._all.columns())
 
     def add(self, more: Rows, last: int) -> None:
         self.last = last
@@ -79,10 +86,9 @@ class _Held:
         count = len(self.rows.position)
         need = count + len(more.position)
         if need > len(self._all.position):
-            self._all = self._room(need * 5 // 4 if count else need)
+            self._all = self._room(need * 5 // 4)
             for old, new in zip(self.rows.columns(), self._all.columns(), strict=True):
                 new[:count] = old
-            self.bytes = sum(column.nbytes for column in self._all.columns())
         for column, new in zip(self._all.columns(), more.columns(), strict=True):
             column[count:need] = new
         self.rows = self._all.head(need)
@@ -113,7 +119,9 @@ class VectorCache:
         elif held is not None and rows is not None and held.vectors:
             yield _scored(rows, asked)
         else:
-            yield from (_scored(more, asked) for more, _ in _loaded(db, owner, model, size, 0))
+            for more, _ in _loaded(db, owner, model, size, 0):
+                cosines, positions = _scored(more, asked)
+                yield cosines, positions.copy()
 
     def clear(self) -> None:
         """Forgets everything."""
@@ -128,7 +136,7 @@ class VectorCache:
             if count * (words(size) * 8 + BESIDE) > self._limit:
                 return None
             few = count * (size * 4 + words(size) * 8 + BESIDE) <= self._limit
-            held = _Held(state, size, vectors=few, signs=not few or count * size * 4 > self._compared)
+            held = _Held(state, size, count, vectors=few, signs=not few or count * size * 4 > self._compared)
         self._held[owner, model] = held
         if held.last < (last or 0):
             for more, loaded in _loaded(db, owner, model, size, held.last):
@@ -169,10 +177,11 @@ def _cosines(directions: NDArray[np.float32], asked: NDArray[np.float32]) -> NDA
 
 
 def _loaded(db: apsw.Connection, owner: int, model: int, size: int, after: int) -> Iterator[tuple[Rows, int]]:
-    while rows := list(db.execute(_ROWS, (owner, model, after, CHUNK))):
-        after = rows[-1][0]
-        yield made([row for row in rows if _whole(row)], size), after
-
-
-def _whole(row: Any) -> bool:
-    return bool(row[7]) and codec.check_sum(row[7]) == row[6]
+    """Chunks of rows in the same room, each until the next, and the last id of each."""
+    room, read = empty(CHUNK, size, 0), CHUNK
+    while read == CHUNK:
+        rows, read, count = db.execute(_ROWS, (owner, model, after, CHUNK)), 0, 0
+        while block := list(islice(rows, BLOCK)):
+            read, after = read + len(block), block[-1][0]
+            count = fill(room, count, block)
+        yield room.head(count), after

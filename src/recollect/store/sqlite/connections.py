@@ -24,6 +24,8 @@ BUSY_MS: Final = 60_000
 RETRY_SECONDS: Final = 0.01
 WAL_PAGES: Final = 4_000
 MAX_IDLE: Final = 8
+WRITER_KB, READER_KB = 16_000, 4_000
+"""How much of the file a connection keeps in memory at most: the one writer, and each of those that read at once."""
 
 
 class Connection(apsw.Connection):
@@ -55,7 +57,7 @@ class Connections:
         if self.closed or self.forked:
             raise (errors.closed if self.closed else errors.forked)(self.path)
 
-    def connect(self) -> Connection:
+    def connect(self, cache: int = READER_KB) -> Connection:
         """A new one."""
         db = Connection(self._place, vfs=self._vfs, statementcachesize=200)
         db.set_busy_timeout(BUSY_MS)
@@ -65,7 +67,7 @@ class Connections:
         db.pragma("secure_delete", "ON")
         db.pragma("journal_size_limit", 64 * 2**20)
         db.wal_autocheckpoint(WAL_PAGES)
-        db.pragma("cache_size", -16_000)
+        db.pragma("cache_size", -cache)
         db.pragma("temp_store", "MEMORY")
         return db
 

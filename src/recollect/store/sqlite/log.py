@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from recollect.arguments import MAX_WHOLE
 from recollect.errors import NotFound
 from recollect.frozen import freeze_dict
 from recollect.store import codec
+from recollect.store.spoken import decoded
 from recollect.store.sqlite import scopes
 from recollect.store.sqlite.chain import verified
 from recollect.store.sqlite.change import Change
@@ -135,7 +136,7 @@ class SqliteLog:
     def spoken(self, scope: Scope, *, after: int = 0, limit: int = 1_000) -> list[Spoken]:
         """See `Log.spoken`."""
         with self._database.reading() as db:
-            return [codec.decode_spoken(*row) for row in self._scanned(db, _SPOKEN, scope, after, limit)]
+            return decoded(self._scanned(db, _SPOKEN, scope, after, limit))
 
     def get(self, scope: Scope, ids: Sequence[str]) -> list[Entry]:
         """See `Log.get`."""
@@ -173,21 +174,22 @@ class SqliteLog:
             place = scopes.find(db, scope)
             return [] if place is None else list(verified(db, scope, place))
 
-    def _scanned(self, db: apsw.Connection, what: str, scope: Scope, after: int, limit: int) -> Iterator[Sequence[Any]]:
+    def _scanned(self, db: apsw.Connection, what: str, scope: Scope, after: int, limit: int) -> list[Any]:
         codec.check_range(after, None, limit)
         place, level = scopes.find(db, scope), scopes.level(scope)
         if place is None:
-            return
+            return []
         ((last, epoch),) = db.execute("SELECT position, epoch FROM counter")
         if last - after <= FEW:
-            yield from db.execute(_SCAN_FEW[level].replace("<what>", what), (place.id, after, limit))
-            return
-        query = _SCAN[level].replace("<what>", what)
-        while limit and (page := self._positions(db, scope, place, (epoch, last, after, limit))):
-            for row in db.execute(query, (place.id, str(page.tolist()))):
-                yield row
-                limit -= 1
+            return list(db.execute(_SCAN_FEW[level].replace("<what>", what), (place.id, after, limit)))
+        query, found = _SCAN[level].replace("<what>", what), list[Any]()
+        while rest := limit - len(found):
+            page = self._positions(db, scope, place, (epoch, last, after, rest))
+            if not page:
+                break
+            found += db.execute(query, (place.id, str(page.tolist())))
             after = page[-1]
+        return found
 
     def _positions(
         self, db: apsw.Connection, scope: Scope, place: scopes.Place, wanted: tuple[int, int, int, int]

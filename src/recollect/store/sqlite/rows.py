@@ -77,16 +77,24 @@ def _among(column: NDArray[np.int32], names: Iterable[str]) -> NDArray[np.bool_]
     return functools.reduce(operator.or_, tests)
 
 
-def made(rows: Sequence[Any], size: int) -> Rows:
-    """Rows of the table (id, position, scope, kind, at, role, check_sum, data) as columns."""
-    out = empty(len(rows), size, 0)
-    for column, place in ((out.id, 0), (out.position, 1), (out.scope, 2)):
-        column[:] = [row[place] for row in rows]
-    out.kind[:] = [number(row[3]) for row in rows]
-    out.role[:] = [number(row[5]) for row in rows]
-    out.at[:] = [NEVER if row[4] is None else row[4] for row in rows]
-    out.vector[:] = unit(numbers([row[7] for row in rows], size))
-    return out
+def fill(room: Rows, start: int, rows: Sequence[Any]) -> int:
+    """Puts rows of the table (id, position, scope, kind, at, role, check_sum, data) there; the place after the last.
+
+    Damaged ones are left out.
+    """
+    import numpy as np
+
+    whole = [row for row in rows if row[7] and codec.check_sum(row[7]) == row[6]]
+    if not whole:
+        return start
+    end, size = start + len(whole), room.vector.shape[1]
+    id, position, scope, kind, at, role, _, data = zip(*whole, strict=True)
+    times = (NEVER if moment is None else moment for moment in at)
+    given = (id, position, scope, times, map(number, kind), map(number, role))
+    for column, values in zip(room.columns(), given, strict=False):
+        column[start:end] = np.fromiter(values, column.dtype, len(whole))
+    room.vector[start:end] = unit(numbers(data, size))
+    return end
 
 
 def numbers(data: Sequence[bytes], size: int) -> NDArray[np.float32]:

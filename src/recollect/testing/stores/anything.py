@@ -11,7 +11,7 @@ from recollect.arguments import MAX_WHOLE
 from recollect.errors import ConfigError, RecollectError, StoreUnavailable
 from recollect.frozen import freeze
 from recollect.store import Erased, Filter, Item, Job, Store
-from recollect.store.codec import spoken_of
+from recollect.store.spoken import spoken_of
 from recollect.testing.stores.base import (
     ADA,
     HOSTILE_IDS,

@@ -10,7 +10,7 @@ import pytest
 from recollect.errors import ConfigError, Conflict, InvalidTranscript, NotFound
 from recollect.frozen import freeze
 from recollect.store import Job, Store
-from recollect.store.codec import spoken_of
+from recollect.store.spoken import spoken_of
 from recollect.testing.clock import ManualClock
 from recollect.testing.stores.base import (
     ADA,

@@ -14,8 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from recollect.errors import RecollectError
 from recollect.frozen import freeze
 from recollect.store import Clock, Filter, Item, Job, Match, Record, Store
-from recollect.store.codec import spoken_of
 from recollect.store.reference import ReferenceStore
+from recollect.store.spoken import spoken_of
 from recollect.testing.clock import ManualClock
 from recollect.testing.stores.base import NOON
 from recollect.types import Message, Scope

@@ -1,0 +1,44 @@
+"""What messages say, from the bytes the log keeps of them; many at a time, as whoever is first asked reads them all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from recollect.store import codec
+from recollect.store.values import Entry, Spoken
+
+TOGETHER: Final = 100
+"""How many messages are read as one list; they and what they say are in memory at the same time."""
+
+
+def spoken_of(entry: Entry) -> Spoken:
+    """What an entry says."""
+    message, session, at = entry.message, entry.scope.session or "", entry.message.at or codec.EPOCH
+    return Spoken(entry.position, session, message.id, message.role, message.name, at, message.text)
+
+
+def decoded(rows: Sequence[tuple[int, str, str, bytes]]) -> list[Spoken]:
+    """What the messages of these positions, sessions, ids and bytes say; StoreError if one was damaged."""
+    found, make = list[Spoken](), Spoken._make
+    for start in range(0, len(rows), TOGETHER):
+        some = rows[start : start + TOGETHER]
+        for (position, session, id, _), data in zip(some, _values([row[3] for row in some]), strict=True):
+            try:
+                content, at = data.get("content", ""), datetime.fromisoformat(data.get("at") or data["received"])
+                text = content if type(content) is str else codec.message_of(id, data).text
+                found.append(make((position, session, id, data["role"], data.get("name"), at, text)))
+            except codec.DAMAGE as error:
+                raise codec.damaged(f"message {id!r}", error) from error
+    return found
+
+
+def _values(bodies: Sequence[bytes]) -> list[Any]:
+    """The JSON value of each; as one list they are read in less time, and where that fails, one of them is damaged."""
+    try:
+        values: list[Any] = json.loads(b"".join((b"[", b",".join(bodies), b"]")).decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError):
+        values = []
+    return values if len(values) == len(bodies) else list(map(codec.from_bytes, bodies))
