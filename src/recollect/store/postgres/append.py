@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from recollect.store import codec
-from recollect.store.postgres.database import rows
-from recollect.store.postgres.driver import Connection
+from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.items import Prepared, insert
 from recollect.store.postgres.jobs import Waiting, enqueue
 from recollect.store.postgres.keys import inside, key, named, names, place
@@ -94,8 +93,8 @@ def _before(
 ) -> tuple[dict[str, tuple[Message, Entry]], int, bytes, Iterator[int]]:
     condition, at = inside(scope, "messages")
     at |= {"ids": [key(one.message.id) for one in batch], "count": len(batch)}
-    ((positions, seq, link, again),) = rows(db, _HEAD, at)
-    known = rows(db, " ".join((ENTRIES, condition, "AND id = ANY(%(ids)s)")), at) if again else []
+    ((positions, seq, link, again),) = db.ask(_HEAD, at)
+    known = db.ask(" ".join((ENTRIES, condition, "AND id = ANY(%(ids)s)")), at) if again else []
     entries = [(_original(row), entry_from(scope, row)) for row in known]
     kept = {message.id: (message, entry) for message, entry in entries}
     return kept, seq or 0, link or codec.START, iter(positions)
@@ -117,7 +116,7 @@ def _insert(db: Connection, scope: Scope, new: Sequence[_New]) -> None:
     }
     head = {"last_seq": last.seq, "last_hash": last.hash, "last_position": last.position, "own_names": names(*full)}
     head |= {"count": len(new), "total": sum(one.ready.tokens for one in new), "first": times[0], "last": times[1]}
-    db.execute(_PUT, place(scope)._asdict() | columns | head)
+    db.later(_PUT, place(scope)._asdict() | columns | head)
     insert(db, scope, [Prepared(_item(one.entry), one.ready.words) for one in new])
 
 
@@ -143,5 +142,5 @@ def _original(row: Sequence[Any]) -> Message:
 def items_of(db: Connection, scope: Scope, condition: str) -> list[Item]:
     """The items of the messages in the scope for which the condition holds."""
     clause, known = inside(scope, "messages")
-    found = rows(db, " ".join((ENTRIES, clause, "AND body IS NOT NULL", condition)), known)
+    found = db.ask(" ".join((ENTRIES, clause, "AND body IS NOT NULL", condition)), known)
     return [_item(entry_from(scope, row)) for row in found]

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from recollect.store import codec
-from recollect.store.postgres.driver import Connection
+from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.keys import inside, key, keys, named, names, number, place
 from recollect.store.postgres.lexemes import pieces
 from recollect.store.values import MESSAGE, Filter, Item, item_of, tagged
@@ -55,12 +55,12 @@ def insert(db: Connection, scope: Scope, prepared: Sequence[Prepared]) -> None:
     """Puts items with their positions into the index."""
     columns = map(list, zip(*(_row(one) for one in prepared), strict=True))
     words = {one.item.position: pieces(place(scope), one.words) for one in prepared}
-    db.execute(_PUT, (*place(scope), *columns, *_words(scope.tenant, words)))
+    db.later(_PUT, (*place(scope), *columns, *_words(scope.tenant, words)))
 
 
 def insert_words(db: Connection, tenant: str, texts: Mapping[int, Sequence[str]]) -> None:
     """Makes positions findable by the words in these tsvectors."""
-    db.execute(_PUT_WORDS, _words(tenant, texts))
+    db.later(_PUT_WORDS, _words(tenant, texts))
 
 
 def _words(tenant: str, texts: Mapping[int, Sequence[str]]) -> tuple[Any, ...]:

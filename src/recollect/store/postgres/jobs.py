@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from recollect.store import codec, queue
-from recollect.store.postgres.database import Database, rows
-from recollect.store.postgres.driver import Connection
+from recollect.store.postgres.connection import Connection
+from recollect.store.postgres.database import Database
 from recollect.store.postgres.keys import inside, key, keys, named, names, place
 from recollect.store.values import Job, JobState
 from recollect.types import Scope
@@ -119,15 +119,15 @@ def _enqueue(db: Connection, scope: Scope, job: Job, payload: bytes, now: dateti
     due = since + queue.micros(job.delay)
     full = names(scope.tenant, scope.user, scope.session, job.kind, job.key)
     about = None if job.key is None else key(job.key)
-    ((id,),) = rows(db, _ADD, (*place(scope), key(job.kind), about, payload, due, since, full))
+    ((id,),) = db.ask(_ADD, (*place(scope), key(job.kind), about, payload, due, since, full))
     return dataclasses.replace(new, id=str(id), due=codec.from_micros(due))
 
 
 def _claim(db: Connection, known: dict[str, Any], now: datetime, worker: str, lease: float) -> list[Job]:
     move = _Rows(db, now).move
-    for job in map(_job, rows(db, " ".join((_COLUMNS, _DUE, _SPENT)), known)):
+    for job in map(_job, db.ask(" ".join((_COLUMNS, _DUE, _SPENT)), known)):
         move(job, 0, state="dead", error=job.error or "its lease ended")
-    jobs = map(_job, rows(db, " ".join((_COLUMNS, _DUE, _NEXT)), known))
+    jobs = map(_job, db.ask(" ".join((_COLUMNS, _DUE, _NEXT)), known))
     return [move(job, lease, state="running", worker=worker, attempts=job.attempts + 1) for job in jobs]
 
 
@@ -136,7 +136,7 @@ def _inside(db: Connection, scope: Scope, state: JobState | None, limit: int | N
     if state is not None:
         condition, known["state"] = f"{condition} AND state = %(state)s", state
     query = " ".join((_COLUMNS, condition, "ORDER BY id LIMIT %(limit)s"))
-    return [_job(row) for row in rows(db, query, known | {"limit": limit})]
+    return [_job(row) for row in db.ask(query, known | {"limit": limit})]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class _Rows:
     def held(self, job: Job) -> Job:
         known = job.id.isascii() and job.id.isdecimal() and len(job.id) < 19
         query = " ".join((_COLUMNS, "id = %s AND state = 'running' FOR UPDATE"))
-        found = rows(self.db, query, (int(job.id),)) if known else []
+        found = self.db.ask(query, (int(job.id),)) if known else []
         return queue.check_held(_job(found[0]) if found else None, job)
 
     def twin(self, job: Job) -> Job | None:
@@ -157,18 +157,18 @@ class _Rows:
         if job.key is None or job.scope is None:
             return None
         values = (*place(job.scope), key(job.kind), key(job.key), int(job.id or 0))
-        found = rows(self.db, " ".join((_COLUMNS, _WAITING, "FOR SHARE")), values)
+        found = self.db.ask(" ".join((_COLUMNS, _WAITING, "FOR SHARE")), values)
         return _job(found[0]) if found else None
 
     def move(self, job: Job, wait: float, **changes: Any) -> Job:
         since = codec.micros(self.now)
         due = since + queue.micros(wait)
         job = queue.moved(job, codec.from_micros(due), changes)
-        self.db.execute(_MOVE, (job.state, job.attempts, job.worker, since, due, job.error, *_key(job)))
+        self.db.later(_MOVE, (job.state, job.attempts, job.worker, since, due, job.error, *_key(job)))
         return job
 
     def remove(self, job: Job) -> None:
-        self.db.execute(_DELETE, _key(job))
+        self.db.later(_DELETE, _key(job))
 
 
 def _key(job: Job) -> tuple[str, int]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from recollect.store.postgres.database import rows
-from recollect.store.postgres.driver import Connection
+from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.items import passing, spelled
 from recollect.store.postgres.keys import key, place
 from recollect.store.postgres.lexemes import lexemes, query
@@ -51,7 +50,7 @@ def search(db: Connection, scope: Scope, text: str, k: int, where: Filter) -> li
         return []
     condition, known = passing(scope, where)
     known |= {"query": query(scope, place(scope), where.exact, asked), "asked": asked, "k": k}
-    return matches(scope, rows(db, _SEARCH.replace("<passing>", condition), known))
+    return matches(scope, db.ask(_SEARCH.replace("<passing>", condition), known))
 
 
 def matches(scope: Scope, found: Sequence[Sequence[Any]]) -> list[Match]:

@@ -8,8 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from recollect.errors import ConfigError
-from recollect.store.postgres.database import rows
-from recollect.store.postgres.driver import Connection
+from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.items import passing
 from recollect.store.postgres.keys import inside, key, number, place
 from recollect.store.values import ANY, Filter
@@ -120,11 +119,11 @@ class PgVectors:
         source, known = _candidates(scope, model, where)
         known |= {"asked": _text(asked), "k": k}
         if scope.user is None and not where.exact and self._is_large(db, key(scope.tenant), key(model)):
-            db.execute(_HNSW_SETTINGS, (str(max(100, min(2 * k, 1_000))),))
+            db.later(_HNSW_SETTINGS, (str(max(100, min(2 * k, 1_000))),))
             query = " ".join((_HNSW, source, _HNSW_BEST, wanted)).replace("<length>", str(len(asked)))
-            if len(found := rows(db, query, known)) == k:
+            if len(found := db.ask(query, known)) == k:
                 return found
-        return rows(db, " ".join((_EXACT, source, _EXACT_BEST, wanted)), known)
+        return db.ask(" ".join((_EXACT, source, _EXACT_BEST, wanted)), known)
 
     def read(self, data: bytes) -> Row:
         """See `Vectors.read`; pgvector sends two numbers of two bytes before the row."""
@@ -135,7 +134,7 @@ class PgVectors:
     def _is_large(self, db: Connection, tenant: str, model: str) -> bool:
         """Whether it has more than `EXACT`; counting takes longer than the search, so what is large is remembered."""
         if (tenant, model) not in self._large:
-            ((count,),) = rows(db, _COUNT, (tenant, model, EXACT + 1))
+            ((count,),) = db.ask(_COUNT, (tenant, model, EXACT + 1))
             if count <= EXACT:
                 return False
             self._large.add((tenant, model))
@@ -160,7 +159,7 @@ class ByteVectors:
         source, known = _candidates(scope, model, where)
         best = _compared(db, " ".join((_BYTES, source)), known, asked, k)
         found = {"positions": [position for _, position in best], "away": [-score for score, _ in best]}
-        return rows(db, " ".join((_GIVEN, wanted)), known | found)
+        return db.ask(" ".join((_GIVEN, wanted)), known | found)
 
     def read(self, data: bytes) -> Row:
         """See `Vectors.read`."""
@@ -193,7 +192,7 @@ def _candidates(scope: Scope, model: str, where: Filter) -> tuple[str, dict[str,
 def _taken(db: Connection, scope: Scope, kind: str, model: str, by_key: Mapping[str, Row]) -> dict[int, Row]:
     condition, known = inside(scope, "items", exact=True)
     query = " ".join((_HAVING, condition, "AND kind = %(kind)s AND id = ANY(%(ids)s)"))
-    positions = dict(rows(db, query, known | {"kind": key(kind), "ids": list(by_key)}))
+    positions = dict(db.ask(query, known | {"kind": key(kind), "ids": list(by_key)}))
     taken = {positions[id]: row for id, row in by_key.items() if id in positions}
     if taken:
         have = _length(db, key(scope.tenant), key(model), next(iter(taken.values())))
@@ -209,21 +208,21 @@ def _put(
         return 0
     at = place(scope)
     length = len(next(iter(taken.values())))
-    db.execute(query, (at.tenant, key(model), at.owner, at.session, length, list(data), list(data.values())))
+    db.later(query, (at.tenant, key(model), at.owner, at.session, length, list(data), list(data.values())))
     return len(data)
 
 
 def _length(db: Connection, tenant: str, model: str, first: Row) -> int:
     for lock in (False, True):
         if lock:
-            db.execute("SELECT pg_advisory_xact_lock(%s)", (number("model", tenant, model),))
-        if have := rows(db, _LENGTH, (tenant, model)):
+            db.later("SELECT pg_advisory_xact_lock(%s)", (number("model", tenant, model),))
+        if have := db.ask(_LENGTH, (tenant, model)):
             return int(have[0][0])
     return len(first)
 
 
 def _has(db: Connection, scope: Scope, model: str, asked: Row) -> bool:
-    have = rows(db, _LENGTH, (key(scope.tenant), key(model)))
+    have = db.ask(_LENGTH, (key(scope.tenant), key(model)))
     for (length,) in have:
         check_length(model, length, len(asked))
     return bool(have)
