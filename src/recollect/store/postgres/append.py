@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from recollect.store import codec
 from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.items import Prepared, insert
-from recollect.store.postgres.jobs import Waiting, enqueue
+from recollect.store.postgres.jobs import Waiting, enqueue_later
 from recollect.store.postgres.keys import inside, key, named, names, place
 from recollect.store.values import Entry, Item, item_of, tagged
 from recollect.store.words import words
@@ -17,11 +17,14 @@ from recollect.types import Message, Scope
 ENTRIES: Final = (
     "SELECT seq, position, id, body, tokens, hash, tags, names, owner, session FROM recollect.messages WHERE"
 )
+# An id is looked up as the first that is not before it: a planner that knows nothing of the table yet would as soon
+# read all that the owner said. How many ids there are is hidden from it, or it would plan anew each time.
 _HEAD: Final = """
-SELECT ARRAY(SELECT nextval('recollect.positions') FROM generate_series(1, %(count)s)), head.seq, head.hash,
-    EXISTS (SELECT FROM recollect.messages AS old WHERE old.tenant = %(tenant)s AND old.owner = %(owner)s
-        AND old.session = %(session)s AND old.id = ANY(%(ids)s))
-FROM (SELECT) AS one LEFT JOIN recollect.sessions AS head
+SELECT ARRAY(SELECT nextval('recollect.positions') FROM unnest(asked.ids)), head.seq, head.hash,
+    EXISTS (SELECT FROM unnest(asked.ids) AS new (id) WHERE new.id = (SELECT old.id FROM recollect.messages AS old
+        WHERE old.tenant = %(tenant)s AND old.owner = %(owner)s AND old.session = %(session)s AND old.id >= new.id
+        ORDER BY old.id LIMIT 1))
+FROM (SELECT ARRAY(SELECT unnest(%(ids)s::text[])) AS ids) AS asked LEFT JOIN recollect.sessions AS head
 ON head.tenant = %(tenant)s AND head.owner = %(owner)s AND head.session = %(session)s
 """
 _PUT: Final = """
@@ -84,7 +87,7 @@ def append(db: Connection, scope: Scope, batch: Sequence[Ready], jobs: Waiting) 
         out.append(entry)
     if new:
         _insert(db, scope, new)
-        enqueue(db, scope, jobs.reached(new[0].entry.seq - 1, seq))
+        enqueue_later(db, scope, jobs.reached(new[0].entry.seq - 1, seq))
     return out
 
 
@@ -92,7 +95,7 @@ def _before(
     db: Connection, scope: Scope, batch: Sequence[Ready]
 ) -> tuple[dict[str, tuple[Message, Entry]], int, bytes, Iterator[int]]:
     condition, at = inside(scope, "messages")
-    at |= {"ids": [key(one.message.id) for one in batch], "count": len(batch)}
+    at |= {"ids": [key(one.message.id) for one in batch]}
     ((positions, seq, link, again),) = db.ask(_HEAD, at)
     known = db.ask(" ".join((ENTRIES, condition, "AND id = ANY(%(ids)s)")), at) if again else []
     entries = [(_original(row), entry_from(scope, row)) for row in known]

@@ -7,7 +7,7 @@ and hang when a megabyte is to be sent.
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import lru_cache
 from struct import pack
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
@@ -24,11 +24,25 @@ _FAILED, _END = psycopg.pq.ExecStatus.FATAL_ERROR, psycopg.pq.ExecStatus.PIPELIN
 _OPEN: Final = psycopg.pq.ConnStatus.OK
 
 _PLACES: Final = re.compile(r"%(?:\((\w+)\))?s")
-_TEXT, _BINARY = 0, 1
-_UNTYPED, _BOOLEAN, _BYTES, _WHOLE, _STRING, _NUMBER = 0, 16, 17, 20, 25, 701
-_ARRAYS: Final = {_BOOLEAN: 1000, _BYTES: 1001, _STRING: 1009, _WHOLE: 1016, _NUMBER: 1022}
-"""The server's numbers for types, and for arrays of them."""
+_TEXT, _BINARY, _UNTYPED = 0, 1, 0
 _NULL: Final = b"\xff" * 4
+
+
+class _Kind(NamedTuple):
+    """The server's numbers for a type and for arrays of it, and how a value of it looks there."""
+
+    number: int
+    array: int
+    data: Callable[[Any], bytes]
+
+
+_KINDS: Final = {
+    str: _Kind(25, 1009, str.encode),
+    int: _Kind(20, 1016, lambda value: value.to_bytes(8, "big", signed=True)),
+    bytes: _Kind(17, 1001, bytes),
+    bool: _Kind(16, 1000, lambda value: b"\x01" if value else b"\x00"),
+    float: _Kind(701, 1022, lambda value: pack("!d", value)),
+}
 
 
 class Statement(NamedTuple):
@@ -114,8 +128,8 @@ def _value(value: Any) -> tuple[int, int, bytes | None]:
         return _UNTYPED, _TEXT, _text(value)
     if isinstance(value, list):
         return _array(value)
-    type, data = _element(value)
-    return type, _BINARY, data
+    kind = _KINDS[type(value)]
+    return kind.number, _BINARY, kind.data(value)
 
 
 def _text(value: str) -> bytes:
@@ -124,28 +138,16 @@ def _text(value: str) -> bytes:
     return value.encode()
 
 
-def _element(value: Any) -> tuple[int, bytes]:
-    if isinstance(value, str):
-        return _STRING, value.encode()
-    if isinstance(value, bool):
-        return _BOOLEAN, b"\x01" if value else b"\x00"
-    if isinstance(value, int):
-        return _WHOLE, value.to_bytes(8, "big", signed=True)
-    if isinstance(value, bytes):
-        return _BYTES, value
-    assert isinstance(value, float), f"no way to send {value!r}"
-    return _NUMBER, pack("!d", value)
-
-
 def _array(values: list[Any]) -> tuple[int, int, bytes]:
-    type, parts = _UNTYPED, [b""]
+    known = next((value for value in values if value is not None), None)
+    if known is None:
+        return _UNTYPED, _TEXT, b"{%b}" % b",".join([b"NULL"] * len(values))
+    kind = _KINDS[type(known)]
+    parts = [pack("!iiIii", 1, 1, kind.number, len(values), 1)]
     for value in values:
         if value is None:
             parts.append(_NULL)
         else:
-            type, data = _element(value)
-            parts.append(len(data).to_bytes(4, "big") + data)
-    if not type:
-        return _UNTYPED, _TEXT, b"{" + b",".join([b"NULL"] * len(values)) + b"}"
-    parts[0] = pack("!iiIii", 1, 1, type, len(values), 1)
-    return _ARRAYS[type], _BINARY, b"".join(parts)
+            data = kind.data(value)
+            parts += len(data).to_bytes(4, "big"), data
+    return kind.array, _BINARY, b"".join(parts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -14,17 +14,21 @@ from recollect.store.postgres.keys import inside, key, keys, named, names, place
 from recollect.store.values import Job, JobState
 from recollect.types import Scope
 
-_COLUMNS: Final = (
-    "SELECT tenant, owner, session, kind, key, names, id, state, attempts, worker, due, error, payload"
-    " FROM recollect.jobs WHERE"
-)
+_ROW: Final = "tenant, owner, session, kind, key, names, id, state, attempts, worker, due, error, payload"
+_COLUMNS: Final = "SELECT <row> FROM recollect.jobs WHERE".replace("<row>", _ROW)
 _WAITING: Final = (
-    "tenant = %s AND owner = %s AND session = %s AND kind = %s AND key = %s AND state = 'waiting' AND id <> %s"
+    "tenant = %(tenant)s AND owner = %(owner)s AND session = %(session)s AND kind = %(kind)s AND key = %(key)s"
+    " AND state = 'waiting' AND id <> %(id)s"
 )
-_ADD: Final = (
-    "INSERT INTO recollect.jobs (tenant, owner, session, id, kind, key, payload, state, attempts, due, since, names)"
-    " VALUES (%s, %s, %s, nextval('recollect.positions'), %s, %s, %s, 'waiting', 0, %s, %s, %s) RETURNING id"
+_ENQUEUE: Final = """
+WITH twin AS MATERIALIZED (<waiting> FOR SHARE), new AS (
+    INSERT INTO recollect.jobs (tenant, owner, session, id, kind, key, payload, state, attempts, due, since, names)
+    SELECT %(tenant)s, %(owner)s, %(session)s, nextval('recollect.positions'), %(kind)s, %(key)s, %(payload)s,
+        'waiting', 0, %(due)s, %(since)s, %(names)s
+    WHERE NOT EXISTS (SELECT FROM twin) RETURNING <row>
 )
+SELECT * FROM twin UNION ALL SELECT * FROM new
+""".replace("<waiting>", " ".join((_COLUMNS, _WAITING))).replace("<row>", _ROW)
 _DUE: Final = (
     "state <> 'dead' AND (due <= %(now)s OR since > %(now)s + %(slack)s)"
     " AND (%(kinds)s::text[] IS NULL OR kind = ANY(%(kinds)s::text[]))"
@@ -107,20 +111,22 @@ class PostgresJobs:
 
 def enqueue(db: Connection, scope: Scope, waiting: Waiting) -> list[Job]:
     """The jobs as they wait."""
-    both = zip(waiting.jobs, waiting.payloads, strict=True)
-    return [_enqueue(db, scope, job, payload, waiting.now) for job, payload in both]
+    return [_job(db.ask(_ENQUEUE, values)[0]) for values in _enqueued(scope, waiting)]
 
 
-def _enqueue(db: Connection, scope: Scope, job: Job, payload: bytes, now: datetime) -> Job:
-    new = Job(job.kind, job.payload, job.key, scope=scope)
-    if (other := _Rows(db, now).twin(new)) is not None:
-        return other
-    since = codec.micros(now)
-    due = since + queue.micros(job.delay)
-    full = names(scope.tenant, scope.user, scope.session, job.kind, job.key)
-    about = None if job.key is None else key(job.key)
-    ((id,),) = db.ask(_ADD, (*place(scope), key(job.kind), about, payload, due, since, full))
-    return dataclasses.replace(new, id=str(id), due=codec.from_micros(due))
+def enqueue_later(db: Connection, scope: Scope, waiting: Waiting) -> None:
+    """Has the jobs wait, once what is done with them is sent."""
+    for values in _enqueued(scope, waiting):
+        db.later(_ENQUEUE, values)
+
+
+def _enqueued(scope: Scope, waiting: Waiting) -> Iterator[dict[str, Any]]:
+    since = codec.micros(waiting.now)
+    for job, payload in zip(waiting.jobs, waiting.payloads, strict=True):
+        full = names(scope.tenant, scope.user, scope.session, job.kind, job.key)
+        about = {"id": 0, "kind": key(job.kind), "key": None if job.key is None else key(job.key)}
+        times = {"since": since, "due": since + queue.micros(job.delay)}
+        yield place(scope)._asdict() | about | times | {"payload": payload, "names": full}
 
 
 def _claim(db: Connection, known: dict[str, Any], now: datetime, worker: str, lease: float) -> list[Job]:
@@ -156,8 +162,8 @@ class _Rows:
         """No one can claim it before what this change relies on it for is there."""
         if job.key is None or job.scope is None:
             return None
-        values = (*place(job.scope), key(job.kind), key(job.key), int(job.id or 0))
-        found = self.db.ask(" ".join((_COLUMNS, _WAITING, "FOR SHARE")), values)
+        about = {"kind": key(job.kind), "key": key(job.key), "id": int(job.id)}
+        found = self.db.ask(" ".join((_COLUMNS, _WAITING, "FOR SHARE")), place(job.scope)._asdict() | about)
         return _job(found[0]) if found else None
 
     def move(self, job: Job, wait: float, **changes: Any) -> Job:

@@ -17,10 +17,9 @@ _HASHED: Final = "\x01"
 
 def key(id: str) -> str:
     """The id itself, or its hash where it is long or might be taken for a hash."""
-    data = id.encode()
-    if len(data) <= LONGEST and not id.startswith(_HASHED):
+    if id[:1] != _HASHED and (4 * len(id) <= LONGEST or len(id.encode()) <= LONGEST):
         return id
-    return _HASHED + sha256(data).hexdigest()
+    return _HASHED + sha256(id.encode()).hexdigest()
 
 
 def keys(ids: Sequence[str]) -> list[str]:
