@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from struct import pack
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
@@ -36,8 +36,9 @@ class _Kind(NamedTuple):
     data: Callable[[Any], bytes]
 
 
-_KINDS: Final = {
-    str: _Kind(25, 1009, str.encode),
+_STRING: Final = _Kind(25, 1009, str.encode)
+_KINDS: Final[dict[type, _Kind]] = {
+    str: _STRING,
     int: _Kind(20, 1016, lambda value: value.to_bytes(8, "big", signed=True)),
     bytes: _Kind(17, 1001, bytes),
     bool: _Kind(16, 1000, lambda value: b"\x01" if value else b"\x00"),
@@ -124,11 +125,11 @@ def _numbered(query: str) -> tuple[bytes, tuple[str, ...]]:
 def _value(value: Any) -> tuple[int, int, bytes | None]:
     if value is None:
         return _UNTYPED, _TEXT, None
-    if isinstance(value, str):
-        return _UNTYPED, _TEXT, _text(value)
-    if isinstance(value, list):
+    if type(value) is list:
         return _array(value)
-    kind = _KINDS[type(value)]
+    kind = _kind(type(value))
+    if kind is _STRING:
+        return _UNTYPED, _TEXT, _text(value)
     return kind.number, _BINARY, kind.data(value)
 
 
@@ -142,7 +143,7 @@ def _array(values: list[Any]) -> tuple[int, int, bytes]:
     known = next((value for value in values if value is not None), None)
     if known is None:
         return _UNTYPED, _TEXT, b"{%b}" % b",".join([b"NULL"] * len(values))
-    kind = _KINDS[type(known)]
+    kind = _kind(type(known))
     parts = [pack("!iiIii", 1, 1, kind.number, len(values), 1)]
     for value in values:
         if value is None:
@@ -151,3 +152,8 @@ def _array(values: list[Any]) -> tuple[int, int, bytes]:
             data = kind.data(value)
             parts += len(data).to_bytes(4, "big"), data
     return kind.array, _BINARY, b"".join(parts)
+
+
+@cache
+def _kind(type: type) -> _Kind:
+    return next(_KINDS[base] for base in type.__mro__ if base in _KINDS)

@@ -11,7 +11,7 @@ from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.database import Database
 from recollect.store.postgres.items import COLUMNS, SOURCE, Prepared, insert, item_from, passing
 from recollect.store.postgres.keys import inside, key, keys, known_key
-from recollect.store.postgres.search import matches, search
+from recollect.store.postgres.search import keywords, matches
 from recollect.store.postgres.vectors import NAMED, PLACED, ByteVectors, PgVectors, Vectors
 from recollect.store.values import ANY, Filter, Item, Match
 from recollect.store.vectors import checked, positions, unit
@@ -70,7 +70,8 @@ class PostgresIndex:
     def search(self, scope: Scope, text: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
         """See `Index.search`."""
         codec.check_count("k", k, 1)
-        return self._database.read(scope.tenant, lambda db: search(db, scope, text, k, where))
+        asked = keywords(scope, text, k, where)
+        return [] if asked is None else matches(scope, self._database.find(scope.tenant, *asked))
 
     def nearest(self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
         """See `Index.nearest`."""

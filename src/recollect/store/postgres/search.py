@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.items import passing, spelled
 from recollect.store.postgres.keys import key, place
 from recollect.store.postgres.lexemes import lexemes, query
@@ -13,20 +12,23 @@ from recollect.store.values import Filter, Match
 from recollect.store.words import query_words
 from recollect.types import Scope
 
-# BM25 as the reference computes it, over the items that pass the filter.
+# BM25 as the reference computes it, over the items that pass the filter. What holds a word is found first, and then
+# looked up one by one: a planner that knows nothing of the tables yet would as soon read all of the owner's items.
 _SEARCH: Final = """
 WITH asked AS MATERIALIZED (
     SELECT lexeme, lexeme::tsquery AS it, (lexeme || ':D')::tsquery AS once, (lexeme || ':C')::tsquery AS twice,
         (lexeme || ':B')::tsquery AS thrice
     FROM unnest(%(asked)s::text[]) AS lexeme
+), found AS MATERIALIZED (
+    SELECT position, words FROM recollect.words WHERE tenant = %(tenant)s AND words @@ %(query)s::tsquery
 ), hits AS MATERIALIZED (
     SELECT items.position, items.length, asked.lexeme, CASE
-        WHEN words.words @@ asked.once THEN 1 WHEN words.words @@ asked.twice THEN 2
-        WHEN words.words @@ asked.thrice THEN 3
-        ELSE (SELECT positions[1] FROM unnest(words.words) AS word WHERE word.lexeme = asked.lexeme)
+        WHEN words @@ asked.once THEN 1 WHEN words @@ asked.twice THEN 2 WHEN words @@ asked.thrice THEN 3
+        ELSE (SELECT positions[1] FROM unnest(words) AS word WHERE word.lexeme = asked.lexeme)
     END::float8 AS times
-    FROM recollect.words JOIN recollect.items USING (tenant, position) JOIN asked ON words.words @@ asked.it
-    WHERE words.tenant = %(tenant)s AND words.words @@ %(query)s::tsquery AND <passing>
+    FROM found CROSS JOIN LATERAL (
+        SELECT * FROM recollect.items WHERE tenant = %(tenant)s AND position = found.position OFFSET 0
+    ) AS items JOIN asked ON words @@ asked.it WHERE <passing>
 ), size AS MATERIALIZED (
     SELECT count(*)::float8 AS texts, coalesce(nullif(avg(length), 0), 1)::float8 AS mean
     FROM recollect.items WHERE <passing>
@@ -43,14 +45,14 @@ ORDER BY score DESC, best.position DESC
 """
 
 
-def search(db: Connection, scope: Scope, text: str, k: int, where: Filter) -> list[Match]:
-    """The k best items that share a word with the text."""
+def keywords(scope: Scope, text: str, k: int, where: Filter) -> tuple[str, dict[str, Any]] | None:
+    """The query for the k best items that share a word with the text; none where that has no words."""
     asked = [*map(lexemes(key(scope.tenant)), query_words(text))]
     if not asked:
-        return []
+        return None
     condition, known = passing(scope, where)
     known |= {"query": query(scope, place(scope), where.exact, asked), "asked": asked, "k": k}
-    return matches(scope, db.ask(_SEARCH.replace("<passing>", condition), known))
+    return _SEARCH.replace("<passing>", condition), known
 
 
 def matches(scope: Scope, found: Sequence[Sequence[Any]]) -> list[Match]:
