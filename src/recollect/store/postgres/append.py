@@ -142,7 +142,7 @@ def _insert(db: Connection, scope: Scope, new: Sequence[_New]) -> None:
         "last_hash": entries[-1].hash,
         "last_position": entries[-1].position,
         "count": len(new),
-        "total": sum(columns["tokens"]),
+        "total": sum(entry.tokens for entry in entries),
         "first": times[0],
         "last": times[-1],
         "own_names": names(*full),

@@ -45,6 +45,8 @@ _SEE_ONE: Final = (
     " set_config('synchronous_commit', %s, true)"
 )
 _SEE_ALL: Final = "SELECT set_config('recollect.every_tenant', 'on', true), set_config('synchronous_commit', %s, true)"
+_ONE_PLAN: Final = "SELECT set_config('plan_cache_mode', 'force_generic_plan', true)"
+_ANY_PLAN: Final = "SELECT set_config('plan_cache_mode', 'auto', true)"
 _LOCK_OWNER: Final = f"{_SEE_ONE}, pg_advisory_xact_lock_shared(%s), pg_advisory_xact_lock(%s)"
 _LOCK_TENANT: Final = f"{_SEE_ONE}, pg_advisory_xact_lock(%s)"
 
@@ -106,9 +108,20 @@ class Database:
         if os.getpid() == self._process:
             self._pool.close()
 
-    def find(self, tenant: str | None, query: str, values: Values | None = None) -> list[tuple[Any, ...]]:
-        """What one query finds; a connection lost meanwhile is replaced once."""
-        return self._call(None, self._seeing(tenant), lambda db: db.ask(query, values), repeatable=True)
+    def find(
+        self, tenant: str | None, query: str, values: Values | None = None, *, one_plan: bool = False
+    ) -> list[tuple[Any, ...]]:
+        """What one query finds, if asked for by the same plan for all values; a lost connection is replaced once."""
+
+        def work(connection: Connection) -> list[tuple[Any, ...]]:
+            if not one_plan:
+                return connection.ask(query, values)
+            connection.later(_ONE_PLAN)
+            found = connection.ask(query, values)
+            connection.later(_ANY_PLAN)
+            return found
+
+        return self._call(None, self._seeing(tenant), work, repeatable=True)
 
     def read(self, tenant: str | None, work: Callable[[Connection], T], *, at_a_moment: bool = False) -> T:
         """What a function finds by several, if asked for at one moment; otherwise as `find`."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from struct import pack
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
@@ -28,6 +28,10 @@ _TEXT, _BINARY, _UNTYPED = 0, 1, 0
 _NULL: Final = b"\xff" * 4
 
 
+class Own(bytes):
+    """A value in the server's own form, of a type that the query names."""
+
+
 class _Kind(NamedTuple):
     """The server's numbers for a type and for arrays of it, and how a value of it looks there."""
 
@@ -39,9 +43,10 @@ class _Kind(NamedTuple):
 _STRING: Final = _Kind(25, 1009, str.encode)
 _KINDS: Final[dict[type, _Kind]] = {
     str: _STRING,
-    int: _Kind(20, 1016, lambda value: value.to_bytes(8, "big", signed=True)),
-    bytes: _Kind(17, 1001, bytes),
     bool: _Kind(16, 1000, lambda value: b"\x01" if value else b"\x00"),
+    int: _Kind(20, 1016, lambda value: value.to_bytes(8, "big", signed=True)),
+    Own: _Kind(_UNTYPED, _UNTYPED, bytes),
+    bytes: _Kind(17, 1001, bytes),
     float: _Kind(701, 1022, lambda value: pack("!d", value)),
 }
 
@@ -127,7 +132,7 @@ def _value(value: Any) -> tuple[int, int, bytes | None]:
         return _UNTYPED, _TEXT, None
     if type(value) is list:
         return _array(value)
-    kind = _kind(type(value))
+    kind = _kind(value)
     if kind is _STRING:
         return _UNTYPED, _TEXT, _text(value)
     return kind.number, _BINARY, kind.data(value)
@@ -143,7 +148,7 @@ def _array(values: list[Any]) -> tuple[int, int, bytes]:
     known = next((value for value in values if value is not None), None)
     if known is None:
         return _UNTYPED, _TEXT, b"{%b}" % b",".join([b"NULL"] * len(values))
-    kind = _kind(type(known))
+    kind = _kind(known)
     parts = [pack("!iiIii", 1, 1, kind.number, len(values), 1)]
     for value in values:
         if value is None:
@@ -154,6 +159,5 @@ def _array(values: list[Any]) -> tuple[int, int, bytes]:
     return kind.array, _BINARY, b"".join(parts)
 
 
-@cache
-def _kind(type: type) -> _Kind:
-    return next(_KINDS[base] for base in type.__mro__ if base in _KINDS)
+def _kind(value: Any) -> _Kind:
+    return _KINDS.get(type(value)) or next(kind for base, kind in _KINDS.items() if isinstance(value, base))

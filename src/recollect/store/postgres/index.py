@@ -71,7 +71,7 @@ class PostgresIndex:
         """See `Index.search`."""
         codec.check_count("k", k, 1)
         asked = keywords(scope, text, k, where)
-        return [] if asked is None else matches(scope, self._database.find(scope.tenant, *asked))
+        return [] if asked is None else matches(scope, self._database.find(scope.tenant, *asked, one_plan=True))
 
     def nearest(self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
         """See `Index.nearest`."""

@@ -24,6 +24,11 @@ SOURCE: Final = (
     " AND messages.tenant = items.tenant AND messages.owner = items.owner AND messages.session = items.session"
     " AND messages.id = items.id WHERE "
 )
+# One by one, by their key: a planner that knows nothing of the table yet would as soon read all of the tenant's items.
+BY_POSITION: Final = """CROSS JOIN LATERAL (
+    SELECT * FROM recollect.items WHERE items.tenant = %(tenant)s AND items.position = found.position OFFSET 0
+) AS items"""
+"""The items at the positions in `found`."""
 INTO_ITEMS: Final = """
 INSERT INTO recollect.items
     (tenant, owner, session, kind, id, position, at, role, tags, sources, length, wordless, body, names)

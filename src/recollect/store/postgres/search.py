@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from recollect.store.postgres.items import passing, spelled
+from recollect.store.postgres.items import BY_POSITION, passing, spelled
 from recollect.store.postgres.keys import key, place
 from recollect.store.postgres.lexemes import lexemes, query
 from recollect.store.values import Filter, Match
 from recollect.store.words import query_words
 from recollect.types import Scope
 
-# BM25 as the reference computes it, over the items that pass the filter. What holds a word is found first, and then
-# looked up one by one: a planner that knows nothing of the tables yet would as soon read all of the owner's items.
+# BM25 as the reference computes it, over the items that pass the filter. What holds a word is found first, by itself: a
+# planner that knows nothing of the tables yet would as soon read all of the owner's.
 _SEARCH: Final = """
 WITH asked AS MATERIALIZED (
     SELECT lexeme, lexeme::tsquery AS it, (lexeme || ':D')::tsquery AS once, (lexeme || ':C')::tsquery AS twice,
@@ -26,9 +26,7 @@ WITH asked AS MATERIALIZED (
         WHEN words @@ asked.once THEN 1 WHEN words @@ asked.twice THEN 2 WHEN words @@ asked.thrice THEN 3
         ELSE (SELECT positions[1] FROM unnest(words) AS word WHERE word.lexeme = asked.lexeme)
     END::float8 AS times
-    FROM found CROSS JOIN LATERAL (
-        SELECT * FROM recollect.items WHERE tenant = %(tenant)s AND position = found.position OFFSET 0
-    ) AS items JOIN asked ON words @@ asked.it WHERE <passing>
+    FROM found <by position> JOIN asked ON words @@ asked.it WHERE <passing>
 ), size AS MATERIALIZED (
     SELECT count(*)::float8 AS texts, coalesce(nullif(avg(length), 0), 1)::float8 AS mean
     FROM recollect.items WHERE <passing>
@@ -39,10 +37,9 @@ WITH asked AS MATERIALIZED (
     SELECT position, sum(weight * times * 2.2 / (times + 1.2 * (0.25 + 0.75 * length / mean))) AS score
     FROM hits JOIN rare USING (lexeme), size GROUP BY position ORDER BY score DESC, position DESC LIMIT %(k)s
 )
-SELECT owner, session, kind, id, names, score FROM best
-JOIN recollect.items ON items.tenant = %(tenant)s AND items.position = best.position
-ORDER BY score DESC, best.position DESC
-"""
+SELECT owner, session, kind, id, names, score FROM best AS found <by position>
+ORDER BY score DESC, found.position DESC
+""".replace("<by position>", BY_POSITION)
 
 
 def keywords(scope: Scope, text: str, k: int, where: Filter) -> tuple[str, dict[str, Any]] | None:
