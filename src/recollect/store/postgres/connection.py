@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _Key: TypeAlias = tuple[bytes, tuple[int, ...]]
 _DONE: Final = psycopg.pq.ExecStatus.COMMAND_OK
 
-MOST: Final = 200
+MOST: Final = 100
 """Statements that the server knows by name at the same time, at most: those it need not plan each time."""
 
 

@@ -267,8 +267,9 @@ class Database:
     def _take_back(self, connection: Connection) -> None:
         """One by which nothing could be written is replaced: another may be to where that is possible by now."""
         connection.forget()
-        with suppress(psycopg.Error):
-            connection.rollback()
+        if connection.pgconn.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+            with suppress(psycopg.Error):
+                connection.rollback()
         if errors.is_read_only(sys.exception()):
             connection.close()
         self._pool.putconn(connection)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from hashlib import blake2b, sha256
 from typing import Any, Final, NamedTuple
 
@@ -52,6 +53,7 @@ def place(scope: Scope) -> Place:
     return Place(key(scope.tenant), key(scope.user or ""), key(scope.session or ""))
 
 
+@lru_cache(maxsize=1_000)
 def named(tenant: str, user: str | None, session: str | None) -> Scope:
     """The scope of a row by its names."""
     return Scope(tenant, user or None, session or None)

@@ -12,15 +12,16 @@ from recollect.store.values import Filter, Match
 from recollect.store.words import query_words
 from recollect.types import Scope
 
-# BM25 as the reference computes it, over the items that pass the filter. What holds a word is found first, by itself: a
-# planner that knows nothing of the tables yet would as soon read all of the owner's.
+# BM25 as the reference computes it, over the items that pass the filter. What holds a word is found first, by itself and
+# by that alone: a planner that knows nothing of the tables yet would as soon read all that the owner or the tenant has.
 _SEARCH: Final = """
 WITH asked AS MATERIALIZED (
     SELECT lexeme, lexeme::tsquery AS it, (lexeme || ':D')::tsquery AS once, (lexeme || ':C')::tsquery AS twice,
         (lexeme || ':B')::tsquery AS thrice
     FROM unnest(%(asked)s::text[]) AS lexeme
 ), found AS MATERIALIZED (
-    SELECT position, words FROM recollect.words WHERE tenant = %(tenant)s AND words @@ %(query)s::tsquery
+    SELECT position, words FROM recollect.words
+    WHERE words @@ %(query)s::tsquery AND (tenant = %(tenant)s) IS TRUE
 ), hits AS MATERIALIZED (
     SELECT items.position, items.length, asked.lexeme, CASE
         WHEN words @@ asked.once THEN 1 WHEN words @@ asked.twice THEN 2 WHEN words @@ asked.thrice THEN 3
