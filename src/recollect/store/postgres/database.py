@@ -45,8 +45,8 @@ _SEE_ONE: Final = (
     " set_config('synchronous_commit', %s, true)"
 )
 _SEE_ALL: Final = "SELECT set_config('recollect.every_tenant', 'on', true), set_config('synchronous_commit', %s, true)"
-_ONE_PLAN: Final = "SELECT set_config('plan_cache_mode', 'force_generic_plan', true)"
-_ANY_PLAN: Final = "SELECT set_config('plan_cache_mode', 'auto', true)"
+_PLAN: Final = "SELECT set_config('plan_cache_mode', %s, true), set_config('enable_seqscan', %s, true)"
+_ONE_PLAN, _ANY_PLAN = ("force_generic_plan", "off"), ("auto", "on")
 _LOCK_OWNER: Final = f"{_SEE_ONE}, pg_advisory_xact_lock_shared(%s), pg_advisory_xact_lock(%s)"
 _LOCK_TENANT: Final = f"{_SEE_ONE}, pg_advisory_xact_lock(%s)"
 
@@ -111,14 +111,14 @@ class Database:
     def find(
         self, tenant: str | None, query: str, values: Values | None = None, *, one_plan: bool = False
     ) -> list[tuple[Any, ...]]:
-        """What one query finds, if asked for by the same plan for all values; a lost connection is replaced once."""
+        """What one query finds, if asked for by indexes and one plan for all values; a lost connection is replaced."""
 
         def work(connection: Connection) -> list[tuple[Any, ...]]:
             if not one_plan:
                 return connection.ask(query, values)
-            connection.later(_ONE_PLAN)
+            connection.later(_PLAN, _ONE_PLAN)
             found = connection.ask(query, values)
-            connection.later(_ANY_PLAN)
+            connection.later(_PLAN, _ANY_PLAN)
             return found
 
         return self._call(None, self._seeing(tenant), work, repeatable=True)

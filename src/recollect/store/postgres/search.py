@@ -12,8 +12,8 @@ from recollect.store.values import Filter, Match
 from recollect.store.words import query_words
 from recollect.types import Scope
 
-# BM25 as the reference computes it, over the items that pass the filter. What holds a word is found first, by itself and
-# by that alone: a planner that knows nothing of the tables yet would as soon read all that the owner or the tenant has.
+# BM25 as the reference computes it, over the items that pass the filter. What holds a word is found first and by that
+# alone: a planner that knows nothing of the tables yet would as soon read all that the owner or the tenant has.
 _SEARCH: Final = """
 WITH asked AS MATERIALIZED (
     SELECT lexeme, lexeme::tsquery AS it, (lexeme || ':D')::tsquery AS once, (lexeme || ':C')::tsquery AS twice,
