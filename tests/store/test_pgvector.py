@@ -13,8 +13,7 @@ from psycopg.conninfo import make_conninfo
 
 from recollect.store import Item
 from recollect.store.postgres import PostgresStore, reindex, vectors
-from recollect.store.postgres.database import rows
-from recollect.store.postgres.driver import Connection
+from recollect.store.postgres.connection import Connection
 from recollect.types import Scope
 from tests.postgres import Databases
 
@@ -102,11 +101,13 @@ def test_no_other_tenant_is_read_to_know_how_long_vectors_are(url: str) -> None:
 def test_a_large_tenant_is_counted_once(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
+    ask = Connection.ask
+
     def heard(db: Connection, query: str, *values: Any) -> list[Any]:
         asked.append(query)
-        return rows(db, query, *values)
+        return ask(db, query, *values)
 
-    monkeypatch.setattr(vectors, "rows", heard)
+    monkeypatch.setattr(Connection, "ask", heard)
     with PostgresStore(url) as store:
         for _ in range(3):
             assert store.index.nearest(ACME, ROWS[5], "m", 10)[0].id == "5"

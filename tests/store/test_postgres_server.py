@@ -19,10 +19,12 @@ from psycopg_pool.base import AttemptWithBackoff
 
 from recollect.errors import ConfigError, MigrationError, StoreUnavailable
 from recollect.store import Job, Record, Store, open
-from recollect.store.postgres import PostgresStore, chain, database
+from recollect.store.postgres import PostgresStore, append, chain, database, vectors
 from recollect.store.postgres.erase import CITING
 from recollect.store.postgres.migrate import migrations
+from recollect.store.postgres.search import keywords
 from recollect.store.reference import ReferenceStore
+from recollect.store.values import ANY
 from recollect.testing.stores.base import ADA, BOB, RIVAL, USER, fact, found, said, say, texts, v
 from recollect.types import Message, Scope
 from tests.postgres import FAST, ROLE, Databases, emptied, running
@@ -390,3 +392,24 @@ def test_what_cites_many_messages_is_found_by_reading_it_once(store: PostgresSto
         plan = connection.execute(f"EXPLAIN (ANALYZE, COSTS OFF) {query}", asked).fetchall()
     compared = [int(count) for count in re.findall(r"Rows Removed by Join Filter: (\d+)", str(plan))]
     assert sum(compared) <= len(gone)
+
+
+def plan(url: str, query: str, values: dict[str, Any]) -> str:
+    """How the server would go about it; the tables have no statistics here, as in the first minutes of a store."""
+    with psycopg.connect(url) as connection:
+        connection.execute("SELECT set_config('recollect.tenant', 'acme', true)")
+        return str(connection.execute(f"EXPLAIN {query}", values).fetchall())
+
+
+def test_a_table_of_which_nothing_is_known_yet_is_read_by_the_right_index(store: PostgresStore, url: str) -> None:
+    store.log.append(ADA, [said(f"zebra number {number}") for number in range(2_000)])
+    head = plan(url, append._HEAD, {"tenant": "acme", "owner": "ada", "session": "trip", "ids": ["a", "b"]})
+    assert "messages_by_id" in head
+    assert "messages_of_owner" not in head
+    asked = keywords(USER, "zebra", 10, ANY)
+    assert asked is not None
+    found = plan(url, *asked)
+    assert "words_in_text" in found
+    assert found.count("items_tenant_position_key") == 2
+    near = plan(url, f"WITH best AS (SELECT 1 AS position, 0.5 AS away) {vectors.NAMED}", {"tenant": "acme"})
+    assert "items_tenant_position_key" in near

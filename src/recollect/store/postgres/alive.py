@@ -6,10 +6,9 @@ or for hours where nothing is being sent.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any, Final
 
-from recollect.store.postgres.driver import Connection, psycopg
+from recollect.store.postgres.driver import psycopg
 
 GONE: Final = 10
 """Seconds without a sign of life, or until a connection is made, after which the other side counts as gone."""
@@ -22,25 +21,8 @@ _NOTICE: Final = (
     " set_config('tcp_keepalives_count', '2', false)"
 )
 
-
 CANCEL: Final = 2.0
 """Seconds that it may take to tell a server to stop."""
-
-
-class Bounded(psycopg.Connection[tuple[Any, ...]]):
-    """A connection that is given up where a statement takes too long; the server is told to stop, if it hears."""
-
-    def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
-        """What the server answers."""
-        try:
-            return super().wait(gen, interval, LONGEST if timeout is None else timeout)
-        except psycopg.OperationalError as error:
-            if self.pgconn.transaction_status != psycopg.pq.TransactionStatus.ACTIVE:
-                raise
-            with suppress(psycopg.Error):
-                self.cancel_safe(timeout=CANCEL)
-            self.pgconn.finish()
-            raise psycopg.errors.QueryCanceled(f"no answer within {LONGEST:g} seconds") from error
 
 
 def conninfo(url: str) -> str:
@@ -57,7 +39,7 @@ def conninfo(url: str) -> str:
     return psycopg.conninfo.make_conninfo(url, **missing, client_encoding="UTF8")
 
 
-def configure(connection: Connection) -> None:
+def configure(connection: psycopg.Connection[Any]) -> None:
     """Who waited for another sees what that one wrote, whatever the database has by default.
 
     The server, too, notices when this machine is gone: others wait for what a transaction of it has locked.

@@ -6,30 +6,44 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from recollect.store import codec
-from recollect.store.postgres.database import rows
-from recollect.store.postgres.driver import Connection
-from recollect.store.postgres.items import Prepared, insert
-from recollect.store.postgres.jobs import Waiting, enqueue
+from recollect.store.postgres.connection import Connection
+from recollect.store.postgres.items import INTO_ITEMS, insert_words, tag_text
+from recollect.store.postgres.jobs import Waiting, enqueue_later
 from recollect.store.postgres.keys import inside, key, named, names, place
-from recollect.store.values import Entry, Item, item_of, tagged
+from recollect.store.postgres.lexemes import pieces
+from recollect.store.values import MESSAGE, Entry, Item, item_of, tagged
 from recollect.store.words import words
 from recollect.types import Message, Scope
 
 ENTRIES: Final = (
     "SELECT seq, position, id, body, tokens, hash, tags, names, owner, session FROM recollect.messages WHERE"
 )
+# An id is looked up as the first that is not before it: a planner that knows nothing of the table yet would as soon
+# read all that the owner said. How many ids there are is hidden from it, or it would plan anew each time.
 _HEAD: Final = """
-SELECT ARRAY(SELECT nextval('recollect.positions') FROM generate_series(1, %(count)s)), head.seq, head.hash,
-    EXISTS (SELECT FROM recollect.messages AS old WHERE old.tenant = %(tenant)s AND old.owner = %(owner)s
-        AND old.session = %(session)s AND old.id = ANY(%(ids)s))
-FROM (SELECT) AS one LEFT JOIN recollect.sessions AS head
+SELECT ARRAY(SELECT nextval('recollect.positions') FROM unnest(asked.ids)), head.seq, head.hash,
+    EXISTS (SELECT FROM unnest(asked.ids) AS new (id) WHERE new.id = (SELECT old.id FROM recollect.messages AS old
+        WHERE old.tenant = %(tenant)s AND old.owner = %(owner)s AND old.session = %(session)s AND old.id >= new.id
+        ORDER BY old.id LIMIT 1))
+FROM (SELECT ARRAY(SELECT unnest(%(ids)s::text[])) AS ids) AS asked LEFT JOIN recollect.sessions AS head
 ON head.tenant = %(tenant)s AND head.owner = %(owner)s AND head.session = %(session)s
 """
 _PUT: Final = """
 WITH new AS (
+    SELECT * FROM unnest(%(id)s::text[], %(position)s::bigint[], %(tokens)s::bigint[], %(salt)s::bytea[],
+        %(hash)s::bytea[], %(body)s::bytea[], %(names)s::bytea[], %(at)s::bigint[], %(role)s::text[], %(tags)s::text[],
+        %(length)s::integer[], %(wordless)s::boolean[], %(item_names)s::bytea[], %(words)s::text[]) WITH ORDINALITY
+    AS new (id, position, tokens, salt, hash, body, names, at, role, tags, length, wordless, item_names, words, place)
+), messages AS (
     INSERT INTO recollect.messages (tenant, owner, session, seq, id, position, tokens, salt, hash, body, names)
-    SELECT %(tenant)s, %(owner)s, %(session)s, * FROM unnest(%(seq)s::bigint[], %(id)s::text[], %(position)s::bigint[],
-        %(tokens)s::bigint[], %(salt)s::bytea[], %(hash)s::bytea[], %(body)s::bytea[], %(names)s::bytea[])
+    SELECT %(tenant)s, %(owner)s, %(session)s, %(before)s + place, id, position, tokens, salt, hash, body, names
+    FROM new
+), items AS (<into items>
+    SELECT %(tenant)s, %(owner)s, %(session)s, 'message', id, position, at, role, tags::bigint[], ARRAY[id], length,
+        wordless, NULL, item_names FROM new
+), words AS (
+    INSERT INTO recollect.words (tenant, position, piece, words)
+    SELECT %(tenant)s, position, 0, words::tsvector FROM new WHERE words IS NOT NULL
 )
 INSERT INTO recollect.sessions AS old
     (tenant, owner, session, seq, hash, position, messages, tokens, first, last, names)
@@ -39,7 +53,7 @@ ON CONFLICT (tenant, owner, session) DO UPDATE SET
     seq = excluded.seq, hash = excluded.hash, position = excluded.position, last = excluded.last,
     messages = old.messages + excluded.messages, tokens = old.tokens + excluded.tokens,
     first = coalesce(old.first, excluded.first)
-"""
+""".replace("<into items>", INTO_ITEMS)
 
 
 class Ready(NamedTuple):
@@ -85,7 +99,7 @@ def append(db: Connection, scope: Scope, batch: Sequence[Ready], jobs: Waiting) 
         out.append(entry)
     if new:
         _insert(db, scope, new)
-        enqueue(db, scope, jobs.reached(new[0].entry.seq - 1, seq))
+        enqueue_later(db, scope, jobs.reached(new[0].entry.seq - 1, seq))
     return out
 
 
@@ -93,32 +107,49 @@ def _before(
     db: Connection, scope: Scope, batch: Sequence[Ready]
 ) -> tuple[dict[str, tuple[Message, Entry]], int, bytes, Iterator[int]]:
     condition, at = inside(scope, "messages")
-    at |= {"ids": [key(one.message.id) for one in batch], "count": len(batch)}
-    ((positions, seq, link, again),) = rows(db, _HEAD, at)
-    known = rows(db, " ".join((ENTRIES, condition, "AND id = ANY(%(ids)s)")), at) if again else []
+    at |= {"ids": [key(one.message.id) for one in batch]}
+    ((positions, seq, link, again),) = db.ask(_HEAD, at)
+    known = db.ask(" ".join((ENTRIES, condition, "AND id = ANY(%(ids)s)")), at) if again else []
     entries = [(_original(row), entry_from(scope, row)) for row in known]
     kept = {message.id: (message, entry) for message, entry in entries}
     return kept, seq or 0, link or codec.START, iter(positions)
 
 
 def _insert(db: Connection, scope: Scope, new: Sequence[_New]) -> None:
-    full = (scope.tenant, scope.user, scope.session)
-    last = new[-1].entry
-    times = [codec.micros(one.ready.message.at or codec.EPOCH) for one in (new[0], new[-1])]
+    at, full = place(scope), (scope.tenant, scope.user, scope.session)
+    entries, messages = [one.entry for one in new], [one.ready.message for one in new]
+    times = [codec.micros(message.at or codec.EPOCH) for message in messages]
+    texts = {one.entry.position: pieces(at, one.ready.words) for one in new}
     columns = {
-        "seq": [one.entry.seq for one in new],
-        "id": [key(one.ready.message.id) for one in new],
-        "position": [one.entry.position for one in new],
-        "tokens": [one.ready.tokens for one in new],
+        "id": [key(message.id) for message in messages],
+        "position": [entry.position for entry in entries],
+        "tokens": [entry.tokens for entry in entries],
         "salt": [one.salt for one in new],
-        "hash": [one.entry.hash for one in new],
+        "hash": [entry.hash for entry in entries],
         "body": [one.ready.body for one in new],
-        "names": [names(*full, one.ready.message.id) for one in new],
+        "names": [names(*full, message.id) for message in messages],
+        "at": times,
+        "role": [message.role for message in messages],
+        "tags": [tag_text(message.metadata) for message in messages],
+        "length": [len(one.ready.words) for one in new],
+        "wordless": [not message.text for message in messages],
+        "item_names": [names(*full, MESSAGE, message.id) for message in messages],
+        "words": [found[0] if found else None for found in texts.values()],
     }
-    head = {"last_seq": last.seq, "last_hash": last.hash, "last_position": last.position, "own_names": names(*full)}
-    head |= {"count": len(new), "total": sum(one.ready.tokens for one in new), "first": times[0], "last": times[1]}
-    db.execute(_PUT, place(scope)._asdict() | columns | head)
-    insert(db, scope, [Prepared(_item(one.entry), one.ready.words) for one in new])
+    head = {
+        "before": entries[0].seq - 1,
+        "last_seq": entries[-1].seq,
+        "last_hash": entries[-1].hash,
+        "last_position": entries[-1].position,
+        "count": len(new),
+        "total": sum(entry.tokens for entry in entries),
+        "first": times[0],
+        "last": times[-1],
+        "own_names": names(*full),
+    }
+    db.later(_PUT, at._asdict() | columns | head)
+    if any(len(found) > 1 for found in texts.values()):
+        insert_words(db, scope.tenant, {position: found[1:] for position, found in texts.items()}, start=1)
 
 
 def _item(entry: Entry) -> Item:
@@ -143,5 +174,5 @@ def _original(row: Sequence[Any]) -> Message:
 def items_of(db: Connection, scope: Scope, condition: str) -> list[Item]:
     """The items of the messages in the scope for which the condition holds."""
     clause, known = inside(scope, "messages")
-    found = rows(db, " ".join((ENTRIES, clause, "AND body IS NOT NULL", condition)), known)
+    found = db.ask(" ".join((ENTRIES, clause, "AND body IS NOT NULL", condition)), known)
     return [_item(entry_from(scope, row)) for row in found]

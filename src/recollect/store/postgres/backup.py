@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from recollect.errors import MigrationError, NotFound, StoreError
 from recollect.store.backup import making
-from recollect.store.postgres.database import Database, rows
-from recollect.store.postgres.driver import Connection
+from recollect.store.postgres.connection import Connection
+from recollect.store.postgres.database import Database
 from recollect.store.postgres.migrate import version
 
 TABLES: Final = ("settings", "sessions", "messages", "records", "items", "words", "vectors", "jobs")
@@ -40,7 +40,7 @@ def write(database: Database, path: Path) -> None:
 
 def _write(db: Connection, path: Path) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        manifest = {"format": FORMAT, "schema": version(db), "position": rows(db, _POSITION)[0][0]}
+        manifest = {"format": FORMAT, "schema": version(db), "position": db.ask(_POSITION)[0][0]}
         archive.writestr("manifest.json", json.dumps(manifest))
         for table in TABLES:
             with archive.open(table, "w", force_zip64=True) as out, db.cursor().copy(_for(_OUT, table)) as copy:

@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from recollect.errors import StoreError
 from recollect.store import codec
-from recollect.store.postgres.database import rows
-from recollect.store.postgres.driver import Connection
+from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.keys import inside, named
 from recollect.store.values import Finding
 from recollect.types import Scope
@@ -24,7 +23,7 @@ _FIX: Final = "restore a backup made before, or erase the session"
 def verified(db: Connection, scope: Scope) -> Iterator[Finding]:
     """The first thing that is wrong with each session."""
     condition, known = inside(scope, "sessions")
-    for owner, session, full, *head in rows(db, " ".join((_HEADS, condition, "ORDER BY owner, session")), known):
+    for owner, session, full, *head in db.ask(" ".join((_HEADS, condition, "ORDER BY owner, session")), known):
         broken = _first_broken(_links(db, (known["tenant"], owner, session)), head)
         if broken is not None:
             where = named(*(codec.from_bytes(full) if full else (scope.tenant, owner, session)))
@@ -33,7 +32,7 @@ def verified(db: Connection, scope: Scope) -> Iterator[Finding]:
 
 def _links(db: Connection, at: tuple[str, str, str]) -> Iterator[tuple[Any, ...]]:
     after = 0
-    while page := rows(db, _LINKS, (*at, after)):
+    while page := db.ask(_LINKS, (*at, after)):
         yield from page
         after = page[-1][0]
 

@@ -8,8 +8,8 @@ from typing import Final
 
 from recollect.errors import StoreError, StoreUnavailable
 from recollect.store.postgres.chain import verified
-from recollect.store.postgres.database import Database, rows
-from recollect.store.postgres.driver import Connection
+from recollect.store.postgres.connection import Connection
+from recollect.store.postgres.database import Database
 from recollect.store.postgres.keys import key
 from recollect.store.postgres.reindex import pages, tenants, texts_of, unindexed, unindexed_lengths
 from recollect.store.values import Finding, Item
@@ -41,7 +41,7 @@ def check(database: Database) -> list[Finding]:
 
 
 def _engine(db: Connection) -> Iterator[Finding]:
-    for (role,) in rows(db, _ROLE):
+    for (role,) in db.ask(_ROLE):
         yield Finding(
             "engine",
             f"the role {role!r} sees past row-level security, so nothing but the queries keeps tenants apart",
@@ -50,7 +50,7 @@ def _engine(db: Connection) -> Iterator[Finding]:
 
 
 def _schema(db: Connection) -> Iterator[Finding]:
-    for (table,) in rows(db, _UNWALLED):
+    for (table,) in db.ask(_UNWALLED):
         yield Finding("schema", f"row-level security is off for table {table!r}", fix="turn it on, and force it")
 
 
@@ -99,6 +99,6 @@ def _wrong(db: Connection, tenant: str, items: list[Item]) -> set[int]:
     flat = [(position, piece, text) for position, (_, texts) in wanted.items() for piece, text in enumerate(texts)]
     known = {"tenant": key(tenant), "all": list(wanted), "positions": [one[0] for one in flat]}
     known |= {"pieces": [one[1] for one in flat], "texts": [one[2] for one in flat]}
-    lengths = rows(db, _LENGTHS, (key(tenant), list(wanted)))
+    lengths = db.ask(_LENGTHS, (key(tenant), list(wanted)))
     wrong = {position for position, length in lengths if wanted[position][0] != length}
-    return wrong | {position for (position,) in rows(db, _WRONG, known)}
+    return wrong | {position for (position,) in db.ask(_WRONG, known)}

@@ -1,7 +1,4 @@
-"""The server: connections lent from a pool, transactions, and what happens when a connection is lost.
-
-The driver's pipelines, its `executemany` among them, are not used: they hang when a megabyte is to be sent.
-"""
+"""The server: connections lent from a pool, transactions, and what happens when a connection is lost."""
 
 from __future__ import annotations
 
@@ -10,13 +7,16 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from recollect.errors import ConfigError
 from recollect.store.postgres import alive, errors
-from recollect.store.postgres.driver import Connection, Pool, psycopg, psycopg_pool
+from recollect.store.postgres.connection import Connection, Pool
+from recollect.store.postgres.driver import psycopg, psycopg_pool
+from recollect.store.postgres.exchange import Values, statement
 from recollect.store.postgres.keys import key, number
 from recollect.store.postgres.migrate import has_pgvector, migrate
+from recollect.store.postgres.turns import Turns
 from recollect.store.protocols import Clock, Durability
 from recollect.types import Scope
 
@@ -34,14 +34,28 @@ MOST: Final = 16
 ATTEMPTS: Final = 5
 """How often a call that collides with others is tried."""
 
-_AT_A_MOMENT: Final = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"
+_BEGIN: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
+_AT_A_MOMENT: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ"
+_COMMIT: Final = "COMMIT"
+_SAVEPOINT: Final = "SAVEPOINT inside"
+_RELEASE: Final = "RELEASE SAVEPOINT inside"
+_UNDO: Final = "ROLLBACK TO SAVEPOINT inside"
 _SEE_ONE: Final = (
     "SELECT set_config('recollect.tenant', %s, true), set_config('recollect.every_tenant', '', true),"
     " set_config('synchronous_commit', %s, true)"
 )
 _SEE_ALL: Final = "SELECT set_config('recollect.every_tenant', 'on', true), set_config('synchronous_commit', %s, true)"
+_PLAN: Final = "SELECT set_config('plan_cache_mode', %s, true), set_config('enable_seqscan', %s, true)"
+_ONE_PLAN, _ANY_PLAN = ("force_generic_plan", "off"), ("auto", "on")
 _LOCK_OWNER: Final = f"{_SEE_ONE}, pg_advisory_xact_lock_shared(%s), pg_advisory_xact_lock(%s)"
 _LOCK_TENANT: Final = f"{_SEE_ONE}, pg_advisory_xact_lock(%s)"
+
+
+class _First(NamedTuple):
+    """What a transaction starts with: whom it sees, and for whom it waits."""
+
+    query: str
+    values: Values
 
 
 class Database:
@@ -60,6 +74,7 @@ class Database:
         self._mine = threading.local()
         self._process = os.getpid()
         self._wait = WAIT
+        self._turns = Turns(MOST // 2)
         try:
             parts = psycopg.conninfo.conninfo_to_dict(url)
             self._conninfo = alive.conninfo(url)
@@ -68,7 +83,7 @@ class Database:
         self.name = f"PostgreSQL {parts.get('dbname', '')} on {parts.get('host', 'this machine')}"
         self._pool: Pool = psycopg_pool.ConnectionPool(
             self._conninfo,
-            connection_class=alive.Bounded,
+            connection_class=Connection,
             min_size=1,
             max_size=MOST,
             open=False,
@@ -93,15 +108,24 @@ class Database:
         if os.getpid() == self._process:
             self._pool.close()
 
+    def find(
+        self, tenant: str | None, query: str, values: Values | None = None, *, one_plan: bool = False
+    ) -> list[tuple[Any, ...]]:
+        """What one query finds, if asked for by indexes and one plan for all values; a lost connection is replaced."""
+
+        def work(connection: Connection) -> list[tuple[Any, ...]]:
+            if not one_plan:
+                return connection.ask(query, values)
+            connection.later(_PLAN, _ONE_PLAN)
+            found = connection.ask(query, values)
+            connection.later(_PLAN, _ANY_PLAN)
+            return found
+
+        return self._call(None, self._seeing(tenant), work, repeatable=True)
+
     def read(self, tenant: str | None, work: Callable[[Connection], T], *, at_a_moment: bool = False) -> T:
-        """What the function finds, if asked for at one moment; a connection lost meanwhile is replaced once."""
-
-        def start(connection: Connection) -> None:
-            if at_a_moment and self._held() is None:
-                connection.execute(_AT_A_MOMENT)
-            self._see(connection, tenant)
-
-        return self._call(start, work, repeatable=True)
+        """What a function finds by several, if asked for at one moment; otherwise as `find`."""
+        return self._call(_AT_A_MOMENT if at_a_moment else _BEGIN, self._seeing(tenant), work, repeatable=True)
 
     def write(self, scope: Scope | None, work: Callable[[Connection], T], *, repeatable: bool = False) -> T:
         """What the function returns, once what it wrote is durable.
@@ -109,57 +133,56 @@ class Database:
         It may run more than once, though it takes effect once; one that is repeatable also when a connection was lost
         during the commit. Without a scope it sees every tenant and waits for no one.
         """
-
-        if scope is None:
-            return self._call(self.see_all, work, repeatable)
-        return self._call(lambda connection: self._lock(connection, scope), work, repeatable)
+        with self._turn(scope):
+            first = self._seeing(None) if scope is None else self._locking(scope)
+            return self._call(_BEGIN, first, work, repeatable)
 
     @contextmanager
     def transaction(self, scope: Scope | None = None) -> Iterator[None]:
         """Makes every call of this thread inside the block part of one transaction; writers of the scope wait."""
+        first = None if scope is None else self._locking(scope)
         if (outer := self._held()) is not None:
-            with self._translated(), outer.transaction():
-                if scope is not None:
-                    self._lock(outer, scope)
+            with self._translated(), _savepoint(outer):
+                if first is not None:
+                    outer.later(*first)
+                outer.send()
                 yield
             return
-        connection = self._lend()
-        self._mine.connection = connection
-        committing = False
-        try:
-            with connection.transaction():
-                if scope is not None:
-                    self._lock(connection, scope)
+        with self._turn(scope), self._holding() as connection:
+            committing = False
+            try:
+                connection.later(_BEGIN)
+                if first is not None:
+                    connection.later(*first)
+                connection.send()
                 yield
                 committing = True
-        except psycopg.Error as error:
-            lost = committing and errors.is_lost(error)
-            raise (errors.unknown if lost else errors.translated)(error, self.name) from error
-        finally:
-            self._mine.connection = None
-            self._take_back(connection)
+                connection.ask(_COMMIT)
+            except psycopg.Error as error:
+                lost = committing and errors.is_lost(error)
+                raise (errors.unknown if lost else errors.translated)(error, self.name) from error
 
     @contextmanager
     def maintaining(self) -> Iterator[Connection]:
         """A connection without a transaction, for what can't be done inside one."""
         try:
-            with psycopg.connect(self._conninfo, autocommit=True) as connection:
+            with Connection.connect(self._conninfo, autocommit=True) as connection:
                 alive.configure(connection)
                 yield connection
         except psycopg.Error as error:
             raise errors.translated(error, self.name) from error
 
-    def _call(self, start: Callable[[Connection], None], work: Callable[[Connection], T], repeatable: bool) -> T:
+    def _call(self, begin: str | None, first: _First, work: Callable[[Connection], T], repeatable: bool) -> T:
         if (held := self._held()) is not None:
-            with self._translated(), held.transaction():
-                start(held)
+            with self._translated(), _savepoint(held):
+                held.later(*first)
                 return work(held)
         retries = iter(range(1, ATTEMPTS))
         while True:
             attempt = _Attempt()
             connection = self._lend()
             try:
-                return attempt.run(connection, start, work)
+                return attempt.run(connection, begin, first, work)
             except psycopg.Error as error:
                 if not self._once_more(error, attempt, repeatable, next(retries, None)):
                     unclear = attempt.committing and errors.is_lost(error)
@@ -185,30 +208,54 @@ class Database:
 
     def see_all(self, connection: Connection) -> None:
         """Lets the connection's transaction see every tenant."""
-        connection.execute(_SEE_ALL, (self._commit,))
+        connection.ask(*self._seeing(None))
 
-    def _see(self, connection: Connection, tenant: str | None) -> None:
+    def _seeing(self, tenant: str | None) -> _First:
         if tenant is None:
-            self.see_all(connection)
-        else:
-            connection.execute(_SEE_ONE, (key(tenant), self._commit))
+            return _First(_SEE_ALL, (self._commit,))
+        return _First(_SEE_ONE, (key(tenant), self._commit))
 
-    def _lock(self, connection: Connection, scope: Scope) -> None:
+    def _locking(self, scope: Scope) -> _First:
         seen = (key(scope.tenant), self._commit, number("tenant", scope.tenant))
         if scope.user is None:
-            connection.execute(_LOCK_TENANT, seen)
-        else:
-            connection.execute(_LOCK_OWNER, (*seen, number("owner", scope.tenant, scope.user)))
+            return _First(_LOCK_TENANT, seen)
+        return _First(_LOCK_OWNER, (*seen, number("owner", scope.tenant, scope.user)))
+
+    @contextmanager
+    def _turn(self, scope: Scope | None) -> Iterator[None]:
+        """Who is to wait for a lock waits for his turn before he takes a connection; not who has one already."""
+        if scope is None or self._held() is not None:
+            yield
+            return
+        self._check_usable()
+        with self._turns.of(scope) as came:
+            if not came:
+                raise errors.busy(self.name)
+            yield
 
     def _held(self) -> Connection | None:
         held: Connection | None = getattr(self._mine, "connection", None)
         return held
 
-    def _lend(self) -> Connection:
+    @contextmanager
+    def _holding(self) -> Iterator[Connection]:
+        """A connection that every call of this thread uses inside the block."""
+        connection = self._lend()
+        self._mine.connection = connection
+        try:
+            yield connection
+        finally:
+            self._mine.connection = None
+            self._take_back(connection)
+
+    def _check_usable(self) -> None:
         if os.getpid() != self._process:
             raise errors.forked(self.name)
         if self._pool.closed:
             raise errors.closed(self.name)
+
+    def _lend(self) -> Connection:
+        self._check_usable()
         try:
             connection = self._pool.getconn(self._wait)
         except (psycopg.Error, psycopg_pool.PoolClosed) as error:
@@ -219,8 +266,10 @@ class Database:
 
     def _take_back(self, connection: Connection) -> None:
         """One by which nothing could be written is replaced: another may be to where that is possible by now."""
-        with suppress(psycopg.Error):
-            connection.rollback()
+        connection.forget()
+        if connection.pgconn.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+            with suppress(psycopg.Error):
+                connection.rollback()
         if errors.is_read_only(sys.exception()):
             connection.close()
         self._pool.putconn(connection)
@@ -239,14 +288,27 @@ class _Attempt:
     def __init__(self) -> None:
         self.committing = False
 
-    def run(self, connection: Connection, start: Callable[[Connection], None], work: Callable[[Connection], T]) -> T:
-        start(connection)
+    def run(self, connection: Connection, begin: str | None, first: _First, work: Callable[[Connection], T]) -> T:
+        if begin is not None:
+            connection.later(begin)
+        connection.later(*first)
         result = work(connection)
-        self.committing = True
-        connection.commit()
+        if begin is not None:
+            self.committing = True
+            connection.ask(_COMMIT)
         return result
 
 
-def rows(connection: Connection, query: str, values: Any = None) -> list[tuple[Any, ...]]:
-    """What a query finds."""
-    return connection.execute(query, values, binary=True).fetchall()
+@contextmanager
+def _savepoint(held: Connection) -> Iterator[None]:
+    """Undoes what is done in the block, and no more, where it fails."""
+    held.later(_SAVEPOINT)
+    try:
+        yield
+        held.ask(_RELEASE)
+    except BaseException:
+        if statement(_SAVEPOINT) not in held.forget():
+            with suppress(psycopg.Error):
+                held.later(_UNDO)
+                held.ask(_RELEASE)
+        raise

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 from recollect.errors import MissingExtra
 
 try:
@@ -12,7 +10,4 @@ try:
 except ImportError as error:
     raise MissingExtra("psycopg", "postgres", "a PostgreSQL store") from error
 
-Connection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
-Pool: TypeAlias = psycopg_pool.ConnectionPool[Connection]
-
-__all__ = ["Connection", "Pool", "psycopg", "psycopg_pool"]
+__all__ = ["psycopg", "psycopg_pool"]

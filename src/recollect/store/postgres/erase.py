@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from recollect.store.postgres.database import rows
-from recollect.store.postgres.driver import Connection
+from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.keys import inside
 from recollect.store.values import MESSAGE, Erased
 from recollect.types import Scope
@@ -52,14 +51,14 @@ def erase(db: Connection, scope: Scope, ids: Sequence[str] | None) -> Erased:
     records = len(_citing(db, "records", gone))
     items = _derived(_citing(db, "items", gone))
     if ids is not None:
-        db.execute(_BLANK, gone)
-        db.execute(_TOTALS, gone)
+        db.later(_BLANK, gone)
+        db.later(_TOTALS, gone)
         return Erased(len(gone["ids"]), records, items)
     records += len(_deleted(db, "records", scope))
     items += _derived(_deleted(db, "items", scope))
     jobs = len(_deleted(db, "jobs", scope))
     for table in ("messages", "sessions"):
-        db.execute(*_all(table, scope))
+        db.later(*_all(table, scope))
     return Erased(len(gone["ids"]), records, items, jobs)
 
 
@@ -67,15 +66,15 @@ def _messages(db: Connection, scope: Scope, ids: Sequence[str] | None) -> dict[s
     condition, known = inside(scope, "messages")
     if ids is not None:
         condition, known = f"{condition} AND id = ANY(%(ids)s)", known | {"ids": list(ids)}
-    found = rows(db, " ".join((_MESSAGES, condition)), known)
+    found = db.ask(" ".join((_MESSAGES, condition)), known)
     owners, sessions, names = ([row[column] for row in found] for column in range(3))
     near = ["", *sorted(set(owners))]
     return {"tenant": known["tenant"], "near": near, "owners": owners, "sessions": sessions, "ids": names}
 
 
 def _citing(db: Connection, table: str, gone: dict[str, Any]) -> list[tuple[Any, ...]]:
-    found = [position for (position,) in rows(db, CITING.replace("<table>", table), gone)]
-    return rows(db, _DELETE.replace("<table>", table), {"tenant": gone["tenant"], "found": found})
+    found = [position for (position,) in db.ask(CITING.replace("<table>", table), gone)]
+    return db.ask(_DELETE.replace("<table>", table), {"tenant": gone["tenant"], "found": found})
 
 
 def _all(table: str, scope: Scope) -> tuple[str, dict[str, Any]]:
@@ -85,7 +84,7 @@ def _all(table: str, scope: Scope) -> tuple[str, dict[str, Any]]:
 
 def _deleted(db: Connection, table: str, scope: Scope) -> list[tuple[Any, ...]]:
     query, known = _all(table, scope)
-    return rows(db, " ".join((query, "RETURNING kind")), known)
+    return db.ask(" ".join((query, "RETURNING kind")), known)
 
 
 def _derived(kinds: list[tuple[Any, ...]]) -> int:

@@ -39,7 +39,7 @@ def translated(error: Exception, name: str) -> StoreError | ConfigError:
     if state == "53100":
         return DiskFull(f"no room to write on {name}: nothing was written; free some space and try again")
     if state in _BUSY:
-        return StoreUnavailable(f"{name} is busy: others were in the way too long; nothing was written, try again")
+        return busy(name)
     if state == _READ_ONLY:
         return StoreUnavailable(
             f"{name} is read-only: nothing was written; try again once it may be written to, or name its primary server"
@@ -49,6 +49,11 @@ def translated(error: Exception, name: str) -> StoreError | ConfigError:
     if state == "42501":
         return ConfigError(f"{name}: the role lacks a right ({_reason(error)}); connect as the owner of the tables")
     return StoreError(f"{name}: {_reason(error)}")
+
+
+def busy(name: str) -> StoreUnavailable:
+    """The error for a call that waited for others too long."""
+    return StoreUnavailable(f"{name} is busy: others were in the way too long; nothing was written, try again")
 
 
 def unknown(error: Exception, name: str) -> StoreUnavailable:

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from recollect.store import codec
-from recollect.store.postgres.database import Database, rows
-from recollect.store.postgres.driver import Connection
+from recollect.store.postgres.connection import Connection
+from recollect.store.postgres.database import Database
 from recollect.store.postgres.items import COLUMNS, SOURCE, Prepared, insert, item_from, passing
 from recollect.store.postgres.keys import inside, key, keys, known_key
-from recollect.store.postgres.search import matches, search
+from recollect.store.postgres.search import keywords, matches
 from recollect.store.postgres.vectors import NAMED, PLACED, ByteVectors, PgVectors, Vectors
 from recollect.store.values import ANY, Filter, Item, Match
 from recollect.store.vectors import checked, positions, unit
@@ -70,7 +70,8 @@ class PostgresIndex:
     def search(self, scope: Scope, text: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
         """See `Index.search`."""
         codec.check_count("k", k, 1)
-        return self._database.read(scope.tenant, lambda db: search(db, scope, text, k, where))
+        asked = keywords(scope, text, k, where)
+        return [] if asked is None else matches(scope, self._database.find(scope.tenant, *asked, one_plan=True))
 
     def nearest(self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
         """See `Index.nearest`."""
@@ -121,7 +122,7 @@ class PostgresIndex:
         self, scope: Scope, condition: str, known: Mapping[str, Any], limit: str = ""
     ) -> list[tuple[Item, NDArray[np.float32]]]:
         query = "".join(("SELECT", COLUMNS, ", (SELECT vector", _ITS, ")", SOURCE, condition, _EMBEDDED, limit))
-        found = self._database.read(scope.tenant, lambda db: rows(db, query, known))
+        found = self._database.find(scope.tenant, query, known)
         return [(item_from(scope.tenant, row[:-1]), self._vectors.read(row[-1])) for row in found]
 
     def delete(self, scope: Scope, kind: str, ids: Sequence[str]) -> int:
@@ -130,13 +131,13 @@ class PostgresIndex:
         condition, known = inside(scope, "items")
         query = " ".join((_DELETE, condition, "AND kind = %(kind)s AND id = ANY(%(ids)s) RETURNING id"))
         known |= {"kind": known_key(kind), "ids": keys(ids)}
-        return self._database.write(scope, lambda db: len(rows(db, query, known)))
+        return self._database.write(scope, lambda db: len(db.ask(query, known)))
 
     def drop(self, scope: Scope, model: str) -> int:
         """See `Index.drop`."""
         condition, known = inside(scope, "vectors")
         query = " ".join((_DROP, condition, "AND model = %(model)s RETURNING position"))
-        return self._database.write(scope, lambda db: len(rows(db, query, known | {"model": known_key(model)})))
+        return self._database.write(scope, lambda db: len(db.ask(query, known | {"model": known_key(model)})))
 
     def _nearest(self, scope: Scope, vector: Vector, model: str, k: int, where: Filter, wanted: str) -> list[Any]:
         codec.check_count("k", k, 1)
@@ -149,7 +150,7 @@ class PostgresIndex:
 
     def _found(self, scope: Scope, condition: str, known: dict[str, Any]) -> list[Item]:
         query = "".join(("SELECT", COLUMNS, SOURCE, condition))
-        found = self._database.read(scope.tenant, lambda db: rows(db, query, known))
+        found = self._database.find(scope.tenant, query, known)
         return [item_from(scope.tenant, row) for row in found]
 
 
@@ -157,8 +158,8 @@ def _put(db: Connection, scope: Scope, ready: Sequence[Prepared]) -> None:
     condition, known = inside(scope, "items", exact=True)
     by_key = {(key(one.item.kind), key(one.item.id)): one for one in ready}
     kinds, ids = ([pair[part] for pair in by_key] for part in (0, 1))
-    db.execute(" ".join((_DELETE, condition, _THESE)), known | {"kinds": kinds, "ids": ids})
-    positions = rows(db, _POSITIONS, (len(by_key),))
+    db.later(" ".join((_DELETE, condition, _THESE)), known | {"kinds": kinds, "ids": ids})
+    positions = db.ask(_POSITIONS, (len(by_key),))
     insert(
         db,
         scope,

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from recollect.store import codec
-from recollect.store.postgres.driver import Connection
+from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.keys import inside, key, keys, named, names, number, place
 from recollect.store.postgres.lexemes import pieces
 from recollect.store.values import MESSAGE, Filter, Item, item_of, tagged
@@ -24,22 +24,29 @@ SOURCE: Final = (
     " AND messages.tenant = items.tenant AND messages.owner = items.owner AND messages.session = items.session"
     " AND messages.id = items.id WHERE "
 )
+# One by one, by their key: a planner that knows nothing of the table yet would as soon read all of the tenant's items.
+BY_POSITION: Final = """CROSS JOIN LATERAL (
+    SELECT * FROM recollect.items WHERE items.tenant = %(tenant)s AND items.position = found.position OFFSET 0
+) AS items"""
+"""The items at the positions in `found`."""
+INTO_ITEMS: Final = """
+INSERT INTO recollect.items
+    (tenant, owner, session, kind, id, position, at, role, tags, sources, length, wordless, body, names)
+"""
 _PUT_WORDS: Final = """
 INSERT INTO recollect.words (tenant, position, piece, words)
 SELECT %s, position, piece, words::tsvector
 FROM unnest(%s::bigint[], %s::integer[], %s::text[]) AS new (position, piece, words)
 """
 _WITH_ITEMS: Final = """
-WITH items AS (
-INSERT INTO recollect.items
-    (tenant, owner, session, kind, id, position, at, role, tags, sources, length, wordless, body, names)
+WITH items AS (<into items>
 SELECT %s, %s, %s, kind, id, position, at, role, tags::bigint[],
     ARRAY(SELECT jsonb_array_elements_text(sources::jsonb)), length, wordless, body, names
 FROM unnest(%s::text[], %s::text[], %s::bigint[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::integer[],
     %s::boolean[], %s::bytea[], %s::bytea[])
     AS new (kind, id, position, at, role, tags, sources, length, wordless, body, names)
 )
-"""
+""".replace("<into items>", INTO_ITEMS)
 _PUT: Final = " ".join((_WITH_ITEMS, _PUT_WORDS))
 
 
@@ -55,16 +62,16 @@ def insert(db: Connection, scope: Scope, prepared: Sequence[Prepared]) -> None:
     """Puts items with their positions into the index."""
     columns = map(list, zip(*(_row(one) for one in prepared), strict=True))
     words = {one.item.position: pieces(place(scope), one.words) for one in prepared}
-    db.execute(_PUT, (*place(scope), *columns, *_words(scope.tenant, words)))
+    db.later(_PUT, (*place(scope), *columns, *_words(scope.tenant, words)))
 
 
-def insert_words(db: Connection, tenant: str, texts: Mapping[int, Sequence[str]]) -> None:
-    """Makes positions findable by the words in these tsvectors."""
-    db.execute(_PUT_WORDS, _words(tenant, texts))
+def insert_words(db: Connection, tenant: str, texts: Mapping[int, Sequence[str]], start: int = 0) -> None:
+    """Makes positions findable by the words in these tsvectors, those of a position numbered from `start` on."""
+    db.later(_PUT_WORDS, _words(tenant, texts, start))
 
 
-def _words(tenant: str, texts: Mapping[int, Sequence[str]]) -> tuple[Any, ...]:
-    flat = [(position, piece, text) for position, found in texts.items() for piece, text in enumerate(found)]
+def _words(tenant: str, texts: Mapping[int, Sequence[str]], start: int = 0) -> tuple[Any, ...]:
+    flat = [(position, piece, text) for position, found in texts.items() for piece, text in enumerate(found, start)]
     return key(tenant), *(list(column) for column in (zip(*flat, strict=True) if flat else ((), (), ())))
 
 
@@ -72,8 +79,7 @@ def _row(prepared: Prepared) -> tuple[Any, ...]:
     item = prepared.item
     assert item.scope is not None
     full = names(item.scope.tenant, item.scope.user, item.scope.session, item.kind, item.id)
-    numbers = "{" + ",".join(map(str, tags(item.metadata))) + "}"
-    shown = (_micros(item.at), item.role, numbers, json.dumps(keys(item.sources)))
+    shown = (_micros(item.at), item.role, tag_text(item.metadata), json.dumps(keys(item.sources)))
     found = (len(prepared.words), not item.text, prepared.body, full)
     return (key(item.kind), key(item.id), item.position, *shown, *found)
 
@@ -116,6 +122,11 @@ def tags(metadata: Mapping[str, Any]) -> list[int]:
         name: value for name, value in metadata.items() if value is None or isinstance(value, str | bool | int | float)
     }
     return [number("tag", name, _canonical(value)) for name, value in plain.items() if not _is_nan(value)]
+
+
+def tag_text(metadata: Mapping[str, Any]) -> str:
+    """The same numbers as the text of an array."""
+    return "{" + ",".join(map(str, tags(metadata))) + "}"
 
 
 def _canonical(value: str | bool | float | None) -> str:

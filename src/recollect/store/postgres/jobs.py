@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
 from recollect.store import codec, queue
-from recollect.store.postgres.database import Database, rows
-from recollect.store.postgres.driver import Connection
+from recollect.store.postgres.connection import Connection
+from recollect.store.postgres.database import Database
 from recollect.store.postgres.keys import inside, key, keys, named, names, place
 from recollect.store.values import Job, JobState
 from recollect.types import Scope
 
-_COLUMNS: Final = (
-    "SELECT tenant, owner, session, kind, key, names, id, state, attempts, worker, due, error, payload"
-    " FROM recollect.jobs WHERE"
-)
+_ROW: Final = "tenant, owner, session, kind, key, names, id, state, attempts, worker, due, error, payload"
+_COLUMNS: Final = "SELECT <row> FROM recollect.jobs WHERE".replace("<row>", _ROW)
 _WAITING: Final = (
-    "tenant = %s AND owner = %s AND session = %s AND kind = %s AND key = %s AND state = 'waiting' AND id <> %s"
+    "tenant = %(tenant)s AND owner = %(owner)s AND session = %(session)s AND kind = %(kind)s AND key = %(key)s"
+    " AND state = 'waiting' AND id <> %(id)s"
 )
-_ADD: Final = (
-    "INSERT INTO recollect.jobs (tenant, owner, session, id, kind, key, payload, state, attempts, due, since, names)"
-    " VALUES (%s, %s, %s, nextval('recollect.positions'), %s, %s, %s, 'waiting', 0, %s, %s, %s) RETURNING id"
+_ENQUEUE: Final = """
+WITH twin AS MATERIALIZED (<waiting> FOR SHARE), new AS (
+    INSERT INTO recollect.jobs (tenant, owner, session, id, kind, key, payload, state, attempts, due, since, names)
+    SELECT %(tenant)s, %(owner)s, %(session)s, nextval('recollect.positions'), %(kind)s, %(key)s, %(payload)s,
+        'waiting', 0, %(due)s, %(since)s, %(names)s
+    WHERE NOT EXISTS (SELECT FROM twin) RETURNING <row>
 )
+SELECT * FROM twin UNION ALL SELECT * FROM new
+""".replace("<waiting>", " ".join((_COLUMNS, _WAITING))).replace("<row>", _ROW)
 _DUE: Final = (
     "state <> 'dead' AND (due <= %(now)s OR since > %(now)s + %(slack)s)"
     " AND (%(kinds)s::text[] IS NULL OR kind = ANY(%(kinds)s::text[]))"
@@ -107,27 +111,29 @@ class PostgresJobs:
 
 def enqueue(db: Connection, scope: Scope, waiting: Waiting) -> list[Job]:
     """The jobs as they wait."""
-    both = zip(waiting.jobs, waiting.payloads, strict=True)
-    return [_enqueue(db, scope, job, payload, waiting.now) for job, payload in both]
+    return [_job(db.ask(_ENQUEUE, values)[0]) for values in _enqueued(scope, waiting)]
 
 
-def _enqueue(db: Connection, scope: Scope, job: Job, payload: bytes, now: datetime) -> Job:
-    new = Job(job.kind, job.payload, job.key, scope=scope)
-    if (other := _Rows(db, now).twin(new)) is not None:
-        return other
-    since = codec.micros(now)
-    due = since + queue.micros(job.delay)
-    full = names(scope.tenant, scope.user, scope.session, job.kind, job.key)
-    about = None if job.key is None else key(job.key)
-    ((id,),) = rows(db, _ADD, (*place(scope), key(job.kind), about, payload, due, since, full))
-    return dataclasses.replace(new, id=str(id), due=codec.from_micros(due))
+def enqueue_later(db: Connection, scope: Scope, waiting: Waiting) -> None:
+    """Has the jobs wait, once what is done with them is sent."""
+    for values in _enqueued(scope, waiting):
+        db.later(_ENQUEUE, values)
+
+
+def _enqueued(scope: Scope, waiting: Waiting) -> Iterator[dict[str, Any]]:
+    since = codec.micros(waiting.now)
+    for job, payload in zip(waiting.jobs, waiting.payloads, strict=True):
+        full = names(scope.tenant, scope.user, scope.session, job.kind, job.key)
+        about = {"id": 0, "kind": key(job.kind), "key": None if job.key is None else key(job.key)}
+        times = {"since": since, "due": since + queue.micros(job.delay)}
+        yield place(scope)._asdict() | about | times | {"payload": payload, "names": full}
 
 
 def _claim(db: Connection, known: dict[str, Any], now: datetime, worker: str, lease: float) -> list[Job]:
     move = _Rows(db, now).move
-    for job in map(_job, rows(db, " ".join((_COLUMNS, _DUE, _SPENT)), known)):
+    for job in map(_job, db.ask(" ".join((_COLUMNS, _DUE, _SPENT)), known)):
         move(job, 0, state="dead", error=job.error or "its lease ended")
-    jobs = map(_job, rows(db, " ".join((_COLUMNS, _DUE, _NEXT)), known))
+    jobs = map(_job, db.ask(" ".join((_COLUMNS, _DUE, _NEXT)), known))
     return [move(job, lease, state="running", worker=worker, attempts=job.attempts + 1) for job in jobs]
 
 
@@ -136,7 +142,7 @@ def _inside(db: Connection, scope: Scope, state: JobState | None, limit: int | N
     if state is not None:
         condition, known["state"] = f"{condition} AND state = %(state)s", state
     query = " ".join((_COLUMNS, condition, "ORDER BY id LIMIT %(limit)s"))
-    return [_job(row) for row in rows(db, query, known | {"limit": limit})]
+    return [_job(row) for row in db.ask(query, known | {"limit": limit})]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -149,26 +155,26 @@ class _Rows:
     def held(self, job: Job) -> Job:
         known = job.id.isascii() and job.id.isdecimal() and len(job.id) < 19
         query = " ".join((_COLUMNS, "id = %s AND state = 'running' FOR UPDATE"))
-        found = rows(self.db, query, (int(job.id),)) if known else []
+        found = self.db.ask(query, (int(job.id),)) if known else []
         return queue.check_held(_job(found[0]) if found else None, job)
 
     def twin(self, job: Job) -> Job | None:
         """No one can claim it before what this change relies on it for is there."""
         if job.key is None or job.scope is None:
             return None
-        values = (*place(job.scope), key(job.kind), key(job.key), int(job.id or 0))
-        found = rows(self.db, " ".join((_COLUMNS, _WAITING, "FOR SHARE")), values)
+        about = {"kind": key(job.kind), "key": key(job.key), "id": int(job.id)}
+        found = self.db.ask(" ".join((_COLUMNS, _WAITING, "FOR SHARE")), place(job.scope)._asdict() | about)
         return _job(found[0]) if found else None
 
     def move(self, job: Job, wait: float, **changes: Any) -> Job:
         since = codec.micros(self.now)
         due = since + queue.micros(wait)
         job = queue.moved(job, codec.from_micros(due), changes)
-        self.db.execute(_MOVE, (job.state, job.attempts, job.worker, since, due, job.error, *_key(job)))
+        self.db.later(_MOVE, (job.state, job.attempts, job.worker, since, due, job.error, *_key(job)))
         return job
 
     def remove(self, job: Job) -> None:
-        self.db.execute(_DELETE, _key(job))
+        self.db.later(_DELETE, _key(job))
 
 
 def _key(job: Job) -> tuple[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from hashlib import blake2b, sha256
 from typing import Any, Final, NamedTuple
 
@@ -17,10 +18,9 @@ _HASHED: Final = "\x01"
 
 def key(id: str) -> str:
     """The id itself, or its hash where it is long or might be taken for a hash."""
-    data = id.encode()
-    if len(data) <= LONGEST and not id.startswith(_HASHED):
+    if id[:1] != _HASHED and (4 * len(id) <= LONGEST or len(id.encode()) <= LONGEST):
         return id
-    return _HASHED + sha256(data).hexdigest()
+    return _HASHED + sha256(id.encode()).hexdigest()
 
 
 def keys(ids: Sequence[str]) -> list[str]:
@@ -53,6 +53,7 @@ def place(scope: Scope) -> Place:
     return Place(key(scope.tenant), key(scope.user or ""), key(scope.session or ""))
 
 
+@lru_cache(maxsize=1_000)
 def named(tenant: str, user: str | None, session: str | None) -> Scope:
     """The scope of a row by its names."""
     return Scope(tenant, user or None, session or None)

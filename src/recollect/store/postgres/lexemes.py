@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import blake2b, sha256
 from typing import Final
 
@@ -17,19 +17,26 @@ PIECE: Final = 20_000
 MOST: Final = 16_383
 """The largest place in a tsvector, and so the largest count of a word."""
 
+KNOWN: Final = 50_000
+"""How many words are remembered with what is kept of them."""
+
 _SMALL: Final = {1: "D", 2: "C", 3: "B"}
 """Small counts as weights too, which a query can test much faster than it can read a place."""
 
 
 def lexemes(tenant: str) -> Callable[[str], str]:
     """The function that turns a tenant's words into what is kept of them."""
-    salt = _salt(tenant)
-    return lambda word: blake2b(word.encode("utf-8", "surrogatepass"), key=salt, digest_size=7).hexdigest()
+    return partial(_lexeme, _salt(tenant))
 
 
 @lru_cache(maxsize=1_000)
 def _salt(tenant: str) -> bytes:
     return sha256(tenant.encode()).digest()
+
+
+@lru_cache(maxsize=KNOWN)
+def _lexeme(salt: bytes, word: str) -> str:
+    return blake2b(word.encode("utf-8", "surrogatepass"), key=salt, digest_size=7).hexdigest()
 
 
 def pieces(place: Place, found: Sequence[str]) -> list[str]:

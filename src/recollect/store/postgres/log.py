@@ -11,8 +11,8 @@ from recollect.frozen import freeze_dict
 from recollect.store import codec
 from recollect.store.postgres.append import ENTRIES, append, entry_from, ready
 from recollect.store.postgres.chain import verified
-from recollect.store.postgres.database import Database, rows
-from recollect.store.postgres.driver import Connection
+from recollect.store.postgres.connection import Connection
+from recollect.store.postgres.database import Database
 from recollect.store.postgres.erase import erase
 from recollect.store.postgres.items import tags as numbers
 from recollect.store.postgres.jobs import Waiting
@@ -89,7 +89,7 @@ class PostgresLog:
         condition, known = inside(scope, "sessions")
         query = " ".join((_SESSIONS, condition, "AND position < %(before)s ORDER BY position DESC LIMIT %(limit)s"))
         known |= {"before": MAX_WHOLE if before is None else before, "limit": limit}
-        found = self._database.read(scope.tenant, lambda db: rows(db, query, known))
+        found = self._database.find(scope.tenant, query, known)
         return [_session(row) for row in found]
 
     def tag(self, scope: Scope, id: str, tags: Mapping[str, Any]) -> Entry:
@@ -114,10 +114,10 @@ class PostgresLog:
         query = " ".join(
             (what, condition, "AND position > %(after)s AND body IS NOT NULL ORDER BY position LIMIT %(limit)s")
         )
-        return self._database.read(scope.tenant, lambda db: rows(db, query, known | {"after": after, "limit": limit}))
+        return self._database.find(scope.tenant, query, known | {"after": after, "limit": limit})
 
     def _entries(self, scope: Scope, query: str, known: Mapping[str, Any]) -> list[Entry]:
-        found = self._database.read(scope.tenant, lambda db: rows(db, query, known))
+        found = self._database.find(scope.tenant, query, known)
         return [entry_from(scope, row) for row in found]
 
 
@@ -137,12 +137,12 @@ def _session(row: Sequence[Any]) -> SessionStats:
 def _tag(db: Connection, scope: Scope, id: str, tags: Mapping[str, Any]) -> Entry:
     condition, known = inside(scope, "messages")
     query = " ".join((ENTRIES, condition, "AND id = %(id)s"))
-    found = rows(db, query, known | {"id": key(id)}) if codec.storable(id) else []
+    found = db.ask(query, known | {"id": key(id)}) if codec.storable(id) else []
     if not found:
         raise NotFound(f"no message {id!r} in session {scope.session!r}")
     (row,) = found
     data = codec.to_bytes({**(codec.from_bytes(row[6]) if row[6] else {}), **tags})
     entry = entry_from(scope, (*row[:6], data, *row[7:]))
-    db.execute(_TAG, (data, *place(scope), entry.seq))
-    db.execute(_TAG_ITEM, (numbers(entry.message.metadata), key(scope.tenant), entry.position))
+    db.later(_TAG, (data, *place(scope), entry.seq))
+    db.later(_TAG_ITEM, (numbers(entry.message.metadata), key(scope.tenant), entry.position))
     return entry

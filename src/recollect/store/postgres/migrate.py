@@ -6,7 +6,7 @@ from functools import cache
 from typing import Final
 
 from recollect.errors import MigrationError
-from recollect.store.postgres.driver import Connection
+from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.keys import number
 from recollect.store.steps import Migration, steps
 

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from recollect.store import codec
-from recollect.store.postgres.database import Database, rows
-from recollect.store.postgres.driver import Connection
+from recollect.store.postgres.connection import Connection
+from recollect.store.postgres.database import Database
 from recollect.store.postgres.keys import inside, key, keys, known_key, named, names, place
 from recollect.store.values import Record, aware
 from recollect.types import Scope
@@ -92,11 +92,11 @@ class PostgresRecords:
         condition, known = inside(scope, "records")
         query = " ".join((_DELETE, condition, "AND id = ANY(%(ids)s) RETURNING id"))
         known |= {"ids": keys(ids)}
-        return self._database.write(scope, lambda db: len(rows(db, query, known)))
+        return self._database.write(scope, lambda db: len(db.ask(query, known)))
 
     def _found(self, scope: Scope, condition: str, known: dict[str, Any]) -> list[Record]:
         query = " ".join((_COLUMNS, condition))
-        return [_record(scope, row) for row in self._database.read(scope.tenant, lambda db: rows(db, query, known))]
+        return [_record(scope, row) for row in self._database.find(scope.tenant, query, known)]
 
 
 def _identified(record: Record) -> Record:
@@ -111,12 +111,12 @@ def _put(db: Connection, scope: Scope, record: Record, now: datetime) -> Record:
         if not codec.same_record(known, record):
             raise codec.other_content(record.id)
         return known
-    ((position,),) = rows(db, _NEXT)
+    ((position,),) = db.ask(_NEXT)
     kept = codec.recorded(record, scope, position, now)
     times = (None if time is None else codec.micros(time) for time in (kept.valid_from, kept.valid_to))
     full = names(scope.tenant, scope.user, scope.session, kept.id, kept.kind, kept.key)
     own = (key(kept.id), key(kept.kind), key(kept.key), position, *times)
-    db.execute(_PUT, (*place(scope), *own, keys(kept.sources), codec.encode_record(kept), full))
+    db.later(_PUT, (*place(scope), *own, keys(kept.sources), codec.encode_record(kept), full))
     return kept
 
 
@@ -129,14 +129,14 @@ def _supersede(db: Connection, scope: Scope, id: str, new: Record | None, now: d
     if new is not None and _at(db, scope, new.id) is not None:
         raise codec.other_content(new.id)
     kept = None if new is None else _put(db, scope, new, now)
-    ended = rows(db, _NEXT)[0][0] if kept is None else kept.position
-    db.execute(_END, (ended, now.isoformat(), None if kept is None else kept.id, *place(scope), key(id)))
+    ended = db.ask(_NEXT)[0][0] if kept is None else kept.position
+    db.later(_END, (ended, now.isoformat(), None if kept is None else kept.id, *place(scope), key(id)))
     return kept
 
 
 def _at(db: Connection, scope: Scope, id: str) -> Record | None:
     condition, known = inside(scope, "records", exact=True)
-    found = rows(db, " ".join((_COLUMNS, condition, "AND id = %(id)s")), known | {"id": key(id)})
+    found = db.ask(" ".join((_COLUMNS, condition, "AND id = %(id)s")), known | {"id": key(id)})
     return _record(scope, found[0]) if found else None
 
 

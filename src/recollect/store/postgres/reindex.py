@@ -8,8 +8,8 @@ from typing import Final
 
 from recollect.store import codec
 from recollect.store.postgres.append import items_of
-from recollect.store.postgres.database import Database, rows
-from recollect.store.postgres.driver import Connection
+from recollect.store.postgres.connection import Connection
+from recollect.store.postgres.database import Database
 from recollect.store.postgres.items import COLUMNS, SOURCE, Prepared, insert, insert_words, item_from
 from recollect.store.postgres.keys import key, place
 from recollect.store.postgres.lexemes import pieces
@@ -67,13 +67,13 @@ _HNSW: Final = (
 
 def tenants(database: Database) -> list[str]:
     """Every tenant that has anything in the store, by name."""
-    found = database.read(None, lambda db: rows(db, _TENANTS))
+    found = database.find(None, _TENANTS)
     return sorted(codec.from_bytes(names)[0] if names else tenant for tenant, names in found)
 
 
 def words_are_old(database: Database) -> bool:
     """Whether the keyword index was made by other rules for words; an empty one is said to be of these."""
-    setting = database.read(None, lambda db: rows(db, _SETTING))
+    setting = database.find(None, _SETTING)
     if not setting:
         _say_words_are_new(database)
         return False
@@ -82,7 +82,7 @@ def words_are_old(database: Database) -> bool:
 
 def reindex(database: Database, progress: Progress | None) -> int:
     """How many items can be found by words."""
-    ((total,),) = database.read(None, lambda db: rows(db, _TEXTS))
+    ((total,),) = database.find(None, _TEXTS)
     done = 0
     for tenant in tenants(database):
         database.write(Scope(tenant), partial(_repair, tenant=tenant), repeatable=True)
@@ -97,7 +97,7 @@ def reindex(database: Database, progress: Progress | None) -> int:
 
 def pages(db: Connection, tenant: str, after: int) -> list[Item]:
     """The tenant's next items by position."""
-    return [item_from(tenant, row) for row in rows(db, _PAGE, (key(tenant), after, PAGE))]
+    return [item_from(tenant, row) for row in db.ask(_PAGE, (key(tenant), after, PAGE))]
 
 
 def texts_of(item: Item) -> tuple[int, list[str]]:
@@ -108,11 +108,11 @@ def texts_of(item: Item) -> tuple[int, list[str]]:
 
 
 def _say_words_are_new(database: Database) -> None:
-    database.write(None, lambda db: db.execute(_SET, (str(VERSION),)).rowcount, repeatable=True)
+    database.write(None, lambda db: db.later(_SET, (str(VERSION),)), repeatable=True)
 
 
 def _repair(db: Connection, tenant: str) -> None:
-    db.execute(_STRAY, (key(tenant),))
+    db.later(_STRAY, (key(tenant),))
     for item in unindexed(db, tenant):
         assert item.scope is not None
         insert(db, item.scope, [Prepared(item, ())])
@@ -135,16 +135,16 @@ def _rewrite(db: Connection, tenant: str, after: int) -> tuple[int, int] | None:
     if not items:
         return None
     positions = [item.position for item in items]
-    db.execute(_FORGET, (key(tenant), positions))
+    db.later(_FORGET, (key(tenant), positions))
     found = [texts_of(item) for item in items]
-    db.execute(_MEASURE, (positions, [length for length, _ in found], [not i.text for i in items], key(tenant)))
+    db.later(_MEASURE, (positions, [length for length, _ in found], [not i.text for i in items], key(tenant)))
     insert_words(db, tenant, {position: texts for position, (_, texts) in zip(positions, found, strict=True)})
     return positions[-1], sum(1 for length, _ in found if length)
 
 
 def unindexed_lengths(db: Connection) -> list[int]:
     """The lengths of vectors of which a tenant has so many that an index pays, and that have none, or half of one."""
-    return [length for (length,) in rows(db, _UNINDEXED_LENGTHS, (EXACT, MOST_INDEXED))]
+    return [length for (length,) in db.ask(_UNINDEXED_LENGTHS, (EXACT, MOST_INDEXED))]
 
 
 def _index_vectors(database: Database) -> None:

@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from recollect.store.postgres.database import rows
-from recollect.store.postgres.driver import Connection
-from recollect.store.postgres.items import passing, spelled
+from recollect.store.postgres.items import BY_POSITION, passing, spelled
 from recollect.store.postgres.keys import key, place
 from recollect.store.postgres.lexemes import lexemes, query
 from recollect.store.values import Filter, Match
 from recollect.store.words import query_words
 from recollect.types import Scope
 
-# BM25 as the reference computes it, over the items that pass the filter.
+# BM25 as the reference computes it, over the items that pass the filter. What holds a word is found first and by that
+# alone: a planner that knows nothing of the tables yet would as soon read all that the owner or the tenant has.
 _SEARCH: Final = """
 WITH asked AS MATERIALIZED (
     SELECT lexeme, lexeme::tsquery AS it, (lexeme || ':D')::tsquery AS once, (lexeme || ':C')::tsquery AS twice,
         (lexeme || ':B')::tsquery AS thrice
     FROM unnest(%(asked)s::text[]) AS lexeme
+), found AS MATERIALIZED (
+    SELECT position, words FROM recollect.words
+    WHERE words @@ %(query)s::tsquery AND (tenant = %(tenant)s) IS TRUE
 ), hits AS MATERIALIZED (
     SELECT items.position, items.length, asked.lexeme, CASE
-        WHEN words.words @@ asked.once THEN 1 WHEN words.words @@ asked.twice THEN 2
-        WHEN words.words @@ asked.thrice THEN 3
-        ELSE (SELECT positions[1] FROM unnest(words.words) AS word WHERE word.lexeme = asked.lexeme)
+        WHEN words @@ asked.once THEN 1 WHEN words @@ asked.twice THEN 2 WHEN words @@ asked.thrice THEN 3
+        ELSE (SELECT positions[1] FROM unnest(words) AS word WHERE word.lexeme = asked.lexeme)
     END::float8 AS times
-    FROM recollect.words JOIN recollect.items USING (tenant, position) JOIN asked ON words.words @@ asked.it
-    WHERE words.tenant = %(tenant)s AND words.words @@ %(query)s::tsquery AND <passing>
+    FROM found <by position> JOIN asked ON words @@ asked.it WHERE <passing>
 ), size AS MATERIALIZED (
     SELECT count(*)::float8 AS texts, coalesce(nullif(avg(length), 0), 1)::float8 AS mean
     FROM recollect.items WHERE <passing>
@@ -38,20 +38,19 @@ WITH asked AS MATERIALIZED (
     SELECT position, sum(weight * times * 2.2 / (times + 1.2 * (0.25 + 0.75 * length / mean))) AS score
     FROM hits JOIN rare USING (lexeme), size GROUP BY position ORDER BY score DESC, position DESC LIMIT %(k)s
 )
-SELECT owner, session, kind, id, names, score FROM best
-JOIN recollect.items ON items.tenant = %(tenant)s AND items.position = best.position
-ORDER BY score DESC, best.position DESC
-"""
+SELECT owner, session, kind, id, names, score FROM best AS found <by position>
+ORDER BY score DESC, found.position DESC
+""".replace("<by position>", BY_POSITION)
 
 
-def search(db: Connection, scope: Scope, text: str, k: int, where: Filter) -> list[Match]:
-    """The k best items that share a word with the text."""
+def keywords(scope: Scope, text: str, k: int, where: Filter) -> tuple[str, dict[str, Any]] | None:
+    """The query for the k best items that share a word with the text; none where that has no words."""
     asked = [*map(lexemes(key(scope.tenant)), query_words(text))]
     if not asked:
-        return []
+        return None
     condition, known = passing(scope, where)
     known |= {"query": query(scope, place(scope), where.exact, asked), "asked": asked, "k": k}
-    return matches(scope, rows(db, _SEARCH.replace("<passing>", condition), known))
+    return _SEARCH.replace("<passing>", condition), known
 
 
 def matches(scope: Scope, found: Sequence[Sequence[Any]]) -> list[Match]:

@@ -50,7 +50,7 @@ class PostgresStore:
 
     def check_writable(self) -> None:
         """See `Store.check_writable`."""
-        self._database.write(None, lambda db: db.execute(_NO_CHANGE).rowcount)
+        self._database.write(None, lambda db: db.later(_NO_CHANGE))
 
     def check(self) -> list[Finding]:
         """See `Store.check`."""

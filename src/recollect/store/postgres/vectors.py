@@ -5,12 +5,13 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping
 from itertools import chain
+from struct import pack
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from recollect.errors import ConfigError
-from recollect.store.postgres.database import rows
-from recollect.store.postgres.driver import Connection
-from recollect.store.postgres.items import passing
+from recollect.store.postgres.connection import Connection
+from recollect.store.postgres.exchange import Own
+from recollect.store.postgres.items import BY_POSITION, passing
 from recollect.store.postgres.keys import inside, key, number, place
 from recollect.store.values import ANY, Filter
 from recollect.store.vectors import check_length
@@ -45,14 +46,16 @@ ON CONFLICT (tenant, model, owner, session, position) DO UPDATE SET vector = exc
 _PUT_PGVECTOR: Final = _PUT.replace("<type>", "vector").replace("<given>", "text")
 _PUT_BYTES: Final = _PUT.replace("<type>", "bytea").replace("<given>", "bytea")
 
-_PLAIN: Final = "FROM recollect.vectors WHERE vectors.model = %(model)s AND"
-_JOINED: Final = (
-    "FROM recollect.vectors JOIN recollect.items USING (tenant, position) WHERE vectors.model = %(model)s AND"
+_OF_MODEL: Final = "WHERE vectors.model = %(model)s AND vectors.length = %(length)s AND"
+_PLAIN: Final = "FROM recollect.vectors"
+_JOINED: Final = "FROM recollect.vectors JOIN recollect.items USING (tenant, position)"
+NAMED: Final = " ".join(
+    (
+        "SELECT owner, session, kind, id, names, -away FROM best AS found",
+        BY_POSITION,
+        "ORDER BY away, found.position DESC",
+    )
 )
-NAMED: Final = """
-SELECT owner, session, kind, id, names, -away FROM best
-JOIN recollect.items ON items.tenant = %(tenant)s AND items.position = best.position ORDER BY away, best.position DESC
-"""
 """Of what was found: the names and the cosine."""
 PLACED: Final = "SELECT position, -away FROM best ORDER BY away, position DESC"
 """Of what was found: the position and the cosine."""
@@ -115,16 +118,14 @@ class PgVectors:
         self, db: Connection, scope: Scope, asked: Row, model: str, k: int, *, where: Filter, wanted: str
     ) -> list[Any]:
         """See `Vectors.nearest`."""
-        if not _has(db, scope, model, asked):
-            return []
-        source, known = _candidates(scope, model, where)
-        known |= {"asked": _text(asked), "k": k}
+        source, known = _candidates(scope, model, where, len(asked))
+        known |= {"asked": _sent(asked), "k": k}
         if scope.user is None and not where.exact and self._is_large(db, key(scope.tenant), key(model)):
-            db.execute(_HNSW_SETTINGS, (str(max(100, min(2 * k, 1_000))),))
+            db.later(_HNSW_SETTINGS, (str(max(100, min(2 * k, 1_000))),))
             query = " ".join((_HNSW, source, _HNSW_BEST, wanted)).replace("<length>", str(len(asked)))
-            if len(found := rows(db, query, known)) == k:
+            if len(found := db.ask(query, known)) == k:
                 return found
-        return rows(db, " ".join((_EXACT, source, _EXACT_BEST, wanted)), known)
+        return db.ask(" ".join((_EXACT, source, _EXACT_BEST, wanted)), known) or _none(db, scope, model, asked)
 
     def read(self, data: bytes) -> Row:
         """See `Vectors.read`; pgvector sends two numbers of two bytes before the row."""
@@ -135,7 +136,7 @@ class PgVectors:
     def _is_large(self, db: Connection, tenant: str, model: str) -> bool:
         """Whether it has more than `EXACT`; counting takes longer than the search, so what is large is remembered."""
         if (tenant, model) not in self._large:
-            ((count,),) = rows(db, _COUNT, (tenant, model, EXACT + 1))
+            ((count,),) = db.ask(_COUNT, (tenant, model, EXACT + 1))
             if count <= EXACT:
                 return False
             self._large.add((tenant, model))
@@ -155,12 +156,12 @@ class ByteVectors:
         self, db: Connection, scope: Scope, asked: Row, model: str, k: int, *, where: Filter, wanted: str
     ) -> list[Any]:
         """See `Vectors.nearest`."""
-        if not _has(db, scope, model, asked):
-            return []
-        source, known = _candidates(scope, model, where)
+        source, known = _candidates(scope, model, where, len(asked))
         best = _compared(db, " ".join((_BYTES, source)), known, asked, k)
+        if not best:
+            return _none(db, scope, model, asked)
         found = {"positions": [position for _, position in best], "away": [-score for score, _ in best]}
-        return rows(db, " ".join((_GIVEN, wanted)), known | found)
+        return db.ask(" ".join((_GIVEN, wanted)), known | found)
 
     def read(self, data: bytes) -> Row:
         """See `Vectors.read`."""
@@ -173,6 +174,7 @@ def _compared(db: Connection, query: str, known: dict[str, Any], asked: Row, k: 
     import numpy as np
 
     best: list[tuple[float, int]] = []
+    db.send()
     with db.cursor("compared", binary=True) as cursor:
         cursor.execute(query, known)
         while page := cursor.fetchmany(PAGE):
@@ -182,18 +184,19 @@ def _compared(db: Connection, query: str, known: dict[str, Any], asked: Row, k: 
     return best
 
 
-def _candidates(scope: Scope, model: str, where: Filter) -> tuple[str, dict[str, Any]]:
+def _candidates(scope: Scope, model: str, where: Filter, length: int) -> tuple[str, dict[str, Any]]:
     condition, known = inside(scope, "vectors", where.exact)
+    known |= {"model": key(model), "length": length}
     if where == ANY:
-        return f"{_PLAIN} {condition}", known | {"model": key(model)}
+        return " ".join((_PLAIN, _OF_MODEL, condition)), known
     passes, values = passing(scope, where)
-    return f"{_JOINED} {condition} AND {passes}", known | values | {"model": key(model)}
+    return " ".join((_JOINED, _OF_MODEL, condition, "AND", passes)), known | values
 
 
 def _taken(db: Connection, scope: Scope, kind: str, model: str, by_key: Mapping[str, Row]) -> dict[int, Row]:
     condition, known = inside(scope, "items", exact=True)
     query = " ".join((_HAVING, condition, "AND kind = %(kind)s AND id = ANY(%(ids)s)"))
-    positions = dict(rows(db, query, known | {"kind": key(kind), "ids": list(by_key)}))
+    positions = dict(db.ask(query, known | {"kind": key(kind), "ids": list(by_key)}))
     taken = {positions[id]: row for id, row in by_key.items() if id in positions}
     if taken:
         have = _length(db, key(scope.tenant), key(model), next(iter(taken.values())))
@@ -209,24 +212,29 @@ def _put(
         return 0
     at = place(scope)
     length = len(next(iter(taken.values())))
-    db.execute(query, (at.tenant, key(model), at.owner, at.session, length, list(data), list(data.values())))
+    db.later(query, (at.tenant, key(model), at.owner, at.session, length, list(data), list(data.values())))
     return len(data)
 
 
 def _length(db: Connection, tenant: str, model: str, first: Row) -> int:
     for lock in (False, True):
         if lock:
-            db.execute("SELECT pg_advisory_xact_lock(%s)", (number("model", tenant, model),))
-        if have := rows(db, _LENGTH, (tenant, model)):
+            db.later("SELECT pg_advisory_xact_lock(%s)", (number("model", tenant, model),))
+        if have := db.ask(_LENGTH, (tenant, model)):
             return int(have[0][0])
     return len(first)
 
 
-def _has(db: Connection, scope: Scope, model: str, asked: Row) -> bool:
-    have = rows(db, _LENGTH, (key(scope.tenant), key(model)))
-    for (length,) in have:
+def _none(db: Connection, scope: Scope, model: str, asked: Row) -> list[Any]:
+    """Nothing; raises where the model's vectors have another length than the one that was asked for."""
+    for (length,) in db.ask(_LENGTH, (key(scope.tenant), key(model))):
         check_length(model, length, len(asked))
-    return bool(have)
+    return []
+
+
+def _sent(row: Row) -> Own:
+    """A row as pgvector takes it: behind two numbers of two bytes, the first of which is its length."""
+    return Own(pack("!hh", len(row), 0) + row.astype(">f4").tobytes())
 
 
 def _text(row: Row) -> str:

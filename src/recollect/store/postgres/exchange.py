@@ -1,0 +1,163 @@
+"""Statements that go to the server together, and are answered together.
+
+The driver's own pipelines send each statement by itself, take the processor longer than the journeys that they spare,
+and hang when a megabyte is to be sent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator, Mapping, Sequence
+from functools import lru_cache
+from struct import pack
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+from recollect.store.postgres.driver import psycopg
+
+if TYPE_CHECKING:
+    from psycopg.pq.abc import PGconn, PGresult
+
+Values: TypeAlias = Sequence[Any] | Mapping[str, Any]
+
+_READ, _EITHER, _READABLE = psycopg.waiting.Wait.R, psycopg.waiting.Wait.RW, psycopg.waiting.Ready.R
+_FAILED, _END = psycopg.pq.ExecStatus.FATAL_ERROR, psycopg.pq.ExecStatus.PIPELINE_SYNC
+_OPEN: Final = psycopg.pq.ConnStatus.OK
+
+_PLACES: Final = re.compile(r"%(?:\((\w+)\))?s")
+_TEXT, _BINARY, _UNTYPED = 0, 1, 0
+_NULL: Final = b"\xff" * 4
+
+
+class Own(bytes):
+    """A value in the server's own form, of a type that the query names."""
+
+
+class _Kind(NamedTuple):
+    """The server's numbers for a type and for arrays of it, and how a value of it looks there."""
+
+    number: int
+    array: int
+    data: Callable[[Any], bytes]
+
+
+_STRING: Final = _Kind(25, 1009, str.encode)
+_KINDS: Final[dict[type, _Kind]] = {
+    str: _STRING,
+    bool: _Kind(16, 1000, lambda value: b"\x01" if value else b"\x00"),
+    int: _Kind(20, 1016, lambda value: value.to_bytes(8, "big", signed=True)),
+    Own: _Kind(_UNTYPED, _UNTYPED, bytes),
+    bytes: _Kind(17, 1001, bytes),
+    float: _Kind(701, 1022, lambda value: pack("!d", value)),
+}
+
+
+class Statement(NamedTuple):
+    """A statement as the server takes it: its values with their types, each as text or in the server's own form."""
+
+    sql: bytes
+    types: tuple[int, ...] = ()
+    forms: tuple[int, ...] = ()
+    values: tuple[bytes | None, ...] = ()
+
+
+class Sent(NamedTuple):
+    """A statement with the name that the server knows it by, or learns now; none for one that it need not know."""
+
+    statement: Statement
+    name: bytes
+    is_new: bool
+
+
+def statement(query: str, values: Values | None = None) -> Statement:
+    """A query with %s or %(name)s where its values go."""
+    if not values:
+        return Statement(query.encode())
+    sql, names = _numbered(query)
+    given = [values[name] for name in names] if isinstance(values, Mapping) else values
+    return Statement(sql, *zip(*map(_value, given), strict=True))
+
+
+def exchange(connection: PGconn, sent: Sequence[Sent]) -> Generator[int, int, list[PGresult]]:
+    """What the server answers, to a new name as to a statement. After one that fails none is done."""
+    connection.enter_pipeline_mode()
+    for one in sent:
+        _send(connection, one)
+    connection.pipeline_sync()
+    while connection.flush():
+        if (yield _EITHER) & _READABLE:
+            connection.consume_input()
+    results: list[PGresult] = []
+    while connection.status == _OPEN:
+        while connection.is_busy():
+            yield _READ
+            connection.consume_input()
+        result = connection.get_result()
+        if result is not None and result.status == _END:
+            connection.exit_pipeline_mode()
+            return results
+        if result is not None:
+            results.append(result)
+    return results
+
+
+def failure(results: Sequence[PGresult]) -> psycopg.Error | None:
+    """What the statement that failed is answered, if one did."""
+    failed = (result for result in results if result.status == _FAILED)
+    return next(map(psycopg.errors.error_from_result, failed), None)
+
+
+def _send(connection: PGconn, sent: Sent) -> None:
+    (sql, types, forms, values), name, is_new = sent
+    if not name:
+        connection.send_query_params(sql, values, types, forms, _BINARY)
+        return
+    if is_new:
+        connection.send_prepare(name, sql, types)
+    connection.send_query_prepared(name, values, forms, _BINARY)
+
+
+@lru_cache(maxsize=1_000)
+def _numbered(query: str) -> tuple[bytes, tuple[str, ...]]:
+    """The query with $1 and so on in the places of its values, and the name of each, if they have names."""
+    numbers: dict[str, int] = {}
+
+    def number(place: re.Match[str]) -> str:
+        return f"${numbers.setdefault(place[1] or f'{len(numbers)}', len(numbers) + 1)}"
+
+    return _PLACES.sub(number, query).encode(), tuple(numbers)
+
+
+def _value(value: Any) -> tuple[int, int, bytes | None]:
+    if value is None:
+        return _UNTYPED, _TEXT, None
+    if type(value) is list:
+        return _array(value)
+    kind = _kind(value)
+    if kind is _STRING:
+        return _UNTYPED, _TEXT, _text(value)
+    return kind.number, _BINARY, kind.data(value)
+
+
+def _text(value: str) -> bytes:
+    if "\x00" in value:
+        raise psycopg.DataError("a text with a character of code 0 can't be kept")
+    return value.encode()
+
+
+def _array(values: list[Any]) -> tuple[int, int, bytes]:
+    known = next((value for value in values if value is not None), None)
+    if known is None:
+        return _UNTYPED, _TEXT, b"{%b}" % b",".join([b"NULL"] * len(values))
+    kind = _kind(known)
+    parts = [pack("!iiIii", 1, 1, kind.number, len(values), 1)]
+    for value in values:
+        if value is None:
+            parts.append(_NULL)
+        else:
+            data = kind.data(value)
+            parts += len(data).to_bytes(4, "big"), data
+    return kind.array, _BINARY, b"".join(parts)
+
+
+def _kind(value: Any) -> _Kind:
+    return _KINDS.get(type(value)) or next(kind for base, kind in _KINDS.items() if isinstance(value, base))

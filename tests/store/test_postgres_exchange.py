@@ -1,0 +1,130 @@
+"""Statements that go to PostgreSQL together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from recollect.store import Job
+from recollect.store.postgres import PostgresStore, connection
+from recollect.store.postgres.connection import Connection
+from recollect.testing.stores.base import ADA, USER, said, say
+from recollect.types import Scope
+from tests.postgres import Databases
+
+WHOLE = st.integers(-(2**63), 2**63 - 1)
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"))
+NUMBER = st.floats(allow_nan=False)
+ARRAYS = {"bigint": WHOLE, "text": TEXT, "bytea": st.binary(), "boolean": st.booleans(), "float8": NUMBER}
+
+
+@pytest.fixture(scope="module")
+def url(postgres: Databases) -> Iterator[str]:
+    with postgres.fresh(pgvector=False) as found:
+        yield found
+
+
+@pytest.fixture
+def db(url: str) -> Iterator[Connection]:
+    with Connection.connect(url, autocommit=True) as opened:
+        yield opened
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[PostgresStore]:
+    with PostgresStore(url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def journeys(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many statements each journey to the server was for."""
+    made: list[int] = []
+    send = Connection.send
+
+    def counted(self: Connection) -> Any:
+        made.append(len(self._waiting))
+        return send(self)
+
+    monkeypatch.setattr(Connection, "send", counted)
+    return made
+
+
+def test_messages_and_their_jobs_are_kept_in_two_journeys(store: PostgresStore, journeys: list[int]) -> None:
+    store.log.append(ADA, [said(f"text {number}") for number in range(100)], jobs=[Job("a", key="k"), Job("b")])
+    assert len(journeys) == 2
+
+
+def test_what_one_query_finds_is_found_in_one_journey(store: PostgresStore, journeys: list[int]) -> None:
+    say(store, ADA, "zebra")
+    journeys.clear()
+    store.log.read(ADA)
+    store.index.search(USER, "zebra")
+    assert len(journeys) == 2
+
+
+def test_inside_a_transaction_a_call_is_one_journey_more_at_most(store: PostgresStore, journeys: list[int]) -> None:
+    with store.transaction(USER):
+        journeys.clear()
+        store.log.append(ADA, [said("horse")])
+        store.log.read(ADA)
+        assert len(journeys) == 4
+
+
+@pytest.mark.parametrize("type", sorted(ARRAYS))
+def test_values_arrive_as_they_are(db: Connection, type: str) -> None:
+    @settings(suppress_health_check=list(HealthCheck), deadline=None)
+    @given(st.lists(st.none() | ARRAYS[type]))
+    def arrives(values: list[Any]) -> None:
+        assert db.ask(f"SELECT %s::{type}[]", (values,)) == [(values,)]
+        for value in values:
+            assert db.ask(f"SELECT %(one)s::{type}, %(one)s::{type}", {"one": value}) == [(value, value)]
+
+    arrives()
+
+
+def test_a_text_that_the_server_would_cut_is_refused(db: Connection) -> None:
+    with pytest.raises(psycopg.DataError):
+        db.ask("SELECT %s::text", ("a\x00b",))
+    with pytest.raises(psycopg.DataError):
+        db.ask("SELECT %s::text[]", (["a\x00b"],))
+
+
+def test_a_kind_of_text_is_text(store: PostgresStore) -> None:
+    class Name(str):
+        __slots__ = ()
+
+    scope = Scope("acme", Name("eve"), Name("trip"))
+    say(store, scope, "zebra")
+    assert [entry.scope for entry in store.log.read(Scope("acme", "eve", "trip"))] == [scope]
+
+
+def test_after_one_that_fails_none_is_done_and_the_connection_goes_on(db: Connection) -> None:
+    db.ask("CREATE TEMPORARY TABLE kept (value bigint)")
+    for _ in range(2):
+        db.later("INSERT INTO kept VALUES (1)")
+        db.later("SELECT 1 / %s", (0,))
+        with pytest.raises(psycopg.errors.DivisionByZero):
+            db.ask("INSERT INTO kept VALUES (2)")
+        assert db.ask("SELECT * FROM kept") == []
+    assert db.ask("SELECT 1 / %s", (1,)) == [(1,)]
+    db.ask("INSERT INTO kept VALUES (2)")
+    assert db.ask("SELECT * FROM kept") == [(2,)]
+
+
+def test_no_more_statements_are_known_by_name_than_may_be(db: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "MOST", 3)
+    for _ in range(2):
+        assert [db.ask(f"SELECT {number}") for number in range(5)] == [[(number,)] for number in range(5)]
+    assert db.ask("SELECT count(*) FROM pg_prepared_statements") == [(3,)]
+
+
+def test_ten_megabytes_are_sent_and_come_back(db: Connection) -> None:
+    long = bytes(range(256)) * 40_000
+    db.later("SELECT %s::bytea", (long,))
+    assert db.ask("SELECT %s::bytea", (long,)) == [(long,)]

@@ -1,0 +1,100 @@
+"""Writers that wait for a lock on PostgreSQL leave connections to others."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import datetime
+
+import pytest
+
+from recollect.errors import StoreUnavailable
+from recollect.store import Entry
+from recollect.store.codec import utc_now
+from recollect.store.postgres import PostgresStore, alive, database
+from recollect.testing.stores.base import ADA, BOB, RIVAL, say, texts
+from recollect.types import Scope
+from tests.postgres import Databases
+
+MANY = 2 * database.MOST
+
+
+@pytest.fixture
+def url(postgres: Databases) -> Iterator[str]:
+    with postgres.fresh(pgvector=False) as found:
+        yield found
+
+
+class Callers:
+    """A clock that knows how many asked it for the time, as each who appends does before it waits for anything."""
+
+    def __init__(self) -> None:
+        self.came = threading.Semaphore(0)
+
+    def __call__(self) -> datetime:
+        self.came.release()
+        return utc_now()
+
+    def wait_for(self, count: int) -> None:
+        for _ in range(count):
+            assert self.came.acquire(timeout=60)
+
+
+def piled_up(
+    url: str, held: Scope, writer: Callable[[int], Scope], other: Scope, monkeypatch: pytest.MonkeyPatch
+) -> list[list[Entry]]:
+    """What many write for whom another process has the lock; before it lets go of that, someone else writes."""
+    monkeypatch.setattr(database, "WAIT", 3.0)
+    callers = Callers()
+    with PostgresStore(url) as elsewhere, PostgresStore(url, clock=callers) as store, ThreadPoolExecutor(MANY) as pool:
+        with elsewhere.transaction(held):
+            waiting: list[Future[list[Entry]]] = [
+                pool.submit(say, store, writer(number), f"{number}") for number in range(MANY)
+            ]
+            callers.wait_for(MANY)
+            say(store, other, "not in anyone's way")
+            assert texts(store.log.read(other)) == ["not in anyone's way"]
+            assert not any(each.done() for each in waiting)
+        return [each.result() for each in waiting]
+
+
+def test_a_user_who_is_waited_for_takes_no_connection_from_other_users(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = piled_up(url, Scope("acme", "ada"), lambda _: ADA, BOB, monkeypatch)
+    assert sorted(entry.seq for (entry,) in kept) == [*range(1, MANY + 1)]
+
+
+def test_a_tenant_that_is_waited_for_takes_no_connection_from_other_tenants(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = piled_up(url, Scope("acme"), lambda number: Scope("acme", f"user{number}", "trip"), RIVAL, monkeypatch)
+    assert [entry.seq for (entry,) in kept] == [1] * MANY
+
+
+def test_who_waits_too_long_for_a_turn_is_told_so_and_took_no_connection(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with PostgresStore(url) as store, ThreadPoolExecutor(1) as pool:
+        with store.transaction(ADA):
+            lent = store._database._pool.get_stats()["requests_num"]
+            monkeypatch.setattr(alive, "LONGEST", 0.5)
+            with pytest.raises(StoreUnavailable, match=r"busy.*nothing was written"):
+                pool.submit(say, store, ADA, "too long").result()
+            monkeypatch.undo()
+            assert store._database._pool.get_stats()["requests_num"] == lent
+        assert [entry.seq for entry in say(store, ADA, "kept")] == [1]
+
+
+def test_who_has_a_connection_does_not_wait_for_a_turn(url: str) -> None:
+    """In a transaction of one user another's is written to, whose turn a third has, who waits for the transaction."""
+    callers = Callers()
+    with PostgresStore(url, clock=callers) as store, ThreadPoolExecutor(1) as pool:
+        with store.transaction(BOB):
+            say(store, ADA, "first")
+            third = pool.submit(say, store, ADA, "third")
+            callers.wait_for(2)
+            say(store, ADA, "second")
+        third.result()
+        assert texts(store.log.read(ADA)) == ["first", "second", "third"]
