@@ -128,7 +128,7 @@ def render(messages: Sequence[Message], shape: str) -> Rendered:
     """The messages in a provider's shape, joined and split as it demands; what was read from it comes out the same."""
     target, messages = shape_of(shape), messages_only(messages)
     if not target.strict and all(plain(one) and one.role != "tool" for one in messages):
-        out = Rendered(target, chain.from_iterable(map(target.write, messages)), None, [])
+        out = Rendered(target, [{"role": one.role, "content": one.content} for one in messages], None, [])
         out.sources.extend(range(len(messages)))
         return out
     names = {call.id: call.name for message in messages for call in message.tool_calls} if target.named else {}
