@@ -98,9 +98,13 @@ class Episodic:
             read = iter(()) if nothing else self._read(asked, ranking, FIRST, chosen, known)
             return _Kept(distinct(read, filter(None, map(said.get, shown)))), chosen
 
-        def within(tokens: int, shown: frozenset[str]) -> list[Candidate]:
+        @cache
+        def packed(tokens: int, shown: frozenset[str]) -> list[Hit]:
             moments, chosen = beside(shown)
-            hits = pack(of_sessions(moments, k, chosen.sessions), tokens, self.count, words, matter, day)
+            return pack(of_sessions(moments, k, chosen.sessions), tokens, self.count, words, matter, day)
+
+        def within(tokens: int, shown: frozenset[str]) -> list[Candidate]:
+            hits, moments = packed(tokens, shown), beside(shown)[0]
             taken = {(hit.session, id) for hit in hits for id in hit.message_ids}
             left = [moment for moment in moments.read if (moment.session, moment.id) not in taken]
             return [*map(_candidate, hits), *map(_missed, left[:NEAR_MISSES])]
