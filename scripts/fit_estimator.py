@@ -103,8 +103,10 @@ def features(cut: rules.Cut) -> list[int]:
 def fit(train: list[Chunk], names: tuple[str, ...]) -> Weights:
     """The weight of a word, of a run of signs, of every byte, and of every block."""
     real = np.array([max(chunk.real[name] for name in names) for chunk in train], float)
-    cuts = [rules.cut(chunk.text) for chunk in train]
-    given = [rules.START + cut.tokens + (0 if chunk.long else SLACK) for cut, chunk in zip(cuts, train, strict=True)]
+    texts = [rules.encode(chunk.text) for chunk in train]
+    cuts = [rules.cut(text) for text in texts]
+    known = [cut.tokens + rules.blanks(text) for cut, text in zip(cuts, texts, strict=True)]
+    given = [rules.START + tokens + (0 if chunk.long else SLACK) for tokens, chunk in zip(known, train, strict=True)]
     left = 1 - np.array(given) / real
     counts = np.array([features(cut) for cut in cuts], float)
     sizes = Counter(chunk.kind for chunk in train)

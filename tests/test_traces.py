@@ -53,6 +53,14 @@ def memory(tmp_path: Path, spans: Spans) -> Iterator[Memory]:
         yield memory
 
 
+def test_where_a_framework_loads_the_api_and_nobody_traces_no_span_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(trace, "_TRACER_PROVIDER", None)
+    monkeypatch.setattr(trace, "get_tracer", asked.append)
+    with span("context"):
+        assert not asked
+
+
 def test_every_verb_has_its_span(memory: Memory, spans: Spans) -> None:
     chat = memory.session("trip", user="ada", tenant="acme")
     said, _ = chat.add_turn(f"My {SECRET} lives in Oslo.", "Noted.")

@@ -47,7 +47,7 @@ def messages_only(messages: Iterable[Message]) -> list[Message]:
     if not isinstance(messages, Iterable):
         raise InvalidTranscript(f"expected a list of messages, got {type(messages).__name__}")
     found = list(messages)
-    for index, message in enumerate(found):
+    for index, message in () if {Message}.issuperset(map(type, found)) else enumerate(found):
         if not isinstance(message, Message):
             raise InvalidTranscript(
                 f"expected a Message, got {type(message).__name__}; {READ_WITH_PARSE}", f"[{index}]"

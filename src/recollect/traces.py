@@ -1,7 +1,7 @@
 """Spans by OpenTelemetry's names for generative AI, in a program that traces: `span`.
 
-Who traces has loaded `opentelemetry`, and its tracer is used; there is nothing to install or to set. No word of a
-conversation and no name of a user is ever in a span.
+Who traces has loaded `opentelemetry` and told it a provider, whose tracer is used; there is nothing to install. No word
+of a conversation and no name of a user is ever in a span.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def span(operation: str, scope: Scope | None = None, /, *, current: bool = True,
     A `model` is 'provider:model'. Of an error the span has its kind, not its words, which may quote a message.
     """
     trace: Any = sys.modules.get("opentelemetry.trace")
-    if not hasattr(trace, "use_span"):  # not loaded, or another thread is at it
-        yield _untold
+    if not hasattr(trace, "use_span") or isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
+        yield _untold  # not loaded, or another thread is at it; or a framework loads it, and nobody traces
         return
     provider, _, model = str(noted.get("model", "recollect")).partition(":")
     if model:

@@ -149,3 +149,11 @@ def test_no_field_of_a_stream_is_lost(deltas: list[dict[str, Any]], whole: dict[
     message = fed(b"\n\n".join((*lines, b"data: [DONE]\n\n")), []).message()
     assert message is not None
     assert list(render([message], "openai")) == [{"role": "assistant", "content": None, **whole}]
+
+
+def test_a_letter_that_a_server_cuts_into_two_events_is_heard() -> None:
+    listening = Heard()
+    listening.feed(b"\n\n".join([line("Hi \ud83d"), line("\ude00", "stop"), b""]))
+    message = listening.message()
+    assert message is not None
+    assert message.text == "Hi \ud83d\ude00"

@@ -112,6 +112,12 @@ def test_it_serves_from_a_file_and_stops_when_told(tmp_path: Path) -> None:
         assert memory.store.jobs.find(Scope("default"), state="running") == []
 
 
+def test_what_a_process_of_its_own_has_loaded_is_not_looked_through_for_garbage() -> None:
+    asks = "import gc; from recollect.server.app import app_alone; app_alone(); print(gc.get_freeze_count())"
+    said = subprocess.run([sys.executable, "-c", asks], capture_output=True, text=True, check=True)
+    assert int(said.stdout) > 10_000
+
+
 def test_a_variable_with_a_misspelt_name_is_told_in_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECOLLECT_MAX_STREAM", "1")
     with started(str(tmp_path / "memory.db")) as process:

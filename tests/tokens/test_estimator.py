@@ -42,6 +42,14 @@ def test_joining_texts_never_loses_tokens_and_adds_few(first: str, second: str) 
     assert joined <= estimate(first) + estimate(second) + PER_JOIN
 
 
+@given(st.lists(ANY_TEXT, min_size=1, max_size=6))
+def test_a_text_of_lines_that_were_counted_before_has_as_many_tokens_as_a_new_one(lines: list[str]) -> None:
+    fresh, knowing, text = estimator(), estimator(), "\n".join(lines)
+    for line in lines[1:]:
+        knowing(line)
+    assert knowing(text) == fresh(text)
+
+
 @pytest.mark.parametrize("text", ["", "\0", "\ud800", "\udfff\ud800", "e\u0301" * 50, "\u202eabc\u202c", "\r\n\t"])
 def test_odd_text_is_counted(text: str) -> None:
     assert 0 <= estimate(text) <= byte_length(text)

@@ -129,10 +129,12 @@ def _moment(value: Any) -> datetime | None:
 def render(messages: Sequence[Message], shape: str) -> Rendered:
     """The messages in a provider's shape, joined and split as it demands; what was read from it comes out the same."""
     target, messages = shape_of(shape), messages_only(messages)
-    if not target.strict and all(plain(one) and one.role != "tool" for one in messages):
-        out = Rendered(target, chain.from_iterable(map(target.write, messages)), None, [])
-        out.sources.extend(range(len(messages)))
-        return out
+    if not target.strict:
+        words = [{"role": one.role, "content": one.content} for one in messages if plain(one) and one.role != "tool"]
+        if len(words) == len(messages):
+            out = Rendered(target, words, None, [])
+            out.sources.extend(range(len(messages)))
+            return out
     names = {call.id: call.name for message in messages for call in message.tool_calls} if target.named else {}
     carrier = Carrier(target, names)
     placed = [item for i, message in enumerate(messages) for item in _placed(message, i, carrier)]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from functools import cache
-from itertools import islice
+from itertools import islice, repeat
 from typing import Final
 
 from recollect.answers import Candidate, Hit, Recalled
@@ -94,13 +94,17 @@ class Episodic:
         @cache
         def beside(shown: frozenset[str]) -> tuple[_Kept, _Chosen]:
             chosen = _Chosen(k)
-            known = frozenset((here, id) for id in shown)
+            known = frozenset(zip(repeat(here), shown))
             read = iter(()) if nothing else self._read(asked, ranking, FIRST, chosen, known)
-            return _Kept(distinct(read, (said[id] for id in shown if id in said))), chosen
+            return _Kept(distinct(read, filter(None, map(said.get, shown)))), chosen
+
+        @cache
+        def packed(tokens: int, shown: frozenset[str]) -> list[Hit]:
+            moments, chosen = beside(shown)
+            return pack(of_sessions(moments, k, chosen.sessions), tokens, self.count, words, matter, day)
 
         def within(tokens: int, shown: frozenset[str]) -> list[Candidate]:
-            moments, chosen = beside(shown)
-            hits = pack(of_sessions(moments, k, chosen.sessions), tokens, self.count, words, matter, day)
+            hits, moments = packed(tokens, shown), beside(shown)[0]
             taken = {(hit.session, id) for hit in hits for id in hit.message_ids}
             left = [moment for moment in moments.read if (moment.session, moment.id) not in taken]
             return [*map(_candidate, hits), *map(_missed, left[:NEAR_MISSES])]

@@ -120,14 +120,14 @@ class Chunks:
         choice = _first(piece.get("choices"))
         delta = part(choice, "delta")
         self.finish = text(choice.get("finish_reason")) or self.finish
-        for key in _WORDS:
-            if said := text(delta.get(key)):
-                self.said.setdefault(key, []).append(said)
+        words = {key: said for key in _WORDS if (said := text(delta.get(key)))}
+        for key, said in words.items():
+            self.said.setdefault(key, []).append(said)
         for place, call in enumerate(delta.get("tool_calls") or ()):
             self._add_call(call, place)
-        self.more = _joined(self.more, {key: delta[key] for key in delta if key not in _APART})
-        thinking = text(delta.get("reasoning_content")) or text(delta.get("reasoning"))
-        return shown(text(delta.get("content")), thinking)
+        if more := {key: delta[key] for key in delta if key not in _APART}:
+            self.more = _joined(self.more, more)
+        return shown(words.get("content", ""), words.get("reasoning_content") or words.get("reasoning", ""))
 
     def _add_call(self, call: Mapping[str, Any], place: int) -> None:
         index = index if type(index := call.get("index")) is int else place

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import os
@@ -74,6 +75,16 @@ def create_app(options: Options | None = None, memory: Memory | None = None, mod
     app.add_middleware(Bodies, max_body=options.max_body, max_depth=options.max_depth, admit=caller)
     app.add_middleware(Watched, metrics=counted)
     app.add_middleware(Heads)
+    return app
+
+
+def app_alone() -> FastAPI:
+    """The same by the environment, in a process of its own: the garbage collector passes over what it has loaded.
+
+    There are a hundred thousand such values; to look through them takes as long as several requests.
+    """
+    app = create_app()
+    gc.freeze()
     return app
 
 
@@ -170,7 +181,7 @@ def serve(options: Options, host: str = "127.0.0.1", port: int = 8642, workers: 
         os.environ[f"RECOLLECT_{name.upper()}"] = value if isinstance(value, str) else json.dumps(value)
     with _counting_together(workers):
         uvicorn.run(
-            "recollect.server.app:create_app",
+            "recollect.server.app:app_alone",
             factory=True,
             host=host,
             port=port,

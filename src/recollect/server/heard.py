@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
+
+from pydantic_core import from_json
 
 from recollect.errors import InvalidTranscript
 from recollect.flow.align import says
@@ -66,10 +67,20 @@ class Heard:
             if data.startswith(_DONE):
                 self._chunks.done()
                 continue
-            with suppress(ValueError, TypeError, AttributeError, RecursionError):
-                chunk = json.loads(data)
+            try:
+                chunk = _value(data)
                 self._failed = self._failed or failure(chunk) is not None
                 self._chunks.add(chunk)
+            except (ValueError, TypeError, AttributeError, RecursionError):
+                continue
+
+
+def _value(data: bytes) -> Any:
+    """The JSON value of an event, at a fraction of what `json` takes, which reads half a surrogate pair as well."""
+    try:
+        return from_json(data)
+    except ValueError:
+        return json.loads(data)
 
 
 def _transcript(said: Mapping[str, Any]) -> str:

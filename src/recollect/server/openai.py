@@ -203,7 +203,7 @@ class Turn:
                 context = context_for(kept.last, chat, left, tools=tools)
             else:
                 context = chat.context(None, left, tools=tools)
-        body = {**self.body, "messages": [*render(system, SHAPE), *context.messages]}
+        body = {**self.body, "messages": [*render(system, SHAPE), *render(context.prompt, SHAPE)]}
         return self.service.upstream.prepared(body), context.tokens + budget - left
 
     async def _opened(self, request: Any) -> Reply | Opened:

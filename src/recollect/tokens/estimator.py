@@ -22,6 +22,8 @@ UNIT: Final = 64
 """Weights are in units of 1/64 of a token."""
 KEPT, MAX_KEPT = 512, 10_000
 """How many counts are remembered, of texts up to how many characters."""
+LINES, MAX_LINE = 4_096, 1_000
+"""How many lines are remembered, of up to how many bytes: memory in a prompt is lines that were counted before."""
 START: Final = 2
 """Tokens added to every text."""
 BLOCKS: Final = {
@@ -43,7 +45,7 @@ class TokenCounter(Protocol):
 
 
 class Cut(NamedTuple):
-    """A text cut up: how many tokens are known, and the words and the signs that are not."""
+    """A text cut up: how many tokens are known, blanks apart, and the words and the signs that are not."""
 
     tokens: int
     words: list[bytes]
@@ -81,10 +83,9 @@ def known() -> tuple[frozenset[bytes], dict[int, str]]:
     return frozenset([*words.split(), *words.title().split(), *signs.split()]), dict.fromkeys(map(ord, single), "-")
 
 
-def cut(text: str) -> Cut:
-    """The text without the tokens that are known."""
+def cut(raw: bytes) -> Cut:
+    """A text's bytes without the tokens that are known; no word or sign goes on in the next line."""
     held, single = known()
-    raw = encode(text)
     words, signs = raw.translate(ONLY_WORDS).split(), raw.translate(ONLY_SIGNS).split()
     new_words, new_signs = [*filterfalse(held.__contains__, words)], [*filterfalse(held.__contains__, signs)]
     left = b" ".join(new_words)
@@ -95,10 +96,10 @@ def cut(text: str) -> Cut:
     rest = [*filterfalse(held.__contains__, inner)]
     digits = sum([(size + 2) // 3 for size in map(len, raw.translate(ONLY_DIGITS).split())])
     sure = len(words) + len(signs) - len(new_words) - len(new_signs) + len(inner) - len(rest) + left.count(b"-")
-    return Cut(sure + digits + _blanks(raw), rest, new_signs)
+    return Cut(sure + digits, rest, new_signs)
 
 
-def _blanks(raw: bytes) -> int:
+def blanks(raw: bytes) -> int:
     """How many tokens are blanks and newlines; most lines have single blanks alone."""
     kinds = raw.replace(b"\t", b"  ").translate(KINDS)
     tokens = kinds.count(b" 0")
@@ -133,17 +134,35 @@ def estimator(family: str = "any") -> Callable[[str], int]:
         raise ConfigError(f"no estimator for {family!r}: use one of {', '.join(WEIGHTS)}")
     of_word, of_sign, of_byte, of_block = WEIGHTS[family]
     blocks = [(lead, own, tuple(of_block[block] for block in own)) for lead, own in BLOCKS.items()]
+    lines: dict[bytes, tuple[int, int]] = {}
 
-    @lru_cache(maxsize=KEPT)
-    def kept(text: str) -> int:
-        tokens, words, signs = cut(text)
+    def weighed(new: list[bytes]) -> tuple[int, int]:
+        """The tokens of some lines that are known, and what the rest weighs; of a single line it is remembered."""
+        tokens, words, signs = cut(b"\n".join(new))
         raw = b"".join(words + signs)
         weight = of_word * len(words) + of_sign * len(signs) + _sum(raw.translate(of_byte))
         for lead, own, weights in () if raw.isascii() else blocks:
             if lead in raw:
                 weight += sum(map(mul, map(raw.count, own), weights))
-        most = len(text) if text.isascii() else len(encode(text))
-        return min(START + tokens - -weight // UNIT, most)
+        if len(new) == 1 and len(new[0]) <= MAX_LINE:
+            if len(lines) >= LINES:
+                lines.clear()
+            lines[new[0]] = tokens, weight
+        return tokens, weight
+
+    @lru_cache(maxsize=KEPT)
+    def kept(text: str) -> int:
+        raw = encode(text)
+        tokens, weight, new = blanks(raw), 0, list[bytes]()
+        for line in raw.split(b"\n"):
+            if found := lines.get(line):
+                tokens, weight = tokens + found[0], weight + found[1]
+            else:
+                new.append(line)
+        if new:
+            more, heavier = weighed(new)
+            tokens, weight = tokens + more, weight + heavier
+        return min(START + tokens - -weight // UNIT, len(raw))
 
     def estimate(text: str) -> int:
         """A number of tokens that is seldom too low; of texts that come again it is remembered."""

@@ -23,12 +23,12 @@ _PUT: Final = "INSERT INTO record (position, scope, id, kind, key, check_sum, bo
 _END: Final = "UPDATE record SET ended = ?, superseded_at = ?, superseded_by = ?, check_sum = ? WHERE position = ?"
 _FIELDS: Final = (
     "SELECT position, record.id, kind, key, body, superseded_at, superseded_by, tenant, user, session"
-    " FROM record JOIN scope ON scope.id = record.scope WHERE record.scope <scope> AND <more> ORDER BY <order> position"
+    " FROM record JOIN scope ON scope.id = record.scope WHERE record.scope <scope> AND <more> ORDER BY position"
 )
 
 
-def _query(condition: str, order: str = "") -> Mapping[str, str]:
-    return scopes.by_scope(_FIELDS.replace("<more>", condition).replace("<order>", order))
+def _query(condition: str) -> Mapping[str, str]:
+    return scopes.by_scope(_FIELDS.replace("<more>", condition))
 
 
 _STANDING: Final = (
@@ -43,10 +43,7 @@ _FIND: Final = {
     (True, True): _query(f"{_STANDING} AND kind = ?2 AND key = ?3"),
 }
 _HISTORY: Final = _query("kind = ?2 AND key = ?3")
-_GET: Final = _query(
-    "record.id IN (SELECT value FROM json_each(?2))",
-    order="(SELECT min(wanted.key) FROM json_each(?2) AS wanted WHERE value = record.id),",
-)
+_GET: Final = _query("record.id IN (SELECT value FROM json_each(?2))")
 
 
 class SqliteRecords:
@@ -161,7 +158,8 @@ def _at(db: apsw.Connection, place: scopes.Place, id: str) -> Record | None:
 
 
 def _get(db: apsw.Connection, scope: Scope, place: scopes.Place, ids: Sequence[str]) -> list[Record]:
-    return [_record(row) for row in db.execute(_GET[scopes.level(scope)], (place.id, codec.id_list(ids)))]
+    rows = db.execute(_GET[scopes.level(scope)], (place.id, codec.id_list(ids)))
+    return codec.in_order(ids, map(_record, rows), lambda record: record.id)
 
 
 def _record(row: Sequence[Any]) -> Record:
