@@ -18,10 +18,11 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from recollect.errors import BadReply, ModelUnavailable
 from recollect.http import MOST_BYTES, OPENAI, encoded, secure
-from recollect.llm import model as models
 
 T = TypeVar("T")
 CONNECT_SECONDS: Final = 10.0
+SILENCE_SECONDS: Final = 600.0
+"""What OpenAI's own client waits for: a model may think for minutes over an answer that is not streamed."""
 CONNECTIONS: Final = httpx2.Limits(max_connections=1_000, max_keepalive_connections=256)
 OURS: Final = "recollect"
 """The name of a model that stands for the one the service was started with."""
@@ -97,7 +98,7 @@ class Passthrough:
     def open(cls, model: str) -> Passthrough:
         """The server that the environment names, as OPENAI_BASE_URL and OPENAI_API_KEY."""
         url = (os.environ.get("OPENAI_BASE_URL") or OPENAI).rstrip("/")
-        timeout = httpx2.Timeout(models.TIMEOUT, connect=CONNECT_SECONDS)
+        timeout = httpx2.Timeout(SILENCE_SECONDS, connect=CONNECT_SECONDS)
         client = httpx2.AsyncClient(timeout=timeout, limits=CONNECTIONS, verify=secure(url))
         return cls(model, httpx2.URL(f"{url}/models"), httpx2.URL(f"{url}/chat/completions"), client)
 
@@ -159,7 +160,7 @@ def _told(what: str) -> Iterator[None]:
     try:
         yield
     except httpx2.ReadTimeout as error:
-        raise ModelUnavailable(f"the model's server was silent for {models.TIMEOUT:g} seconds") from error
+        raise ModelUnavailable(f"the model's server was silent for {SILENCE_SECONDS:g} seconds") from error
     except httpx2.RequestError as error:
         raise ModelUnavailable(f"the model's server {what} ({type(error).__name__})") from error
 
