@@ -104,7 +104,7 @@ Talk: TypeAlias = Annotated[
 EMBEDDER: Final = "RECOLLECT_EMBEDDER"
 INDEX: Final = "RECOLLECT_INDEX"
 DEFAULT: Final = "default"
-"""The session of whoever names none."""
+"""The session that is meant where none is named."""
 _SQLITE: Final = b"SQLite format 3\x00"
 _PASSWORD: Final = re.compile(r"(//[^:/@]*:).*(?=@)|(password=)('[^']*'|[^&\s]+)")
 

@@ -135,7 +135,7 @@ class Windows:
         newest = new[-1:] if complete else self.store.log.read(scope, limit=1, reverse=True)
         last = newest[0].seq if newest else 0
         if complete and self._block(last, running) == running.block:
-            running.position = -1  # a counter that fails amid them must not leave half of them here
+            running.position = -1  # a counter that fails midway must not leave half of them here
             running.take(new)
         else:
             self._reset(running)

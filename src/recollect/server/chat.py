@@ -63,7 +63,7 @@ async def chat(
 
 
 def _kept(chat: Session, message: Message) -> Message:
-    """Keep a message and return it as kept; without an id, the same message that still waits for an answer is it."""
+    """Keep a message and return it as kept; without an id it may be a kept one that waits for its answer."""
     return chat.add(message) if message.id else keep(chat, [message]).last or message
 
 

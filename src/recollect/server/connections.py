@@ -19,7 +19,7 @@ READ_SECONDS: Final = 60.0
 
 
 class Timely(HttpToolsProtocol):
-    """A connection of uvicorn that is closed when the other side neither sends nor reads."""
+    """A connection of uvicorn that is closed when the other side sends no request, or does not read its answer."""
 
     _head = 0
     _begins = True

@@ -18,7 +18,7 @@ from recollect.session import Session
 from recollect.types import Message
 
 LOOK_BACK: Final = 64
-"""How many more kept messages are compared than twice as many as the caller sent."""
+"""A second look compares this many kept messages more than twice as many as the caller sent."""
 
 
 class Kept(NamedTuple):

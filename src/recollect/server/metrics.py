@@ -99,7 +99,7 @@ class Metrics:
         return generate_latest(shown)
 
     def stats(self, memory: Memory) -> dict[str, float]:
-        """What the library counts, by name. Of several processes: counters added up, the largest, or else the mean."""
+        """What the library counts, by name. Of several processes: sums of counters, the largest `_max`, else means."""
         if not isinstance(self._library, Shared):
             return memory.stats()
         found: dict[str, list[float]] = {}

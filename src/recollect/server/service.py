@@ -123,7 +123,7 @@ async def caller(request: Request) -> Key:
 
 
 def _check_names(request: Request, service: Service) -> None:
-    """Refuse query parameters that have a wrong name, come twice or are no UTF-8, which would be ignored otherwise."""
+    """Refuse, rather than ignore, query parameters that have a wrong name, come twice or are not UTF-8."""
     if not request.scope["query_string"]:
         return
     try:
@@ -154,7 +154,7 @@ async def _key(request: Request, service: Service, secret: str | None) -> Key:
 
 
 async def _refreshed(service: Service) -> bool:
-    """Have the keys read anew, from now on; whether that was done. A slow store is not waited for longer than a moment.
+    """Read the keys anew, beginning after this call; whether that worked. A slow store is waited for only briefly.
 
     One thread at a time reads them, however many requests ask.
     """

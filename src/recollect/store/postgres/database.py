@@ -124,7 +124,7 @@ class Database:
         return self._call(None, self._seeing(tenant), work, repeatable=True)
 
     def read(self, tenant: str | None, work: Callable[[Connection], T], *, at_a_moment: bool = False) -> T:
-        """What a function finds by several queries, which `at_a_moment` see the same moment. Otherwise as `find`."""
+        """What a function finds by several queries, with `at_a_moment` all of one moment; otherwise as `find`."""
         return self._call(_AT_A_MOMENT if at_a_moment else _BEGIN, self._seeing(tenant), work, repeatable=True)
 
     def write(self, scope: Scope | None, work: Callable[[Connection], T], *, repeatable: bool = False) -> T:
