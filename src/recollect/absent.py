@@ -1,4 +1,4 @@
-"""What to say of a user and a session that are not in the store: which others are."""
+"""What to say about users and sessions that are not in the store: which ones are."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from recollect.store import SessionStats
 from recollect.types import Scope
 
 MOST: Final = 1_000
-"""How many sessions, the newest ones, and how many facts, documents and excerpts are looked at for their users."""
+"""How many of the newest sessions, and of facts, documents and excerpts, are looked at for the names of users."""
 USERS: Final = 5
 """How many users are named."""
 
 
 def others(chat: Session) -> str:
-    """What to say of a user of whom nothing is kept: who is meant, or who is there; nothing where nobody is."""
+    """A hint for a user of whom nothing is kept: similar names, or some users there are; "" where there are none."""
     memory, scope = chat.memory, chat.scope
     if memory.sessions(scope.user, tenant=scope.tenant, limit=1) or _known(memory, scope.owner, 1):
         return ""
@@ -33,13 +33,13 @@ def others(chat: Session) -> str:
 
 
 def _known(memory: Memory, scope: Scope, limit: int) -> list[Scope]:
-    """Where facts, documents and excerpts are kept, also of those who said nothing."""
+    """The scopes that have facts, documents or excerpts, also those of users who said nothing."""
     find = memory.store.records.find
     return [record.scope for kind in IN_SESSIONS for record in find(scope, kind=kind, limit=limit) if record.scope]
 
 
 def begun(chat: Session, otherwise: str = "see the others by `recollect stats`") -> SessionStats:
-    """A session in which something was said, at a glance; raises NotFound, with those like it, where nothing was."""
+    """The session at a glance; NotFound, which names similar ones, where nothing was said in it."""
     if found := chat.stats():
         return found
     scope = chat.scope

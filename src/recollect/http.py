@@ -29,9 +29,9 @@ KEYED: Final = frozenset({"api.openai.com", "api.anthropic.com"})
 PACKAGES: Final = ("httpx2", "stamina")
 """The packages that a request needs; loaded with the first one."""
 MOST_BYTES: Final = 64_000_000
-"""A reply that is larger is given up."""
+"""The most bytes of a reply; a larger one is an error."""
 SHOWN: Final = 500
-"""Characters of a provider's words that an error shows."""
+"""How many characters of a provider's text an error shows."""
 _PASSING: Final = frozenset({408, 409, 425})
 _UNPAID: Final = ("insufficient_quota", "current quota", "billing", "credit balance")
 
@@ -65,10 +65,10 @@ RETRIES: Final = Retries()
 
 
 class Endpoint:
-    """A server that models are behind, safe to share between threads.
+    """A server of models, safe to share between threads.
 
     `url_from` and `key_from` name the environment variables of its address and its key; the key is read at each
-    request, and `sign` makes headers of it. `judge` may make a better error of a refusal's status and text.
+    request, and `sign` makes headers of it. `judge` may turn a refusal's status and text into a better error.
     """
 
     def __init__(
@@ -91,9 +91,9 @@ class Endpoint:
                 raise MissingExtra(package, "http", name)
 
     def post(self, path: str, body: Mapping[str, Any], timeout: float, read: Callable[[Any], T]) -> tuple[T, int]:
-        """What `read` makes of the JSON that comes back, and how many tries it took.
+        """Send a request; returns what `read` makes of the JSON that comes back, and how many tries it took.
 
-        Each is within `timeout` seconds, and nothing is tried again once that long has passed.
+        Each try may take `timeout` seconds, and none begins once that long has passed.
         """
 
         def attempt() -> T:
@@ -106,10 +106,10 @@ class Endpoint:
     def stream(
         self, path: str, body: Mapping[str, Any], timeout: float, read: Callable[[Response], Iterator[T]]
     ) -> tuple[Generator[T], int]:
-        """What `read` makes of the reply, item by item, and how many tries that took.
+        """Send a request; returns what `read` makes of the reply, item by item, and how many tries that took.
 
-        Nothing is tried again once the first item is there, or after `timeout` seconds, which bound each silence, too.
-        Closing the iterator ends the request.
+        Nothing is tried again once the first item is there, or after `timeout` seconds; no silence may last longer
+        than that either. Closing the iterator ends the request.
         """
 
         def items() -> Iterator[T]:
@@ -174,7 +174,7 @@ class Endpoint:
 
     @contextmanager
     def _failing(self, timeout: float) -> Iterator[None]:
-        """Turns what goes wrong on the way into a ModelError."""
+        """Turn what goes wrong on the way into a ModelError."""
         httpx2, host = import_module("httpx2"), urlsplit(self.url).hostname
         try:
             yield
@@ -211,7 +211,7 @@ class Endpoint:
 
 
 def secure(url: str) -> bool:
-    """Whether the server's certificate is to be checked; all of them are read for that, and http:// needs none."""
+    """Whether to check the server's certificate; not for http://, as loading the certificates takes its time."""
     return urlsplit(url).scheme != "http"
 
 
@@ -226,7 +226,7 @@ def loopback(host: str) -> bool:
 
 
 class _Late(Exception):
-    """The time for a reply is over, though some of it came."""
+    """The time for a reply is over, though a part of it came."""
 
 
 def resumed(first: T, rest: Iterator[T]) -> Generator[T]:

@@ -31,7 +31,7 @@ KINDS: Final = {
     "patterns": procedural.KIND,
 }
 SAMPLE: Final = 10
-"""Ids that a preview shows of each layer."""
+"""How many ids of each layer a preview shows."""
 _Turn: TypeAlias = Aged[tuple[Scope, tuple[str, ...]]]
 """A turn, by its session and the ids of its messages."""
 _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
@@ -39,7 +39,7 @@ _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Going:
-    """What of a layer would go: how much, the time of the oldest, some of the ids."""
+    """What would be erased of a layer: how much, the time of the oldest, some of the ids."""
 
     layer: str
     count: int
@@ -49,7 +49,7 @@ class Going:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What would go, by layer; `digest` identifies exactly that."""
+    """What would be erased, by layer; `digest` identifies exactly that."""
 
     scope: Scope
     policies: tuple[Policy, ...]
@@ -58,7 +58,7 @@ class Plan:
     digest: str
 
     def count(self, layer: str) -> int:
-        """How much of a layer would go."""
+        """How much of a layer would be erased."""
         return sum(going.count for going in self.going if going.layer == layer)
 
 
@@ -79,7 +79,7 @@ class _Found:
         yield from ((layers[record.kind], _when(record), record.id) for record in self.records)
 
     def homes(self) -> dict[str, list[Scope]]:
-        """The sessions that each message that goes is in."""
+        """The sessions of each message that goes, by its id: several may use the same."""
         found = defaultdict[str, list[Scope]](list)
         for session, ids in self.messages.items():
             for id in ids:
@@ -87,7 +87,7 @@ class _Found:
         return dict(found)
 
     def digest(self) -> str:
-        """A hash of exactly this."""
+        """A hash that identifies exactly this."""
         told = hashlib.sha256()
         places = [(repr(scope), id) for scope, ids in self.messages.items() for id in ids]
         places += [(repr(record.scope), f"{record.kind} {record.id}") for record in self.records]
@@ -98,7 +98,7 @@ class _Found:
 
 
 def preview(store: Store, scope: Scope, policies: Sequence[Policy], now: datetime) -> Plan:
-    """What would go from a scope at that time; nothing is changed."""
+    """What would be erased from a scope at that time; nothing is changed."""
     now = with_zone(now)
     return _plan(_found(store, scope, policies, now), scope, policies, now)
 
@@ -196,7 +196,7 @@ def _at(entry: Entry) -> datetime:
 
 
 def _when(record: Record) -> datetime:
-    """When something was learned: when it was said, where the record tells that, else when it was recorded."""
+    """When something was learned: when it was said, where the record has that, else when it was recorded."""
     told = record.value.get("at") if isinstance(record.value, Mapping) else None
     try:
         return with_zone(datetime.fromisoformat(told)) if isinstance(told, str) else record.recorded_at or _LONG_AGO
@@ -229,7 +229,7 @@ def _goes_along(record: Record, sessions: Set[Scope], homes: Mapping[str, Sequen
 
 
 def _searched(store: Store, found: _Found) -> Iterator[Record]:
-    """The excerpts that were searched for with the words of messages that go."""
+    """The excerpts that a web search found for messages that go."""
     for session, ids in found.messages.items():
         gone = store.log.get(session, list(ids))
         yield from tools.searched_for(store, session, [entry.message.text for entry in gone])
@@ -245,7 +245,7 @@ def _keep_facts(store: Store, found: _Found) -> None:
 
 
 def _is_from(fact: Record, home: Scope) -> bool:
-    """Whether a fact is from that session, as far as it tells: other sessions may use the same message ids."""
+    """Whether a fact is from that session, or does not say: other sessions may use the same message ids."""
     told = fact.value.get("session") if isinstance(fact.value, Mapping) else None
     return fact.scope is not None and fact.scope.covers(home) and told in (None, home.session)
 

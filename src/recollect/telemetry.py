@@ -120,7 +120,7 @@ class Telemetry:
 
 
 def process_bytes() -> int:
-    """The memory this process has now; where the system does not tell, the most it ever had, or 0."""
+    """The bytes of memory this process has now; where the system does not tell, the most it ever had, or 0."""
     try:
         return int(Path("/proc/self/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):

@@ -1,7 +1,7 @@
 """Spans by OpenTelemetry's names for generative AI, in a program that traces: `span`.
 
-Who traces has loaded `opentelemetry` and told it a provider, whose tracer is used; there is nothing to install. No word
-of a conversation and no name of a user is ever in a span.
+A program that traces has loaded `opentelemetry` and set a provider, whose tracer is used; there is nothing to install.
+No word of a conversation and no name of a user is ever in a span.
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ ATTRIBUTES: Final = {
     "job": "recollect.job",
     "learned": "recollect.learned",
 }
-"""What a span is told, and the name it has there."""
+"""Our names for what a span can hold, and OpenTelemetry's."""
 
 Note: TypeAlias = Callable[..., None]
-"""Tells a span something by the names of `ATTRIBUTES`."""
+"""Adds values to a span, by the names of `ATTRIBUTES`."""
 
 
 def _untold(**noted: str | int) -> None:
-    """Where nobody traces."""
+    """The `Note` where nobody traces: does nothing."""
 
 
 @contextmanager
 def span(operation: str, scope: Scope | None = None, /, *, current: bool = True, **noted: str | int) -> Iterator[Note]:
-    """What is done inside as a span of the tracer in use; `current=False` where others work in between.
+    """Make a span of what is done in the block, with the tracer in use; `current=False` where other work interleaves.
 
-    A `model` is 'provider:model'. Of an error the span has its kind, not its words, which may quote a message.
+    A `model` is 'provider:model'. The span has the type of an error, not its text, which may quote a message.
     """
     trace: Any = sys.modules.get("opentelemetry.trace")
     if not hasattr(trace, "use_span") or isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
-        yield _untold  # not loaded, or another thread is at it; or a framework loads it, and nobody traces
+        yield _untold  # not loaded, or not yet wholly; or loaded by a framework, with nobody tracing
         return
     provider, _, model = str(noted.get("model", "recollect")).partition(":")
     if model:

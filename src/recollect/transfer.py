@@ -1,4 +1,4 @@
-"""Export and import: everything that was put into a memory as lines of JSON, from one store to another.
+"""Export and import: everything that was put into a memory, as lines of JSON that another store takes in.
 
 `{"user": …, "session": …, "message": {…}}`, and `document`, `fact`, `excerpt`, `record` or `item` in its place.
 """
@@ -54,8 +54,8 @@ def export_lines(memory: Memory, scope: Scope) -> Iterator[str]:
 def import_lines(memory: Memory, lines: Iterable[str | bytes], tenant: str = "default", first: int = 1) -> Counter[str]:
     """Keep what the lines of an export hold, with ids and times; returns how much, by kind. Twice changes nothing.
 
-    A line that can't be used raises an error with its number, counted from `first`; those of the pages of 500 before it
-    are kept, and maybe some of its own.
+    A line that can't be used raises an error with its number, counted from `first`. Lines are kept in pages of 500:
+    the pages before it stay, and maybe some lines of its own.
     """
     taken, numbered = Counter[str](), enumerate(lines, first)
     while page := list(islice(numbered, PAGE)):

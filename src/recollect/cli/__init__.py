@@ -21,14 +21,14 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     if isinstance(sys.stdin, TextIOWrapper):
-        sys.stdin.reconfigure(errors="strict")  # in the locale C, bytes that are no text would be taken for some
+        sys.stdin.reconfigure(errors="strict")  # in the locale C, bytes that are no text would pass as text
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # what the terminal or the file has no letter for
+        sys.stdout.reconfigure(errors="replace")  # for letters that the terminal or the file does not have
     sys.exit(_ended(app))
 
 
 def _ended(app: Callable[[], object]) -> int | str | None:
-    """The status that the command ends with, once all that it said is written; a reader that has gone is no news."""
+    """Run a command and write out all that it says; returns its exit status. A reader that left is not reported."""
     status: int | str | None = None
     try:
         try:
@@ -38,6 +38,6 @@ def _ended(app: Callable[[], object]) -> int | str | None:
         if sys.stdout:
             sys.stdout.flush()
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left can't be written either, and is tried at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python tries to write the rest as it ends
         return status or (1 if isinstance(error, BrokenPipeError) else f"{type(error).__name__}: {error}")
     return status

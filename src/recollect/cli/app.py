@@ -38,7 +38,7 @@ from recollect.environment import here, misspelt
 
 
 class _Commands(TyperGroup):
-    """The commands, each of which tells in our words what is wrong with an option."""
+    """The commands; what is wrong with an option is told in our words."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -95,7 +95,7 @@ def recollect(
 
     Example: recollect chat "Where does my sister live?"
     """
-    if called.invoked_subcommand != "serve":  # the service says it in its log
+    if called.invoked_subcommand != "serve":  # the service has it in its log
         for line in misspelt(here()):
             err.print(line, style="yellow", soft_wrap=True)
 

@@ -74,7 +74,7 @@ def chat(
 
 
 def _lines() -> Iterator[str]:
-    """What is said until the end of input, empty lines left out; at a terminal, arrow keys edit them."""
+    """The lines of the input that are not empty; at a terminal they can be edited with the arrow keys."""
     asking = sys.stdin.isatty()
     edited = asking and sys.stdout.isatty()
     if edited:
@@ -96,7 +96,7 @@ def _lines() -> Iterator[str]:
 
 
 def _turn(talk: Session, answerer: ChatModel, said: str, budget: int | None, system: str | None, as_json: bool) -> None:
-    """Keep what was said, answer it as it comes, keep the answer."""
+    """Keep what was said, show the answer as it is made, and keep it."""
     from recollect.layers.answer import stream_fitting
 
     talk.add("user", said)

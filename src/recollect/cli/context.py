@@ -30,14 +30,14 @@ COLOURS: Final = {
     "free": "bright_black",
 }
 FILLS: Final = "\u2588\u2593\u2592"
-"""What neighbours in a bar are drawn with, in turn, so that they differ without colour too."""
+"""The marks of neighbours in a bar, in turn, so that they differ even without colour."""
 FREE: Final = "\u00b7"
 NEWEST: Final = 6
-"""Messages of the conversation that a receipt shows one by one."""
+"""How many of the newest messages a receipt shows one by one."""
 NARROW: Final = 35
-"""Cells of a receipt that its narrow columns and its lines take; words share the rest."""
+"""The width that the narrow columns and the lines of a receipt take; its text shares the rest."""
 LONGEST: Final = 120
-"""Characters of a text that a receipt shows at most."""
+"""How many characters of a text a receipt shows, at most."""
 
 
 def context(
@@ -123,7 +123,7 @@ def _table(rows: Sequence[tuple[tuple[Text, ...], str]]) -> Table:
 
 
 def shortened(lines: Sequence[Line]) -> list[Line]:
-    """The lines, with one for all messages that are in the prompt because they are new, but for the newest few."""
+    """The lines, with a single one for all messages of the newest turns but the last few."""
     older = [n for n, line in enumerate(lines) if line.rule == "newest turns"][:-NEWEST]
     if len(older) < 2:
         return list(lines)
@@ -144,7 +144,7 @@ def _row(line: Line) -> tuple[Text, ...]:
 
 
 def budget_bar(sections: Mapping[str, int], width: int) -> Text:
-    """A line of that width in which each section has its share, and at least one place if it has a token."""
+    """A line of `width` characters in which each section has its share, at least one if it has a token."""
     line = Text()
     for n, (name, places) in enumerate(places_of(sections, width).items()):
         line.append(_mark(n, name) * places, COLOURS[name])
@@ -152,7 +152,7 @@ def budget_bar(sections: Mapping[str, int], width: int) -> Text:
 
 
 def _mark(place: int, section: str) -> str:
-    """What a section is drawn with at its place in a bar."""
+    """The character that draws a section at its place in a bar."""
     return drawn(FREE if section == "free" else FILLS[place % len(FILLS)])
 
 

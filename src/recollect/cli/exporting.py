@@ -61,7 +61,7 @@ def export(
 
 @contextmanager
 def _new(file: Path) -> Iterator[TextIO]:
-    """A file to write that is there once all is written: half an export would pass for a whole one."""
+    """A file to write; it gets its name once all is written, or half an export would pass for a whole one."""
     with making(file) as part, part.open("w", encoding="utf-8") as target:
         yield target
 
@@ -74,7 +74,7 @@ def _nothing(scope: Scope) -> str:
 
 
 def _written(lines: Iterable[tuple[str, str]], target: TextIO, total: int) -> Counter[str]:
-    """How many lines there are of each kind, now written; the bar counts messages, nearly all of them."""
+    """Write the lines; returns how many there are of each kind. The bar counts messages: nearly all lines are."""
     number = Counter[str]()
     with bar("Exporting") as progress:
         for kind, line in lines:

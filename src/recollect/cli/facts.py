@@ -26,7 +26,7 @@ TYPES: Final = {
 
 
 def _by(text: str) -> datetime:
-    """The moment that a word on the command line names; of a day its end."""
+    """The moment that an argument names; for a day, its end."""
     when = moment(text)
     try:
         date.fromisoformat(text)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 SAMPLE: Final = 5
 LINE: Final = 500
-"""Characters of a message that are looked at for its line."""
+"""How many characters of a message are looked at for the line that shows it."""
 
 
 def forget(
@@ -59,13 +59,13 @@ def forget(
 
 
 def _given(called: typer.Context, name: str) -> bool:
-    """Whether an option stands on the command line itself."""
+    """Whether an option was given on the command line, and not by the environment or as a default."""
     source = called.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
 
 
 def _going(chat: Session, ids: list[str] | None, everything: bool) -> list[Entry]:
-    """The messages that would go, the first few of many."""
+    """The messages that would be erased; of many, the first few."""
     from recollect.absent import begun
 
     log = chat.memory.store.log

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from recollect.memory import Memory
 
 SHOWN: Final = 10
-"""Skipped things that are told one by one."""
+"""How many skipped things are listed one by one."""
 TAKEN: Final = ("messages", "facts", "known", "documents", "excerpts", "others")
 
 
@@ -69,7 +69,7 @@ def bring(
 
 @contextmanager
 def _file(file: Path) -> Iterator[Path]:
-    """The file, or what stdin has as one: it is read more than once."""
+    """The file, or a copy of stdin as a file: it is read more than once."""
     if str(file) != "-":
         yield file
         return
@@ -107,7 +107,7 @@ def _kept(memory: Memory, found: Iterator[Read], total: int, user: str | None) -
 
 
 def _owned(found: Iterator[Read], owner: str, users: set[str]) -> Iterator[Read]:
-    """The same, with an owner where the export names none; `users` are those of it."""
+    """The same, with `owner` as the user where the export names none; adds all users to `users`."""
     for item in found:
         if not isinstance(item, Imported):
             yield item
@@ -117,7 +117,7 @@ def _owned(found: Iterator[Read], owner: str, users: set[str]) -> Iterator[Read]
 
 
 def _watched(found: Iterator[Read], progress: Callable[[int, int], None], total: int) -> Iterator[Read]:
-    """The same; the bar moves with it."""
+    """The same, moving the progress bar."""
     for n, item in enumerate(found):
         progress(n, total)
         yield item

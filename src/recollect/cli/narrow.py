@@ -25,12 +25,12 @@ Tags: TypeAlias = Annotated[list[str] | None, typer.Option("--tag", help="Only w
 def narrowed(
     roles: Sequence[str] | None, since: datetime | None, until: datetime | None, tags: Sequence[str] | None
 ) -> Filter:
-    """What the options let through."""
+    """The filter that the options ask for."""
     return Filter(since=since, before=until, roles=tuple(roles or ()), metadata=dict(map(tag_of, tags or ())))
 
 
 def tag_of(text: str) -> tuple[str, Any]:
-    """A tag's name and its value: JSON where it is any, else the words."""
+    """The name and the value of a tag like score=9; the value is read as JSON, or else as text."""
     name, parted, value = text.partition("=")
     if not (name and parted):
         raise typer.BadParameter(f"{text!r} is no tag: write it like score=9 or topic=travel")

@@ -12,7 +12,7 @@ _REFUSED: Final = {errno.EADDRINUSE: "is taken", errno.EACCES: "is not for this 
 
 
 def check_free(host: str, port: int) -> None:
-    """Raises where the port is taken, or kept from this user, before anything heavy is loaded."""
+    """Raise, before anything heavy is loaded, where the port is taken or not allowed to this user."""
     try:
         places = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError:

@@ -52,7 +52,7 @@ def remember(
 
 
 def _ended(chat: Session, key: str) -> list[str]:
-    """The keys of the facts that were known under a key and are no longer."""
+    """End what is known under a key; returns the keys of the facts that ended."""
     from recollect.layers.semantic import MANY
 
     known = [one.key for one in chat.facts() if one.key == key or (key in MANY and one.key.startswith(f"{key}:"))]

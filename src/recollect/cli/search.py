@@ -54,7 +54,7 @@ def search(
 
 
 def check_found(chat: Session, found: Recalled, here: bool) -> None:
-    """Raises where nothing was found in a session because nothing was ever said there."""
+    """Raise where nothing was found in a session because nothing was ever said there."""
     from recollect.absent import begun
 
     if here and not found:

@@ -1,6 +1,6 @@
 """What every command shares: where the store is, whose memory is meant, and how errors are told.
 
-Here and in the commands, what only a command that runs needs is imported by it: `--help` and completion are quick.
+Here and in the commands, what only a running command needs is imported inside it, to keep `--help` and completion fast.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def moment(text: str) -> datetime:
-    """The moment that a word on the command line names."""
+    """The moment that an argument names."""
     try:
         return datetime.fromisoformat(text)
     except ValueError:
@@ -37,7 +37,7 @@ def moment(text: str) -> datetime:
 
 
 def named(option: typer.CallbackParam, name: str | None) -> str | None:
-    """What an option names, else `.env` under its variable; an empty one, of a variable never set, is not none."""
+    """What an option names, else what its variable is in `.env`; empty text is an error: some variable was not set."""
     if name is None:
         return in_dotenv(str(option.envvar))
     if not name.strip():
@@ -46,14 +46,14 @@ def named(option: typer.CallbackParam, name: str | None) -> str | None:
 
 
 def asked(question: str | None) -> str | None:
-    """What is asked or looked for; refused where it has no words."""
+    """The question; refused where it is blank."""
     if question is not None and not question.strip():
         raise typer.BadParameter("it is empty: give some words")
     return question
 
 
 def in_dotenv(variable: str) -> str | None:
-    """What `.env` says a variable is; None where that is nothing."""
+    """The value of a variable in `.env`; None where it is not there, or empty."""
     from dotenv import dotenv_values
 
     try:
@@ -63,7 +63,7 @@ def in_dotenv(variable: str) -> str | None:
 
 
 def variable(name: str) -> tuple[str | None, str]:
-    """What a variable is, and where: in the environment, else in `.env`."""
+    """The value of a variable and where it is from: the environment, else `.env`."""
     if set_here := os.environ.get(name):
         return set_here, "the environment"
     written = in_dotenv(name)
@@ -104,7 +104,7 @@ Talk: TypeAlias = Annotated[
 EMBEDDER: Final = "RECOLLECT_EMBEDDER"
 INDEX: Final = "RECOLLECT_INDEX"
 DEFAULT: Final = "default"
-"""The conversation that is meant where none is named."""
+"""The session that is meant where none is named."""
 _SQLITE: Final = b"SQLite format 3\x00"
 _PASSWORD: Final = re.compile(r"(//[^:/@]*:).*(?=@)|(password=)('[^']*'|[^&\s]+)")
 
@@ -117,12 +117,12 @@ def address(where: str | None) -> str:
 
 
 def told(where: str | None) -> str:
-    """The store's address as it may be printed: without the password in it."""
+    """The store's address to print: without its password."""
     return _PASSWORD.sub(lambda found: f"{found[1] or found[2]}***", address(where))
 
 
 def login() -> str:
-    """The name of whoever is logged in."""
+    """The name of the user who is logged in."""
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # no such user on this machine, as in some containers
@@ -137,7 +137,7 @@ def embedder(plan: settings.Settings) -> Embedder | None:
 
 
 def words(text: str, what: str = "the message") -> str:
-    """The text of a message or the like; refused where it says nothing, or is none."""
+    """The text of a message or the like; refused where it is blank, or no valid text."""
     if not text.strip():
         raise ConfigError(f"{what} is empty: give some text; nothing was kept")
     try:
@@ -164,7 +164,7 @@ def telling_errors() -> Iterator[None]:
 
 @contextmanager
 def opened(where: str | None, must_exist: bool = True) -> Iterator[stores.Store]:
-    """The store, open for the length of the block; errors are told as by `telling_errors`."""
+    """The store, open for the length of the block; errors are printed as by `telling_errors`."""
     from recollect.embed.models import made_data_dir
 
     with telling_errors():
@@ -178,7 +178,7 @@ def opened(where: str | None, must_exist: bool = True) -> Iterator[stores.Store]
 
 
 def begins(where: str | None) -> bool:
-    """Whether the store is a file that is not there yet, so that opening it begins one."""
+    """Whether the store is a file that is not there yet, so that opening it makes one."""
     file = _file(address(where))
     return file is not None and not file.exists()
 
@@ -217,9 +217,9 @@ def remembering(
     finds: bool = True,
     known: bool = True,
 ) -> Iterator[Session]:
-    """A conversation of the user in the store, with the settings in force here; no embedder where nothing is found.
+    """A session of the user in the store, with the settings in force; without an embedder unless the command `finds`.
 
-    Where the store and the user are to be `known`, others are named if nothing was ever said by this one.
+    Where the store must exist and the user is to be `known`, a hint names other users if this one said nothing yet.
     """
     from recollect.absent import others
 
@@ -232,7 +232,7 @@ def remembering(
 
 
 def remembered(store: stores.Store, *, finds: bool = True) -> Memory:
-    """The memory in a store, with the settings in force here."""
+    """The memory in a store, with the settings in force."""
     from recollect.memory import Memory
 
     plan = settings.load()
@@ -240,7 +240,7 @@ def remembered(store: stores.Store, *, finds: bool = True) -> Memory:
 
 
 def check_new(file: Path) -> None:
-    """Raises where the file is there already, or its folder is not."""
+    """Raise where the file is there already, or its folder is not."""
     if file.exists():
         raise ConfigError(f"{file} is there already: name another file, or remove it first")
     if not file.parent.is_dir():
@@ -249,7 +249,7 @@ def check_new(file: Path) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """No warnings while a command runs: a cold start and a second try are no news; `config` tells of models."""
+    """Hide warnings while a command runs: a slow start or a second try is no news, and `config` tells about models."""
     before = {log: log.level for log in map(logging.getLogger, ("recollect", "stamina"))}
     for log in before:
         log.setLevel(logging.ERROR)

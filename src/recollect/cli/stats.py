@@ -26,7 +26,7 @@ SESSIONS: Final = 20
 WIDTH: Final = 40
 PAGE: Final = 1_000
 LOOKED_AT: Final = 20
-"""Messages that are looked at for each question, at most."""
+"""How many messages are looked at for each question, at most."""
 
 
 def stats(
@@ -114,7 +114,7 @@ def _cached(contexts: Mapping[int, Context]) -> dict[str, float]:
 
 
 def _plot(title: str, values: Mapping[str, int], most: int | None = None) -> None:
-    """A bar for each value, in proportion to the largest or to `most`."""
+    """Print a bar for each value, in proportion to the largest or to `most`."""
     if not any(values.values()):
         return
     say(f"\n{title}", style="bold")

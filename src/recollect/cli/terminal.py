@@ -22,26 +22,26 @@ out = Console(highlight=False, emoji=False, markup=False)
 err = Console(stderr=True, highlight=False, emoji=False, markup=False)
 
 ROOM: Final = 11
-"""Cells of a line that each of a table's other columns keeps beside one that stays whole."""
+"""The width that each other column of a table keeps beside one that is shown whole."""
 SHORT: Final = 10
-"""Cells of a word, as a date is one, that a column has room for where there is any."""
+"""A column is as wide as its longest word, such as a date, up to this width, where there is room."""
 LEAST: Final = 60
-"""Cells of a line below which what has no room in a table is told row by row."""
+"""On a narrower terminal, a table that does not fit is printed as a few lines for each row."""
 MOST_CHARACTERS: Final = 1_000
 MOST_LINES: Final = 12
-"""How much of one text is shown at a terminal."""
+"""How many characters and lines of one text are shown at a terminal."""
 SEEN: Final = "\n\t\u00ad\u200b\u200c\u200d\u200e\u200f"
-"""What steers no terminal though it is not printable: breaks, and what joins and parts letters in many scripts."""
+"""Harmless at a terminal, though not printable: breaks, and what joins or separates letters in many scripts."""
 _IN_ASCII: Final = str.maketrans({"\u2588": "#", "\u2593": "=", "\u2592": "+", "\u00b7": "-", "\u2026": "..."})
 
 
 def say(text: str, **style: Any) -> None:
-    """Print words for people as they are."""
+    """Print text for people, without markup."""
     out.print(printable(text), soft_wrap=True, **style)
 
 
 def quote(text: str) -> None:
-    """Print what was said; at a terminal only the start of what would fill it, and how to see the rest."""
+    """Print a text; at a terminal only the beginning of a long one, and how to see the rest."""
     start = "\n".join(text[:MOST_CHARACTERS].split("\n")[:MOST_LINES])
     if out.is_terminal and len(start) < len(text):
         say(drawn(f"{start}\u2026"))
@@ -51,7 +51,7 @@ def quote(text: str) -> None:
 
 
 def quotes(as_json: bool, value: Any, found: Sequence[tuple[str, str]], nothing: str) -> None:
-    """Print a value for machines; for people each thing found under its heading, or words where there is none."""
+    """Print `value` for machines; for people each text found under its heading, or `nothing` where there is none."""
     if as_json:
         machine(value)
         return
@@ -63,7 +63,7 @@ def quotes(as_json: bool, value: Any, found: Sequence[tuple[str, str]], nothing:
 
 
 def answer(as_json: bool, value: Any, words: str) -> None:
-    """Print a value for machines, or words for people."""
+    """Print `value` for machines, or `words` for people."""
     if as_json:
         machine(value)
     else:
@@ -91,7 +91,7 @@ def tell(error: Exception) -> None:
 
 
 def confirm(question: str) -> None:
-    """Go on when the answer is yes; where nobody can answer, the error says how to go on without."""
+    """Ask, and return if the answer is yes; without a terminal to ask at, the error names --yes."""
     err.print(f"{question} [y/N]: ", end="", soft_wrap=True)
     said = sys.stdin.readline()
     if not said:
@@ -112,10 +112,10 @@ def bar(what: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, whole: str | None = None) -> None:
-    """Print rows for people; what is too long is folded, in the column `whole` only where the others need the room.
+    """Print rows for people; long cells are folded, those of the column `whole` only where the others need the room.
 
-    A column of numbers has them below each other; short words are broken last. Where the terminal is too narrow even
-    for those, each row is a few lines.
+    Numbers are aligned to the right; short words are broken last. Where the terminal is too narrow even for those,
+    each row is printed as a few lines.
     """
     shown = Table()
     most = out.width - ROOM * (len(columns) - 1)
@@ -134,7 +134,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, whole: str |
 
 
 def _column(shown: Table, name: str, values: Sequence[Any], most: int) -> list[str]:
-    """The cells of a column, now in the table: as wide as its widest cell, where that is at most so many."""
+    """Add a column to the table and return its cells; it is as wide as its widest cell where that is at most `most`."""
     numbers = all(type(value) is int for value in values)
     cells = [f"{value:,}" if numbers else "" if value is None else printable(str(value)) for value in values]
     words = [word for text in (name, *cells) for word in text.split()]
@@ -151,13 +151,13 @@ def _row_by_row(columns: Sequence[str], told: Sequence[Sequence[str]]) -> None:
 
 
 def printable(text: str) -> str:
-    """The text without what would steer a terminal."""
+    """The text without characters that control a terminal."""
     shown = "".join(char if char.isprintable() or char in SEEN or category(char) == "Zs" else "\ufffd" for char in text)
     return shown.encode("utf-8", "replace").decode("utf-8")
 
 
 def drawn(text: str) -> str:
-    """The text with other marks for bars and what is cut, where the terminal or the file has ASCII alone."""
+    """The text with its bars and ellipses in ASCII, where the terminal or the file has nothing else."""
     return text.translate(_IN_ASCII) if out.options.ascii_only else text
 
 

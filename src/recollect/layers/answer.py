@@ -20,12 +20,12 @@ from recollect.types import Message
 T = TypeVar("T")
 
 _TAKES: Final[WeakKeyDictionary[Any, int]] = WeakKeyDictionary()
-"""The limit that a model named when it refused a prompt, or what it took then: tokens, room for the answer included."""
+"""How many tokens each model takes, answer included: the limit it named when it refused a prompt, or what it took."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A reply, and the window it was given to; `retries` tells how often that had to be made smaller."""
+    """A reply, and the window that the model was shown; `retries` says how often that had to be made smaller."""
 
     reply: Reply
     window: Window
@@ -42,7 +42,7 @@ def complete_fitting(
     timeout: float = TIMEOUT,
     counter: TokenCounter | str = estimate,
 ) -> Fitted:
-    """The model's answer to as much of the messages as fits it.
+    """Ask a model with as many of the messages as fit it; returns its reply.
 
     Where it says that its context overflowed, it is asked again with a smaller window, at most three times, each
     strictly smaller and within the limit that it named. ContextOverflow where nothing smaller helps or is valid.
@@ -62,7 +62,7 @@ def stream_fitting(
     timeout: float = TIMEOUT,
     counter: TokenCounter | str = estimate,
 ) -> Iterator[Delta]:
-    """The same, as the answer is made; once a word of it is there, nothing is asked again."""
+    """`complete_fitting`, with the answer as it is made; once its first piece came, the model is not asked again."""
 
     def ask(shown: Sequence[Message]) -> Iterator[Delta]:
         deltas = model.stream(shown, tools=tools, schema=schema, max_tokens=max_tokens, timeout=timeout)
@@ -80,7 +80,7 @@ def _fitting(
     model: ChatModel,
     reply: int,
 ) -> tuple[T, Window, int]:
-    """What is answered, the window that was asked with, and how often it had to be made smaller."""
+    """Ask; returns the answer, the window that was shown, and how often that had to be made smaller."""
     window, retries, takes = _expected(messages, tools, counter, model, reply), 0, None
     limit = window.tokens
     while True:
@@ -91,7 +91,7 @@ def _fitting(
             takes = overflow.limit or takes
             named = room(overflow, window.tokens)
             limit = min(limit, window.tokens, window.tokens if named is None else named)
-            if retries == len(REDUCE_TO) or limit == 0:  # 0: the room asked for the answer alone takes all of it
+            if retries == len(REDUCE_TO) or limit == 0:  # 0: the answer alone would take it all
                 raise
             retries += 1
             try:

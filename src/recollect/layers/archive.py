@@ -1,7 +1,7 @@
-"""What was put in besides messages, as plain data: what an export tells of it, and how another store keeps it.
+"""What was put in besides messages: as plain data for an export, and from that back into another store.
 
-Documents, facts that cite no message, excerpts of tools, and the records and items of others than the layers, as
-adapters keep. What the layers make of messages is not among it: it is made anew.
+That is documents, facts that cite no message, excerpts of tools, and the records and items that adapters keep. What
+the layers learn from messages is left out: another store learns it again.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ Plain: TypeAlias = dict[str, Any]
 
 DERIVED: Final = (marks.KIND, summary.KIND, procedural.KIND, ALWAYS, ledger.KIND)
 IN_SESSIONS: Final = {documents.KIND: False, semantic.KIND: False, tools.KIND: True}
-"""Whether a layer keeps its records of a kind in sessions; elsewhere they are someone else's."""
+"""The kinds of records that layers keep, and whether in sessions or not; found elsewhere, they are an adapter's."""
 OWN: Final = (*DERIVED, *IN_SESSIONS, CHUNK, MESSAGE)
 """The kinds of records and items that the layers keep themselves."""
 FIELDS: Final = ("key", "id", "value", "confidence", "origin", "trust", "sources", "valid_from", "valid_to")
 NO_MODEL: Final = "none"
-"""The name of no model: every item is without a vector of it."""
+"""A name that no model has: every item lacks a vector of it."""
 
 
 def exported(layers: Layers, record: Record) -> tuple[str, Plain] | None:
@@ -70,7 +70,8 @@ def items(layers: Layers, scope: Scope, kinds: Iterable[str]) -> Iterator[tuple[
 def keep(layers: Layers, scope: Scope, kind: str, body: Any) -> bool:
     """Keep a thing that another store exported; whether it is new here.
 
-    Raises InvalidTranscript where it is none, Conflict where its place is taken, NotFound where it cites what is gone.
+    Raises InvalidTranscript for what no export has, Conflict for a name or id that is taken by something else, and
+    NotFound for what cites an erased message.
     """
     try:
         if not isinstance(body, Mapping):

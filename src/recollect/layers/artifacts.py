@@ -1,4 +1,4 @@
-"""Artifacts: what was made of conversations, found by its words: blocks of summaries, facts, excerpts of tools."""
+"""Artifacts, found by their words: blocks of summaries, facts, and excerpts of tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work that waits its turn: claims jobs from the store's queue and gives each to the layer that learns from it."""
+"""Background work: takes jobs from the store's queue and gives each to the layer that does it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ log = logging.getLogger("recollect")
 
 LEASE: Final = 300.0
 POLL_SECONDS: Final = 2.0
-"""How often the background looks for work that another process left."""
+"""How often the thread looks for work that another process left."""
 PAUSE_SECONDS: Final = 0.05
-"""How long work waits once it is there: the request that brought it goes first, and what else it brings comes along."""
+"""How long work waits once it is there: the request that brought it goes first, and may bring more."""
 
 Learn: TypeAlias = Callable[[Job], int]
 """Does a job and finishes it, both in one transaction; returns how many things were learned."""
@@ -31,7 +31,7 @@ Learn: TypeAlias = Callable[[Job], int]
 
 @dataclass(slots=True, eq=False)
 class Background:
-    """A thread that works off the queue; `learners` says by kind of job who does it.
+    """A thread that works off the queue; `learners` has the function for each kind of job.
 
     `more` looks for further work once there is none, and says whether there is.
     """

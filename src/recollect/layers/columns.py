@@ -23,11 +23,11 @@ from recollect.types import Message, Scope
 PAGE = 2_000
 ROOM = 16
 A_FEW: Final = 32
-"""Up to how many turns are taken in one by one."""
+"""Up to this many turns are taken in one by one; more, together."""
 FEW, COMMON = 1_000, 0.25
-"""Of more than so many turns, a word that stands there for every fourth of them tells little, and is not looked up."""
+"""Among more than FEW turns, a word said more often than for COMMON of them tells little, and is not looked up."""
 A_SCOPE, A_TURN, A_WORD, A_KNOWN_WORD = 4_000, 160, 5, 200
-"""Bytes that a scope takes before its first turn, a turn, a word in it, a word said at all: about, as measured."""
+"""Bytes of memory, as measured: of an empty scope, of each turn, of each word in a turn, of each different word."""
 ASSISTANTS = frozenset({"assistant", "ai", "bot", "model"})
 
 
@@ -37,7 +37,7 @@ def speaker_of(message: Message | Spoken) -> str:
 
 
 def day_of(at: datetime) -> int:
-    """The day of a moment in UTC, also at the ends of time, where another zone's day may not exist."""
+    """The day of a moment in UTC or, where that would be before the year 1 or after 9999, in its own zone."""
     try:
         return (at if at.tzinfo is UTC else at.astimezone(UTC)).toordinal()
     except OverflowError:
@@ -63,7 +63,7 @@ def _room() -> Turns:
 
 @dataclass(slots=True, eq=False)
 class Columns:
-    """The turns of one scope. `refresh` takes in what the log has got since; the rest reads, all under the lock."""
+    """The turns of one scope. `refresh` takes in what is new in the log; the rest reads. Hold the lock for both."""
 
     scope: Scope
     position: int = 0
@@ -84,7 +84,7 @@ class Columns:
     _turns: Turns = field(default_factory=_room)
 
     def refresh(self, store: Store, until: int | None = None) -> None:
-        """Take in what was added to the log since the last time, up to a position where one is given."""
+        """Take in what was added to the log since the last time, up to position `until` where one is given."""
         many: Many | None = None
         try:
             while page := store.log.spoken(self.scope, after=self.position, limit=PAGE):
@@ -112,7 +112,7 @@ class Columns:
         self.position = meant[-1].position
 
     def until(self, position: int) -> Columns:
-        """The turns up to a position of the log, as they were then; they stay so, and share the lock of these."""
+        """A copy that has only the turns up to a position of the log, as they were then; it shares the lock."""
         count = int(np.searchsorted(self._positions[: len(self)], position, side="right"))
         turns = self._turns_before(count, position)
         sessions, speakers = (int(column.max(initial=-1)) for column in (turns.session, turns.speaker))
@@ -127,7 +127,7 @@ class Columns:
         return then
 
     def _turns_before(self, count: int, position: int) -> Turns:
-        """The first so many turns without what was changed by those after them, or after that position."""
+        """The first `count` turns without what later turns, or the log after that position, changed about them."""
         turns = Turns._make(column[:count] for column in self._turns)
         after, lenders = turns.after.copy(), turns.lenders.copy()
         length, worth = turns.length.copy(), turns.worth.copy()
@@ -148,7 +148,7 @@ class Columns:
 
     @property
     def bytes(self) -> int:
-        """About how much memory they take."""
+        """About how many bytes of memory this takes."""
         return A_SCOPE + A_TURN * len(self) + A_WORD * self._said + A_KNOWN_WORD * len(self._postings)
 
     def session(self, name: str) -> int:
@@ -156,15 +156,15 @@ class Columns:
         return self._sessions.get(name, -1)
 
     def id_of(self, place: int) -> tuple[str, str]:
-        """The session of a turn, and its message's id."""
+        """The session and the id of a turn's message."""
         return self._names[self._turns.session[place]], self._ids[place]
 
     def position_of(self, place: int) -> int:
-        """Where a turn stands in the log."""
+        """The position of a turn in the log."""
         return int(self._positions[place])
 
     def sessions(self, count: int) -> Marks:
-        """The numbers of the sessions of the first so many turns; needs no lock, as what is there stays as it is."""
+        """The session numbers of the first `count` turns; needs no lock, since these never change."""
         return self._turns.session[:count]
 
     def turns(self) -> Turns:
@@ -172,14 +172,14 @@ class Columns:
         return Turns._make(column[: len(self)] for column in self._turns)._replace(runs=np.array(self._runs, np.int32))
 
     def postings(self, asked: Sequence[str]) -> list[Places]:
-        """Where each of these words stands, for those that stand anywhere; of very many turns, those of rarer words."""
+        """The places of each of these words that was said, rarest first; without common words among many turns."""
         found = sorted(filter(None, map(self._held, asked)), key=len)
         if len(self) > FEW:
             found = [held for held in found if len(held) <= COMMON * len(self)] or found[:1]
         return [np.array(held, np.int64) for held in found]
 
     def holding(self, asked: Sequence[str]) -> list[Places]:
-        """Where each of these words stands, however common it is."""
+        """The places of each of these words, however common it is."""
         return [np.array(self._held(word), np.int64) for word in asked]
 
     def holders(self, asked: Sequence[str]) -> list[int]:
@@ -187,11 +187,11 @@ class Columns:
         return [len(self._held(word)) for word in asked]
 
     def _held(self, word: str) -> Sequence[int]:
-        """Where a word stands, up to the last turn."""
+        """The places of a word, up to the last turn."""
         return self._postings.held(word, len(self))
 
     def known(self, positions: Places, cosines: Numbers) -> Near:
-        """The turns at these positions of the log; a position of none is left out."""
+        """The places of the turns at these positions of the log, and their cosines; other positions are left out."""
         held = self._positions[: len(self)]
         places = np.searchsorted(held, positions)
         there = held[np.minimum(places, len(held) - 1)] == positions
@@ -220,7 +220,7 @@ class Columns:
         self._ids += ids
 
     def _answered(self, echo: Spoken) -> None:
-        """Take note that a short question got nothing but memory's own words: from then on it counts less."""
+        """Have a short question that was answered by memory's own words alone count less from then on."""
         turns, session = self._turns, self.session(echo.session)
         place = int(np.searchsorted(self._positions[: len(self)], echo.position)) - 1
         while place >= 0 and turns.session[place] != session:
@@ -230,7 +230,7 @@ class Columns:
             self._echoed.append((echo.position, place))
 
     def _speaking(self, start: int, who: Sequence[tuple[str, str | None]]) -> list[int]:
-        """The number of who speaks in each turn from a place on, by roles and names."""
+        """The number of each turn's speaker, by roles and names; the turns begin at place `start`."""
         numbers = dict[tuple[str, str | None], int]()
         for role, name in dict.fromkeys(who):
             speaker = name or role
@@ -243,7 +243,7 @@ class Columns:
         return [numbers[each] for each in who]
 
     def _link(self, start: int, names: Sequence[str]) -> None:
-        """Tell the turns from a place on, which are of these sessions, their neighbours, and those of them."""
+        """Link the turns from place `start` on, which are of these sessions, to their neighbours, both ways."""
         sessions, befores, last = list[int](), list[int](), self._last
         for place, name in enumerate(names, start):
             session = self._sessions.setdefault(name, len(last))
@@ -262,7 +262,7 @@ class Columns:
         (self._lend if len(follow) <= A_FEW else self._lend_many)(follow)
 
     def _lend(self, places: Sequence[int]) -> None:
-        """Tell turns who of those before them lends them words, and those to whom."""
+        """Note which turns before these lend them words, and which these lend to."""
         turns = self._turns
         for place in places:
             at = place
@@ -275,7 +275,7 @@ class Columns:
                 turns.length[at] += rank.LENT * self.words[place]
 
     def _lend_many(self, places: Sequence[int]) -> None:
-        """The same, step by step."""
+        """`_lend` for many turns at a time."""
         turns, said = self._turns, np.frombuffer(self.words, np.int32)
         here = np.array(places, np.int32)
         at = here = here[said[here] <= rank.TOO_LONG]

@@ -36,14 +36,14 @@ Listed: TypeAlias = list[Document]
 
 KIND: Final = "document"
 LOOKED_AT: Final = 24
-"""How many chunks each way of searching brings."""
+"""How many chunks each way of searching finds, at most."""
 NEAR_MISSES: Final = 10
 WORDS: Final = 0.25
-"""What holding all of the question's words adds to a chunk's nearness by meaning."""
+"""What is added to a chunk's nearness by meaning where it holds all of the question's words; else a part of it."""
 KEYWORDS: Final = 0.3
-"""What the best match by keywords gains when chunks are ordered."""
+"""What the best match by keywords gains where chunks are ordered; others gain in proportion."""
 KEPT: Final = 4_096
-"""How many chunks' words are kept in memory, and of how many users it is known that they have documents."""
+"""How many chunks are remembered with their words, and how many users as having documents."""
 
 
 @dataclass(slots=True, eq=False)
@@ -103,8 +103,10 @@ class Documents:
         at: datetime | None = None,
         added: datetime | None = None,
     ) -> bool:
-        """Whether a document of another store, which was added there at a time, is new here; Conflict where its name
-        is taken by another text."""
+        """Keep a document of another store, where it was added at time `added`; whether it is new here.
+
+        Raises Conflict where its name is taken by another text.
+        """
         scope = _owner(scope)
         new, parts = self._cut(_text(text, name), name, metadata, at)
         if added:
@@ -117,7 +119,7 @@ class Documents:
         return old is None
 
     def text(self, document: Record) -> str:
-        """The words of a document as they were given; of one whose chunks have no places yet, as they fit together."""
+        """The text of a document as it was given, from its chunks; old records lack their places, so overlaps tell."""
         ids = list(document.value["chunks"])
         items = self.store.index.get(document.scope or Scope(), CHUNK, ids)
         said = {item.id: item.text.removeprefix(_lead(item.metadata["headings"])) for item in items}
@@ -155,7 +157,7 @@ class Documents:
     def offer(self, scope: Scope, question: str, *, as_of: int | None = None) -> Offered:
         """The best 3 passages as quotations, best first, and the next ones with the rule that left them out.
 
-        With `as_of`, those that were there at that position; a document with other words since is told as left out.
+        With `as_of`, those that were there at that position; documents that have changed since come as left out.
         """
         ranked = self._ranked(_owner(scope), question, as_of)
         near = self._read_again(question, [one for one in ranked if one.score >= self.threshold])[: self.top_k]
@@ -166,7 +168,7 @@ class Documents:
         return [*map(_candidate, near[: self.final_k]), *missed[:NEAR_MISSES], *changed[:NEAR_MISSES]]
 
     def _changed(self, scope: Scope, as_of: int) -> Offered:
-        """The documents whose words at that position are no longer kept."""
+        """The documents that have changed since that position, so that their text of then is no longer kept."""
         stood = self.store.records.find(scope, kind=KIND, as_of=as_of, exact=True)
         return [
             Candidate("documents", old.key, 0.0, f"document {old.key}", at=old.valid_from, out="changed since")
@@ -181,7 +183,7 @@ class Documents:
     def _cut(
         self, text: str, name: str, metadata: Mapping[str, Any] | None, at: datetime | None
     ) -> tuple[Record, dict[str, Chunk]]:
-        """What is kept of a document, and its chunks by their ids."""
+        """Cut a document; returns its record, and its chunks by their ids."""
         if not text.strip():
             raise ConfigError(f"{name} is empty: nothing to keep")
         named, found = check_id(name, "name"), chunks(text, self.count, self.size, self.overlap)
@@ -234,7 +236,7 @@ class Documents:
         return list(distinct.values())[::-1]
 
     def _are_there(self, scope: Scope) -> bool:
-        """Whether the user has documents, or had some once: then it is cheaper to search than to look."""
+        """Whether the user has documents, or had some: once that is known, nothing is looked up before a search."""
         if scope not in self._owners and self.store.records.find(scope, kind=KIND, exact=True, limit=1):
             self._owners[scope] = None
         return scope in self._owners
@@ -242,7 +244,7 @@ class Documents:
     def _nearest(self, asked: str, items: Sequence[Item], by_meaning: Mapping[str, float]) -> dict[str, float]:
         """How near each chunk is: by meaning, and a little by the question's words; by words alone without a vector.
 
-        Where the search by meaning brought as many chunks as it may, one that it did not bring counts as its last.
+        Where the search by meaning found as many chunks as it may, any other counts as near as the last of them.
         """
         share = shares(query_words(asked), {item.id: self._words_of(item) for item in items})
         if len(by_meaning) == LOOKED_AT:
@@ -250,7 +252,7 @@ class Documents:
         return {id: min(1.0, by_meaning[id] + WORDS * said) if id in by_meaning else said for id, said in share.items()}
 
     def _words_of(self, item: Item) -> frozenset[str]:
-        """The words of a chunk; an id stands for its text, so what is kept can't be out of date."""
+        """The words of a chunk; they are remembered by its id, which changes with its text."""
         found = self._words.get(item.id)
         if found is None:
             found = self._words[item.id] = frozenset(words(item.text))
@@ -288,7 +290,7 @@ def _owner(scope: Scope) -> Scope:
 
 
 def _text(source: str, name: str | None) -> str:
-    """The text; the name of a file that was given in its place, as it seems, is refused."""
+    """The text; refused where it seems to be the name of a file."""
     if not isinstance(source, str):
         raise ConfigError(f"a document is a Path or text, got {type(source).__name__}")
     if name is None and source.lower().endswith(files.ENDINGS) and len(source.split()) == 1:
@@ -322,7 +324,7 @@ def _passage(item: Item, near: float) -> Passage:
 
 
 def added_at(document: Record) -> datetime | None:
-    """When a document was added: here, or in the store that it was brought from."""
+    """When a document was added: here, or in the store that it was imported from."""
     told = document.value.get("at")
     return datetime.fromisoformat(told) if told else document.recorded_at
 
@@ -332,7 +334,7 @@ def _said(document: Record) -> dict[str, Any]:
 
 
 def _overlap(whole: str, part: str) -> int:
-    """How much of the beginning of a part is the end of what comes before it."""
+    """How many characters at the beginning of a part are the end of what comes before it."""
     return next(n for n in range(min(len(whole), len(part)), -1, -1) if whole.endswith(part[:n]))
 
 

@@ -63,7 +63,7 @@ class Embedding:
     def fill(self, scopes: set[Scope]) -> bool:
         """Enqueue work for the scopes that lack vectors of this model, and empty the set; whether there was any.
 
-        Messages lack them that were added by a process with another model.
+        Vectors are missing where a process with another model added the messages.
         """
         name, made = self.embedder.name, list[Job]()
         for scope in list(scopes):
@@ -95,13 +95,13 @@ class Embedding:
         return made
 
     def forget(self) -> None:
-        """Next time, look for missing vectors from the start again."""
+        """Look for missing vectors from the start again, next time."""
         self._done.clear()
 
     def _missing(self, scope: Scope, kinds: tuple[str, ...]) -> list[Item]:
         """The next items without a vector, from where the last batch ended; from the start where there are none.
 
-        So the messages of a user are gone through once, and those that lost their vectors get them again.
+        So a user's messages are gone through once, and those that lost their vectors get them again.
         """
         find = partial(self.store.index.missing, scope, self.embedder.name, kinds=kinds, limit=BATCH)
         done = self._done.get((scope, kinds), 0)

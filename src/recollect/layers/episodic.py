@@ -23,16 +23,16 @@ from recollect.store.words import query_words, words
 from recollect.types import Scope
 
 SPARE: Final = 4
-"""How many more turns are read from the log than seem to fit; each further time twice as many are read."""
+"""How many more turns are read from the log than seem to fit; each further read takes twice as many."""
 FIRST: Final = 4
-"""How many turns a context reads at first: the best ones name the conversations that the others are of."""
+"""How many turns a context reads at first: they name the conversations that further ones are read from."""
 NEAR_MISSES: Final = 3
-"""How many turns that just missed a context are told on its receipt."""
+"""How many turns that just missed a context are shown on its receipt."""
 
 
 @dataclass(slots=True)
 class _Chosen:
-    """The conversations that a context quotes, up to a number."""
+    """The conversations that a context quotes, `most` of them."""
 
     most: int | None
     sessions: set[str] = field(default_factory=set)
@@ -47,8 +47,8 @@ class Episodic:
     """Recall over a store. Without an embedder it goes by words alone.
 
     `former` is the embedder used before: its vectors serve until the new one's are made. An answer scored lower than
-    `min_score` is not recalled, one without a score is; the more of a question was never said beyond `floor`, the
-    nearer what is recalled must be.
+    `min_score` is not recalled, one without a score is. The more of a question was never said, the nearer what is
+    recalled must be; a larger `floor` lets more through.
     """
 
     store: Store
@@ -71,18 +71,18 @@ class Episodic:
         return Recalled(pack(moments, budget, self.count, words, matter), ranking.relevance)
 
     def search(self, asked: Asked, k: int) -> Recalled:
-        """The `k` best turns, a hit each; where there is no meaning to go by, of those that match."""
+        """The `k` best turns, a hit each; without vectors to compare, only turns that share words with the question."""
         ranking = self.ranker.rank(asked, only_matching=True)
         return Recalled(one_by_one(islice(distinct(self._read(asked, ranking, k)), k)), ranking.relevance)
 
     def offer(
         self, asked: Asked, k: int | None, said: Mapping[str, str] = EMPTY, here: str = ""
     ) -> Callable[[int, frozenset[str]], list[Candidate]]:
-        """A function that gives the turns that answer the question, for a number of tokens and the messages shown.
+        """A function that takes a number of tokens and the ids of the messages shown, and gives the turns that answer.
 
-        They come as up to `k` conversations, each under its dates; those that are next in rank come marked as out. The
-        messages that the context shows, which are of the session `here`, are not among them, nor are the same words
-        from elsewhere: `said` has the texts by their ids.
+        They come as up to `k` conversations, each under its dates; those that are next in rank come marked as out.
+        Messages that the context shows, all of session `here`, are not among them, nor are the same words from
+        elsewhere: `said` has the texts of messages by their ids.
         """
         ranking = self.ranker.rank(asked)
         nothing = self.ranker.is_off_topic(ranking, self.floor)
@@ -123,12 +123,12 @@ class Episodic:
         chosen: _Chosen | None = None,
         shown: frozenset[tuple[str, str]] = frozenset(),
     ) -> Iterator[Moment]:
-        """The ranked turns from the log, best first, as far as they are asked for; what is gone there is left out.
+        """Read the ranked turns from the log, best first, as they are asked for, but for those erased or shown already.
 
-        So are those that are shown already. Once there are chosen sessions, only their turns are read.
+        Once all sessions are chosen, only their turns are read.
         """
         size, columns, read = first + SPARE, ranking.columns, set[int]()
-        where = replace(asked.where, as_of=None)  # the columns end there
+        where = replace(asked.where, as_of=None)  # the ranking goes no further than that
         everything = where == ANY
         while True:
             if chosen and chosen.all:
@@ -152,9 +152,9 @@ class Episodic:
             size *= 2
 
     def _forget_erased(self, columns: Columns, gone: Sequence[int]) -> bool:
-        """Drop columns that hold what another process erased, since it would count in every ranking; whether it did.
+        """Drop columns that hold what another process erased, which would count in every ranking; whether it did.
 
-        Messages that are only newer than the moment that is read have none after them there.
+        Where nothing follows the first missing message in the log, it is not erased but newer than the moment read.
         """
         erased = gone and self.store.log.scan(columns.scope, after=columns.position_of(min(gone)), limit=1)
         if erased:
@@ -163,13 +163,13 @@ class Episodic:
 
 
 def _scores(entry: Entry, least: float) -> bool:
-    """Whether what was said was scored high enough, or not at all."""
+    """Whether a message has a score of at least `least`, or none."""
     given = entry.message.metadata.get("score")
     return not isinstance(given, (int, float)) or isinstance(given, bool) or given >= least
 
 
 def item_of(entry: Entry) -> Item:
-    """An entry as filters know it."""
+    """An entry as the item that filters look at."""
     message = entry.message
     return Item(
         MESSAGE, message.id, at=message.at, role=message.role, metadata=message.metadata, position=entry.position
@@ -184,7 +184,7 @@ def _moment(entry: Entry, points: float) -> Moment:
 
 @dataclass(slots=True)
 class _Kept:
-    """Moments that can be gone through again; `read` are those that were reached so far."""
+    """An iterator of moments that can be gone through again; `read` are those that came so far."""
 
     source: Iterator[Moment]
     read: list[Moment] = field(default_factory=list)

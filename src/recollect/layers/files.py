@@ -14,7 +14,7 @@ ENDINGS: Final = (".md", ".markdown", ".txt", ".pdf", *WEB)
 
 
 def read(path: Path) -> str:
-    """The words of a file, by the end of its name; what is no text is refused with what to do about it."""
+    """The text of a file, by its kind; ConfigError, with what to do, where it can't be read."""
     try:
         kept = path.read_bytes()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What models cost: calls and tokens of each tenant by day, kept in the store, with a limit that stops the spending."""
+"""What models cost: calls and tokens of each tenant by day, kept in the store, with a limit for each day."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Ledger:
         return spent.calls < self.calls and spent.tokens < self.tokens
 
     def add(self, tenant: str, tokens: int, calls: int = 1) -> None:
-        """Count calls, retries among them, whatever became of their answers."""
+        """Add calls, retries included, and their tokens, whether or not the answers were of use."""
         with self.store.transaction(Scope(tenant)):
             spent = self.today(tenant)
             old = [record.id for record in self._records(tenant, spent.day)]

@@ -1,4 +1,4 @@
-"""How far a layer has read a session, and that what it read is still there: both in the transaction that learns."""
+"""How far a layer has read a session, and checks that what it read is still there; both in the same transaction."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Gone(Exception):
-    """Messages were erased while they were learned from, or what was learned of them before was left behind."""
+    """Messages were erased while a layer learned from them, or what was learned from erased ones is still there."""
 
     def __init__(self, ids: Set[str]) -> None:
         super().__init__("a message was erased while it was learned from")
@@ -37,10 +37,10 @@ def set_read_to(store: Store, scope: Scope, layer: str, seq: int) -> None:
 
 
 def there(store: Store, within: Scope, cited: Collection[tuple[str, str]]) -> dict[tuple[str, str], Entry]:
-    """The messages in a scope with these sessions and ids, as far as they are there; "" is whichever session has it.
+    """The messages with these sessions and ids that are there in a scope; "" stands for any session that has the id.
 
     Messages of other sessions with the same ids may be among them. Where an id is asked for in several sessions, each
-    session is read by itself: every session may have these ids, and all at once would bring far more than is wanted.
+    session is read by itself: all sessions may have that id, and one query would find far more than is wanted.
     """
     sessions = {session for session, _ in cited}
     apart = len(sessions) == 1 or len({id for _, id in cited}) < len(cited)
@@ -59,10 +59,10 @@ def there(store: Store, within: Scope, cited: Collection[tuple[str, str]]) -> di
 
 
 def check_there(store: Store, scope: Scope, ids: Iterable[str], newest: int = MAX_WHOLE) -> None:
-    """Raise Gone where one of these messages is no longer there; call it after what was learned was put.
+    """Raise Gone, which undoes the transaction, where one of these messages is no longer there.
 
-    One after position `newest` was said anew under the id of an erased one. The transaction is undone by that, and no
-    erasure can come between the two.
+    Call it after putting what was learned, in the same transaction: then no erasure can come between the two. A
+    message after position `newest` does not count: it was said later, under the id of an erased one.
     """
     wanted = set(ids)
     found = store.log.get(scope, sorted(wanted))
@@ -71,13 +71,13 @@ def check_there(store: Store, scope: Scope, ids: Iterable[str], newest: int = MA
 
 
 def check_cited(store: Store, user: Scope, cited: Collection[tuple[str, str]]) -> None:
-    """`check_there` of messages in any session of a user, by session and id."""
+    """`check_there` for messages in any session of a user, by session and id."""
     if gone := set(cited) - there(store, user, cited).keys():
         raise Gone({id for _, id in gone})
 
 
 def learned(learn: Callable[[], T], drop: Callable[[Set[str]], object] = lambda ids: None) -> T:
-    """Learn, and return what that gives; where messages were gone, drop what was kept of them and learn once more."""
+    """Learn, and return the result; where messages were gone, drop what was kept of them and learn again."""
     while True:
         try:
             return learn()

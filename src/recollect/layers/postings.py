@@ -1,4 +1,4 @@
-"""Where each word stands among a scope's turns, by its stem; the words of many turns are looked up as numbers."""
+"""Which turns of a scope hold each word, by its stem; the words of many turns are handled as numbers by numpy."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from recollect.store.stem import stem
 from recollect.store.words import split, words
 
 KNOWN, WAITING = 50_000, 2**20
-"""How many different words are remembered while more are taken in, and how many wait before they are put away."""
+"""How many different words are remembered while turns are taken in, and how many words wait to be put away."""
 SLOTS: Final = 18
-"""Bits of a slot. The word that came last to a slot is known by numpy, others by a dictionary, which takes longer."""
+"""Bits of a slot's number. The last word of each slot is looked up by numpy, others in a dictionary, more slowly."""
 BLOCK: Final = 8_192
-"""How many words are looked up at a time; what was new is in its slot from the next time on."""
+"""How many words are looked up at a time; new ones are in their slots from the next time on."""
 LONG: Final = 16
-"""Bytes of a word above which the dictionary alone knows it."""
+"""Words of more bytes are looked up in the dictionary alone."""
 
 _LETTERS: Final = b"abcdefghijklmnopqrstuvwxyz0123456789"
 _PLAIN: Final = bytes(
@@ -33,7 +33,7 @@ _ODD: Final = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))
 
 
 class Postings:
-    """The places of the turns that hold a stem, in order, each as often as it stands there."""
+    """The places of the turns that hold each stem, in order; a turn is in it as often as it holds the stem."""
 
     def __init__(self) -> None:
         self._places: dict[str, array[int]] = defaultdict(lambda: array("i"))
@@ -42,12 +42,12 @@ class Postings:
         return len(self._places)
 
     def held(self, word: str, before: int) -> Sequence[int]:
-        """Where a stem stands, up to a place."""
+        """The places of a stem that are smaller than `before`."""
         held: Sequence[int] = self._places.get(word, ())
         return held if not held or held[-1] < before else held[: bisect_left(held, before)]
 
     def add(self, texts: Sequence[str], place: int) -> list[int]:
-        """How many words each turn has, of which the first is at that place."""
+        """Take in the texts of turns, the first of which is at `place`; returns how many words each has."""
         said = list(map(words, texts))
         for at, held in enumerate(said, place):
             for word in held:
@@ -55,8 +55,8 @@ class Postings:
         return list(map(len, said))
 
     def extend(self, stems: Sequence[str], said: Marks, places: Marks) -> None:
-        """Take in words as the numbers of their stems, each with its place; what is held is of places before them."""
-        short = said.astype(np.uint16) if len(stems) <= 2**16 else said  # which is sorted in a fraction of the time
+        """Take in words as the numbers of their stems, each with its place, all after the places taken in before."""
+        short = said.astype(np.uint16) if len(stems) <= 2**16 else said  # short ones are sorted much faster
         data, start = places[np.argsort(short, kind="stable")].tobytes(), 0
         counts = np.bincount(said)
         there = np.flatnonzero(counts)
@@ -67,9 +67,9 @@ class Postings:
 
 
 class Many(dict[bytes, int]):
-    """The numbers of the stems of words, while the words of many turns are on their way to the postings.
+    """Takes in the words of many turns for the postings: a dict from each word to the number of its stem.
 
-    A word is two numbers of 64 bits, eight bytes each, and has a slot by them.
+    For numpy, a word is two numbers of eight bytes, which also give its slot.
     """
 
     def __init__(self, postings: Postings) -> None:
@@ -85,7 +85,7 @@ class Many(dict[bytes, int]):
         return number
 
     def add(self, texts: Sequence[str], place: int) -> list[int]:
-        """How many words each turn has, of which the first is at that place, the one after those taken in before."""
+        """Take in the texts of turns, from `place` on, which is the next one; returns how many words each has."""
         data = [text.encode() if text.isascii() else _spaced(text) for text in texts]
         line = b" ".join((b"", *data, bytes(LONG))).translate(_PLAIN)
         letters = np.frombuffer(line, np.uint8) != 32
@@ -102,7 +102,7 @@ class Many(dict[bytes, int]):
         return counts
 
     def put(self) -> None:
-        """Put away what was taken in."""
+        """Hand what was taken in to the postings."""
         places = np.arange(self._start, self._start + len(self._counts), dtype=np.int32)
         if len(places):
             self._postings.extend(list(self._stems), np.concatenate(self._said), np.repeat(places, self._counts))
@@ -111,10 +111,10 @@ class Many(dict[bytes, int]):
         if len(self) > KNOWN:
             self.clear()
             self._stems.clear()
-            self._first.fill(0)  # which no word begins with
+            self._first.fill(0)  # no word begins with a 0
 
     def _numbers(self, line: bytes, starts: Places, ends: Places) -> Marks:
-        """The number of each word of a line."""
+        """The number of each word's stem in a line."""
         sizes = ends - starts
         first, second, slots = _keys(line, starts, sizes)
         numbers = np.empty(len(starts), np.int32)
@@ -135,7 +135,7 @@ class Many(dict[bytes, int]):
 def _keys(
     line: bytes, starts: Places, sizes: Places
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int64]]:
-    """The first eight bytes of each word, the next eight, and its slot; those of longer words are no other word's."""
+    """The first eight bytes of each word, the next eight, and its slot; words over LONG bytes have all ones there."""
     eight: NDArray[np.uint64] = np.ndarray(len(line) - 7, "<u8", line, strides=(1,))
     first, second = eight[starts] & _BYTES[np.minimum(sizes, 8)], np.zeros(len(starts), np.uint64)
     more = np.flatnonzero(sizes > 8)

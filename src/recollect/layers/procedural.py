@@ -1,4 +1,4 @@
-"""Procedural memory: a user's habits, counted over the log as `Patterns`, of which a context is offered hints.
+"""Procedural memory: a user's habits, counted over the log as `Patterns`, and hints from them for a context.
 
 The log of a user is counted in parts of a thousand messages. A part is counted once and kept as a record that cites its
 messages, so that erasing one of them erases the part, and the next analysis counts what is left of it. What the parts
@@ -35,7 +35,7 @@ from recollect.tokens.message import MESSAGE_TOKENS
 from recollect.types import Message, Scope
 
 JOB: Final = Job("patterns", key="patterns", delay=60.0)
-"""Looked at a minute after something was said: once, however much is said in that minute."""
+"""The job that looks whether an analysis is due, a minute after something was said; one for all of that minute."""
 KIND: Final = "pattern"
 PART: Final = 1_000
 """Messages in a part."""
@@ -67,12 +67,12 @@ typical upcoming usual usually various wait weekend whole within without wonder 
 """
 _NOT_KEPT: Final = (Conflict, DiskFull, StoreUnavailable)
 _SAY_LITTLE: Final = frozenset(words(_ASKING))
-"""Words with which people ask, whatever about: they tell questions apart, but name no topic."""
+"""Words in which people ask about anything: they make questions differ, but name no topic."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """The counts of the log between two positions; `cites` are the sessions and ids of the messages they are of."""
+    """The counts of the log between two positions; `cites` are the sessions and ids of the messages counted."""
 
     after: int
     to: int
@@ -149,14 +149,14 @@ class Procedural:
         return found[-1] if found else None
 
     def _analyse(self, scope: Scope, job: Job | None = None) -> Patterns:
-        """Analyse the patterns, of messages that are still there."""
+        """Analyse the patterns; again where messages were erased meanwhile."""
         return learned(partial(self._analyse_once, scope, job), partial(drop_citing, self.store, scope, KIND))
 
     def _analyse_once(self, scope: Scope, job: Job | None) -> Patterns:
         """Analyse the patterns, and keep them in one transaction with the end of the job.
 
-        Where another process was faster, or nothing can be written, the patterns hold all the same; only a job must
-        know that it was lost.
+        Where another process was faster, or nothing can be written, they are returned all the same; with a job, that
+        is an error.
         """
         parts = self._parts(scope)
         fresh, newest = self._unread(scope, parts)
@@ -172,7 +172,7 @@ class Procedural:
         return patterns
 
     def _meanings(self, scope: Scope, questions: Mapping[str, Recurring]) -> dict[str, NDArray[np.float32]]:
-        """The vectors of the questions that are compared, as far as the messages have one and are little else."""
+        """The vectors of the questions that are compared: those of messages that say little beside the question."""
         if self.model is None:
             return {}
         asked = {(questions[bag].session, questions[bag].source): bag for bag in most_asked(questions)}
@@ -200,7 +200,7 @@ class Procedural:
         return sorted(parts, key=lambda part: part.after)
 
     def _unread(self, scope: Scope, parts: Sequence[_Part]) -> tuple[list[_Part], _Part]:
-        """The parts that are missing, and the messages after the last one, which are no whole part yet."""
+        """Count what is not counted yet; returns the missing parts, and the newest messages, too few for a part yet."""
         fresh: list[_Part] = []
         start = 0
         for part in parts:
@@ -214,7 +214,7 @@ class Procedural:
         return fresh, newest
 
     def _kept_part(self, scope: Scope, part: _Part) -> _Part:
-        """Keep a part by itself, so that others can write between one and the next of a long log."""
+        """Keep a part, in its own transaction, so that others can write between two parts of a long log; returns it."""
         with suppress(*_NOT_KEPT), self.store.transaction():
             self.store.records.put(scope, [_record(part)])
             check_cited(self.store, scope, part.cites)
@@ -270,7 +270,7 @@ def _record(part: _Part) -> Record:
 
 
 def _count(tally: Tally, entry: Entry, before: Message | None, count: Callable[[str], int]) -> list[Message]:
-    """The messages that were looked at: only what the user said and how it was answered counts."""
+    """Count what the user said, or how it was answered; returns the messages that were looked at for it."""
     message = entry.message
     if message.role == "user":
         tally.said(entry.scope.session or "", message, before, telling)
@@ -282,14 +282,14 @@ def _count(tally: Tally, entry: Entry, before: Message | None, count: Callable[[
 
 
 def _tokens(entry: Entry, count: Callable[[str], int]) -> int:
-    """What the text of a message takes, as it was counted when it arrived where that tells."""
+    """The tokens of a message's text: as counted when it arrived, or counted now where that included other things."""
     message = entry.message
     plain = isinstance(message.content, str) and message.name is None
     return entry.tokens - MESSAGE_TOKENS if plain and entry.tokens > MESSAGE_TOKENS else count(message.text)
 
 
 def telling(text: str) -> list[tuple[str, str]]:
-    """The words that say what a text is about, each as its stem and as it stands there."""
+    """The words that say what a text is about, each as its stem and as it is written there."""
     known = (_told(word) if len(word) <= MAX_WORD else _told.__wrapped__(word) for word in _WORD.findall(text))
     return [told for each in known for told in each]
 

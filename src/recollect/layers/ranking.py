@@ -43,15 +43,15 @@ if TYPE_CHECKING:
 log = logging.getLogger("recollect")
 
 NEAREST: Final = ((16_384, 256), (1_024, 512), (0, 1_024))
-"""How many of the turns nearest in meaning are asked for, where there are more turns than the first number. All others
+"""Pairs: of more turns than the first number, the second number of nearest ones in meaning are asked for. All others
 count as equally far."""
 MESSAGES: Final = Filter(kinds=(MESSAGE,))
 MANY: Final = 64
-"""How many of the best turns are looked at to tell how many fit."""
+"""How many of the best turns are looked at to estimate how many fit."""
 KEPT_BYTES: Final = 256 * 2**20
 """About how many bytes of turns are kept in memory beside those of the owner asked for."""
 LOOK: Final = 16
-"""They are added up once as many owners came as one in so many of those that are kept: it takes its time with many."""
+"""The bytes are added up again after one new owner for every LOOK that are kept: with many owners it takes long."""
 _ASKS_ASSISTANT: Final = re.compile(
     r"\b(our (last |previous |earlier |past |prior )?(conversation|chat|discussion|session)"
     r"|(previous|earlier|last) (conversation|chat)|remind me"
@@ -65,7 +65,7 @@ _ASKS_ASSISTANT: Final = re.compile(
 class Asked:
     """A question, when it is asked, where its answer may lie, and how much newness counts.
 
-    `days` are those of the user's life that the question may name: "my birthday" is "9 November".
+    `days` are dates of the user's life that the question may name: "my birthday" is "9 November".
     """
 
     text: str
@@ -78,10 +78,10 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Every turn's score, what is known of each, and which of them are meant where that is not all.
+    """Every turn's score; `columns` has the turns, and `places` those that are meant, where that is not all.
 
-    `vector` is the question's, by the embedder in use, where that has vectors of turns; `unheard` is the part of the
-    question that was never said; `matching` says that only turns that match are meant.
+    `vector` is the question's by the embedder in use, where turns have vectors of that one; `unheard` is the part of
+    the question that was never said; `matching` says that only turns that match are meant.
     """
 
     scores: Numbers
@@ -93,7 +93,7 @@ class Ranking:
     matching: bool = False
 
     def best(self, count: int) -> list[int]:
-        """The places of the best so many, best first."""
+        """The places of the `count` best, best first."""
         if self.places is None:
             found = best_first(self.scores, count)
         else:
@@ -102,7 +102,7 @@ class Ranking:
         return places
 
     def within(self, sessions: Iterable[str]) -> Ranking:
-        """Those of some sessions alone."""
+        """The same with the turns of these sessions alone."""
         session = self.columns.sessions(len(self.scores))
         there = np.zeros(len(session), np.bool_)
         for name in sessions:
@@ -110,7 +110,7 @@ class Ranking:
         return replace(self, places=np.flatnonzero(there) if self.places is None else self.places[there[self.places]])
 
     def fitting(self, budget: int) -> int:
-        """How many of the best may fit so many tokens, about: a word is taken for one."""
+        """About how many of the best fit `budget` tokens, counting a word as one."""
         left = budget
         for n, place in enumerate(self.best(MANY)):
             left -= self.columns.words[place]
@@ -123,8 +123,8 @@ class Ranking:
 class Ranker:
     """Ranks what a store holds. Without an embedder it goes by words alone.
 
-    `former` is the embedder used before: its vectors serve until the new one's are made. `met` are the owners whose
-    log is read for the first time.
+    `former` is the embedder used before: its vectors serve until the new one's are made. `met` collects the owners
+    whose log was read for the first time.
     """
 
     store: Store
@@ -137,7 +137,7 @@ class Ranker:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def rank(self, asked: Asked, only_matching: bool = False) -> Ranking:
-        """The turns of the user for a question; where there is no meaning to go by, maybe those alone that match."""
+        """Rank the user's turns for a question; with `only_matching`, without vectors, only those that share words."""
         columns, as_of = self._columns(asked.within.owner), asked.where.as_of
         with columns.lock:
             if self.embedder and not columns.position:
@@ -163,8 +163,8 @@ class Ranker:
     def is_off_topic(self, ranking: Ranking, floor: float) -> bool:
         """Whether a question is about nothing that was ever said, as far as words and meaning can tell.
 
-        Some of it was never said, and the nearest turn is no nearer than by chance. Without a model, or before there
-        are vectors, no word of it was ever said.
+        With vectors: some of its words were never said, and the nearest turn is no nearer than by chance. Without
+        vectors: none of its words was ever said.
         """
         if ranking.relevance <= 0:
             return True
@@ -201,9 +201,9 @@ class Ranker:
             room += self._kept.popitem(last=False)[1].bytes
 
     def _unheard(self, columns: Columns, asked: Asked, question: Question) -> float:
-        """The part of a question that was never said; none where it names a speaker or a day of the talk.
+        """The part of a question's words that were never said; 0 where it names a speaker or a day that is in the log.
 
-        There is none without vectors either.
+        It is 0 without vectors, too.
         """
         if not _has_meaning(question) or dated(columns.turns().day, question.periods).any():
             return 0.0
@@ -237,7 +237,7 @@ class Ranker:
     def _meaning(
         self, columns: Columns, vectors: Sequence[tuple[str, NDArray[np.float32]]], as_of: int | None
     ) -> tuple[Near, NDArray[np.float32] | None]:
-        """What is nearest, and the question's vector by the embedder in use, where that one has some to compare."""
+        """The nearest turns, and the question's vector by the embedder in use, where turns have vectors of that one."""
         where = MESSAGES if as_of is None else replace(MESSAGES, as_of=as_of)
         k = next(k for more, k in NEAREST if len(columns) > more)
         found = (
@@ -261,13 +261,13 @@ def _has_meaning(question: Question) -> bool:
 def _relevance(question: Question, turns: int) -> float:
     """How near the nearest turn is; without a model, the largest part of the question's words in one turn.
 
-    It is rounded: of what has nothing in common with the question, some stores say 0 and others 4e-9.
+    It is rounded: where nothing is in common with the question, some stores give 0 and others 4e-9.
     """
     if question.meaning is not None and len(question.meaning[0]):
         return min(1.0, max(0.0, round(float(question.meaning[1].max()), 6)))
     held = np.zeros(turns, np.int32)
     for places in question.postings:
-        held[places] += 1  # once, however often the word stands there
+        held[places] += 1  # once for each turn, however often it has the word
     return float(held.max(initial=0)) / max(1, len(question.postings))
 
 

@@ -19,7 +19,7 @@ log = logging.getLogger("recollect")
 ScopedSection: TypeAlias = Callable[[Scope, str], Iterable[Excerpt]]
 """What a section has for a question, best first."""
 MOST: Final = 100
-"""Excerpts that are looked at."""
+"""How many of its excerpts are looked at."""
 
 
 def check_sections(sections: Mapping[str, Any]) -> None:
@@ -32,7 +32,7 @@ def check_sections(sections: Mapping[str, Any]) -> None:
 
 
 def offered(section: str, fill: ScopedSection, scope: Scope, question: str) -> list[Candidate]:
-    """What a section of the program's own offers; nothing where that fails, with a warning."""
+    """What a section of the program's own offers; nothing, and a warning, where its function fails."""
     try:
         return [_candidate(section, n, one) for n, one in enumerate(islice(fill(scope, question), MOST))]
     except Exception as error:  # whatever a program's own function raises

@@ -28,7 +28,7 @@ KIND: Final = "fact"
 LAYER: Final = "facts"
 JOB: Final = Job("facts", key="facts")
 WAIT_SECONDS: Final = 10.0
-"""How long fewer turns than a batch wait for more."""
+"""How long turns that are too few for a batch wait for more."""
 LATER: Final = Job("facts", key="facts later", delay=WAIT_SECONDS)
 PAGE: Final = 500
 MOST_WAITING: Final = 10_000
@@ -43,12 +43,12 @@ NOTED_VIA: Final = "mcp"
 ORIGINS: Final[dict[FactOrigin, str]] = {"user": "user", "note": "a model's note", "import": "another memory"}
 """Whose words facts are in, as a receipt says it."""
 SAID: Final = frozenset({"type", "value", "at", "order", "session", "ended", "then", "imported"})
-"""What of a fact was stated; the rest is where in a message it was found."""
+"""The fields of a fact that were stated; the others say where in a message it was found."""
 
 
 @dataclass(slots=True)
 class _Kept:
-    """A user's statements up to a position of the store, what follows from them, and the words it is found by."""
+    """A user's statements up to a position of the store, and the facts that follow from them with their words."""
 
     position: int = 0
     statements: list[Statement] = field(default_factory=list)
@@ -64,7 +64,7 @@ class _Kept:
         return self.words[name]
 
     def told(self, asked: frozenset[str], at: datetime, until: int | None) -> list[Told]:
-        """The facts that stand, or stood at an earlier position of the log, best first."""
+        """The facts that hold, or held at an earlier position of the log, best first."""
         return tell(self.known_at(until).standing, asked, at, self.words_of)
 
     def known_at(self, until: int | None) -> Known:
@@ -110,7 +110,7 @@ class Semantic:
         return [fact for fact in found.standing if not fact.valid_to or then < fact.valid_to]
 
     def days(self, user: Scope, question: str, until: int | None = None) -> dict[str, str]:
-        """The birthdays that are known where the question is about one: "my birthday", "my sister's birthday"."""
+        """The known birthdays by name ("my birthday", "my sister's birthday"), where the question is about one."""
         if BIRTHDAY not in question.lower():
             return {}
         standing = self._kept(user.owner)[0].known_at(until).standing
@@ -120,7 +120,7 @@ class Semantic:
         return {name: " ".join(day.split()[:2]) for name, day in (named | own).items()}
 
     def history(self, user: Scope, key: str) -> list[Fact]:
-        """Everything ever known of a user under a key, the oldest first; `valid_to` says when it ceased to hold."""
+        """Everything ever known of a user under a key, the oldest first; `valid_to` says until when it held."""
         return self._read(user.owner).known.of(key)
 
     def remember(
@@ -128,8 +128,8 @@ class Semantic:
     ) -> Fact | None:
         """Set a fact by hand, and return it; None as the value ends what is known under the key.
 
-        Under a key that holds several values, as likes does, that is all of them. It stands also where a clock that is
-        ahead of this one dated what is known.
+        Under a key that holds several values, as likes does, that is all of them. It counts as the newest even where
+        what is known was dated by a clock that is ahead of this one.
         """
         if type not in FACT_TYPES:
             raise ConfigError(f"type {type!r} is not one of {', '.join(FACT_TYPES)}")
@@ -161,15 +161,15 @@ class Semantic:
         return new
 
     def _stated(self, user: Scope, keys: Sequence[str]) -> list[datetime]:
-        """When something was said about one of these keys, or against it."""
+        """The times at which something was said about one of these keys, or its opposite."""
         about = {*keys, *map(opposite, keys)}
         return [one.order[0] for one in self._read(user.owner).statements if one.key in about]
 
     def offer(self, user: Scope, question: str, at: datetime, until: int | None = None) -> list[Candidate]:
         """A line for each fact that holds at a time, best first: shared words count most, then confidence and newness.
 
-        What is past its day, and what is beyond `most` a section, is offered as left out. `until` is a position in
-        the log: what was said after it counts as not said yet.
+        Facts past their day, and those beyond `most` in a section, come marked as out. `until` is a position in the
+        log: what was said after it counts as not said yet.
         """
         asked, at, user = frozenset(query_words(question)), with_zone(at), user.owner
         known = user in self._users
@@ -228,7 +228,7 @@ class Semantic:
         return len(records) if new else 0, more
 
     def _kept(self, user: Scope) -> tuple[_Kept, bool]:
-        """What is kept of a user in step with the store, and whether that took reading facts."""
+        """What is kept of a user, brought up to date with the store, and whether facts had to be read for that."""
         with self._lock:
             kept = self._users.get(user)
             if kept is not None:
@@ -242,7 +242,7 @@ class Semantic:
         kept, erasures = _Kept(), self._erasures
         self._take(kept, user)
         with self._lock:
-            if erasures == self._erasures:  # else it may hold what is gone
+            if erasures == self._erasures:  # else it may hold what was erased meanwhile
                 self._users[user] = kept
         return kept
 
@@ -250,12 +250,12 @@ class Semantic:
         """Take in what is new in the store; whether there was something."""
         new = self.store.records.find(user, kind=KIND, exact=True, after=kept.position)
         if new:
-            kept.statements = [*kept.statements, *map(_statement, new)]  # others may be reading them
+            kept.statements = [*kept.statements, *map(_statement, new)]  # a new list: others may be reading the old one
             kept.position, kept.known = new[-1].position, known(kept.statements)
         return bool(new)
 
     def _gone(self, user: Scope, kept: _Kept, told: Sequence[Told]) -> bool:
-        """Whether a statement was erased, maybe by another process, that what is offered rests on."""
+        """Whether another process erased a statement that the facts on offer rest on."""
         offered = {one.fact.key for one, out in _judged(told, self.most) if not out}
         standing = {fact.key for fact in kept.known.standing}
         rests = kept.known.rests.items()
@@ -276,7 +276,7 @@ def _is_note(message: Message) -> bool:
 
 
 def record_of(entry: Entry, found: Found, n: int, origin: str = "rules", beside: Iterable[str] = ()) -> Record:
-    """What is kept of a fact that was found in a message, as its n-th; it cites the messages `beside` that, too."""
+    """The record of a fact, the n-th that was found in a message; it also cites the messages `beside`."""
     message, session = entry.message, entry.scope.session or ""
     at = message.at or datetime.fromtimestamp(0, UTC)
     body = {
@@ -353,7 +353,7 @@ def _candidates(told: Sequence[Told], most: int, rests: Mapping[str, tuple[str, 
 
 
 def _judged(told: Sequence[Told], most: int) -> Iterator[tuple[Told, str]]:
-    """Each fact with the rule by which it is left out, or none: a section has `most` facts."""
+    """Each fact with the rule by which it is left out, or ""; a section has `most` facts."""
     taken = Counter[str]()
     for one in told:
         out = one.out or ("limit" if taken[one.section] >= most else "")

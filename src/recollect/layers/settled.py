@@ -1,4 +1,4 @@
-"""What memory said to a question, kept for a while: asked again, as in an agent's loop, it says the same."""
+"""What memory offered for the last questions, so that one asked again, as in an agent's loop, gets the same."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from recollect.types import Scope
 KEPT_QUESTIONS: Final = 256
 
 Offers: TypeAlias = Mapping[str, Sequence[Candidate]]
-"""What was offered for a question, by section, and of it what the context took."""
+"""What is offered for a question, by section; `out` says why a context did not take it."""
 
 
 class Question(NamedTuple):
@@ -33,19 +33,19 @@ class Question(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Settled:
-    """What became of each offer for the questions asked last."""
+    """The receipts of the questions asked last: what was offered for each, and what became of it."""
 
     store: Store
     _lines: Recent[Question, tuple[Line, ...]] = field(default_factory=lambda: Recent(KEPT_QUESTIONS))
     _lock: Lock = field(default_factory=Lock)
 
     def keep(self, question: Question, lines: tuple[Line, ...]) -> None:
-        """Remember what the context for a question was offered and what it took."""
+        """Remember the receipt of the context for a question."""
         with self._lock:
             self._lines[question] = lines
 
     def offers(self, question: Question) -> Offers:
-        """The same offers again, with what was decided on each; none where something is gone that they quote."""
+        """The same offers as before, with what was decided on each; none where something that they quote is gone."""
         with self._lock:
             if lines := self._lines.get(question, ()):
                 self._lines[question] = lines
@@ -53,13 +53,13 @@ class Settled:
         return offers if offers and self._still_there(question.scope.owner, offers) else {}
 
     def forget(self, scope: Scope) -> None:
-        """Drop the answers that may quote something of a scope."""
+        """Drop the offers that may quote something of a scope."""
         with self._lock:
             for key in [key for key in self._lines if key.scope.owner.covers(scope) or scope.covers(key.scope)]:
                 del self._lines[key]
 
     def _still_there(self, owner: Scope, offers: Offers) -> bool:
-        """Whether nothing was erased, here or elsewhere, that these offers quote."""
+        """Whether all that these offers quote is still there, and not erased by this or another process."""
         quoted = [one for offer in offers.values() for one in offer if not one.out]
         chunks = list({id for one in quoted if one.section == "documents" for id in one.sources})
         cited = {place for one in quoted if one.section != "documents" for place in one.cites("")}
@@ -72,7 +72,7 @@ class Settled:
 
 
 def _decided(lines: Sequence[Line]) -> Offers:
-    """What was offered, left out by the same rules; but the conversation may no longer show what it showed."""
+    """The same offers, left out by the same rules, but for what the conversation showed: it may no longer."""
     offers: dict[str, list[Candidate]] = {}
     for line in lines:
         out = "" if line.kept or line.rule == IN_CONVERSATION else line.rule

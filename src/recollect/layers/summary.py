@@ -29,14 +29,14 @@ JOB: Final = Job(KIND, key=KIND)
 BLOCKS_A_JOB: Final = 50
 _COMMON: Final = frozenset(words(" ".join(COMMON)))
 SPARE: Final = 20
-"""How many more blocks are looked at than are asked for: some may be of other settings."""
+"""How many more blocks are looked at than are asked for: some may have been made by other settings."""
 KEPT: Final = 256
-"""How many summaries are kept as they were last shown."""
+"""How many summaries are remembered as they were last shown."""
 
 
 @dataclass(slots=True, eq=False)
 class Summary:
-    """What a session's older messages say, in their own sentences; safe to use from many threads."""
+    """The summaries of sessions, in the messages' own sentences; safe to use from many threads."""
 
     store: Store
     count: Callable[[str], int]
@@ -61,7 +61,7 @@ class Summary:
     def offer(self, scope: Scope, first_seq: int, as_of: int | None = None, before: object = None) -> list[Candidate]:
         """The summary of the session's messages before number `first_seq`; nothing where there are none.
 
-        `before` identifies what comes before that message; what was offered for the same is offered again.
+        `before` identifies the messages before that one; for the same ones, the same is offered again.
         """
         if first_seq <= 1:
             return []
@@ -96,8 +96,8 @@ class Summary:
     def forget(self, scope: Scope, ids: Sequence[str] = ()) -> int:
         """Drop the summaries that came after one of these messages, which are about to be erased; returns how many.
 
-        Those that hold their words would go anyway; without the others too, what is left could not be made again.
-        What is kept in memory goes in any case.
+        Those that quote them would go anyway; the others have to, since they could not be made again from what is
+        left. What is kept in memory is dropped in any case.
         """
         self._kept.clear()
         if not (gone := self._after(scope, ids)):
@@ -135,7 +135,7 @@ class Summary:
     def _folded(
         self, before: list[Sentence], entries: Sequence[Entry], after: int, count: Callable[[str], int]
     ) -> list[Sentence]:
-        """The sentences to show after `before`: block by block, so that it does not matter who folded how much."""
+        """Fold entries into the sentences `before`, block by block, so that it is the same whoever folded how much."""
         blocks: dict[int, list[Said]] = {}
         for entry in entries:
             blocks.setdefault((entry.seq - after - 1) // self.every, []).append(_said(entry))
@@ -146,8 +146,8 @@ class Summary:
     def _known(self, scope: Scope, until: int, as_of: int | None) -> tuple[int, Record | None]:
         """The summary to go on from, and where it ends.
 
-        As of an earlier moment that is a model's wording, if there was one then; else the sentences kept since will do,
-        for they depend on the messages alone.
+        As of an earlier moment it is a model's wording, if there was one then; else today's sentences are right, as
+        they depend on the messages alone.
         """
         end, record = self._standing(scope, until, as_of)
         if as_of is None or (record and "text" in record.value):
@@ -194,7 +194,7 @@ class Summary:
         records = [record for record, _ in made]
         before = self.store.records.get(scope, [record.id for record in records])
         if outlived := [record.id for record in before if record.superseded_at and not self._stands(record)]:
-            self.store.records.delete(scope, outlived)  # a model's wording stood in their place, and was erased
+            self.store.records.delete(scope, outlived)  # a model's wording that replaced them was erased
         self.store.records.put(scope, records)
         self.store.index.put(scope, [item for _, item in made])
         check_there(self.store, scope, (id for pair in made for part in pair for id in part.sources), newest)
@@ -211,7 +211,7 @@ class Summary:
         )
 
     def _item(self, seq: int, entries: Sequence[Entry]) -> Item:
-        """The block's own sentences, to be found by their words."""
+        """The item by which a block is found: its own sentences."""
         block = self._folded([], entries, seq - self.every, self.count)
         sources = tuple(dict.fromkeys(sentence.id for sentence in block))
         at = entries[-1].message.at if entries else None
@@ -231,7 +231,7 @@ def telling(text: str) -> list[str]:
 
 
 def wording(record: Record) -> str:
-    """A summary that is kept, as it reads."""
+    """The text of a summary: in a model's words or, without those, in the conversation's."""
     return str(record.value.get("text") or render(_sentences(record)))
 
 
@@ -241,9 +241,9 @@ def _sentences(record: Record | None) -> list[Sentence]:
 
 
 def _said(entry: Entry) -> Said:
-    """A message as it is summarised; what a person said counts as such, whoever plays the assistant.
+    """A message as it is summarised. What a person says in the role of the assistant counts as a user's.
 
-    What was quoted from memory was said elsewhere.
+    Of an answer that only quotes memory nothing is taken: that was said elsewhere.
     """
     message, speaker = entry.message, speaker_of(entry.message)
     person = message.role == "assistant" and message.name is not None and speaker.lower() not in ASSISTANTS

@@ -35,20 +35,20 @@ NEAR_MISSES: Final = 10
 WEB_RESULTS: Final = 3
 """How many results of one search are kept."""
 MAX_CHARS: Final = 4_000
-"""Characters of a web result that are kept, and of any excerpt that are looked at."""
+"""Characters that are kept of a web result, and looked at in any excerpt."""
 EXCERPT_TOKENS: Final = 100
 """A longer excerpt is shown up to the last sentence that fits."""
 SHARED: Final = 0.25
-"""The part of a question's words below which an excerpt is not to the point."""
+"""The part of a question's words that an excerpt must have to be to the point."""
 AGE: Final = 0.5
-"""How much less an excerpt counts that is about to expire."""
+"""The part of its score that an excerpt has lost by the time it expires."""
 SEARCH_AGAIN: Final = timedelta(minutes=10)
 KEPT: Final = 256
 
 
 @dataclass(slots=True, eq=False)
 class Tools:
-    """What tools said in a session. `search`, where given, is asked when a question is about what is new."""
+    """What tools said in a session. `search`, where given, is called when a question is about news."""
 
     store: Store
     count: Callable[[str], int]
@@ -87,7 +87,7 @@ class Tools:
     def forget(self, scope: Scope, texts: Sequence[str] = ()) -> int:
         """Drop the excerpts that a web search found for one of these texts, about to be erased; returns how many.
 
-        Which questions were searched for lately is forgotten in any case.
+        Also forgets, in any case, which questions were searched for lately.
         """
         self._searched.clear()
         if not (gone := searched_for(self.store, scope, texts)):
@@ -97,16 +97,16 @@ class Tools:
             return self.store.records.delete(scope, [record.id for record in gone])
 
     def kept(self, scope: Scope, at: datetime) -> list[Excerpt]:
-        """What the session has that is not expired at that time, in the order in which it came."""
+        """The session's excerpts that are not expired at that time, in the order in which they came."""
         return [_excerpt(record) for record in self.holding(scope, at)]
 
     def holding(self, scope: Scope, at: datetime) -> list[Record]:
-        """The same as it is on record, of a session or of all of a user's."""
+        """The same as records, of a session or of all of a user's."""
         records = self.store.records.find(scope, kind=KIND, exact=scope.session is not None)
         return [record for record in records if _holds(record, with_zone(at))]
 
     def find(self, scope: Scope, question: str, at: datetime, k: int = LOOKED_AT) -> list[Excerpt]:
-        """The `k` best of them that are to the point of a question, best first."""
+        """The `k` best excerpts that are to the point of a question, best first."""
         check_question(question)
         check_count("k", k)
         asked, at = question[:MAX_QUESTION], with_zone(at)
@@ -157,8 +157,8 @@ class Tools:
     def look_up(self, scope: Scope, question: str, at: datetime, id: str | None = None) -> None:
         """Search for a question that is about news, and keep what is found; whatever goes wrong is a warning.
 
-        Call it before the reads of one moment, which would not see what it keeps. Nothing is kept where the message
-        that asks, if `id` names one, was erased meanwhile.
+        Call it before `Store.reading`, in which what it keeps would not be seen. Nothing is kept where the message
+        `id`, if one is named, was erased meanwhile.
         """
         asked = question[:MAX_QUESTION]
         if not self._is_due(scope, asked, at):
@@ -207,14 +207,14 @@ class Tools:
 
 
 def searched_for(store: Store, session: Scope, texts: Sequence[str]) -> list[Record]:
-    """The excerpts that a web search gave for one of these texts, which they are kept with."""
+    """The excerpts that a web search gave for one of these texts; each is kept with its question."""
     asked = {text[:MAX_QUESTION].strip() for text in texts} - {""}
     kept = store.records.find(session, kind=KIND, exact=True) if asked else []
     return [record for record in kept if _question(record).strip() in asked]
 
 
 def origin_of(record: Record) -> str:
-    """Where an excerpt is from, as a reader would say it."""
+    """Where an excerpt is from, in words for a reader."""
     source: str = record.value["source"]
     return f"web {source}" if source.startswith(("http://", "https://")) else f"tool {source}"
 

@@ -1,4 +1,4 @@
-"""What contexts cost and are worth, told to the telemetry, with an alert where a limit is passed."""
+"""Tells the telemetry what contexts cost and are worth, and raises an alert where a limit is passed."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _WORD: Final = re.compile(r"\w{4,}")
 
 @dataclass(slots=True, eq=False)
 class Watch:
-    """Remembers the last context of a session, to tell how much of the next one a prompt cache knows.
+    """Watches the contexts that are built; remembers the last of each session, to compare the next one with it.
 
-    `cache` tells how often facts were found in memory, and how often they had to be read.
+    `cache` says how often facts were found in memory, and how often they had to be read.
     """
 
     telemetry: Telemetry
@@ -62,13 +62,13 @@ class Watch:
             self.telemetry.alert("retrieval_ms", seconds * 1_000, self.settings.alert_retrieval_ms)
 
     def forget(self, scope: Scope) -> None:
-        """Drop the contexts of the sessions, all of a user's, that may quote what was erased."""
+        """Drop the contexts of all of a user's sessions: each may quote what was erased."""
         with self._lock:
             for session in list(filter(scope.owner.covers, self._last)):
                 del self._last[session]
 
     def answered(self, scope: Scope, messages: Sequence[Message]) -> None:
-        """Count what was recalled for the last context and what of it the answer has no word of."""
+        """Count what was recalled for the last context, and how much of it shares no word with the answer."""
         with self._lock:
             context = self._last.get(scope)
         answers = [message.text for message in messages if message.role == "assistant" and message.text]
@@ -102,7 +102,7 @@ class Watch:
     def _hit_rate(self) -> float | None:
         """The share of facts read since the last time that came from the cache; None where too few were read."""
         (hits, misses), before = self.cache(), self._read
-        if sum(before) > hits + misses:  # another layer is there now
+        if sum(before) > hits + misses:  # the layer was replaced
             before = self._read = (0, 0)
         read = hits + misses - sum(before)
         if read < EVERY:

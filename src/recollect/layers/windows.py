@@ -1,7 +1,7 @@
 """The running windows: each session's newest turns, kept in step with the log.
 
-What a window shows is a function of the log alone, whenever and wherever it is asked: it takes in the messages from a
-block's beginning on, so that a session of a million messages costs no more than one of two thousand.
+What a window shows depends on the log alone, not on when or where it is asked for. It takes in the messages from the
+beginning of a block on, so that a session of a million messages costs no more than one of two thousand.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Windows:
         newest = new[-1:] if complete else self.store.log.read(scope, limit=1, reverse=True)
         last = newest[0].seq if newest else 0
         if complete and self._block(last, running) == running.block:
-            running.position = -1  # a counter that fails amid them must not leave half of them here
+            running.position = -1  # a counter that fails midway must not leave half of them here
             running.take(new)
         else:
             self._reset(running)

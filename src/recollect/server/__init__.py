@@ -1,1 +1,1 @@
-"""The service: `recollect serve`. The library's verbs over HTTP, an OpenAI-compatible proxy and a streaming chat."""
+"""The service: `recollect serve`. The library's methods over HTTP, an OpenAI-compatible proxy and a streaming chat."""

@@ -1,4 +1,4 @@
-"""The app: `create_app()` by the environment, or with options and a memory of one's own; `serve` runs it."""
+"""The app: `create_app()` makes it, from the environment or with given options and memory; `serve` runs it."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ except ModuleNotFoundError as error:
 
 THREADS: Final = 40
 START_SECONDS: Final = 60
-"""How long one of several processes may be silent, as while it loads a model, until it is replaced."""
+"""How long one of several processes may be silent, such as while it loads a model, before it is replaced."""
 CLOSE_SECONDS: Final = 5.0
-"""How long a stop waits for the job that is being done, as one of a model that does not answer."""
+"""How long a stop waits for the job at hand: its model may not answer at all."""
 SWITCH_SECONDS: Final = 0.001
-"""How long a thread may compute while others wait: a request asks for its turn at each statement, beside learning."""
+"""How long a thread may compute while others wait. It is short: a request would wait for learning at each statement."""
 ERRORS: Final[dict[int | str, dict[str, Any]]] = {
     status: {"model": shown.Problem, "description": says}
     for status, says in (("4XX", "The request can't be done as it is."), ("5XX", "The service can't do it now."))
@@ -55,7 +55,7 @@ ERRORS: Final[dict[int | str, dict[str, Any]]] = {
 
 
 def create_app(options: Options | None = None, memory: Memory | None = None, model: ChatModel | None = None) -> FastAPI:
-    """The service as an ASGI app, also with a memory or a model of one's own; a memory given stays open at its end."""
+    """The service as an ASGI app. A `memory` or `model` of your own replaces the options'; the memory stays open."""
     options = options or Options.read()
     counted = Metrics()
 
@@ -79,9 +79,9 @@ def create_app(options: Options | None = None, memory: Memory | None = None, mod
 
 
 def app_alone() -> FastAPI:
-    """The same by the environment, in a process of its own: the garbage collector passes over what it has loaded.
+    """The app by the environment, for a process that runs nothing else: the garbage collector skips what is loaded.
 
-    There are a hundred thousand such values; to look through them takes as long as several requests.
+    That is a hundred thousand objects; looking through them takes as long as several requests.
     """
     app = create_app()
     gc.freeze()
@@ -106,7 +106,7 @@ def _routed(**more: Any) -> FastAPI:
 
 @cache
 def document() -> dict[str, Any]:
-    """The OpenAPI document of the service; errors are problem+json in it, as they are."""
+    """The OpenAPI document of the service; it has errors as problem+json, which is how they are sent."""
     found = _routed().openapi()
     schemas, lines = found["components"]["schemas"], []
     for line in BY_KIND.values():
@@ -158,7 +158,7 @@ def _started(options: Options, memory: Memory | None, model: ChatModel | None, c
 
 
 async def _stopped(service: Service, ours: bool) -> None:
-    """Background work gets its time, then the store is closed; what waits then is done after the next start."""
+    """Give background work its time, then close the store; what still waits is done after the next start."""
     try:
         with move_on_after(service.options.drain_seconds):
             await to_thread.run_sync(service.memory.drain, abandon_on_cancel=True)
@@ -196,7 +196,7 @@ def serve(options: Options, host: str = "127.0.0.1", port: int = 8642, workers: 
 
 
 def _end_with_the_terminal(workers: int) -> None:
-    """A terminal that is closed ends the service as SIGTERM does; several processes are started anew by it."""
+    """Have a terminal that is closed end the service as SIGTERM does; uvicorn restarts several processes instead."""
     hangup: signal.Signals | None = getattr(signal, "SIGHUP", None)
     alone = workers == 1 and threading.current_thread() is threading.main_thread()
     if hangup and alone and signal.getsignal(hangup) == signal.SIG_DFL:
@@ -204,7 +204,7 @@ def _end_with_the_terminal(workers: int) -> None:
 
 
 def _check(options: Options, host: str, workers: int) -> None:
-    """What can't be served is told before a process starts for it; models are for those processes to load."""
+    """Raise for what can't be served before processes start for it; models are looked up, but not loaded."""
     if options.store == ":memory:" and workers > 1:
         raise ConfigError("each of several processes would have a :memory: of its own: name a file, or serve with one")
     for model in filter(None, (options.model, options.background_model)):
@@ -222,7 +222,7 @@ def _check(options: Options, host: str, workers: int) -> None:
 
 @contextmanager
 def _counting_together(workers: int) -> Iterator[None]:
-    """Processes of one service count in one folder, so that `/metrics` is about all of them."""
+    """Give the processes of a service one folder to count in, so that `/metrics` is about all of them."""
     if workers == 1 or os.environ.get(SHARED):
         yield
         return

@@ -48,13 +48,13 @@ class Key:
 
 
 ANYONE: Final = Key("anyone")
-"""Who calls a service that has no keys."""
+"""The caller of a service that has no keys."""
 
 
 def add_key(
     store: Store, *, tenant: str = "default", may: Sequence[str] = ("read", "write"), name: str = ""
 ) -> tuple[Key, str]:
-    """A new key and its secret, which is shown this once: the store keeps a hash."""
+    """Make a key; returns it and its secret, which is shown this once: the store keeps a hash."""
     check_key(tenant, may)
     id = secrets.token_hex(4)
     secret = f"rk_{id}_{secrets.token_urlsafe(32)}"
@@ -63,7 +63,7 @@ def add_key(
 
 
 def check_key(tenant: str, may: Sequence[str]) -> None:
-    """Raises where there can be no such key."""
+    """Raise ConfigError where there can be no such key."""
     if check_id(tenant, "tenant") == HOME.tenant:
         raise ConfigError(f"tenant {tenant!r} holds the keys themselves; name another")
     if not may or set(may).difference(KINDS):
@@ -71,12 +71,12 @@ def check_key(tenant: str, may: Sequence[str]) -> None:
 
 
 def list_keys(store: Store) -> list[Key]:
-    """The keys there are, oldest first."""
+    """All keys, oldest first."""
     return [_key(record) for record in store.records.find(HOME, kind=KIND, exact=True)]
 
 
 def revoke_key(store: Store, id: str) -> None:
-    """The key opens nothing any more; running services notice within seconds."""
+    """Make a key useless from now on; running services notice within seconds."""
     found = store.records.find(HOME, kind=KIND, key=check_id(id, "a key's id"), exact=True)
     if not found:
         raise NotFound(f"no key {id!r}; see the list of keys")
@@ -84,7 +84,7 @@ def revoke_key(store: Store, id: str) -> None:
 
 
 def hashed(secret: str) -> str:
-    """What is kept of a secret."""
+    """The hash that is kept of a secret."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 
@@ -95,9 +95,10 @@ def _key(record: Record) -> Key:
 
 @dataclass(slots=True, eq=False)
 class Ring:
-    """The keys of a store, looked up again every few seconds, so that a revoked one stops working everywhere.
+    """The keys of a store, read again every few seconds, so that a revoked one stops working everywhere.
 
-    It is true where a key is needed: where there are any, or were since the start. `reading` is the last `refresh`.
+    `bool(ring)` says whether callers need a key: whether there are any, or were since the start. `reading` is the
+    last call of `refresh`, which may be under way.
     """
 
     store: Store
@@ -112,7 +113,7 @@ class Ring:
 
     @property
     def stale(self) -> bool:
-        """Whether it is time to `refresh`; says so to one caller only."""
+        """Whether it is time to `refresh`; True for one caller only."""
         if self.clock() - self._read < FRESH_SECONDS:
             return False
         self._read = self.clock()
@@ -126,7 +127,7 @@ class Ring:
         self._needed = self._needed or bool(self._keys)
 
     def refresh(self) -> bool:
-        """Whether the keys could be read anew; the ones known stay while the store can't be reached."""
+        """Read the keys anew; whether that worked. While the store can't be reached, the known ones stay."""
         try:
             self.read()
         except RecollectError as error:
@@ -143,9 +144,9 @@ class Ring:
 def from_here(host: str, origin: str | None) -> bool:
     """Whether a request without a key comes from this machine's own pages and programs.
 
-    A page elsewhere can have a browser call 127.0.0.1, under its own name or with its own origin: both show.
+    A page from elsewhere can have a browser call 127.0.0.1, but the host or the origin then names where it is from.
     """
     try:
         return all(loopback(urlsplit(url).hostname or "") for url in (f"//{host}", origin) if url)
-    except ValueError:  # what can't be read as an address is none of this machine
+    except ValueError:  # what can't be read as an address is not this machine's
         return False

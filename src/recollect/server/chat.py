@@ -1,4 +1,4 @@
-"""A streaming chat: `POST /chat`. The message is kept before the model is asked, the answer as far as it came.
+"""A streaming chat: `POST /chat`. The message is kept before the model is asked; of the answer, all that came.
 
 Events are `token` ({"text"}), `thinking`, `done` ({"message", "usage", "tokens"}) and `error` (a problem). With
 `debug`, comment lines in front of them say what memory, documents and searches brought into the prompt; with
@@ -63,12 +63,12 @@ async def chat(
 
 
 def _kept(chat: Session, message: Message) -> Message:
-    """A message as it is kept; without a key of its own, one that waits for an answer already is the same."""
+    """Keep a message and return it as kept; without an id it may be a kept one that waits for its answer."""
     return chat.add(message) if message.id else keep(chat, [message]).last or message
 
 
 def _answered(chat: Session, message: Message) -> Message | None:
-    """The answer to a message that was sent before."""
+    """The answer to a message, where both are kept already."""
     found = chat.memory.store.log.get(chat.scope, [message.id, answer_id(message)])
     known = {entry.message.id: entry.message for entry in found}
     asked = known.get(message.id)
@@ -129,7 +129,7 @@ class Answer:
             yield event("done", {"message": kept, "usage": usage, "tokens": self.context.tokens})
         except RecollectError as error:
             yield event("error", told(error))
-        except Exception as error:  # the headers are gone: the stream itself has to say it
+        except Exception as error:  # the headers were sent already: the stream itself has to say it
             log.error("unforeseen", exc_info=error, extra={"request": self.request_id})
             yield event("error", told(error))
         finally:
@@ -149,7 +149,7 @@ class Answer:
         return b"".join(event(name, {"text": text}) for name, text in named.items() if text)
 
     async def _keep(self) -> dict[str, Any] | None:
-        """Keep the answer once, though the caller go away: whole, or the words that came, marked as partial."""
+        """Keep the answer once, even if the caller goes away: whole, or the words that came, marked as partial."""
         message = self.reply.message if self.reply else Message("assistant", "".join(self.words), metadata=PARTIAL)
         self.reply, self.words = None, []
         if not message.parts:

@@ -1,6 +1,6 @@
-"""Connections that are let go of: whose request does not begin, or whose answer nobody reads.
+"""Closes connections whose request does not come, or whose answer nobody reads.
 
-Before a request has begun it is not known who sends it, so that no key and no limit of ours holds there.
+Until the headers of a request are there, nobody knows who sends it: keys and limits of callers can't help before.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 HEAD_SECONDS: Final = 30.0
 """How long the first line and the headers of a request may take to come."""
 HEAD_BYTES: Final = 2**17
-"""How large they may be, give or take what one read brings."""
+"""How large they may be together, give or take what one read brings."""
 READ_SECONDS: Final = 60.0
-"""How long a caller may take nothing of an answer that waits for it."""
+"""How long a caller may read nothing of an answer that is ready."""
 
 
 class Timely(HttpToolsProtocol):
-    """A connection of uvicorn that ends when the other side does not get on."""
+    """A connection of uvicorn that is closed when the other side sends no request, or does not read its answer."""
 
     _head = 0
     _begins = True
@@ -27,19 +27,19 @@ class Timely(HttpToolsProtocol):
     _read_timer: TimerHandle | None = None
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
-        """Wait for a first request."""
+        """Give the first request its time to come."""
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=0)
         self._wait_for_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait for nothing any more."""
+        """Stop all timers."""
         self._got_head()
         self.resume_writing()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take in what came, unless it is too much before a request is known."""
+        """Take in what came, and refuse headers that are too large."""
         super().data_received(data)
         if self._begins:
             self._head += len(data)
@@ -49,12 +49,12 @@ class Timely(HttpToolsProtocol):
             self._wait_for_head()
 
     def on_message_begin(self) -> None:
-        """A request begins."""
+        """Count the bytes of a new request's headers."""
         self._begins, self._head = True, 0
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """It is known what is asked for."""
+        """Stop waiting for the headers."""
         self._got_head()
         super().on_headers_complete()
 
@@ -62,7 +62,7 @@ class Timely(HttpToolsProtocol):
         def too_late() -> None:
             if self._is_answered:
                 self.transport.close()
-            else:  # it comes after a request that is being answered
+            else:  # an earlier request is still being answered
                 self._wait_for_head()
 
         self._head_timer = self.loop.call_later(HEAD_SECONDS, too_late)
@@ -78,12 +78,12 @@ class Timely(HttpToolsProtocol):
             self._head_timer = None
 
     def pause_writing(self) -> None:
-        """The caller is to read first."""
+        """Give the caller time to read what waits."""
         super().pause_writing()
         self._wait_for_reader(self.transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
-        """It has."""
+        """Stop waiting for the caller, who has read it."""
         if self._read_timer is not None:
             self._read_timer.cancel()
             self._read_timer = None

@@ -16,7 +16,7 @@ from recollect.types import MAX_ID, Role
 Id: TypeAlias = Annotated[str, Field(min_length=1, max_length=MAX_ID, pattern="^[^\x00]+$")]
 
 BLANKS: Final = "".join(filter(str.isspace, map(chr, range(0x3001))))
-"""What Python takes for white space, character by character: `\\s` is something else in each engine of patterns."""
+"""What Python takes for white space, character by character: `\\s` differs between engines of regular expressions."""
 Words: TypeAlias = Annotated[str, Field(min_length=1, pattern=f"[^{BLANKS}]")]
 
 
@@ -29,7 +29,7 @@ def _moment(value: Any) -> datetime:
         raise ValueError(f"{value} has no zone: add Z or +02:00")
     try:
         return when.astimezone(UTC)
-    except OverflowError:  # in UTC it would be before the year 1 or after 9999: the first or last moment there is
+    except OverflowError:  # in UTC its year would be 0 or 10000: take the first or last moment there is
         return (datetime.min if when.year == 1 else datetime.max).replace(tzinfo=UTC)
 
 
@@ -51,7 +51,7 @@ Budget: TypeAlias = Annotated[int, Field(ge=1, le=10_000_000), Whole]
 
 
 class Given(BaseModel):
-    """Something a caller sends; a field with a wrong name is an error, not a wish unheard."""
+    """Something a caller sends; a field with a wrong name is an error, and not ignored."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -195,7 +195,7 @@ class RecallQuestion(Question):
 
 
 class SearchQuestion(Question):
-    """What to search for, how much to give back, and of what: turns, or what was made of them."""
+    """What to search for, among what (turns, or what was learned from them), and how many hits to return."""
 
     k: Few = 10
     kind: Kind = "turns"
@@ -222,28 +222,28 @@ Days: TypeAlias = Annotated[float, Field(ge=0, le=1_000_000)]
 
 
 class ByAge(Given):
-    """What is older than so many days goes."""
+    """Erase what is older than `days`."""
 
     layer: Layer
     days: Days
 
 
 class ByCount(Given):
-    """All but a user's newest so many go."""
+    """Erase all but the newest `count` of each user."""
 
     layer: Layer
     count: Count
 
 
 class ByIdle(Given):
-    """A session in which nothing was said for so many days goes as a whole."""
+    """Erase whole sessions in which nothing was said for `idle` days."""
 
     layer: Literal["messages"]
     idle: Days
 
 
 def _limit(policy: Any) -> str | None:
-    """The limit of a policy that was sent, which tells what kind it is."""
+    """The name of the limit that a policy has, which tells its kind."""
     named = vars(policy) if isinstance(policy, Given) else policy if isinstance(policy, dict) else ()
     return next((f"[{name}]" for name in ("days", "count", "idle") if name in named), None)
 
@@ -257,13 +257,13 @@ GivenPolicy: TypeAlias = Annotated[
 
 
 class Policies(Given):
-    """What to let go; what any of them lets go, goes."""
+    """Policies; what any one of them lets go is erased."""
 
     policies: list[GivenPolicy] = Field(min_length=1, max_length=50)
 
 
 class PlannedPolicies(Policies):
-    """The same with the time and the digest of the preview."""
+    """The policies of a preview, with its time and its digest."""
 
     now: Moment
     digest: str
@@ -294,7 +294,7 @@ class DocumentQuestion(Given):
 
 
 class Tags(Given):
-    """Metadata to lay over those that a message has; null takes one off. A `score` is from 0 to 10."""
+    """Metadata to set on a message, beside what it has; null removes a key. A `score` is from 0 to 10."""
 
     metadata: Json
 

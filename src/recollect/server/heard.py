@@ -23,12 +23,12 @@ _DONE: Final = b"[DONE]"
 _LAST: Final = re.compile(rb"\ndata: ?\[DONE\]")
 _LONGEST: Final = len(b"\ndata: [DONE]")
 LARGE: Final = 65_536
-"""Bytes of a stream that are kept until they are read; a short answer is read once, at its end."""
+"""Bytes of a stream that may wait to be parsed; a shorter answer is parsed once, at its end."""
 
 
 @dataclass(slots=True)
 class Heard:
-    """What has come of an answer so far, of its first choice."""
+    """The first choice of a streamed answer, as far as it came."""
 
     ended: bool = False
     _failed: bool = False
@@ -48,7 +48,7 @@ class Heard:
             self._read()
 
     def message(self) -> Message | None:
-        """The answer, or None where it says nothing; of one that broke off the words so far, marked as partial."""
+        """The answer, or None where it is empty; of one that broke off, the words so far, marked as partial."""
         self.feed(b"\n")
         self._read()
         if not self._failed and (whole := self._chunks.whole()):
@@ -57,7 +57,7 @@ class Heard:
         return Message("assistant", words, metadata=PARTIAL) if words else None
 
     def _read(self) -> None:
-        """Read the lines that came; what is no chunk is passed over."""
+        """Parse the lines that came; what is no chunk is skipped."""
         *lines, rest = b"".join(self._waiting).split(b"\n")
         self._waiting, self._size = [rest], len(rest)
         for line in lines:
@@ -76,7 +76,7 @@ class Heard:
 
 
 def _value(data: bytes) -> Any:
-    """The JSON value of an event, at a fraction of what `json` takes, which reads half a surrogate pair as well."""
+    """The JSON value of an event: by the fast parser or, where half a surrogate pair breaks that, by `json`."""
     try:
         return from_json(data)
     except ValueError:
@@ -88,7 +88,7 @@ def _transcript(said: Mapping[str, Any]) -> str:
 
 
 def answer_of(data: Any) -> Message | None:
-    """The message of a completion's first choice, or None where it says nothing; of a recording its words."""
+    """The message of a completion's first choice, or None where it is empty; of a recording, its transcript."""
     try:
         said = {"role": "assistant", "content": None, **data["choices"][0]["message"]}
         if not said["content"] and (words := _transcript(said)):

@@ -1,7 +1,7 @@
-"""What callers send and models answer, each thing kept once, however often and by however many it is sent.
+"""Keeps what callers send and models answer, each thing once, however often and by however many it is sent.
 
 What is new is found by `flow.align`, as in `history`; but here many processes may get the same at once, so each request
-reads the log anew, and new messages have ids by what they say.
+reads the log anew, and the id of a new message is a hash of what it says.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from recollect.session import Session
 from recollect.types import Message
 
 LOOK_BACK: Final = 64
-"""Messages that are compared beyond as many as the caller sent."""
+"""A second look compares this many kept messages more than twice as many as the caller sent."""
 
 
 class Kept(NamedTuple):
@@ -35,7 +35,7 @@ class Kept(NamedTuple):
 
 
 def keep(chat: Session, sent: Sequence[Message]) -> Kept:
-    """Keep what is new of a conversation: once, where the same is sent twice at once."""
+    """Keep what is new in a conversation, and only once where two callers send it at the same moment."""
     said = [message for _, message in spoken(sent) if says(message)]
     found, last = _compared(chat, said, len(said))
     if found.places and found.places[0] is None and len(said) > 1:
@@ -45,26 +45,26 @@ def keep(chat: Session, sent: Sequence[Message]) -> Kept:
 
 
 def _named(messages: Sequence[Message], last: str) -> Iterator[Message]:
-    """The messages with ids by what they say after what: the same for whoever sends the same at once."""
+    """Give each message an id, a hash of it and of all before it: the same for two callers who send it at once."""
     for message in messages:
         last = hashlib.sha256(f"{last}\n{to_json(message.to_dict()).decode()}".encode()).hexdigest()[:32]
         yield message.replace(id=last)
 
 
 def _compared(chat: Session, said: Sequence[Message], limit: int) -> tuple[Compared, str]:
-    """What was said beside the newest messages kept, and what tells that nothing came after those."""
+    """Compare what was said with the newest `limit` messages kept; also returns the id of the very newest."""
     newest = chat.memory.store.log.read(chat.scope, limit=limit, reverse=True) if limit else []
     known = [entry.message for entry in reversed(newest) if entry.message.role != "system"]
     return compare(known, said), newest[0].message.id if newest else repr(chat.scope)
 
 
 def answer_id(question: Message) -> str:
-    """The id of the whole answer to a message, so that there is one."""
+    """The id of the whole answer to a message: the same each time, so that only one is kept."""
     return hashlib.sha256(f"{question.id}\nanswer".encode()).hexdigest()[:32]
 
 
 def keep_answer(chat: Session, question: Message | None, answer: Message) -> Message:
-    """The answer to a message as it is kept: of whole ones the first, where the same was asked twice at once."""
+    """Keep an answer and return it as kept; where the same was asked twice at once, the first whole one is it."""
     if question is None or answer.metadata == PARTIAL:
         return chat.add(answer)
     try:

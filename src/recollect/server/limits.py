@@ -20,19 +20,19 @@ from recollect.recent import Recent
 from recollect.server.problems import Refused, reply
 
 CALLERS: Final = 10_000
-"""How many callers' rates are remembered; the ones not seen for longest are forgotten first."""
+"""How many callers' rates are remembered; the ones not seen for longest are dropped first."""
 STREAMED: Final = ("/import",)
 """Paths whose body is read line by line, so that only a line is limited."""
 SILENT_SECONDS: Final = 30.0
 """How long a caller may send nothing of a body that has not ended."""
 PACE: Final = 1_000
-"""Bytes a second that a body has to come at on the whole, after the first half a minute."""
+"""The fewest bytes a second, on average, that a body may come at; `SILENT_SECONDS` are granted on top."""
 _ALIKE: Final = bytes.maketrans(b"{}", b"[]")
 _OTHERS: Final = bytes(set(range(256)).difference(b"[]{}"))
 
 
 def too_deep(body: bytes, most: int) -> bool:
-    """Whether JSON is nested deeper than `most` levels: whether something is left once so many are taken off."""
+    """Whether JSON is nested deeper than `most` levels: whether brackets are left after taking off `most` layers."""
     if body.count(b"[") + body.count(b"{") <= most:
         return False
     outside = body.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2]
@@ -45,7 +45,7 @@ def too_deep(body: bytes, most: int) -> bool:
 
 
 def timely(receive: Receive) -> Receive:
-    """What a caller sends; refused where he takes too long over the body. Only waiting for him counts."""
+    """`receive`, but a body that comes too slowly is refused. Only the time spent waiting for the caller counts."""
     clock = asyncio.get_running_loop().time
     waited, came, ended = 0.0, 0, False
 
@@ -104,7 +104,7 @@ class Bodies:
             raise Refused(413, f"the body has more than {self.max_body:,} bytes", "send it in parts")
 
     def _checked(self, request: Request, receive: Receive) -> Receive:
-        """What the caller sends, once it is known who that is."""
+        """`receive`, but the caller is checked before the first byte is read, and the body as it comes."""
         begun: Receive | None = None
 
         async def checked() -> Message:
@@ -131,7 +131,7 @@ class Bodies:
         return counted
 
     async def _whole(self, counted: Receive, receive: Receive) -> Receive:
-        """The body read to its end and checked, to be received once more."""
+        """Read the body to its end and check how deep it is; returns a `receive` that gives it once more."""
         parts, more = [], True
         while more:
             message = await counted()
@@ -152,7 +152,7 @@ class Bodies:
 
 @dataclass(slots=True, eq=False)
 class Rate:
-    """How often each caller may come: `per_second`, and as many at once after a rest."""
+    """How often each caller may come: `per_second`, or after a rest that many requests at once."""
 
     per_second: float
     clock: Callable[[], float] = time.monotonic
@@ -175,7 +175,7 @@ class Rate:
 
 
 class Streams:
-    """How many answers are streamed at this moment, and how many may be; each has a thread to be made on."""
+    """Counts the answers that are being streamed, of which there may be `most`; each is made on a thread."""
 
     def __init__(self, most: int, shown: Gauge) -> None:
         self.most, self.open, self._shown = most, 0, shown
@@ -183,7 +183,7 @@ class Streams:
 
     @contextmanager
     def place(self) -> Iterator[None]:
-        """Room for one more answer until it leaves, or fails to begin; refused where there are too many."""
+        """Take a place for one more answer, kept until `leave` unless the block fails; refused where all are taken."""
         if self.open >= self.most:
             problem = f"{self.most} answers are being streamed"
             raise Refused(429, problem, "try again in a moment", {"Retry-After": "1"})
@@ -196,6 +196,6 @@ class Streams:
             raise
 
     def leave(self) -> None:
-        """One has ended."""
+        """Give the place of an answer back."""
         self.open -= 1
         self._shown.dec()

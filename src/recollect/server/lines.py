@@ -27,7 +27,7 @@ class MovedExcerpt(GivenExcerpt):
 
 
 class Statement(Given):
-    """When a fact was stated, and which of its key comes last; `imported` is what another memory noted beside it."""
+    """When a fact was stated; of one key, the largest `order` is the newest. `imported` is another memory's note."""
 
     type: FactType
     at: Moment
@@ -51,7 +51,7 @@ class Ended(Statement):
 
 
 class Moved(Given):
-    """What a record of another store has, whatever it is about."""
+    """What every record of another store has."""
 
     key: Id
     id: Id

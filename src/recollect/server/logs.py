@@ -1,4 +1,4 @@
-"""What the service says about itself: one line of JSON an event, one event a request. No content, no ids of users."""
+"""The log of the service: a line of JSON for each event, an event for each request. No content, no ids of users."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ log = logging.getLogger("recollect.server")
 LEFT: Final = 499
 """The status of a request whose caller went away before it was answered, as nginx has it."""
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-"""Those that are counted by name: a caller may send any word."""
+"""The methods that are counted by name: a caller may send any word as one."""
 _ENCODER: Final = json.JSONEncoder(default=str)
 _OWN: Final = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName", "color_message"}
 
@@ -78,7 +78,7 @@ class Watched:
         try:
             await self.app(scope, receive, noting)
         except ClientDisconnect:
-            pass  # it is noted as one that left
+            pass  # it is logged with the status LEFT
         except Exception as error:  # whatever it is, the log has it under the id that the answer names
             log.error("unforeseen", exc_info=error, extra={"request": id, "path": scope["path"]})
             if status != LEFT:

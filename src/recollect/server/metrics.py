@@ -1,4 +1,4 @@
-"""How the service does: Prometheus metrics, `/healthz` and `/readyz`."""
+"""How well the service runs: Prometheus metrics, `/healthz` and `/readyz`."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from recollect.types import Scope
 
 SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 SHARED: Final = "PROMETHEUS_MULTIPROC_DIR"
-"""The folder in which several processes of one service count together."""
+"""The variable that names the folder in which several processes of one service count together."""
 PLAIN: Final = {name: says for name, says in COUNTERS.items() if name != ALERTED}
 """Counters without a label."""
 QUANTILES: Final = {"0.5": "p50", "0.95": "p95", "1": "max"}
 SHARE_SECONDS: Final = 1.0
-"""How often a process tells the others what the library counted in it."""
+"""How often a process writes down for the others what the library counted in it."""
 READY_SECONDS: Final = 2.0
 """How long `/readyz` waits for the store; whoever asks wants to know now."""
 
@@ -89,7 +89,7 @@ class Metrics:
             mark_process_dead(os.getpid())
 
     def text(self) -> bytes:
-        """All of it as Prometheus reads it; of all processes together where they share a folder."""
+        """All metrics in Prometheus' format; those of all processes where they share a folder."""
         if isinstance(self._library, Shared):
             return generate_latest(self._library.of_all())
         shown = CollectorRegistry()
@@ -99,7 +99,7 @@ class Metrics:
         return generate_latest(shown)
 
     def stats(self, memory: Memory) -> dict[str, float]:
-        """What the library counts, by name; of several processes together, as means where they can't be added up."""
+        """What the library counts, by name. Of several processes: sums of counters, the largest `_max`, else means."""
         if not isinstance(self._library, Shared):
             return memory.stats()
         found: dict[str, list[float]] = {}
@@ -112,9 +112,10 @@ class Metrics:
 
 
 def _forget_the_dead(folder: Path) -> None:
-    """Remove what processes that were killed had open or in memory: it no longer counts.
+    """Remove the gauges of processes that were killed, such as their open streams: they no longer count.
 
-    Another process may do the same at this moment, and the number of a dead one may be another user's process by now.
+    Another process may do the same at this moment. The number of a dead process may by now be that of another user's,
+    so one that may not be asked counts as dead.
     """
     for file in folder.glob("gauge_live*.db"):
         try:
@@ -125,7 +126,7 @@ def _forget_the_dead(folder: Path) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counted(Collector):
-    """What the library counts, by its own names; of a series the median, the 95th percentile and the largest."""
+    """What the library counts in this process, by its own names; a series as median, 95th percentile and largest."""
 
     memory: Memory
 
@@ -149,7 +150,7 @@ class Counted(Collector):
 
 
 class Shared:
-    """The same where several processes count together: counters are of all, a gauge and a series are by process."""
+    """The same where several processes count together: counters are added up, gauges and series are by process."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
@@ -176,14 +177,14 @@ class Shared:
                     gauge.labels(quantile).set(found[f"{name}_{of}"])
 
     def of_all(self) -> CollectorRegistry:
-        """What all processes wrote there."""
+        """What all processes wrote into the folder."""
         self.tell()
         _forget_the_dead(Path(os.environ[SHARED]))
         MultiProcessCollector(found := CollectorRegistry())
         return found
 
     async def tell_others(self) -> None:
-        """Do so every second."""
+        """`tell` every second."""
         while True:
             self.tell()
             await asyncio.sleep(SHARE_SECONDS)

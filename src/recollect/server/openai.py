@@ -43,7 +43,7 @@ from recollect.types import Message
 T = TypeVar("T")
 SHAPE: Final = "openai"
 LARGE: Final = 2**16
-"""Bytes of a request from which on it is read on a thread: others would wait for it longer than that takes."""
+"""A request of more bytes is parsed on a thread: on the event loop, all other requests would wait for it."""
 REST_SECONDS: Final = 1.0
 """How long a connection to the model may take to end after its last event."""
 
@@ -127,7 +127,7 @@ class Turn:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What the answer says beside its words."""
+        """Headers of the answer: the session that the conversation is kept in."""
         return {"X-Recollect-Session": quote(self.chat.scope.session or "", safe="")}
 
     async def whole(self) -> Response:
@@ -144,16 +144,16 @@ class Turn:
         return Stream(self._pieces(reply, kept), self.service.streams, self.headers, reply.until)
 
     async def _answered(self, reply: Reply, kept: Kept) -> Response:
-        """An answer that came in one piece, now kept."""
+        """Keep an answer that came in one piece, and return it."""
         if reply.status == 200 and not kept.again and (message := answer_of(reply.data)):
             await self.service.run(keep_answer, self.chat, kept.last, message)
         return _passed(reply, self.headers)
 
     async def _asked(self, ask: Callable[[Any], Awaitable[T]]) -> tuple[T, Kept]:
-        """What the model says, and to what.
+        """Keep what was sent, then ask the model; returns its reply and what became of what was sent.
 
-        What was sent is kept first. Where the model finds the prompt too long it is asked again with less, a few times;
-        the limit that it names is kept to from then on.
+        Where the model finds the prompt too long it is asked again with less, a few times; a limit that it names holds
+        from then on.
         """
         (request, tokens), kept = await self.service.run(self._kept)
         reply = await _told(ask, request)
@@ -173,7 +173,7 @@ class Turn:
 
     @property
     def _for_reply(self) -> int:
-        """Tokens that the caller wants to be free for the answer."""
+        """How many tokens the caller wants to leave free for the answer."""
         asked = self.body.get("max_completion_tokens") or self.body.get("max_tokens")
         return asked if isinstance(asked, int) else 0
 
@@ -188,8 +188,8 @@ class Turn:
     def _fitted(self, budget: int, kept: Kept) -> tuple[Any, int]:
         """The request with the conversation fitted into a budget, and how many tokens it has.
 
-        A question asked again gets the conversation as it was before it was answered, and one beside which others
-        have spoken as it was before they did; one that was edited the conversation as it was sent.
+        A question that was asked before, or after which others have spoken, gets the conversation as it was when the
+        question came; a conversation that was edited is fitted as it was sent.
         """
         chat = self.chat
         system = [message for message in self.sent if message.role == "system"]
@@ -212,7 +212,7 @@ class Turn:
             return reply if isinstance(reply, Reply) else Opened(reply, stack.pop_all())
 
     async def _pieces(self, opened: Opened, asked: Kept) -> AsyncGenerator[bytes]:
-        """The stream as it comes. The answer is kept before its end is sent on: the caller may go on at once."""
+        """The stream as it comes. The answer is kept before its end is sent: the caller may go on at once."""
         heard, kept, sent = Heard(), asked.again, b""
 
         async def keep_once() -> None:
@@ -235,7 +235,7 @@ class Turn:
                 return
         except RecollectError as error:
             if sent and not sent.endswith(b"\n"):
-                raise  # amid an event: nothing can be said after it
+                raise  # in the middle of an event: no other can follow it
             await keep_once()
             yield b"\ndata: " + to_json(openais(told(error))) + b"\n\n"
         finally:
@@ -248,21 +248,21 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Opened:
-    """A stream that has begun, and what ends it."""
+    """A stream that has begun; closing `until` ends it."""
 
     pieces: AsyncIterator[bytes]
     until: AsyncExitStack
 
 
 async def _rest(pieces: AsyncIterator[bytes]) -> None:
-    """Read what comes after the last event, which is nothing: a connection read to its end serves the next request."""
+    """Read on after the last event, though nothing comes: only a connection read to its end can be used again."""
     with suppress(Exception), move_on_after(REST_SECONDS):
         async for _ in pieces:
             pass
 
 
 async def _told(ask: Callable[[Any], Awaitable[T]], request: Any) -> T | ContextOverflow:
-    """What the model says, be it that the prompt is too long."""
+    """Ask the model; returns its reply, or the error where the prompt is too long."""
     try:
         return await ask(request)
     except ContextOverflow as error:

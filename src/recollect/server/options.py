@@ -48,10 +48,10 @@ class Options(BaseSettings):
 
     @classmethod
     def read(cls, **arguments: Any) -> Options:
-        """The options in force: arguments that are not None, the environment, `.env`; ConfigError names a bad one."""
+        """The options in force: arguments that are not None, else the environment, else `.env`. Raises ConfigError."""
         try:
             return cls(**{name: value for name, value in arguments.items() if value is not None})
-        except SettingsError:  # the one that is read as JSON
+        except SettingsError:  # only one option is read as JSON
             raise ConfigError('RECOLLECT_QUESTIONS is no JSON list: write it like ["Where do I live?"]') from None
         except ValidationError as error:
             told = (

@@ -1,4 +1,4 @@
-"""The Inspector: a page at `/` over the service's own REST; its files are in the folder `inspector`."""
+"""The Inspector: a page at `/` that uses the service's REST API; its files are in the folder `inspector`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def part(request: Request, name: str) -> Response:
 
 
 def _suggesting(body: bytes, questions: Sequence[str]) -> bytes:
-    """The page with what it suggests to ask."""
+    """The page with the questions that it suggests."""
     found = html.escape(json.dumps(questions))
     return body.replace(b"</head>", f'<meta name="questions" content="{found}">\n</head>'.encode())
 

@@ -17,13 +17,13 @@ from recollect.server.replies import to_json
 
 MEDIA: Final = "application/problem+json"
 FAULTS: Final = 100
-"""How many things an error names that are wrong in one request."""
+"""How many faults of one request an error names, at most."""
 LONGEST: Final = 1_000
-"""Characters in which each is told: it may quote what was sent."""
+"""Characters of each fault that are shown: it may quote what was sent."""
 
 
 class Known(NamedTuple):
-    """How a class of error is told: its HTTP status, and the next step."""
+    """What a caller gets for a class of error: the HTTP status, and the next step."""
 
     status: int
     next: str
@@ -67,7 +67,7 @@ class Refused(HTTPException):
 
 
 def known(error: Exception) -> Known:
-    """How this error is told: by its own class, or the nearest above it."""
+    """What a caller gets for this error: by its own class, or the nearest one above it."""
     return next(KNOWN[cls] for cls in type(error).__mro__ if cls in KNOWN)
 
 
@@ -84,7 +84,7 @@ def problem(status: int, name: str, detail: str, next: str, **more: Any) -> dict
 
 
 def told(error: Exception) -> dict[str, Any]:
-    """The body for any error; what is not ours says nothing about its inside."""
+    """The body for any error; of one that is not ours, nothing of its text is shown."""
     if isinstance(error, errors.RecollectError):
         status, next_step = known(error)
         return problem(status, type(error).__name__, str(error), next_step, **_facts(error))
@@ -114,7 +114,7 @@ def _facts(error: errors.RecollectError) -> dict[str, Any]:
 
 
 def _faults(errors: Sequence[Any]) -> list[dict[str, str]]:
-    """What pydantic found wrong, and where: the first of it, each in no more words than help."""
+    """The first faults that pydantic found, each with its place, cut where it is very long."""
     found = [e for e in errors if e["type"] != "none_required"] or errors
     return [{"where": _place(e["loc"])[:LONGEST], "problem": _said(e)[:LONGEST]} for e in found[:FAULTS]]
 
@@ -132,7 +132,7 @@ _STEPS: Final = ("]", "constrained-str", "constrained-int", ".str")
 
 
 def _place(loc: tuple[int | str, ...]) -> str:
-    """Where something is wrong, without pydantic's names for its own steps; one of those comes after each number."""
+    """Where a fault is, without the steps that pydantic adds by its own names, such as one after each number."""
     steps = zip(("", *loc), loc, strict=False)
     return ".".join(
         str(part)
@@ -147,7 +147,7 @@ _SAYS: Final = {
     "string_too_short": "it is empty",
     "too_short": "it is empty",
 }
-"""What pydantic finds, in words for whoever sent it."""
+"""What pydantic's types of faults mean, in words for the caller."""
 
 
 _WANTED: Final = {
@@ -169,7 +169,7 @@ _SENT: Final = {
 
 
 def _said(fault: Mapping[str, Any]) -> str:
-    """What is wrong in one place."""
+    """What is wrong, in words for the caller."""
     if wanted := _WANTED.get(fault["type"]):
         return f"it is {_SENT.get(type(fault['input']), 'null')}, not {wanted}"
     if fault["type"] == "string_pattern_mismatch":
@@ -193,7 +193,7 @@ BODIES: Final = {
     "/search": '{"question": "Where does my sister live?"}',
     "/facts": '{"key": "place", "value": "Oslo"}',
 }
-"""What the bodies look like that most callers send first."""
+"""Examples of the bodies that most callers send first, by path."""
 _NEXT: Final = {
     400: "send a body that can be read as the Content-Type says",
     404: "see GET /openapi.json for what there is",
@@ -202,7 +202,7 @@ _NEXT: Final = {
 
 
 OPENAIS: Final = ("/chat/completions", "/completions", "/embeddings", "/models", "/responses")
-"""Where OpenAI's clients come to that were given an address without `/v1`."""
+"""The paths that OpenAI's clients ask for when their base URL lacks `/v1`."""
 
 
 def _next(error: HTTPException) -> str:
@@ -210,7 +210,7 @@ def _next(error: HTTPException) -> str:
 
 
 def _corrected(path: str, where: str, problem: str) -> str:
-    """What to do about the first thing that is wrong with a request."""
+    """What to do about the first fault of a request."""
     if where.startswith("query.") and problem == _SAYS["missing"]:
         return f"name it in the address, as in {path}?{where.removeprefix('query.')}=\u2026"
     return f"send a body like {BODIES[path]}" if where.startswith("body") and path in BODIES else _CORRECT
@@ -241,7 +241,7 @@ def openais(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def install(app: FastAPI) -> None:
-    """Have every error that was foreseen told this way."""
+    """Have the app answer every foreseen error by `reply`."""
 
     async def answer(request: Request, error: Exception) -> Response:
         answered = reply(error, request.url.path)

@@ -31,12 +31,12 @@ class Heads:
 
 
 def to_json(value: Any) -> bytes:
-    """The value as JSON in ASCII: half a surrogate pair, which UTF-8 has no bytes for, survives as its escape."""
+    """The value as JSON in ASCII: half a surrogate pair, which UTF-8 has no bytes for, survives as an escape."""
     return _ENCODER.encode(value).encode("ascii")
 
 
 def _plain(value: Any) -> Any:
-    """One of the library's values as JSON knows them; what is in it follows."""
+    """One of the library's values as text or a dict; the encoder then goes on with what is in it."""
     if isinstance(value, datetime):
         return value.isoformat()
     if hasattr(value, "to_dict"):

@@ -156,7 +156,7 @@ async def add_messages(
 
 
 def _add(chat: Session, batch: given.Batch, key: str | None) -> Response:
-    """The messages as they are kept; refused where their key came before with fewer of them, or with more."""
+    """Keep messages and answer with them; Conflict where their key came before with another number of messages."""
     messages = [message_of(one, derived_id(key, index)) for index, one in enumerate(batch.messages)]
     under = [message.id for index, message in enumerate(messages) if key and message.id == derived_id(key, index)]
     ends, beyond = {*under[:1], *under[-1:]}, derived_id(key, len(messages))
@@ -190,7 +190,7 @@ async def search(service: Served, chat: ReadUser, asked: given.SearchQuestion) -
 
 
 def _narrowed(asked: given.Question) -> dict[str, Any]:
-    """When a question is asked, where its answer may lie, and how much newness counts."""
+    """The arguments of a search: when the question is asked, where to look, and how much newness counts."""
     return {"at": asked.at, "scope": asked.scope, "where": _filter(asked.where), "recency": asked.recency}
 
 
@@ -211,7 +211,7 @@ async def forget(service: Served, scope: ErasedScope, what: given.Forget) -> Res
 
 
 class _Undone(Exception):
-    """Rolls a preview back."""
+    """Raised to roll a preview back."""
 
 
 def _would_erase(memory: Memory, scope: Scope, ids: list[str] | None) -> Erased:

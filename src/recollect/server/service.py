@@ -57,10 +57,10 @@ class Service:
     threads: CapacityLimiter
     parameters: Mapping[tuple[str, str], frozenset[str]]
     takes: dict[str, int] = field(default_factory=dict)
-    """The limits that models named when they refused a prompt, by their names: tokens, room for the answer included."""
+    """The limits in tokens, answer included, that models named when they refused a prompt, by the model's name."""
 
     async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The result of a library call, made on a thread: the event loop goes on meanwhile."""
+        """Call the library on a thread and return the result; the event loop goes on meanwhile."""
         return await to_thread.run_sync(partial(work, *args, **kwargs), limiter=self.threads)
 
 
@@ -82,7 +82,7 @@ def context_for(
     system: str | None = None,
     tools: Sequence[Mapping[str, Any]] = (),
 ) -> Context:
-    """The context for a user's message that is kept; as it was when it came, where others have spoken since."""
+    """The context for a kept message of the user; where others have spoken since, as it was when the message came."""
     context = chat.context(None, budget, system=system, tools=tools)
     if context.conversation and context.conversation[-1].id == message.id:
         return context
@@ -92,13 +92,13 @@ def context_for(
 
 
 class Needs(SecurityBase):
-    """The key a request comes with; refused where it may not do what the route needs."""
+    """Gives a route the key of its request; 403 where that key may not do what the route needs."""
 
     def __init__(self, *what: May) -> None:
         self.model, self.scheme_name, self._what = bearer.model, bearer.scheme_name, what
 
     async def __call__(self, request: Request) -> Key:
-        """The key of a request."""
+        """The key of a request, once its parameters and rights are checked."""
         _check_names(request, served(request))
         key = await caller(request)
         for what in self._what:
@@ -108,7 +108,7 @@ class Needs(SecurityBase):
 
 
 async def caller(request: Request) -> Key:
-    """The key that a request comes with, looked for and counted once."""
+    """The key of a request; it is looked up, and the request counted, once."""
     known: Key | None = getattr(request.state, "key", None)
     if known:
         return known
@@ -123,7 +123,7 @@ async def caller(request: Request) -> Key:
 
 
 def _check_names(request: Request, service: Service) -> None:
-    """A parameter with a wrong name is an error, not a wish unheard; so is one said twice, or in another encoding."""
+    """Refuse, rather than ignore, query parameters that have a wrong name, come twice or are not UTF-8."""
     if not request.scope["query_string"]:
         return
     try:
@@ -154,9 +154,9 @@ async def _key(request: Request, service: Service, secret: str | None) -> Key:
 
 
 async def _refreshed(service: Service) -> bool:
-    """Whether the keys were read anew, after this was asked; a store that is slow to tell them keeps nobody waiting.
+    """Read the keys anew, beginning after this call; whether that worked. A slow store is waited for only briefly.
 
-    They are read by one thread at a time, however many ask.
+    One thread at a time reads them, however many requests ask.
     """
     ring, before = service.ring, service.ring.reading
     if before and not before.done() and not (await asyncio.wait([before], timeout=KEYS_SECONDS))[0]:
@@ -185,7 +185,7 @@ MaybeSession: TypeAlias = Annotated[
 Reads: TypeAlias = Annotated[Key, Security(Needs("read"), scopes=["read"])]
 Writes: TypeAlias = Annotated[Key, Security(Needs("write"), scopes=["write"])]
 Talks: TypeAlias = Annotated[Key, Security(Needs("read", "write"), scopes=["read", "write"])]
-"""An answer tells what memory holds."""
+"""The key for a chat: it must read too, since answers tell what memory holds."""
 Erases: TypeAlias = Annotated[Key, Security(Needs("erase"), scopes=["erase"])]
 Administers: TypeAlias = Annotated[Key, Security(Needs("admin"), scopes=["admin"])]
 
@@ -235,7 +235,7 @@ TalkedSession: TypeAlias = Annotated[Session, Depends(_talked)]
 ReadUser: TypeAlias = Annotated[User, Depends(_read_user)]
 WrittenUser: TypeAlias = Annotated[User, Depends(_written_user)]
 ErasedUser: TypeAlias = Annotated[User, Depends(_erased_user)]
-"""What is the user's in every session, so that none needs to be named."""
+"""The user of whom something is erased that all sessions share, so that none needs to be named."""
 ReadScope: TypeAlias = Annotated[Scope, Depends(_within)]
 ErasedScope: TypeAlias = Annotated[Scope, Depends(_erasing)]
 """A session, or all of a user where no session is named."""

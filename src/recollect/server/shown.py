@@ -96,14 +96,14 @@ class ShownHit(Shown):
 
 
 class Hits(Shown):
-    """What was found, best first; `relevance`, from 0 to 1, tells how near the best is."""
+    """What was found, best first; `relevance`, from 0 to 1, says how near the best is to the question."""
 
     items: list[ShownHit]
     relevance: float
 
 
 class ShownErased(Shown):
-    """How much is gone, or would be."""
+    """How much was erased, or would be."""
 
     messages: int
     records: int
@@ -123,7 +123,7 @@ class Problem(Shown):
 
 
 class Health(Shown):
-    """Whether it runs."""
+    """The state of the service."""
 
     status: str
 
@@ -290,7 +290,7 @@ class Models(Shown):
 
 
 class ShownGoing(Shown):
-    """What of a layer would go: how much, the time of the oldest, some of the ids."""
+    """What would be erased of a layer: how much, the time of the oldest, some of the ids."""
 
     layer: str
     count: int
@@ -299,7 +299,7 @@ class ShownGoing(Shown):
 
 
 class RetentionPlan(Shown):
-    """What would go, as of when, and the name of exactly that."""
+    """What would be erased, as of when; `digest` identifies exactly that."""
 
     now: datetime
     digest: str

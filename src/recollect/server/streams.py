@@ -15,15 +15,15 @@ from recollect.server.limits import Streams
 
 HEADERS: Final = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 SILENT_SECONDS: Final = 15.0
-"""How long a stream is silent before a comment line says that it goes on: proxies on the way cut silent ones."""
+"""How long a stream may be silent before a comment line is sent: proxies cut silent streams off."""
 WAITING: Final[Message] = {"type": "http.response.body", "body": b": waiting\n\n", "more_body": True}
 BETWEEN: Final = (b"\n\n", b"\r\n\r\n")
-"""What ends an event; amid one no comment may come."""
+"""What ends an event; a comment may stand only after that."""
 
 
 @contextmanager
 def while_there(receive: Receive) -> Iterator[CancelScope]:
-    """The block ends where it is once the caller goes away."""
+    """Cancel the block as soon as the caller goes away."""
     with CancelScope() as work:
         watching = asyncio.create_task(_until_gone(receive, work))
         try:
@@ -40,7 +40,7 @@ async def _until_gone(receive: Receive, work: CancelScope) -> None:
 
 @contextmanager
 def never_silent(send: Send) -> Iterator[Send]:
-    """`send` for an event stream; whenever it was silent for a while between two events, a comment line is sent."""
+    """`send` for an event stream; where it is silent for long between two events, comment lines are sent."""
     clock, sending = asyncio.get_running_loop().time, asyncio.Lock()
     last, tail = clock(), b""
 
@@ -72,7 +72,7 @@ def never_silent(send: Send) -> Iterator[Send]:
 class Stream(StreamingResponse):
     """An event stream. Its generator is closed as soon as the caller goes away, and before the request ends.
 
-    Then what is done `after` it is done, and it leaves its place among the streams.
+    Then `after` is closed, and the stream gives back its place in `streams`.
     """
 
     media_type = "text/event-stream"
@@ -88,12 +88,12 @@ class Stream(StreamingResponse):
         self._pieces, self._streams, self._after = pieces, streams, after or AsyncExitStack()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the answer until it ends or the caller goes."""
+        """Send the answer until it ends or the caller goes away."""
         with while_there(receive):
             await self.stream_response(send)
 
     async def stream_response(self, send: Send) -> None:
-        """Send the pieces; a generator's own cleaning up is not cancelled."""
+        """Send the pieces; the generator may clean up in peace even where sending is cancelled."""
         try:
             with never_silent(send) as noted:
                 await super().stream_response(noted)

@@ -61,7 +61,7 @@ class Translated:
             yield _chunks(first, deltas, request)
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no connection is held."""
 
 
 def _asked(body: Mapping[str, Any]) -> dict[str, Any]:

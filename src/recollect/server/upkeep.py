@@ -1,4 +1,4 @@
-"""What keeps a service going, over REST: export and import, retention, statistics, the work that waits."""
+"""The upkeep of a service, over REST: export and import, retention, statistics, background work."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from recollect.types import Scope
 
 LINES: Final = "application/jsonl"
 OTHERS: Final = ("record", "item")
-"""What an adapter reads back as its own, whoever wrote it: code, where it is so unwise."""
+"""Kinds that only admin may import: adapters trust them as their own, and some may even run what is in them."""
 BODY: Final[dict[str, Any]] = {
     "requestBody": {
         "description": "One item a line.",
@@ -67,7 +67,7 @@ def _take(memory: Memory, page: list[bytes], key: Key, first: int) -> Counter[st
 
 
 def _kind(line: bytes, where: str) -> str:
-    """What a line holds that is as the OpenAPI document says."""
+    """The kind of a line; InvalidTranscript where it is not as the OpenAPI document says."""
     try:
         data = json.loads(line)
         kind = kind_of(data)
@@ -79,7 +79,7 @@ def _kind(line: bytes, where: str) -> str:
 
 
 async def _pages(request: Request, longest: int) -> AsyncIterator[list[bytes]]:
-    """The lines of a body, some hundred at a time, none longer than allowed."""
+    """The lines of a body in pages of `PAGE`; refused where one has more than `longest` bytes."""
     rest, page = b"", list[bytes]()
     async for chunk in request.stream():
         *lines, rest = (rest + chunk).split(b"\n")
@@ -135,7 +135,7 @@ async def list_jobs(
 
 @routes.post("/jobs/revive", operation_id="reviveJobs", response_model=shown.Revived)
 async def revive_jobs(service: Served, key: Administers) -> Response:
-    """Let work that was given up be tried anew."""
+    """Have work that was given up tried again."""
     revived = await service.run(service.memory.store.jobs.revive, Scope(key.tenant))
     service.memory.wake()
     return answer({"revived": revived})

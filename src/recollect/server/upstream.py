@@ -27,9 +27,9 @@ CONNECTIONS: Final = httpx2.Limits(max_connections=1_000, max_keepalive_connecti
 OURS: Final = "recollect"
 """The name of a model that stands for the one the service was started with."""
 AHEAD: Final = 64
-"""Pieces of an answer that a model may be ahead of who reads it: one without an end would hold up all others."""
+"""How many pieces a model may be ahead of the reader: an answer without an end would hold up all other requests."""
 PASSED: Final = ("retry-after", "x-request-id", "openai-processing-ms")
-"""Headers of a reply that a caller may want."""
+"""Headers of a reply that are passed on to the caller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ R = TypeVar("R")
 
 
 class Upstream(Protocol[R]):
-    """What answers OpenAI's requests; `R` is a request in the form it takes."""
+    """Answers requests in OpenAI's format; `R` is a request in the form that it sends."""
 
     def named(self, model: str) -> str:
         """The model that a caller means."""
@@ -69,7 +69,7 @@ class Upstream(Protocol[R]):
         ...
 
     def prepared(self, body: Mapping[str, Any]) -> R:
-        """A request as it takes it: work for a thread."""
+        """The body as a request in the form that it sends; call it on a thread."""
         ...
 
     async def complete(self, request: R) -> Reply:
@@ -77,7 +77,7 @@ class Upstream(Protocol[R]):
         ...
 
     def stream(self, request: R) -> AbstractAsyncContextManager[Reply | AsyncIterator[bytes]]:
-        """The answer as its event stream comes; whole a refusal, and the answer of a server that does not stream."""
+        """The event stream of the answer; a whole Reply for a refusal, or from a server that does not stream."""
         ...
 
     async def close(self) -> None:
@@ -96,7 +96,7 @@ class Passthrough:
 
     @classmethod
     def open(cls, model: str) -> Passthrough:
-        """The server that the environment names, as OPENAI_BASE_URL and OPENAI_API_KEY."""
+        """The server that OPENAI_BASE_URL names in the environment, else OpenAI's."""
         url = (os.environ.get("OPENAI_BASE_URL") or OPENAI).rstrip("/")
         timeout = httpx2.Timeout(SILENCE_SECONDS, connect=CONNECT_SECONDS)
         client = httpx2.AsyncClient(timeout=timeout, limits=CONNECTIONS, verify=secure(url))
@@ -118,7 +118,7 @@ class Passthrough:
             return await _whole(response)
 
     def prepared(self, body: Mapping[str, Any]) -> bytes:
-        """A request as it takes it; half a surrogate pair, which no server takes, becomes a question mark."""
+        """The body as JSON; half a surrogate pair, which no server takes, becomes a question mark."""
         try:
             return to_json(body)
         except PydanticSerializationError:
@@ -131,7 +131,7 @@ class Passthrough:
 
     @asynccontextmanager
     async def stream(self, request: bytes) -> AsyncIterator[Reply | AsyncIterator[bytes]]:
-        """The answer as its event stream comes; whole a refusal, and the answer of a server that does not stream."""
+        """The event stream of the answer; a whole Reply for a refusal, or from a server that does not stream."""
         async with self._sent("POST", self.chats, request) as response:
             if response.is_success and "json" not in response.headers.get("content-type", ""):
                 yield _pieces(response)
@@ -156,7 +156,7 @@ class Passthrough:
 
 @contextmanager
 def _told(what: str) -> Iterator[None]:
-    """An error of the connection as one of ours."""
+    """Raise ModelUnavailable for an error of the connection."""
     try:
         yield
     except httpx2.ReadTimeout as error:
@@ -176,7 +176,7 @@ async def _pieces(response: httpx2.Response) -> AsyncIterator[bytes]:
 
 
 def _check(response: httpx2.Response) -> None:
-    """Refuses what no server that speaks OpenAI's API answers: a redirect, nothing, a page to log in."""
+    """Raise BadReply for what no server of OpenAI's API answers: a redirect, nothing, a page to log in."""
     status, kind = response.status_code, response.headers.get("content-type", "")
     if not ((status == 200 and "html" not in kind) or 400 <= status < 600):
         what = f"the model's server answered {status} with {kind or 'nothing'}"
@@ -196,7 +196,7 @@ async def _whole(response: httpx2.Response) -> Reply:
 
 
 async def from_thread(start: Callable[[], Iterator[T]], threads: CapacityLimiter) -> AsyncGenerator[T]:
-    """The items of a generator that works on a thread, a few ahead; it is closed once no one waits for more."""
+    """The items of a generator that runs on a thread, up to `AHEAD` ahead; it is closed once no one wants more."""
     loop, stop, ahead = asyncio.get_running_loop(), threading.Event(), threading.Semaphore(AHEAD)
     waiting: asyncio.Queue[tuple[T] | Exception | None] = asyncio.Queue()
 
@@ -214,7 +214,7 @@ async def from_thread(start: Callable[[], Iterator[T]], threads: CapacityLimiter
                     return
                 hand_over((item,))
             hand_over(None)
-        except Exception as error:  # raised again where the items are waited for
+        except Exception as error:  # raised again in the loop below
             hand_over(error)
 
     task = asyncio.create_task(to_thread.run_sync(work, limiter=threads, abandon_on_cancel=True))

@@ -56,9 +56,9 @@ _CONNINFO: Final = re.compile(r"\s*(?:host|hostaddr|port|dbname|user|password|pa
 
 
 def open(url: str, *, index: str | None = None, durability: Durability = "full", clock: Clock = utc_now) -> Store:
-    """The store at a url: `memory.db` or `sqlite:///memory.db`, `postgresql://…`, `:memory:` for one that is not kept.
+    """Open the store at a url: `memory.db` or `sqlite:///memory.db`, `postgresql://…`, `:memory:` for one in RAM.
 
-    `full` durability survives a power cut; `normal` is faster, and one may lose the last moments' writes.
+    `full` durability survives a power cut; `normal` is faster, but a power cut may lose the last moments' writes.
     `index` names another engine for vectors beside it: `chroma:///folder`, or `chroma://host:port` for a server.
     """
     if index is None:

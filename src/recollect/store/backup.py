@@ -13,9 +13,9 @@ from recollect.errors import ConfigError, StoreUnavailable
 
 @contextmanager
 def making(target: Path) -> Iterator[Path]:
-    """An empty file to write, which becomes the target once the block has ended well.
+    """An empty file to write into; it becomes the target once the block has ended without an error.
 
-    Who was killed while writing one leaves it to the next; while another writes it, ConfigError.
+    What a killed process left of it is overwritten; ConfigError while another process writes the same one.
     """
     part = target.with_name(f"{target.name}.part")
     _check_new(target)
@@ -46,7 +46,7 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def _locked(file: BinaryIO, path: Path) -> bool:
-    """Whether the file is this one's alone; not where another had it, who may have moved or removed it since."""
+    """Lock the file; False where another process has it, or had it until now and has moved or removed it since."""
     try:
         import fcntl
     except ImportError:  # as on Windows

@@ -21,7 +21,7 @@ from recollect.types import Message, Scope, check_id
 T = TypeVar("T")
 
 KEPT, MAX_KEPT = 2_048, 4_096
-"""How many messages that were read are remembered, of up to how many bytes."""
+"""How many messages that were read are remembered, and the most bytes of such a message."""
 
 START: Final = bytes(32)
 """The hash before a session's first message."""
@@ -43,7 +43,7 @@ def id_of(kind: str, key: str) -> str:
 
 
 def new_salt() -> bytes:
-    """What makes the hash of a message tell nothing about its text once both are erased."""
+    """Random bytes for the hash of a message: once they are erased with the text, the hash tells nothing about it."""
     return os.urandom(16)
 
 
@@ -57,7 +57,7 @@ def micros(when: datetime) -> int:
 
 
 def from_micros(value: int) -> datetime:
-    """The time in UTC that `micros` gave this number for, or the end of time where UTC has no such year."""
+    """The time in UTC of which `micros` gave this number; the first or last moment there is where it is beyond."""
     try:
         return EPOCH + timedelta(microseconds=value)
     except OverflowError:
@@ -92,13 +92,13 @@ def from_bytes(data: bytes) -> Any:
 
 
 def check_sum(data: bytes, *beside: object) -> int:
-    """A number that is another one once the bytes, or the values kept beside them, are damaged."""
+    """A checksum of the bytes and of the values kept beside them."""
     sum = zlib.crc32(data)
     return zlib.crc32(repr(beside).encode("utf-8", "surrogatepass"), sum) if beside else sum
 
 
 def sealed(data: bytes, *beside: object) -> bytes:
-    """The bytes behind the sum of them, and of values kept beside them."""
+    """The bytes with a checksum in front, of them and of the values kept beside them."""
     return check_sum(data, *beside).to_bytes(4, "big") + data
 
 
@@ -138,7 +138,7 @@ def each_once(ids: Sequence[str]) -> dict[str, None]:
 
 
 def in_order(ids: Sequence[str], found: Iterable[T], id_of: Callable[[T], str]) -> list[T]:
-    """What was found, in the order its ids were asked for; of one id in the order given."""
+    """What was found, in the order in which its ids were asked for; several with one id stay in the order given."""
     by_id: dict[str, list[T]] = {}
     for one in found:
         by_id.setdefault(id_of(one), []).append(one)
@@ -244,7 +244,7 @@ def check_same(given: Message, kept: Message) -> None:
 
 
 def token_counts(messages: Sequence[Message], tokens: Sequence[int]) -> list[int]:
-    """One count a message, zeros where none were given."""
+    """One count for each message, zeros where none were given."""
     if not tokens:
         return [0] * len(messages)
     if len(tokens) != len(messages):
@@ -262,7 +262,7 @@ def check_session(scope: Scope) -> None:
 
 
 def check_count(name: str, value: int | None, least: int = 0) -> None:
-    """Raises unless a limit or bound can be used."""
+    """Raises unless a limit or bound is a whole number of at least `least`."""
     if value is not None:
         check_whole(name, value, least)
 
@@ -281,7 +281,7 @@ def check_own_kind(kind: str) -> None:
 
 
 def holds(record: Record, at: datetime | None) -> bool:
-    """Whether a record is about that time; always, where no time is given."""
+    """Whether a record is valid at that time; always, where no time is given."""
     if at is None:
         return True
     started = record.valid_from is None or record.valid_from <= at
@@ -339,13 +339,13 @@ def plain_record(record: Record) -> dict[str, Any]:
 
 
 def record_fields(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that `plain_record` told."""
+    """The fields of a record from what `plain_record` made."""
     times = {name: datetime.fromisoformat(data[name]) for name in _TIMES if name in data}
     return {**data, **times, "sources": tuple(data.get("sources", ()))}
 
 
 def encode_record(record: Record) -> bytes:
-    """What `plain_record` tells, as bytes."""
+    """What `plain_record` makes, as bytes."""
     return to_bytes(plain_record(record))
 
 
@@ -365,13 +365,13 @@ def plain_item(item: Item) -> dict[str, Any]:
 
 
 def item_fields(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that `plain_item` told."""
+    """The fields of an item from what `plain_item` made."""
     at = None if data["at"] is None else datetime.fromisoformat(data["at"])
     return {**data, "at": at, "sources": tuple(data["sources"])}
 
 
 def encode_item(item: Item) -> bytes:
-    """What `plain_item` tells, as bytes."""
+    """What `plain_item` makes, as bytes."""
     return to_bytes(plain_item(item))
 
 

@@ -67,7 +67,8 @@ class Log(Protocol):
     ) -> list[Entry]:
         """A session's entries with `after < seq <= until`, in order; the last ones first when reversed.
 
-        As of an earlier moment is `until`; the next page is `after=page[-1].seq`, or `until=page[-1].seq - 1` reversed.
+        `until` gives the log as of an earlier moment. The next page is `after=page[-1].seq`, or reversed
+        `until=page[-1].seq - 1`.
         """
         ...
 
@@ -76,7 +77,7 @@ class Log(Protocol):
         ...
 
     def spoken(self, scope: Scope, *, after: int = 0, limit: int = 1_000) -> list[Spoken]:
-        """What the entries that `scan` finds say, for a fraction of its time: for those who read all of a long log."""
+        """The text of the entries that `scan` finds, in a fraction of its time: for reading all of a long log."""
         ...
 
     def get(self, scope: Scope, ids: Sequence[str]) -> list[Entry]:
@@ -183,7 +184,7 @@ class Index(Protocol):
     def nearest_positions(
         self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY
     ) -> Positions:
-        """What `nearest` finds as positions and cosines, in any order, without looking up what is there."""
+        """What `nearest` finds, as positions and cosines in any order, without looking the items up."""
         ...
 
     def get(self, scope: Scope, kind: str, ids: Sequence[str]) -> list[Item]:
@@ -221,7 +222,7 @@ class Jobs(Protocol):
     """Work that waits its turn, done at least once; with `transaction()` its effects happen exactly once."""
 
     def enqueue(self, scope: Scope, jobs: Sequence[Job]) -> list[Job]:
-        """Add jobs to the queue; returns them as they wait. For one with the key of a waiting one, that one."""
+        """Add jobs to the queue; returns them as they wait: for one with the key of a waiting job, that job."""
         ...
 
     def claim(self, kinds: Sequence[str] = (), *, worker: str, lease: float = 60.0, limit: int = 1) -> list[Job]:
@@ -277,7 +278,7 @@ class Store(Protocol):
         ...
 
     def transaction(self, scope: Scope | None = None) -> AbstractContextManager[None]:
-        """Makes all calls of this thread on this store inside the block one: all happen at its end, or none.
+        """Make all calls of this thread on this store inside the block one: all happen at its end, or none.
 
         Reads inside see what the block wrote. An inner block is part of the outer one. With a scope no one else writes
         there from the beginning on: what the block reads of it still holds when it writes.
@@ -285,9 +286,9 @@ class Store(Protocol):
         ...
 
     def reading(self) -> AbstractContextManager[None]:
-        """Makes many reads of this thread inside the block cheaper; where the backend can, all see the same moment.
+        """Make many reads of this thread inside the block cheaper; where the backend can, all see the same moment.
 
-        It holds no one else up.
+        Nobody else has to wait for it.
         """
         ...
 
@@ -298,8 +299,8 @@ class Store(Protocol):
     def check_writable(self) -> None:
         """Raises where nothing can be written now, and says why: StoreUnavailable, DiskFull.
 
-        For whoever asks every few seconds: it costs little, and writes nothing. Only where a write was refused before
-        it waits for its turn to write a number.
+        Cheap enough to ask every few seconds, and it writes nothing; only after a write was refused, it waits for its
+        turn to write a number.
         """
         ...
 
@@ -320,7 +321,7 @@ class Store(Protocol):
         ...
 
     def close(self) -> None:
-        """Lets go of files and connections; every later call raises StoreUnavailable."""
+        """Close files and connections; every later call raises StoreUnavailable."""
         ...
 
     def __enter__(self) -> Self: ...

@@ -15,7 +15,7 @@ MAX_ATTEMPTS: Final = 5
 """A job claimed this often without being finished is dead."""
 
 CLOCK_SLACK: Final = 60.0
-"""Seconds the clock may go back before waiting times and leases set by its earlier reading are void."""
+"""Where the clock goes back by more seconds than this, waiting times and leases set before that are over."""
 
 MAX_ERROR: Final = 10_000
 
@@ -47,7 +47,7 @@ class Rows(Protocol):
         """The job as it is kept; Conflict where it is no longer its worker's."""
 
     def twin(self, job: Job) -> Job | None:
-        """Another one that waits for the same."""
+        """Another job of the same scope, kind and key that waits."""
 
     def move(self, job: Job, wait: float, **changes: Any) -> Job:
         """Keep the job with changes; its next state is due in `wait` seconds."""

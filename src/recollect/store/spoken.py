@@ -1,4 +1,4 @@
-"""What messages say, from the bytes the log keeps of them; many at a time, as whoever is first asked reads them all."""
+"""The text of messages from the bytes in the log; many at a time, as the first question to a user reads them all."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from recollect.store import codec
 from recollect.store.values import Entry, Spoken
 
 TOGETHER: Final = 100
-"""How many messages are read as one list; they and what they say are in memory at the same time."""
+"""How many messages are parsed as one list; their bytes and their texts are in memory at the same time."""
 
 
 def spoken_of(entry: Entry) -> Spoken:
-    """What an entry says."""
+    """The text of an entry, with who said it and when."""
     message, session, at = entry.message, entry.scope.session or "", entry.message.at or codec.EPOCH
     return Spoken(entry.position, session, message.id, message.role, message.name, at, message.text)
 
 
 def decoded(rows: Sequence[tuple[int, str, str, bytes]]) -> list[Spoken]:
-    """What the messages of these positions, sessions, ids and bytes say; StoreError if one was damaged."""
+    """The text of messages from their positions, sessions, ids and bytes; StoreError if one was damaged."""
     found, make = list[Spoken](), Spoken._make
     for start in range(0, len(rows), TOGETHER):
         some = rows[start : start + TOGETHER]
@@ -36,7 +36,7 @@ def decoded(rows: Sequence[tuple[int, str, str, bytes]]) -> list[Spoken]:
 
 
 def _values(bodies: Sequence[bytes]) -> list[Any]:
-    """The JSON value of each; as one list they are read in less time, and where that fails, one of them is damaged."""
+    """The JSON value of each; parsed as one list, which is faster, or one by one where something is damaged."""
     try:
         values: list[Any] = json.loads(b"".join((b"[", b",".join(bodies), b"]")).decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError):

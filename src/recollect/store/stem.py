@@ -16,11 +16,11 @@ _CVC: Final = re.compile(f"{_C}[aeiouy][^aeiouwxy]$")
 
 MAX_WORD: Final = 64
 KNOWN: Final = 50_000
-"""How many words are remembered with their stems, none longer than `MAX_WORD`: what is no word can be a megabyte."""
+"""How many words are remembered with their stems; longer ones than `MAX_WORD` are not: they could be a megabyte."""
 
 
 def _by_last_letters(endings: dict[str, str]) -> dict[str, list[tuple[str, str]]]:
-    """Endings and what comes in their place by their last two letters, the longest first."""
+    """Endings with their replacements, by the last two letters of the ending, the longest first."""
     found: dict[str, list[tuple[str, str]]] = {}
     for ending in sorted(endings, key=len, reverse=True):
         found.setdefault(ending[-2:], []).append((ending, endings[ending]))

@@ -50,7 +50,7 @@ class Entry(NamedTuple):
 
 
 class Spoken(NamedTuple):
-    """What a message of the log says, who said it and when, and nothing else."""
+    """The text of a message of the log, who said it and when, and nothing else."""
 
     position: int
     session: str
@@ -213,8 +213,8 @@ class Match(NamedTuple):
 class Job:
     """Work to be done later. While one with the same scope, kind and `key` waits, another is not added.
 
-    `delay` is in seconds. `Log.append` adds one with `every` only when a session reaches a multiple of so many
-    messages. A store sets the fields from `id` on; `attempts` counts the claims so far.
+    `delay` is in seconds. `Log.append` adds one with `every` only when the number of a session's messages reaches a
+    multiple of it. A store sets the fields from `id` on; `attempts` counts the claims so far.
     """
 
     kind: str
@@ -267,18 +267,18 @@ class Finding:
 
 
 def item_of(message: Message, scope: Scope, position: int) -> Item:
-    """What is found of a message."""
+    """The index item of a message."""
     return Item(
         MESSAGE, message.id, message.text, message.at, message.role, message.metadata, (message.id,), scope, position
     )
 
 
 def tagged(message: Message, tags: Mapping[str, Any]) -> Message:
-    """The message with tags laid over its metadata."""
+    """The message with tags set in its metadata."""
     return message.replace(metadata=metadata_with(message.metadata, tags))
 
 
 def metadata_with(metadata: Mapping[str, Any], tags: Mapping[str, Any]) -> FrozenDict:
-    """Metadata with tags laid over it; a tag of None takes its key away."""
+    """Metadata with tags set in it; a tag of None removes its key."""
     merged = {**metadata, **tags}
     return freeze_dict({key: value for key, value in merged.items() if tags.get(key, 0) is not None}, "metadata")

@@ -1,4 +1,4 @@
-"""Vectors as numpy arrays and as bytes. The one place of the store that loads numpy, on first use."""
+"""Vectors as numpy arrays. The one place of the store that loads numpy, on first use."""
 
 from __future__ import annotations
 

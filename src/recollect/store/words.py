@@ -16,7 +16,7 @@ VERSION: Final = 1
 
 MAX_QUERY: Final = 64
 KEPT, MAX_KEPT = 256, 10_000
-"""How many questions' words are remembered, of texts up to how many characters."""
+"""How many questions are remembered with their words, and the most characters of such a question."""
 
 _COMMON: Final = """
 a about after again all also am an and any are aren as at be because been before being both but by can cannot
@@ -49,7 +49,7 @@ def split(text: str) -> Iterable[str]:
 
 
 def query_words(text: str) -> tuple[str, ...]:
-    """The words to search for, each once: the commonest left out, unless there are no others."""
+    """The words to search for, each once: without the commonest, unless there are no others."""
     return _query_words(text) if len(text) <= MAX_KEPT else _query_words.__wrapped__(text)
 
 
@@ -68,7 +68,7 @@ def _split(text: str, singles: bool) -> Iterable[str]:
 
 
 def _split_unicode(text: str, singles: bool) -> Iterable[str]:
-    """Between spaces most is ASCII; the rules for the rest, which give the same for ASCII, take many times as long."""
+    """The words of a text that is not all ASCII: the slow rules for Unicode read only those pieces that need them."""
     found: list[str] = []
     for is_ascii, parts in groupby(text.split(), str.isascii):
         found += (_split if is_ascii else _split_folded)(" ".join(parts), singles)
@@ -82,7 +82,7 @@ def _split_folded(text: str, singles: bool) -> Iterable[str]:
 
 
 def _pieces(found: Iterable[str], singles: bool) -> Iterator[str]:
-    """Words, those of scripts without spaces by character and pair."""
+    """Words; those of scripts without spaces as characters and pairs of them."""
     for word in found:
         if word.isascii():
             yield word

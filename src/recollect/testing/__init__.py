@@ -1,4 +1,4 @@
-"""Suites that third parties run on their own implementations, with pytest, and a provider to test against.
+"""Test suites to run with pytest on your own implementations, and a model provider to test against.
 
 Call `pytest.register_assert_rewrite("recollect.testing")` in your conftest.py for readable failures. The suites need
 pytest and hypothesis; the provider needs neither.

@@ -38,7 +38,7 @@ def lookup(number: int) -> str:
 
 
 class Script:
-    """A model by script: it takes down each request, calls `lookup` as often as it was told to, then says a word.
+    """A scripted model: it notes each request, calls `lookup` as often as it was told to, then says a few words.
 
     The model of your framework hands each request to `answer`, as Messages, and returns what that says.
     """
@@ -48,7 +48,7 @@ class Script:
         self._rounds: Iterator[int] = iter(())
 
     def call_tools(self, rounds: int, together: int = 1) -> None:
-        """Before its next words the model calls the tool in so many rounds, with so many calls in each."""
+        """Have the model call the tool in `rounds` rounds, `together` calls in each, before its next words."""
         self._rounds = iter([together] * rounds)
 
     def answer(self, request: Sequence[Message]) -> Message:
@@ -73,7 +73,7 @@ class Talk(ABC):
 
     @abstractmethod
     def say(self, text: str) -> None:
-        """The user says this; back when the agent has answered."""
+        """Have the user say this; returns when the agent has answered."""
 
     @abstractmethod
     async def asay(self, text: str) -> None:
@@ -81,7 +81,7 @@ class Talk(ABC):
 
     @abstractmethod
     def redeliver(self) -> None:
-        """Hands the adapter once more what it was handed last, as a caller does who did not hear that it arrived."""
+        """Hand the adapter once more what it got last, like a caller who does not know that it arrived."""
 
 
 class AdapterSuite(Suite):
@@ -116,7 +116,7 @@ class AdapterSuite(Suite):
         return self.open(memory, "ada", "trip", BUDGET, script)
 
     def fits(self, memory: Memory, script: Script, budget: int = BUDGET) -> None:
-        """Asserts that each request was valid for the provider and within the budget."""
+        """Assert that each request was valid for the provider and within the budget."""
         assert script.requests
         for request in script.requests:
             assert validate(request, self.shape) == []
@@ -269,12 +269,12 @@ class AdapterSuite(Suite):
 
 
 def history(memory: Memory, user: str = "ada", session: str = "trip") -> list[Message]:
-    """What the log holds of a session."""
+    """The messages that the log has of a session."""
     return list(memory.session(session, user=user).history())
 
 
 def roles(memory: Memory, user: str = "ada") -> list[str]:
-    """Who spoke, in order; messages of the same in a row count as one."""
+    """The roles of who spoke, in order; several messages of one role in a row count as one."""
     return [role for role, _ in itertools.groupby(message.role for message in history(memory, user))]
 
 

@@ -16,5 +16,5 @@ class ManualClock:
         return self.now
 
     def forward(self, **by: float) -> None:
-        """Moves the clock, by the arguments of timedelta; negative ones move it back."""
+        """Move the clock, by the arguments of timedelta; negative ones move it back."""
         self.now += timedelta(**by)

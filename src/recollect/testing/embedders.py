@@ -31,7 +31,7 @@ class EmbedderSuite(Suite):
     """The behaviour of `recollect.embed.Embedder`, as tests."""
 
     tolerance = 1e-5
-    """How far a number of a vector may be off between two ways of asking for it."""
+    """How far the numbers of a text's vector may differ between two ways of asking for it."""
 
     @abstractmethod
     def new(self) -> Embedder:

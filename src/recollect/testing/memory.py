@@ -53,7 +53,7 @@ class MemorySuite(Suite):
 
     @pytest.fixture
     def clock(self) -> ManualClock:
-        """A clock moved by hand."""
+        """A clock that the test sets."""
         return ManualClock(START)
 
     @pytest.fixture

@@ -1,4 +1,4 @@
-"""Chroma's collections: one a tenant and model, each a copy of what the store keeps. Chroma is loaded here alone."""
+"""Chroma's collections: one for each tenant and model, a copy of what the store keeps. Only this file loads Chroma."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 PAGE: Final = 1_000
 _PREFIX: Final = "recollect-"
 _SEGMENT: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-"""What Chroma calls the folders of its vectors."""
+"""The names of the folders in which Chroma keeps vectors."""
 
 
 def connect(url: str) -> Any:
-    """A client for a folder or a server; what Chroma can't read of its files is removed: they are only copies."""
+    """A client for a folder or a server. Files that Chroma can't read are removed: they are only copies."""
     parts = urlsplit(url)
     settings = Settings(anonymized_telemetry=False, chroma_server_ssl_verify=False)  # plain HTTP needs no certificates
     if parts.hostname:
@@ -53,7 +53,7 @@ def connect(url: str) -> Any:
 
 
 def disconnect(client: Any) -> None:
-    """Closes a client, and the connections to a server that its own `close` forgets."""
+    """Close a client, and its connections to a server, which its own `close` leaves open."""
     servers = [getattr(part, "_server", None) for part in (client, getattr(client, "_admin_client", None))]
     client.close()
     for server in servers:
@@ -93,7 +93,7 @@ class Copies:
         self._lock = threading.RLock()
 
     def close(self) -> None:
-        """Lets go of the folder or the connections."""
+        """Close the folder or the connections."""
         disconnect(self._client)
 
     def equal(self, tenant: str, model: str) -> Any:
@@ -106,18 +106,18 @@ class Copies:
             return collection
 
     def doubt(self, tenant: str | None = None) -> None:
-        """Has copies compared again before their next use: a tenant's, or all."""
+        """Have copies compared again before their next use: a tenant's, or all."""
         with self._lock:
             self._equal = {pair for pair in self._equal if tenant not in (None, pair[0])}
 
     def owe(self, tenant: str | None) -> None:
-        """A tenant's copies, or all, lack a change."""
+        """Note that a tenant's copies, or all, lack a change."""
         with self._lock:
             self._owed.add(tenant)
             self.doubt(tenant)
 
     def settle(self) -> None:
-        """Makes the copies equal that lack a change."""
+        """Make the copies equal that lack a change."""
         with self._lock:
             for tenant in [*self._owed]:
                 if tenant is None:
@@ -127,17 +127,17 @@ class Copies:
                 self._owed.discard(tenant)
 
     def put(self, model: str, rows: Sequence[tuple[Item, Row]]) -> None:
-        """Copies vectors that were just taken."""
+        """Copy vectors that the store has just taken."""
         if rows and rows[0][0].scope is not None:
             self._copy(self._collection(rows[0][0].scope.tenant, model), model, rows)
 
     def remove(self, tenant: str, positions: Iterable[int]) -> None:
-        """Takes out what is at these positions, of every model."""
+        """Remove the vectors at these positions, of every model."""
         for collection, _ in self._of(tenant):
             collection.delete(ids=[str(position) for position in positions])
 
     def drop(self, scope: Scope, model: str) -> None:
-        """Takes out a model's vectors in the scope."""
+        """Remove a model's vectors in the scope."""
         collection = self._collection(scope.tenant, model)
         if scope.user is None:
             self._client.delete_collection(collection.name)
@@ -145,13 +145,13 @@ class Copies:
             collection.delete(where=conditions(_inside(scope, False)))
 
     def compare(self, tenant: str) -> None:
-        """Makes every copy of the tenant equal to the store."""
+        """Make every copy of the tenant equal to the store."""
         with self._lock:
             for collection, model in self._of(tenant):
                 self._compare(collection, Scope(tenant), model)
 
     def compare_all(self) -> None:
-        """Makes every copy equal to the store."""
+        """Make every copy equal to the store."""
         for tenant in {tenant for _, tenant, _ in self._all()}:
             self.compare(tenant)
 
@@ -171,7 +171,7 @@ class Copies:
         )
 
     def _copy(self, collection: Any, model: str, rows: Sequence[tuple[Item, Row]]) -> None:
-        """Copies vectors, and takes out again those that are gone by then: who erased them may have come too early."""
+        """Copy vectors, then remove those that were erased meanwhile: the erasure may have come before the copy."""
         for page in _pages(rows):
             _upsert(collection, page)
             kept = _still_there(self._base, model, [item for item, _ in page])
@@ -197,14 +197,14 @@ class Copies:
 
 
 def conditions(clauses: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """Chroma's form of these conditions together."""
+    """All of these conditions in Chroma's form."""
     if len(clauses) < 2:
         return clauses[0] if clauses else None
     return {"$and": list(clauses)}
 
 
 def passing(scope: Scope, where: Filter) -> dict[str, Any] | None:
-    """Chroma's form of a scope and a filter; metadata is left to the store."""
+    """A scope and a filter in Chroma's form, but for the filter's metadata, which the store checks."""
     clauses = _inside(scope, where.exact)
     lists = {"kind": list(where.kinds), "role": list(where.roles)}
     clauses += [{name: {"$in": values}} for name, values in lists.items() if values]

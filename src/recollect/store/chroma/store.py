@@ -30,7 +30,7 @@ _LOGGER: Final = logging.getLogger(__name__)
 
 
 class After:
-    """What is to be copied once the store has committed; nothing of it happens where a block is undone."""
+    """What is to be copied once the store has committed; where a block is rolled back, nothing is copied."""
 
     def __init__(self, copies: Copies) -> None:
         self._copies = copies
@@ -38,14 +38,14 @@ class After:
 
     @property
     def waiting(self) -> list[tuple[str | None, Callable[[], None]]] | None:
-        """This thread's list, inside a transaction."""
+        """What this thread is to copy at the end of its transaction; None outside of one."""
         found: list[tuple[str | None, Callable[[], None]]] | None = getattr(self._mine, "waiting", None)
         return found
 
     def do(self, tenant: str | None, copy: Callable[[], None]) -> None:
-        """Copies now, or at the end of this thread's transaction.
+        """Copy now, or at the end of this thread's transaction.
 
-        What fails is owed to the tenant's copies, or to all of them.
+        Where that fails, the copies of the tenant, or all, are compared before their next use.
         """
         if self.waiting is not None:
             self.waiting.append((tenant, copy))
@@ -59,7 +59,7 @@ class After:
         self.settle()
 
     def settle(self) -> None:
-        """Copies what is owed, now that Chroma answers."""
+        """Copy what failed before, now that Chroma answers."""
         try:
             self._copies.settle()
         except Exception as error:
@@ -67,7 +67,7 @@ class After:
 
     @contextmanager
     def block(self) -> Iterator[None]:
-        """Holds back what is to be copied until the block has ended well."""
+        """Hold back what is to be copied until the block has ended without an error."""
         if self.waiting is not None:
             yield
             return
@@ -82,7 +82,7 @@ class After:
 
 
 class ChromaLog:
-    """The log of the store beside; what it erases leaves Chroma too."""
+    """The log of the store that keeps everything; what it erases is erased in Chroma too."""
 
     def __init__(self, base: Log, copies: Copies, after: After) -> None:
         self._base, self._copies, self._after = base, copies, after
@@ -97,7 +97,7 @@ class ChromaLog:
 
 
 class ChromaIndex:
-    """The index of the store beside, its vectors searched by Chroma."""
+    """The index of the store that keeps everything, with its vectors searched by Chroma."""
 
     def __init__(self, base: Index, copies: Copies, after: After) -> None:
         self._base, self._copies, self._after = base, copies, after
@@ -122,7 +122,7 @@ class ChromaIndex:
         return taken
 
     def nearest(self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
-        """See `Index.nearest`; while Chroma can't be used the store beside answers, only slower."""
+        """See `Index.nearest`; while Chroma can't be used the store itself answers, only slower."""
         found = self._found(scope, vector, model, k, where)
         if found is None:
             return self._base.nearest(scope, vector, model, k, where=where)
@@ -154,12 +154,12 @@ class ChromaIndex:
         return {item.position for kind, ids in by_kind.items() for item in self._base.get(scope, kind, ids)}
 
     def _remove(self, scope: Scope, positions: set[int]) -> None:
-        """By position, which no later item has: another thread may have copied the vector of a later one already."""
+        """Remove copies by position, which no later item has: a later one's vector may have been copied already."""
         if positions:
             self._after.do(scope.tenant, lambda: self._copies.remove(scope.tenant, positions))
 
     def _found(self, scope: Scope, vector: Vector, model: str, k: int, where: Filter) -> list[_Scored] | None:
-        """The k nearest by Chroma; None where the store beside must be asked."""
+        """The k nearest by Chroma; None where the store itself must be asked."""
         codec.check_count("k", k, 1)
         asked = unit(checked(vector))
         some = self._base.embedded(Scope(scope.tenant), model, limit=1)
@@ -179,9 +179,9 @@ class ChromaIndex:
     def _nearest(
         self, scope: Scope, asked: NDArray[np.float32], model: str, k: int, where: Filter
     ) -> list[_Scored] | None:
-        """None where fewer come than there are: some vectors no way in Chroma's graph may lead to.
+        """The k nearest, as well as Chroma's graph can tell; None where it finds fewer than there are.
 
-        Where as many come as are wanted, they are as near as such a graph can tell.
+        That happens: some vectors may be out of reach in the graph.
         """
         collection, passes = self._copies.equal(scope.tenant, model), passing(scope, where)
         total, wanted = collection.count(), 2 * k + 16
@@ -207,7 +207,7 @@ class ChromaIndex:
         for about in abouts:
             ids.setdefault(about["kind"], []).append(about["id"])
         items = {item.position: item for kind, some in ids.items() for item in self._base.get(scope, kind, some)}
-        if any(about["position"] not in items for about in abouts):  # erased by one that knows no Chroma
+        if any(about["position"] not in items for about in abouts):  # erased by a process without Chroma
             self._copies.doubt(scope.tenant)
         found = [
             (1 - distance, about["position"], items[about["position"]])

@@ -1,6 +1,6 @@
-"""Connections that end when the other side is gone, though nobody says so.
+"""Settings by which a connection ends when the other side is gone without a word.
 
-A machine that is gone, or a firewall that drops packets, closes nothing: TCP by itself waits for a quarter of an hour,
+A machine that crashed, or a firewall that drops packets, closes nothing: TCP by itself waits for a quarter of an hour,
 or for hours where nothing is being sent.
 """
 
@@ -11,10 +11,10 @@ from typing import Any, Final
 from recollect.store.postgres.driver import psycopg
 
 GONE: Final = 10
-"""Seconds without a sign of life, or until a connection is made, after which the other side counts as gone."""
+"""Seconds without a sign of life, or to connect, after which the other side counts as gone."""
 
 LONGEST: Final = 600.0
-"""Seconds a statement may take: what is on the way, as a proxy, may give signs of life for a server that is gone."""
+"""Seconds a statement may take: a proxy on the way may give signs of life for a server that is gone."""
 
 _NOTICE: Final = (
     "SELECT set_config('tcp_keepalives_idle', %s, false), set_config('tcp_keepalives_interval', %s, false),"
@@ -22,11 +22,11 @@ _NOTICE: Final = (
 )
 
 CANCEL: Final = 2.0
-"""Seconds that it may take to tell a server to stop."""
+"""Seconds it may take to have a server cancel a statement."""
 
 
 def conninfo(url: str) -> str:
-    """The address with what tells a server that is gone from one that is slow, where it does not say that itself."""
+    """The address with the settings that it lacks to tell a server that is gone from one that is slow."""
     given = psycopg.conninfo.conninfo_to_dict(url)
     ours = {
         "connect_timeout": GONE,
@@ -40,9 +40,9 @@ def conninfo(url: str) -> str:
 
 
 def configure(connection: psycopg.Connection[Any]) -> None:
-    """Who waited for another sees what that one wrote, whatever the database has by default.
+    """Have a writer that waited for another see what that one wrote, whatever the database's default is.
 
-    The server, too, notices when this machine is gone: others wait for what a transaction of it has locked.
+    Also has the server notice when this machine is gone: others wait for what its transactions have locked.
     """
     connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
     connection.execute(_NOTICE, (str(2 * GONE), str(max(GONE // 2, 1))))

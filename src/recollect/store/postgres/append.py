@@ -18,8 +18,8 @@ from recollect.types import Message, Scope
 ENTRIES: Final = (
     "SELECT seq, position, id, body, tokens, hash, tags, names, owner, session FROM recollect.messages WHERE"
 )
-# An id is looked up as the first that is not before it: a planner that knows nothing of the table yet would as soon
-# read all that the owner said. How many ids there are is hidden from it, or it would plan anew each time.
+# An id is looked up as the first one that is not smaller: without statistics of the table, the planner might read all
+# that the owner said. The number of ids is hidden from the planner, or it would make a new plan each time.
 _HEAD: Final = """
 SELECT ARRAY(SELECT nextval('recollect.positions') FROM unnest(asked.ids)), head.seq, head.hash,
     EXISTS (SELECT FROM unnest(asked.ids) AS new (id) WHERE new.id = (SELECT old.id FROM recollect.messages AS old
@@ -73,7 +73,7 @@ class _New(NamedTuple):
 
 
 def ready(given: Sequence[Message], arrived: Sequence[Message], counts: Sequence[int]) -> list[Ready]:
-    """Everything about the messages that can be worked out before the database is asked."""
+    """The messages with all that can be worked out before the database is asked."""
     return [
         Ready(one if one.id else message, message, count, codec.encode(message), words(message.text))
         for one, message, count in zip(given, arrived, counts, strict=True)
@@ -81,7 +81,7 @@ def ready(given: Sequence[Message], arrived: Sequence[Message], counts: Sequence
 
 
 def append(db: Connection, scope: Scope, batch: Sequence[Ready], jobs: Waiting) -> list[Entry]:
-    """The entries of the batch; its jobs wait if any message was new."""
+    """Add the messages that are new, and return the entries of all; the jobs are enqueued if any was new."""
     out: list[Entry] = []
     new: list[_New] = []
     kept, seq, link, positions = _before(db, scope, batch)

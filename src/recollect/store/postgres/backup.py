@@ -1,4 +1,4 @@
-"""A store as one file: every table as the server copies it, in an archive that knows its own checksums."""
+"""A store as one file: a zip archive, with checksums, of every table as the server copies it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _CHUNK: Final = 1 << 20
 
 
 def write(database: Database, path: Path) -> None:
-    """Everything as of one moment in a new file, while others read and write."""
+    """Write everything, as of one moment, into a new file; others read and write meanwhile."""
     with making(path) as part, database.maintaining() as db, db.transaction():
         db.execute(_SNAPSHOT)
         database.see_all(db)
@@ -49,7 +49,7 @@ def _write(db: Connection, path: Path) -> None:
 
 
 def read(database: Database, path: Path) -> None:
-    """Everything in the database replaced by what the file holds."""
+    """Replace everything in the database by what the file holds."""
     try:
         with zipfile.ZipFile(path) as archive:
             manifest = _checked(archive, path)

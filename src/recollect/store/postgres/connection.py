@@ -1,4 +1,4 @@
-"""A connection that is given up where a statement takes too long, and that sends statements together."""
+"""A connection that sends statements together, and is closed where one takes too long."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _Key: TypeAlias = tuple[bytes, tuple[int, ...]]
 _DONE: Final = psycopg.pq.ExecStatus.COMMAND_OK
 
 MOST: Final = 100
-"""Statements that the server knows by name at the same time, at most: those it need not plan each time."""
+"""The most statements that are prepared on the server at the same time, so that it need not plan them each time."""
 
 
 class Connection(psycopg.Connection[tuple[Any, ...]]):
-    """Statements whose answer nobody needs wait for one that is asked for; then all go in one journey."""
+    """A connection on which statements wait until an answer is needed; then all are sent in one round trip."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -30,11 +30,11 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
         self._names: dict[_Key, bytes] = {}
 
     def later(self, query: str, values: Values | None = None) -> None:
-        """Has a statement wait for the next that is sent; what it fails with is raised then."""
+        """Have a statement wait until the next `ask` or `send`, which raises its error if it fails."""
         self._waiting.append(statement(query, values))
 
     def ask(self, query: str, values: Values | None = None) -> list[tuple[Any, ...]]:
-        """What a query finds, after all that waits."""
+        """Send all that waits and then a query; returns what the query finds."""
         self.later(query, values)
         answer = self.send()[-1]
         found = psycopg.adapt.Transformer(self)
@@ -42,7 +42,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
         return found.load_rows(0, answer.ntuples, tuple)
 
     def send(self) -> list[PGresult]:
-        """What is answered to all that waits."""
+        """Send all that waits; returns the answers."""
         sent = self._sent()
         results = self.wait(exchange(self.pgconn, sent))
         answers = self._answers(sent, results)
@@ -51,12 +51,12 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
         return answers
 
     def forget(self) -> list[Statement]:
-        """What waited, and now is never sent."""
+        """Drop all that waits, and return it."""
         waited, self._waiting = self._waiting, []
         return waited
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
-        """What the server answers; the server is told to stop, if it hears, where that takes too long."""
+        """Wait for the server's answer; where that takes too long, have it cancel the statement, and close."""
         try:
             return super().wait(gen, interval, alive.LONGEST if timeout is None else timeout)
         except psycopg.OperationalError as error:
@@ -68,7 +68,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
             raise psycopg.errors.QueryCanceled(f"no answer within {alive.LONGEST:g} seconds") from error
 
     def _sent(self) -> list[Sent]:
-        """All that waits, which then waits no more."""
+        """Take all that waits, each statement with the name under which the server has it or is to keep it."""
         out, new = [], dict[_Key, bytes]()
         for each in self.forget():
             key = each.sql, each.types
@@ -80,7 +80,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
         return out
 
     def _answers(self, sent: Sequence[Sent], results: Sequence[PGresult]) -> list[PGresult]:
-        """The answers to statements, once the names are noted that the server took: all before one that failed."""
+        """The answers to the statements; also remembers the names that the server took, up to one that failed."""
         answers: list[PGresult] = []
         rest = iter(results)
         for one in sent:

@@ -1,4 +1,4 @@
-"""The server: connections lent from a pool, transactions, and what happens when a connection is lost."""
+"""The server: a pool of connections, transactions, and what happens when a connection is lost."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WAIT: Final = 10.0
 """Seconds a call waits for a connection before the server counts as unreachable."""
 
 WAIT_AGAIN: Final = 1.0
-"""The same once it counts as that, until a connection is had again: a service says so, and stops, without delay."""
+"""The same while the server counts as unreachable: a service can say so, or stop, without delay."""
 
 MOST: Final = 16
 """Connections one store has open at the same time, at most."""
@@ -52,7 +52,7 @@ _LOCK_TENANT: Final = f"{_SEE_ONE}, pg_advisory_xact_lock(%s)"
 
 
 class _First(NamedTuple):
-    """What a transaction starts with: whom it sees, and for whom it waits."""
+    """The first statement of a transaction: which tenant it sees, and which locks it waits for."""
 
     query: str
     values: Values
@@ -93,7 +93,7 @@ class Database:
         )
 
     def open(self) -> None:
-        """Connects, after the schema was brought to this version."""
+        """Bring the schema to this version, and open the pool."""
         with self.maintaining() as connection:
             self._check_encoding(connection)
             migrate(connection)
@@ -101,9 +101,9 @@ class Database:
         self._pool.open()
 
     def close(self) -> None:
-        """Closes every connection that no one uses; the others once they are given back.
+        """Close every connection that is not in use; the others once they are given back.
 
-        In a fork of the process that opened them they are left to that one.
+        Does nothing in a fork: the connections belong to the process that opened them.
         """
         if os.getpid() == self._process:
             self._pool.close()
@@ -111,7 +111,7 @@ class Database:
     def find(
         self, tenant: str | None, query: str, values: Values | None = None, *, one_plan: bool = False
     ) -> list[tuple[Any, ...]]:
-        """What one query finds, if asked for by indexes and one plan for all values; a lost connection is replaced."""
+        """What one query finds; a lost connection is replaced. `one_plan` means by indexes, one plan for all values."""
 
         def work(connection: Connection) -> list[tuple[Any, ...]]:
             if not one_plan:
@@ -124,14 +124,14 @@ class Database:
         return self._call(None, self._seeing(tenant), work, repeatable=True)
 
     def read(self, tenant: str | None, work: Callable[[Connection], T], *, at_a_moment: bool = False) -> T:
-        """What a function finds by several, if asked for at one moment; otherwise as `find`."""
+        """What a function finds by several queries, with `at_a_moment` all of one moment; otherwise as `find`."""
         return self._call(_AT_A_MOMENT if at_a_moment else _BEGIN, self._seeing(tenant), work, repeatable=True)
 
     def write(self, scope: Scope | None, work: Callable[[Connection], T], *, repeatable: bool = False) -> T:
-        """What the function returns, once what it wrote is durable.
+        """Run a function in a transaction; returns its result once what it wrote is durable.
 
-        It may run more than once, though it takes effect once; one that is repeatable also when a connection was lost
-        during the commit. Without a scope it sees every tenant and waits for no one.
+        It may run more than once, but takes effect once; a `repeatable` one runs again even where the connection was
+        lost during the commit. Without a scope it sees every tenant and waits for no one.
         """
         with self._turn(scope):
             first = self._seeing(None) if scope is None else self._locking(scope)
@@ -139,7 +139,7 @@ class Database:
 
     @contextmanager
     def transaction(self, scope: Scope | None = None) -> Iterator[None]:
-        """Makes every call of this thread inside the block part of one transaction; writers of the scope wait."""
+        """Make every call of this thread inside the block part of one transaction; other writers of the scope wait."""
         first = None if scope is None else self._locking(scope)
         if (outer := self._held()) is not None:
             with self._translated(), _savepoint(outer):
@@ -207,7 +207,7 @@ class Database:
             )
 
     def see_all(self, connection: Connection) -> None:
-        """Lets the connection's transaction see every tenant."""
+        """Let the connection's transaction see every tenant."""
         connection.ask(*self._seeing(None))
 
     def _seeing(self, tenant: str | None) -> _First:
@@ -223,7 +223,7 @@ class Database:
 
     @contextmanager
     def _turn(self, scope: Scope | None) -> Iterator[None]:
-        """Who is to wait for a lock waits for his turn before he takes a connection; not who has one already."""
+        """Wait for a turn at the scope's lock before taking a connection; a thread that has one already need not."""
         if scope is None or self._held() is not None:
             yield
             return
@@ -265,7 +265,7 @@ class Database:
         return connection
 
     def _take_back(self, connection: Connection) -> None:
-        """One by which nothing could be written is replaced: another may be to where that is possible by now."""
+        """Give a connection back. One that could only read is closed: a new one may reach a server that can write."""
         connection.forget()
         if connection.pgconn.transaction_status != psycopg.pq.TransactionStatus.IDLE:
             with suppress(psycopg.Error):
@@ -283,7 +283,7 @@ class Database:
 
 
 class _Attempt:
-    """One run of a function in a transaction, and how far it came."""
+    """One run of a function in a transaction, and whether it had come to the commit."""
 
     def __init__(self) -> None:
         self.committing = False
@@ -301,7 +301,7 @@ class _Attempt:
 
 @contextmanager
 def _savepoint(held: Connection) -> Iterator[None]:
-    """Undoes what is done in the block, and no more, where it fails."""
+    """Undo what is done in the block, and no more, where it fails."""
     held.later(_SAVEPOINT)
     try:
         yield

@@ -15,7 +15,7 @@ from recollect.types import Scope
 
 _MESSAGES: Final = "SELECT owner, session, id FROM recollect.messages WHERE id IS NOT NULL AND"
 _GONE: Final = "unnest(%(owners)s::text[], %(sessions)s::text[], %(ids)s::text[]) AS gone (owner, session, id)"
-# Cut off from the rest, what cites is read once, whatever the planner knows of the table.
+# Materialized, so that the citations are read only once, whatever the planner knows of the table.
 CITING: Final = """
 WITH cites AS MATERIALIZED (
     SELECT position, owner, session, unnest(sources) AS source FROM recollect.<table>
@@ -46,7 +46,7 @@ _ALL: Final = "DELETE FROM recollect.<table> WHERE <inside>"
 
 
 def erase(db: Connection, scope: Scope, ids: Sequence[str] | None) -> Erased:
-    """How much is gone: the messages with these keys, or everything in the scope, and what cites it."""
+    """Erase the messages with these keys, or everything in the scope, and what cites it; returns how much."""
     gone = _messages(db, scope, ids)
     records = len(_citing(db, "records", gone))
     items = _derived(_citing(db, "items", gone))

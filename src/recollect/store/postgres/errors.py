@@ -24,12 +24,12 @@ def is_lost(error: Exception) -> bool:
 
 
 def is_collision(error: Exception) -> bool:
-    """Whether the same again may work, because another transaction was in the way."""
+    """Whether another transaction was in the way, so that trying again may work."""
     return getattr(error, "sqlstate", None) in _AGAIN
 
 
 def is_read_only(error: BaseException | None) -> bool:
-    """Whether one of ours tells that the server does not let anything be written."""
+    """Whether one of our errors says that the server lets nothing be written."""
     return getattr(getattr(error, "__cause__", None), "sqlstate", None) == _READ_ONLY
 
 

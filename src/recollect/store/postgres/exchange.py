@@ -1,6 +1,6 @@
 """Statements that go to the server together, and are answered together.
 
-The driver's own pipelines send each statement by itself, take the processor longer than the journeys that they spare,
+The driver's own pipelines send each statement by itself, cost more processor time than the round trips that they save,
 and hang when a megabyte is to be sent.
 """
 
@@ -29,11 +29,11 @@ _NULL: Final = b"\xff" * 4
 
 
 class Own(bytes):
-    """A value in the server's own form, of a type that the query names."""
+    """A value that is in the server's binary form already; the query names its type."""
 
 
 class _Kind(NamedTuple):
-    """The server's numbers for a type and for arrays of it, and how a value of it looks there."""
+    """The server's numbers for a type and for arrays of it, and a function that gives a value in binary form."""
 
     number: int
     array: int
@@ -52,7 +52,7 @@ _KINDS: Final[dict[type, _Kind]] = {
 
 
 class Statement(NamedTuple):
-    """A statement as the server takes it: its values with their types, each as text or in the server's own form."""
+    """A statement as the server takes it: its values with their types, each as text or in binary form."""
 
     sql: bytes
     types: tuple[int, ...] = ()
@@ -61,7 +61,7 @@ class Statement(NamedTuple):
 
 
 class Sent(NamedTuple):
-    """A statement with the name that the server knows it by, or learns now; none for one that it need not know."""
+    """A statement with the name it is prepared under, or now will be; without a name it is not prepared."""
 
     statement: Statement
     name: bytes
@@ -69,7 +69,7 @@ class Sent(NamedTuple):
 
 
 def statement(query: str, values: Values | None = None) -> Statement:
-    """A query with %s or %(name)s where its values go."""
+    """The statement for a query with %s or %(name)s in the places of its values."""
     if not values:
         return Statement(query.encode())
     sql, names = _numbered(query)
@@ -78,7 +78,7 @@ def statement(query: str, values: Values | None = None) -> Statement:
 
 
 def exchange(connection: PGconn, sent: Sequence[Sent]) -> Generator[int, int, list[PGresult]]:
-    """What the server answers, to a new name as to a statement. After one that fails none is done."""
+    """Send statements; returns the answers, also one to each preparation. After one that fails none is done."""
     connection.enter_pipeline_mode()
     for one in sent:
         _send(connection, one)
@@ -101,7 +101,7 @@ def exchange(connection: PGconn, sent: Sequence[Sent]) -> Generator[int, int, li
 
 
 def failure(results: Sequence[PGresult]) -> psycopg.Error | None:
-    """What the statement that failed is answered, if one did."""
+    """The error of the statement that failed, if one did."""
     failed = (result for result in results if result.status == _FAILED)
     return next(map(psycopg.errors.error_from_result, failed), None)
 
@@ -118,7 +118,7 @@ def _send(connection: PGconn, sent: Sent) -> None:
 
 @lru_cache(maxsize=1_000)
 def _numbered(query: str) -> tuple[bytes, tuple[str, ...]]:
-    """The query with $1 and so on in the places of its values, and the name of each, if they have names."""
+    """The query with $1 and so on in the places of its values, and the names, or numbers, of the values in order."""
     numbers: dict[str, int] = {}
 
     def number(place: re.Match[str]) -> str:

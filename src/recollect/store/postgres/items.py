@@ -24,7 +24,7 @@ SOURCE: Final = (
     " AND messages.tenant = items.tenant AND messages.owner = items.owner AND messages.session = items.session"
     " AND messages.id = items.id WHERE "
 )
-# One by one, by their key: a planner that knows nothing of the table yet would as soon read all of the tenant's items.
+# One by one, by their key: without statistics of the table, the planner might read all of the tenant's items.
 BY_POSITION: Final = """CROSS JOIN LATERAL (
     SELECT * FROM recollect.items WHERE items.tenant = %(tenant)s AND items.position = found.position OFFSET 0
 ) AS items"""
@@ -51,7 +51,7 @@ _PUT: Final = " ".join((_WITH_ITEMS, _PUT_WORDS))
 
 
 class Prepared(NamedTuple):
-    """An item with what its row needs besides; a message has no body here."""
+    """An item with its words and its body; a message has no body here, since the log keeps it."""
 
     item: Item
     words: Sequence[str]
@@ -59,14 +59,14 @@ class Prepared(NamedTuple):
 
 
 def insert(db: Connection, scope: Scope, prepared: Sequence[Prepared]) -> None:
-    """Puts items with their positions into the index."""
+    """Put items with their positions into the index."""
     columns = map(list, zip(*(_row(one) for one in prepared), strict=True))
     words = {one.item.position: pieces(place(scope), one.words) for one in prepared}
     db.later(_PUT, (*place(scope), *columns, *_words(scope.tenant, words)))
 
 
 def insert_words(db: Connection, tenant: str, texts: Mapping[int, Sequence[str]], start: int = 0) -> None:
-    """Makes positions findable by the words in these tsvectors, those of a position numbered from `start` on."""
+    """Make positions findable by the words in these tsvectors; those of each position are numbered from `start` on."""
     db.later(_PUT_WORDS, _words(tenant, texts, start))
 
 
@@ -117,7 +117,7 @@ def passing(scope: Scope, where: Filter) -> tuple[str, dict[str, Any]]:
 
 
 def tags(metadata: Mapping[str, Any]) -> list[int]:
-    """Numbers for what can be asked of metadata: each key with its scalar value."""
+    """A number for each key of metadata with its value, as far as filters can ask for it: scalars."""
     plain = {
         name: value for name, value in metadata.items() if value is None or isinstance(value, str | bool | int | float)
     }

@@ -45,7 +45,7 @@ _SLACK: Final = queue.micros(queue.CLOCK_SLACK)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Waiting:
-    """Jobs to be enqueued, and when that was asked for; refused where one can't be written."""
+    """Jobs to be enqueued, and when that was asked for; raises where a payload can't be stored."""
 
     jobs: Sequence[Job]
     now: datetime
@@ -55,7 +55,7 @@ class Waiting:
         object.__setattr__(self, "payloads", tuple(codec.to_bytes(job.payload) for job in self.jobs))
 
     def reached(self, before: int, now: int) -> Waiting:
-        """Those that a session growing to that many messages makes due."""
+        """Those that are due when a session grows from `before` to `now` messages."""
         return Waiting([job for job in self.jobs if job.reached(before, now)], self.now)
 
 
@@ -110,12 +110,12 @@ class PostgresJobs:
 
 
 def enqueue(db: Connection, scope: Scope, waiting: Waiting) -> list[Job]:
-    """The jobs as they wait."""
+    """Enqueue jobs; returns them as they wait."""
     return [_job(db.ask(_ENQUEUE, values)[0]) for values in _enqueued(scope, waiting)]
 
 
 def enqueue_later(db: Connection, scope: Scope, waiting: Waiting) -> None:
-    """Has the jobs wait, once what is done with them is sent."""
+    """Enqueue jobs together with the next statement that is sent."""
     for values in _enqueued(scope, waiting):
         db.later(_ENQUEUE, values)
 
@@ -159,7 +159,7 @@ class _Rows:
         return queue.check_held(_job(found[0]) if found else None, job)
 
     def twin(self, job: Job) -> Job | None:
-        """No one can claim it before what this change relies on it for is there."""
+        """See `queue.Rows.twin`; it is locked, so that no one claims it before this change is committed."""
         if job.key is None or job.scope is None:
             return None
         about = {"kind": key(job.kind), "key": key(job.key), "id": int(job.id)}

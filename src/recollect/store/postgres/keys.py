@@ -24,17 +24,17 @@ def key(id: str) -> str:
 
 
 def keys(ids: Sequence[str]) -> list[str]:
-    """The keys of these ids; those no one can have are left out."""
+    """The keys of these ids; ids that can't exist are left out."""
     return [key(id) for id in codec.each_once(ids) if codec.storable(id)]
 
 
 def known_key(id: str | None) -> str | None:
-    """The key of an id; None for none, and for one that no row can have."""
+    """The key of an id; None for None, and for an id that can't exist."""
     return key(id) if id is not None and codec.storable(id) else None
 
 
 def names(*ids: str | None) -> bytes | None:
-    """The ids behind the keys of a row; nothing where the keys say it all."""
+    """The ids behind the keys of a row, as bytes; None where each key is the id itself."""
     if all(id is None or key(id) == id for id in ids):
         return None
     return codec.to_bytes(ids)
@@ -71,6 +71,6 @@ def inside(scope: Scope, table: str, exact: bool = False) -> tuple[str, dict[str
 
 
 def number(*texts: str) -> int:
-    """A 64-bit number for these texts, for locks and for sets of values."""
+    """A 64-bit hash of these texts, for locks and for sets of values."""
     data = "\x00".join(texts).encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(data, digest_size=8).digest(), "big", signed=True)

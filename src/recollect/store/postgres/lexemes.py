@@ -1,4 +1,4 @@
-"""Words as the keyword index keeps them: hashed with their tenant, so that they match in no other."""
+"""Words as the keyword index keeps them: hashed with their tenant, so that they match no other tenant's."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ PIECE: Final = 20_000
 """Words in one tsvector, at most; PostgreSQL allows it a megabyte."""
 
 MOST: Final = 16_383
-"""The largest place in a tsvector, and so the largest count of a word."""
+"""The largest place in a tsvector, where counts are kept: the largest count of a word."""
 
 KNOWN: Final = 50_000
-"""How many words are remembered with what is kept of them."""
+"""How many words are remembered with their hashes."""
 
 _SMALL: Final = {1: "D", 2: "C", 3: "B"}
-"""Small counts as weights too, which a query can test much faster than it can read a place."""
+"""Small counts are kept as weights too: a query tests those much faster than it reads a place."""
 
 
 def lexemes(tenant: str) -> Callable[[str], str]:
-    """The function that turns a tenant's words into what is kept of them."""
+    """The function that hashes the words of a tenant."""
     return partial(_lexeme, _salt(tenant))
 
 
@@ -40,7 +40,7 @@ def _lexeme(salt: bytes, word: str) -> str:
 
 
 def pieces(place: Place, found: Sequence[str]) -> list[str]:
-    """The words of a text as tsvectors, each word with its count; mostly one, more where there are very many words."""
+    """The words of a text with their counts as tsvectors: one, or more where there are very many words."""
     lexeme = lexemes(place.tenant)
     counts = [f"{lexeme(word)}:{min(count, MOST)}{_SMALL.get(count, 'A')}" for word, count in Counter(found).items()]
     tokens = f"{lexeme(_owner(place))}:1 {lexeme(_session(place))}:1"

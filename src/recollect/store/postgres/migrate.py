@@ -10,7 +10,7 @@ from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.keys import number
 from recollect.store.steps import Migration, steps
 
-# Read from the catalog's table: to_regclass may still remember the answer from before the lock was waited for.
+# Read from the catalog's table: to_regclass may still give the answer from before the wait for the lock.
 _THERE: Final = "SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = 'recollect' AND tablename = 'migrations')"
 _VERSION: Final = "SELECT coalesce(max(number), 0) FROM recollect.migrations"
 _START: Final = (
@@ -45,7 +45,7 @@ def has_pgvector(db: Connection) -> bool:
 
 
 def migrate(db: Connection) -> None:
-    """The steps the database lacks, each with its record in one transaction, one process at a time."""
+    """Apply the steps the database lacks, each in one transaction with its record, one process at a time."""
     newest = migrations()[-1].number
     while (done := version(db)) < newest:
         _step(db, next(step for step in migrations() if step.number > done))

@@ -1,4 +1,4 @@
-"""The keyword index made anew from the log and the items, and the vector index where it pays."""
+"""Makes the keyword index anew from the log and the items, and a vector index where there are many vectors."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ _MEASURE: Final = (
     " FROM unnest(%s::bigint[], %s::integer[], %s::boolean[]) AS new (position, length, wordless)"
     " WHERE items.tenant = %s AND items.position = new.position"
 )
-# The index of a reindex that was stopped is there, but not valid.
+# A reindex that was interrupted leaves an index that is not valid.
 _UNINDEXED_LENGTHS: Final = (
     "SELECT DISTINCT length FROM (SELECT length FROM recollect.vectors GROUP BY tenant, length HAVING count(*) > %s)"
     " AS large WHERE length BETWEEN 2 AND %s AND NOT EXISTS (SELECT FROM pg_index"
     " WHERE indexrelid = to_regclass('recollect.vectors_nearest_' || length) AND indisvalid)"
 )
-# Made in one process: several share the graph in /dev/shm, which is small in a container.
+# Without parallel workers: they would share the graph in /dev/shm, which is small in a container.
 _ROOM: Final = "SET maintenance_work_mem = '1GB'; SET max_parallel_maintenance_workers = 0"
 _HNSW: Final = (
     "CREATE INDEX CONCURRENTLY vectors_nearest_<length> ON recollect.vectors"
@@ -72,7 +72,7 @@ def tenants(database: Database) -> list[str]:
 
 
 def words_are_old(database: Database) -> bool:
-    """Whether the keyword index was made by other rules for words; an empty one is said to be of these."""
+    """Whether the keyword index was made by other rules for words; a new store is marked as made by these."""
     setting = database.find(None, _SETTING)
     if not setting:
         _say_words_are_new(database)
@@ -81,7 +81,7 @@ def words_are_old(database: Database) -> bool:
 
 
 def reindex(database: Database, progress: Progress | None) -> int:
-    """How many items can be found by words."""
+    """Make the indexes anew; returns how many items can be found by words."""
     ((total,),) = database.find(None, _TEXTS)
     done = 0
     for tenant in tenants(database):
@@ -96,7 +96,7 @@ def reindex(database: Database, progress: Progress | None) -> int:
 
 
 def pages(db: Connection, tenant: str, after: int) -> list[Item]:
-    """The tenant's next items by position."""
+    """The tenant's next items after position `after`, in order."""
     return [item_from(tenant, row) for row in db.ask(_PAGE, (key(tenant), after, PAGE))]
 
 
@@ -143,7 +143,7 @@ def _rewrite(db: Connection, tenant: str, after: int) -> tuple[int, int] | None:
 
 
 def unindexed_lengths(db: Connection) -> list[int]:
-    """The lengths of vectors of which a tenant has so many that an index pays, and that have none, or half of one."""
+    """The lengths of vectors that need an index and have none that is valid: some tenant has more than `EXACT` such."""
     return [length for (length,) in db.ask(_UNINDEXED_LENGTHS, (EXACT, MOST_INDEXED))]
 
 
@@ -153,4 +153,4 @@ def _index_vectors(database: Database) -> None:
             db.execute(_ROOM)
             db.execute(f"DROP INDEX CONCURRENTLY IF EXISTS recollect.vectors_nearest_{length}")
             db.execute(_HNSW.replace("<length>", str(length)))
-            db.execute("ANALYZE recollect.vectors")  # without it the planner may pass the new index over
+            db.execute("ANALYZE recollect.vectors")  # without it the planner may ignore the new index

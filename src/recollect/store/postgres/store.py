@@ -20,7 +20,7 @@ from recollect.store.values import Finding
 from recollect.types import Scope
 
 _NO_CHANGE: Final = "UPDATE recollect.settings SET value = value WHERE false"
-"""Refused where nothing can be written, and writes nothing where something can."""
+"""A write that changes nothing, but fails where nothing can be written."""
 
 
 class PostgresStore:
@@ -41,7 +41,7 @@ class PostgresStore:
         return self._database.transaction(scope)
 
     def reading(self) -> AbstractContextManager[None]:
-        """See `Store.reading`: each read stands alone, so that one whose connection is lost can be done again."""
+        """See `Store.reading`; each read stays alone, so that it can be repeated after a lost connection."""
         return nullcontext()
 
     def tenants(self) -> list[str]:

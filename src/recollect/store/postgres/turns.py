@@ -1,4 +1,4 @@
-"""Turns at a lock: who is to wait for one does it here, and takes no connection meanwhile."""
+"""Turns at a lock: writers wait for theirs here, without holding a connection meanwhile."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from recollect.types import Scope
 
 
 class Turns:
-    """One writer of a user has a turn at a time, and so many of a tenant have one at the same time.
+    """Gives turns to writers: one at a time to each user's, and `of_a_tenant` at a time to those of a tenant.
 
-    A user's writers wait for each other anyhow; here they do it without a connection. So a lock that is held elsewhere
-    leaves connections to others.
+    A user's writers wait for each other anyway; here they do it without a connection, so that a lock which another
+    process holds for long leaves connections to others.
     """
 
     def __init__(self, of_a_tenant: int) -> None:
@@ -24,7 +24,7 @@ class Turns:
 
     @contextmanager
     def of(self, scope: Scope) -> Iterator[bool]:
-        """Whether the scope's turn came, which lasts for the block, within the time that a statement may take."""
+        """Wait for a turn, which lasts for the block; False where it did not come in the time a statement may take."""
         with self._through((scope.tenant, scope.user), 1) as first:
             if not first:
                 yield False

@@ -27,14 +27,14 @@ MOST_NUMBERS: Final = 16_000
 """The longest vector pgvector takes."""
 
 EXACT: Final = 20_000
-"""A whole tenant is searched vector by vector up to this many; above, by the HNSW index that `reindex` makes.
+"""A tenant with at most this many vectors is searched one by one; above, by the HNSW index that `reindex` makes.
 The index gives up early where few pass the filter; then all are compared."""
 
 PAGE: Final = 2_000
 """Vectors that are fetched at a time to be compared here."""
 
 _HAVING: Final = "SELECT id, position FROM recollect.items WHERE"
-# In the order of the key: without one, the planner reads other tenants' rows until it meets one of this tenant.
+# In the order of the key: without an order, the planner reads other tenants' rows until it meets one of this tenant.
 _LENGTH: Final = (
     "SELECT length FROM recollect.vectors WHERE tenant = %s AND model = %s ORDER BY owner, session, position LIMIT 1"
 )
@@ -56,11 +56,11 @@ NAMED: Final = " ".join(
         "ORDER BY away, found.position DESC",
     )
 )
-"""Of what was found: the names and the cosine."""
+"""Selects what names each item found, and its cosine."""
 PLACED: Final = "SELECT position, -away FROM best ORDER BY away, position DESC"
-"""Of what was found: the position and the cosine."""
+"""Selects the position of each item found, and its cosine."""
 
-# Adding nothing to the distance keeps the planner from using an index that finds only some.
+# Adding 0 to the distance keeps the planner from using an index that finds only some.
 _EXACT: Final = "WITH best AS (SELECT vectors.position, (vectors.vector <#> %(asked)s::vector) + 0 AS away"
 _EXACT_BEST: Final = "ORDER BY away, vectors.position DESC LIMIT %(k)s)"
 _COUNT: Final = (
@@ -81,20 +81,20 @@ _GIVEN: Final = (
 
 
 class Vectors(Protocol):
-    """Keeps rows of length one, and finds the nearest."""
+    """Keeps vectors as rows of length one, and finds the nearest."""
 
     def embed(self, db: Connection, scope: Scope, kind: str, model: str, by_key: Mapping[str, Row]) -> int:
-        """How many vectors were taken for items with these keys."""
+        """Keep vectors for items with these keys; returns how many were taken."""
         ...
 
     def nearest(
         self, db: Connection, scope: Scope, asked: Row, model: str, k: int, *, where: Filter, wanted: str
     ) -> list[Any]:
-        """What is wanted, NAMED or PLACED, of the k items whose vectors point most nearly the same way."""
+        """The k items whose vectors point most nearly the same way, each as `wanted`: NAMED or PLACED."""
         ...
 
     def read(self, data: bytes) -> Row:
-        """The row of a column's bytes."""
+        """The row that a column's bytes hold."""
         ...
 
 
@@ -134,7 +134,7 @@ class PgVectors:
         return np.frombuffer(data, ">f4", offset=4).astype(np.float32)
 
     def _is_large(self, db: Connection, tenant: str, model: str) -> bool:
-        """Whether it has more than `EXACT`; counting takes longer than the search, so what is large is remembered."""
+        """Whether a tenant has more than `EXACT` vectors; remembered once true: to count takes longer than a search."""
         if (tenant, model) not in self._large:
             ((count,),) = db.ask(_COUNT, (tenant, model, EXACT + 1))
             if count <= EXACT:
@@ -226,7 +226,7 @@ def _length(db: Connection, tenant: str, model: str, first: Row) -> int:
 
 
 def _none(db: Connection, scope: Scope, model: str, asked: Row) -> list[Any]:
-    """Nothing; raises where the model's vectors have another length than the one that was asked for."""
+    """An empty result; raises where the model's vectors have another length than the one asked with."""
     for (length,) in db.ask(_LENGTH, (key(scope.tenant), key(model))):
         check_length(model, length, len(asked))
     return []

@@ -25,7 +25,7 @@ _STOPS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use", 
 
 
 class Anthropic(Style):
-    """Anthropic Messages: the system text beside, blocks inside, caches by breakpoints."""
+    """Anthropic Messages: the system text beside the messages, blocks inside them, a cache by breakpoints."""
 
     base: ClassVar = ""
     chat: ClassVar = "/v1/messages"
@@ -133,7 +133,7 @@ def _block(place: str, raw: Mapping[str, Any], tokens: int) -> Block:
 
 
 def _shares(tokens: int, parts: list[dict[str, Any]]) -> list[int]:
-    """A message's tokens, dealt out over its blocks by their length."""
+    """A message's tokens, shared out among its blocks by their length."""
     sizes = [len(minified(part)) for part in parts]
     shares = [tokens * size // sum(sizes) for size in sizes]
     shares[-1] += tokens - sum(shares)

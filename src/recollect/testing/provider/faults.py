@@ -14,9 +14,9 @@ from recollect.testing.provider.values import Answer, HangUp, Piece, Refused, Se
 from recollect.types import Message, ToolCall
 
 LATE: Final = 0.05
-"""Seconds after which a slow answer begins, or goes on."""
+"""How many seconds late a slow answer begins, or goes on."""
 DRIPS: Final = 12
-"""Pieces of an answer that comes bit by bit."""
+"""How many pieces an answer has that comes bit by bit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def _page(status: int, about: str) -> Fault:
 
 
 def _bytes(about: str, change: Callable[[bytes], tuple[Piece, ...]]) -> Fault:
-    """The same reply with other pieces; the header goes on promising the whole of it."""
+    """A fault that changes the pieces of a reply; the header still promises the whole of it."""
     return Fault(about, sending=lambda sending, _: replace(sending, pieces=change(sending.data)))
 
 

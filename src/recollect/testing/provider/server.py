@@ -43,7 +43,7 @@ class Server(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that leaves is no error here."""
+        """Print nothing: a client that leaves is no error here."""
 
     def close(self) -> None:
         """Stop listening and end all connections, also those that are kept waiting."""

@@ -18,7 +18,7 @@ CREATED = 1_700_000_000
 
 
 class Style(Protocol):
-    """How one provider reads requests and writes answers. What most of them do is done here."""
+    """How one provider reads requests and writes answers. What most of them do alike is done here."""
 
     base: ClassVar[str]
     """The path of the address that clients are given."""

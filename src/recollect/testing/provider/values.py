@@ -42,7 +42,7 @@ Replies: TypeAlias = Callable[[Asked], Said]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the model says; None is a reply without an answer. `report` is how honest the usage is."""
+    """What the model says; without a message the reply has no answer. `report` says how honest the usage is."""
 
     message: Message | None
     finish: Finish = "stop"

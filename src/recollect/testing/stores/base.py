@@ -57,7 +57,7 @@ HOSTILE_TEXTS = (
 
 
 class OpenStore(Protocol):
-    """Opens a handle on the test's own store; each call one more handle on the same."""
+    """Opens the test's own store; each call gives one more handle on the same store."""
 
     def __call__(self, clock: Clock) -> Store:
         """A new handle."""
@@ -68,7 +68,7 @@ class StoreTests(Suite):
     """The fixtures of the suite."""
 
     persistent: ClassVar[bool] = True
-    """Whether what is written is there again for the next handle, backups included."""
+    """Whether the next handle sees what was written, and backups can be made."""
 
     @pytest.fixture
     def open_store(self) -> OpenStore:
@@ -101,12 +101,12 @@ def said(text: str, id: str = "", **fields: Any) -> Message:
 
 
 def say(store: Store, scope: Scope, *texts: str) -> list[Entry]:
-    """The texts appended, each with itself as the id."""
+    """Append texts, each with itself as its id; returns their entries."""
     return store.log.append(scope, [said(text, text) for text in texts])
 
 
 def texts(entries: list[Entry]) -> list[str]:
-    """What the entries say."""
+    """The texts of the entries."""
     return [entry.message.text for entry in entries]
 
 
@@ -126,12 +126,12 @@ def v(*numbers: float) -> Any:
 
 
 def nothing(*found: Any) -> None:
-    """Asserts that each is empty."""
+    """Assert that each is empty."""
     assert found == ([],) * len(found)
 
 
 def fill(store: Store, scope: Scope) -> None:
-    """One of everything."""
+    """Put one of everything into a store."""
     store.log.append(scope, [said("zebra one", "m1"), said("zebra two", "m2")], tokens=[2, 3], jobs=[Job("embed")])
     store.index.embed(scope, "message", "m", {"m1": v(1, 0), "m2": v(0, 1)})
     store.records.put(scope, [fact("of one", "zebra", sources=("m1",)), fact("of both", "zebra", sources=("m1", "m2"))])

@@ -27,7 +27,7 @@ from recollect.types import Scope
 
 
 class EraseTests(StoreTests):
-    """Erasure is for good and takes along what was made of it."""
+    """Erasure is for good, and erases what was made of the messages too."""
 
     def test_a_message_goes_with_all_that_cites_it(self, store: Store) -> None:
         fill(store, ADA)
@@ -158,7 +158,7 @@ class EraseTests(StoreTests):
 
 
 class TransactionTests(StoreTests):
-    """Many calls as one."""
+    """Many calls become one."""
 
     def test_all_of_it_happens(self, store: Store) -> None:
         with store.transaction():

@@ -1,4 +1,4 @@
-"""Any store against the reference: hypothesis makes up what is done, both must answer alike, restarts included."""
+"""Compares a store with the reference: both must answer alike to whatever hypothesis makes up, restarts included."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class StoreMachine(RuleBasedStateMachine):
             self.folder.cleanup()
 
     def both(self, call: Callable[[Store], Any], seen: Callable[[Any], Any] = lambda answer: answer) -> list[Any]:
-        """The two answers, after making sure that they are alike, errors included."""
+        """Call both stores and assert that they answer alike, errors included; returns the two answers."""
         answers = [_answer(call, store) for store in (self.reference, self.store)]
         shown = [answer if isinstance(answer, type) else seen(answer) for answer in answers]
         assert shown[0] == shown[1]
@@ -236,7 +236,7 @@ class StoreMachine(RuleBasedStateMachine):
             self.alike_in(tenant)
 
     def alike_in(self, tenant: Scope) -> None:
-        """Makes sure that both hold the same for one tenant, and that the chain holds."""
+        """Assert that both hold the same for one tenant, and that the chain of hashes holds."""
         self.both(lambda store: store.log.scan(tenant), lambda entries: sorted(map(repr, _entries(entries))))
         assert self.store.log.spoken(tenant) == list(map(spoken_of, self.store.log.scan(tenant)))
         self.both(lambda store: store.log.sessions(tenant), _sessions)

@@ -1,4 +1,4 @@
-"""What a store must do for many at once, and over time."""
+"""What a store must do for many callers at once, and over time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from recollect.types import Scope
 
 
 class ThreadTests(StoreTests):
-    """Many at once."""
+    """Many callers at once."""
 
     def test_eight_threads_lose_nothing(self, store: Store) -> None:
         def work(name: int) -> None:
