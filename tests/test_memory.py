@@ -486,5 +486,5 @@ def test_a_memory_tells_where_it_is_and_what_finds_things_a_session_whose_it_is(
         assert repr(memory.session("trip", user="ada")) == f"Session({scope}'trip'))"
         assert repr(memory.user("ada")) == f"User({scope}None))"
         assert repr(AsyncMemory(memory).session("trip", user="ada")) == f"AsyncSession(sync=Session({scope}'trip')))"
-    with Memory.open(":memory:", embedder="hash") as memory:
-        assert repr(memory) == "Memory(ReferenceStore(), embedder='hash')"
+    with Memory.open(":memory:", embedder="hash:256") as memory:
+        assert repr(memory) == "Memory(ReferenceStore(), embedder='hash:256')"
