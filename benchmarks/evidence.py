@@ -19,7 +19,7 @@ from _report import Goal, arguments, publish, table
 from _timing import say
 from recall import BUDGETS, GOALS, SHARED, Fed, Kept, full, run, shares
 
-from recollect.embed import Embedder
+from recollect.embed import Embedder, Kind
 from recollect.embed.models import data_dir
 
 MOST = 200
@@ -72,7 +72,23 @@ class Chroma(turn.Chroma):
         return found
 
 
+class ByAction:
+    """The embedder as mem0 asks for vectors; its own way to those of LangChain makes a question of every text."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.embedder = embedder
+
+    def embed(self, text: str, memory_action: str) -> list[float]:
+        kind: Kind = "query" if memory_action == "search" else "passage"
+        vector: list[float] = self.embedder.embed([text], kind=kind)[0].tolist()
+        return vector
+
+
 class Mem0(turn.Mem0):
+    def __init__(self, folder: Path, embedder: Embedder) -> None:
+        super().__init__(folder, embedder)
+        self.memory.embedding_model = ByAction(embedder)
+
     def keep(self, texts: Mapping[str, str]) -> None:
         for id, text in texts.items():
             self.memory.add(text, user_id=turn.ME, metadata={"turn": id}, infer=False)

@@ -66,7 +66,7 @@ class Impatient:
         self.model, self.name, self.stream = model, model.name, model.stream
 
     def complete(self, messages: Any, **asked: Any) -> Reply:
-        return self.model.complete(messages, **{**asked, "timeout": 1.0})
+        return self.model.complete(messages, **{**asked, "timeout": 0.5})
 
 
 def opened(folder: Path, clock: ManualClock, model: Any, **numbers: Any) -> Memory:

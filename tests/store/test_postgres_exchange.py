@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
 from typing import Any
 
 import psycopg
@@ -10,7 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect.store import Job
+from recollect.errors import StoreError
+from recollect.store import Filter, Job, Record
 from recollect.store.postgres import PostgresStore, connection
 from recollect.store.postgres.connection import Connection
 from recollect.testing.stores.base import ADA, USER, said, say
@@ -128,3 +133,35 @@ def test_ten_megabytes_are_sent_and_come_back(db: Connection) -> None:
     long = bytes(range(256)) * 40_000
     db.later("SELECT %s::bytea", (long,))
     assert db.ask("SELECT %s::bytea", (long,)) == [(long,)]
+
+
+def test_a_value_that_can_not_be_sent_is_refused(store: PostgresStore) -> None:
+    say(store, ADA, "zebra")
+    for wrong in (2**70, Fraction(1, 3)):
+        with pytest.raises(StoreError, match=r"beyond 64 bits|type Fraction"):
+            store.index.search(USER, "zebra", where=Filter(as_of=wrong))  # type: ignore[arg-type]
+    assert store.index.search(USER, "zebra")
+
+
+def test_ctrl_c_in_a_wait_spoils_no_connection_and_loses_nothing(url: str, store: PostgresStore) -> None:
+    scope = Scope("acme", "kim", "trip")
+    with PostgresStore(url) as elsewhere:
+        with elsewhere.transaction(scope), _interrupted():
+            say(store, scope, "never kept")
+        with elsewhere.transaction(Scope("acme", "lea")), store.transaction(scope):
+            say(store, scope, "kept")
+            with _interrupted():
+                store.records.put(Scope("acme"), [Record("note", "key", "value")])
+        assert [entry.message.text for entry in elsewhere.log.read(scope)] == ["kept"]
+    say(store, scope, "kept, too")
+    assert [entry.message.text for entry in store.log.read(scope)] == ["kept", "kept, too"]
+
+
+@contextmanager
+def _interrupted() -> Iterator[None]:
+    """Ctrl-C once the block has waited for a while."""
+    timer = threading.Timer(1.0, signal.raise_signal, (signal.SIGINT,))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        yield
+    timer.join()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from datetime import datetime
 
 import pytest
@@ -13,11 +15,17 @@ from recollect.errors import StoreUnavailable
 from recollect.store import Entry
 from recollect.store.codec import utc_now
 from recollect.store.postgres import PostgresStore, alive, database
+from recollect.store.postgres.turns import Turns
 from recollect.testing.stores.base import ADA, BOB, RIVAL, say, texts
 from recollect.types import Scope
 from tests.postgres import Databases
 
 MANY = 2 * database.MOST
+_SLOW_COMMITS = """
+    CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(3); RETURN NULL; END';
+    CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON recollect.messages DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION slow();
+"""
 
 
 @pytest.fixture
@@ -98,3 +106,43 @@ def test_who_has_a_connection_does_not_wait_for_a_turn(url: str) -> None:
             say(store, ADA, "second")
         third.result()
         assert texts(store.log.read(ADA)) == ["first", "second", "third"]
+
+
+def test_who_came_first_has_the_next_turn() -> None:
+    turns, order = Turns(8), list[str]()
+
+    def write() -> None:
+        with turns.of(ADA):
+            order.append("waited")
+
+    with ThreadPoolExecutor(1) as pool:
+        with turns.of(ADA):
+            waiting = pool.submit(write)
+            while not any(gate.line for gate in turns._gates.values()):
+                time.sleep(0.01)
+        with turns.of(ADA):
+            order.append("came later")
+        waiting.result()
+    assert order == ["waited", "came later"]
+    assert not turns._gates
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_commit_that_is_given_up_is_not_said_to_have_failed(
+    url: str, monkeypatch: pytest.MonkeyPatch, inside: bool
+) -> None:
+    with PostgresStore(url) as store:
+        with store._database.maintaining() as db:
+            db.execute(_SLOW_COMMITS)
+        monkeypatch.setattr(alive, "LONGEST", 0.5)
+        with (
+            pytest.raises(StoreUnavailable, match="not known whether this was written"),
+            store.transaction(ADA) if inside else nullcontext(),
+        ):
+            say(store, ADA, "perhaps")
+
+
+def test_maintenance_takes_as_long_as_it_needs(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with PostgresStore(url) as store, store._database.maintaining() as db:
+        monkeypatch.setattr(alive, "LONGEST", 0.2)
+        assert db.ask("SELECT 1 FROM pg_sleep(1)") == [(1,)]

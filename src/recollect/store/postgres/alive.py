@@ -44,6 +44,7 @@ def configure(connection: psycopg.Connection[Any]) -> None:
 
     Also has the server notice when this machine is gone: others wait for what its transactions have locked.
     """
+    connection.prepare_threshold = None  # the driver would forget our prepared statements along with its own
     connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
     connection.execute(_NOTICE, (str(2 * GONE), str(max(GONE // 2, 1))))
     connection.commit()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import islice
+from hashlib import sha256
+from itertools import count, islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from recollect.store.postgres import alive
@@ -28,6 +29,8 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
         super().__init__(*given, **named)
         self._waiting: list[Statement] = []
         self._names: dict[_Key, bytes] = {}
+        self._numbers = count()
+        self.is_bounded = True
 
     def later(self, query: str, values: Values | None = None) -> None:
         """Have a statement wait until the next `ask` or `send`, which raises its error if it fails."""
@@ -58,7 +61,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
         """Wait for the server's answer; where that takes too long, have it cancel the statement, and close."""
         try:
-            return super().wait(gen, interval, alive.LONGEST if timeout is None else timeout)
+            return super().wait(gen, interval, alive.LONGEST if timeout is None and self.is_bounded else timeout)
         except psycopg.OperationalError as error:
             if self.pgconn.transaction_status != psycopg.pq.TransactionStatus.ACTIVE:
                 raise
@@ -73,8 +76,8 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
         for each in self.forget():
             key = each.sql, each.types
             name, is_new = self._names.get(key) or new.get(key, b""), False
-            if not name and (count := len(self._names) + len(new)) < MOST:
-                name, is_new = b"recollect%d" % count, True
+            if not name and len(self._names) + len(new) < MOST:
+                name, is_new = _name(next(self._numbers), key), True
                 new[key] = name
             out.append(Sent(each, name, is_new))
         return out
@@ -88,6 +91,11 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
                 self._names[one.statement.sql, one.statement.types] = one.name
             answers += islice(rest, 1)
         return answers
+
+
+def _name(number: int, key: _Key) -> bytes:
+    """A name that no other statement ever has, also where a pooler lends one server connection to several of us."""
+    return b"recollect%d_%s" % (number, sha256(repr(key).encode()).hexdigest()[:16].encode())
 
 
 Pool: TypeAlias = psycopg_pool.ConnectionPool[Connection]

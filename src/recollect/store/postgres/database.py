@@ -157,9 +157,9 @@ class Database:
                 connection.send()
                 yield
                 committing = True
-                connection.ask(_COMMIT)
+                _commit(connection)
             except psycopg.Error as error:
-                lost = committing and errors.is_lost(error)
+                lost = committing and (errors.is_lost(error) or connection.closed)
                 raise (errors.unknown if lost else errors.translated)(error, self.name) from error
 
     @contextmanager
@@ -168,6 +168,7 @@ class Database:
         try:
             with Connection.connect(self._conninfo, autocommit=True) as connection:
                 alive.configure(connection)
+                connection.is_bounded = False
                 yield connection
         except psycopg.Error as error:
             raise errors.translated(error, self.name) from error
@@ -185,7 +186,7 @@ class Database:
                 return attempt.run(connection, begin, first, work)
             except psycopg.Error as error:
                 if not self._once_more(error, attempt, repeatable, next(retries, None)):
-                    unclear = attempt.committing and errors.is_lost(error)
+                    unclear = attempt.committing and (errors.is_lost(error) or connection.closed)
                     raise (errors.unknown if unclear else errors.translated)(error, self.name) from error
             finally:
                 self._take_back(connection)
@@ -295,8 +296,15 @@ class _Attempt:
         result = work(connection)
         if begin is not None:
             self.committing = True
-            connection.ask(_COMMIT)
+            _commit(connection)
         return result
+
+
+def _commit(connection: Connection) -> None:
+    """The server takes a commit of what failed before for a rollback, and calls that no error."""
+    connection.later(_COMMIT)
+    if connection.send()[-1].command_status != b"COMMIT":
+        raise psycopg.errors.InFailedSqlTransaction("a part of the transaction had failed")
 
 
 @contextmanager

@@ -40,11 +40,18 @@ class _Kind(NamedTuple):
     data: Callable[[Any], bytes]
 
 
+def _whole(value: int) -> bytes:
+    try:
+        return value.to_bytes(8, "big", signed=True)
+    except OverflowError as error:
+        raise psycopg.DataError("a number beyond 64 bits can't be kept") from error
+
+
 _STRING: Final = _Kind(25, 1009, str.encode)
 _KINDS: Final[dict[type, _Kind]] = {
     str: _STRING,
     bool: _Kind(16, 1000, lambda value: b"\x01" if value else b"\x00"),
-    int: _Kind(20, 1016, lambda value: value.to_bytes(8, "big", signed=True)),
+    int: _Kind(20, 1016, _whole),
     Own: _Kind(_UNTYPED, _UNTYPED, bytes),
     bytes: _Kind(17, 1001, bytes),
     float: _Kind(701, 1022, lambda value: pack("!d", value)),
@@ -84,7 +91,8 @@ def exchange(connection: PGconn, sent: Sequence[Sent]) -> Generator[int, int, li
         _send(connection, one)
     connection.pipeline_sync()
     while connection.flush():
-        if (yield _EITHER) & _READABLE:
+        ready = yield _EITHER
+        if ready is None or ready & _READABLE:  # none where it goes on after Ctrl-C
             connection.consume_input()
     results: list[PGresult] = []
     while connection.status == _OPEN:
@@ -160,4 +168,7 @@ def _array(values: list[Any]) -> tuple[int, int, bytes]:
 
 
 def _kind(value: Any) -> _Kind:
-    return _KINDS.get(type(value)) or next(kind for base, kind in _KINDS.items() if isinstance(value, base))
+    found = _KINDS.get(type(value)) or next((kind for base, kind in _KINDS.items() if isinstance(value, base)), None)
+    if found is None:
+        raise psycopg.ProgrammingError(f"no way to send a value of the type {type(value).__name__}")
+    return found

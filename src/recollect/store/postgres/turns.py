@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -34,23 +35,35 @@ class Turns:
 
     @contextmanager
     def _through(self, name: tuple[str | None, ...], most: int) -> Iterator[bool]:
+        turn = threading.Lock()
         with self._mine:
             gate = self._gates.setdefault(name, _Gate(most))
             gate.callers += 1
+            if gate.free:
+                gate.free -= 1
+            else:
+                turn.acquire()
+                gate.line.append(turn)
         came = False
         try:
-            came = gate.places.acquire(timeout=alive.LONGEST)
+            came = turn.acquire(timeout=alive.LONGEST)
             yield came
         finally:
-            if came:
-                gate.places.release()
             with self._mine:
+                if not came and turn in gate.line:
+                    gate.line.remove(turn)
+                elif gate.line:
+                    gate.line.popleft().release()
+                else:
+                    gate.free += 1
                 gate.callers -= 1
                 if not gate.callers:
                     del self._gates[name]
 
 
 class _Gate:
+    """Whose turn it is in the order in which they came: who leaves hands the place to the first in line."""
+
     def __init__(self, most: int) -> None:
-        self.places = threading.Semaphore(most)
-        self.callers = 0
+        self.free, self.callers = most, 0
+        self.line: deque[threading.Lock] = deque()
