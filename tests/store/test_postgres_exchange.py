@@ -137,9 +137,10 @@ def test_ten_megabytes_are_sent_and_come_back(db: Connection) -> None:
 
 def test_a_value_that_can_not_be_sent_is_refused(store: PostgresStore) -> None:
     say(store, ADA, "zebra")
-    for wrong in (2**70, Fraction(1, 3)):
+    wrong: tuple[Any, ...] = 2**70, Fraction(1, 3)
+    for value in wrong:
         with pytest.raises(StoreError, match=r"beyond 64 bits|type Fraction"):
-            store.index.search(USER, "zebra", where=Filter(as_of=wrong))  # type: ignore[arg-type]
+            store.index.search(USER, "zebra", where=Filter(as_of=value))
     assert store.index.search(USER, "zebra")
 
 
