@@ -209,6 +209,30 @@ def test_pinned_and_system_messages_stay_however_long_it_gets(memory: Memory) ->
     assert "number 2499" in shown
 
 
+@pytest.mark.parametrize("before", [0, 95])
+def test_the_whole_turn_of_a_pinned_message_stays_however_long_it_gets(
+    memory: Memory, before: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recollect.layers.windows.BLOCK", 100)
+    chat = memory.session("s", user="ada")
+    chat.add_many([Message("user", f"word {n}") for n in range(before)])
+    turn = [
+        Message("user", "Which code?"),
+        Message("assistant", (ToolCall("c", "look_up", "{}"),)),
+        Message("tool", (ToolResult("c", "It is 42."),)),
+        *(Message("assistant", f"Line {n} of it.") for n in range(40)),
+    ]
+    kept = chat.add_many(turn)
+    unpinned = chat.add("user", "Forget it.", metadata={"pinned": True})
+    chat.tag(unpinned.id, pinned=None)
+    chat.tag(kept[20].id, pinned=True)
+    for _ in range(3):
+        chat.add_many([Message("user", f"number {n}") for n in range(70)])
+        shown = [message.id for message in chat.context("Go on.", 800).prompt]
+        assert [id for id in shown if id in {one.id for one in kept}] == [one.id for one in kept]
+    assert unpinned.id not in shown
+
+
 @pytest.mark.parametrize("budget", [0, -1, True, 1.5, "8000"])
 def test_a_budget_that_is_none_is_refused(memory: Memory, budget: Any) -> None:
     with pytest.raises(ConfigError, match="budget is"):

@@ -18,6 +18,8 @@ from recollect.flow.assemble import Counts, Shown, assemble
 from recollect.flow.context import Context
 from recollect.flow.fence import CLOSE, OPEN, TITLES, block, with_memory, without_memory
 from recollect.flow.fill import PRIORITY, Offer
+from recollect.flow.render import parse, render
+from recollect.flow.shapes import SHAPES
 from recollect.flow.window import Limits, Window
 from recollect.settings import Settings
 from recollect.tokens import REPLY_TOKENS, count_message, count_messages, estimate
@@ -157,6 +159,14 @@ def _conversation_is_as_it_was(context: Context, talk: list[Message], question: 
 def test_a_message_that_begins_with_a_new_line_comes_back_as_it_was() -> None:
     said, memory = Message("user", "\n\n  indented"), block({"facts": [Candidate("facts", "likes: tea")]})
     assert without_memory(with_memory(said, memory)) == said
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_memory_that_went_to_a_provider_is_not_taken_for_what_was_said(shape: str) -> None:
+    said, memory = Message("user", "Any tea?"), block({"facts": [Candidate("facts", "likes: tea")]})
+    for prompt in ([with_memory(said, memory)], [said, with_memory(said, memory)]):
+        back = [without_memory(message) for message in parse(render(prompt, shape), shape)]
+        assert "\n".join(one.text for one in back if one) == "\n".join(["Any tea?"] * len(prompt))
 
 
 def test_what_a_section_leaves_unused_the_next_may_use() -> None:

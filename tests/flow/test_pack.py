@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -56,6 +57,17 @@ def test_a_pack_is_within_its_budget_and_in_order(moments: list[Moment], budget:
         assert [by_id[id].order for id in hit.message_ids] == sorted(by_id[id].order for id in hit.message_ids)
         assert {by_id[id].session for id in hit.message_ids} == {hit.session}
         assert all(f"ada: {by_id[id].text}" in hit.text or CUT in hit.text for id in hit.message_ids)
+
+
+@given(st.lists(st.integers(0, 2), max_size=30), st.randoms(use_true_random=False), st.integers(0, 400))
+def test_days_that_take_turns_in_a_session_count_as_often_as_they_are_written(
+    days: list[int], random: Random, budget: int
+) -> None:
+    moments = [said(f"m{n}", "a", n, START + timedelta(days=day), "Hi.") for n, day in enumerate(days)]
+    random.shuffle(moments)
+    taken, more = (sum(len(hit.message_ids) for hit in pack(moments, b, len, words, set())) for b in (budget, 9_999))
+    sizes = [sum(len(hit.text) + 1 for hit in pack(moments[:n], 9_999, len, words, set())) for n in range(more + 1)]
+    assert taken == max(n for n, size in enumerate(sizes) if size <= budget)
 
 
 @given(lists_of_moments(), st.integers(0, 300), st.integers(0, 120))

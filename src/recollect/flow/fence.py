@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from recollect.answers import Candidate
-from recollect.types import Message, Text
+from recollect.types import Message, Part, Text
 
 OPEN: Final = "<memory>"
 CLOSE: Final = "</memory>"
@@ -66,7 +67,15 @@ def without_memory(message: Message) -> Message | None:
             return message
         rest = message.content[found.end() :]
         return message.replace(content=rest) if rest else None
-    parts = [part for part in message.content if not (isinstance(part, Text) and _BLOCK.fullmatch(part.text))]
-    if len(parts) == len(message.content):
+    parts = tuple(left for part in message.content if (left := _own(part)))
+    if parts == message.content:
         return message
-    return message.replace(content=tuple(parts)) if parts else None
+    return message.replace(content=parts) if parts else None
+
+
+def _own(part: Part) -> Part | None:
+    """The part without memory blocks at its start; None where it was nothing else."""
+    if not isinstance(part, Text) or not (found := _BLOCK.match(part.text)):
+        return part
+    rest = part.text[found.end() :]
+    return replace(part, text=rest) if rest else None

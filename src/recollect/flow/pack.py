@@ -7,7 +7,7 @@ as far as they fit, with every cut marked. So more budget never loses anything t
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -49,13 +49,16 @@ class _Line(NamedTuple):
     text: str
 
 
+def _order(line: _Line) -> int:
+    return line.moment.order
+
+
 @dataclass(slots=True)
 class _Packed:
-    """What is taken so far, by session, and what it costs."""
+    """What is taken so far, by session in the order of time, and what it costs."""
 
     count: Count
     groups: dict[str, list[_Line]] = field(default_factory=dict)
-    days: set[tuple[str, str]] = field(default_factory=set)
     used: int = 0
     _day_tokens: dict[str, int] = field(default_factory=dict)
 
@@ -64,8 +67,7 @@ class _Packed:
         if (used := self._with(moment, day, line)) > budget:
             return False
         self.used = used
-        self.days.add((moment.session, day))
-        self.groups.setdefault(moment.session, []).append(_Line(moment, day, line))
+        insort(self.groups.setdefault(moment.session, []), _Line(moment, day, line), key=_order)
         return True
 
     def fits(self, moment: Moment, day: str, line: str, budget: int) -> bool:
@@ -73,14 +75,22 @@ class _Packed:
         return self._with(moment, day, line) <= budget
 
     def _with(self, moment: Moment, day: str, line: str) -> int:
-        """What everything would cost with one more line, its end, and its day where that is not there yet.
+        """What everything would cost with one more line, its end, and the days that are written for it."""
+        return self.used + self.count(line) + 1 + sum(map(self._day, self._days(moment, day)))
 
-        A line may split those of another day, so each new day after a session's first is counted twice.
-        """
-        times = 0 if (moment.session, day) in self.days else 2 if moment.session in self.groups else 1
-        if times and day not in self._day_tokens:
+    def _days(self, moment: Moment, day: str) -> list[str]:
+        """The days that a line adds: its own, if no line beside it has that; and that of the lines which it splits."""
+        group = self.groups.get(moment.session, [])
+        at = bisect_right(group, moment.order, key=_order)
+        before, after = group[at - 1].day if at else "", group[at].day if at < len(group) else ""
+        if day in (before, after):
+            return []
+        return [day, after] if before == after != "" else [day]
+
+    def _day(self, day: str) -> int:
+        if day not in self._day_tokens:
             self._day_tokens[day] = self.count(day) + 1
-        return self.used + self.count(line) + 1 + (times * self._day_tokens[day] if times else 0)
+        return self._day_tokens[day]
 
     def hits(self) -> list[Hit]:
         return [_hit(group) for group in self.groups.values()]
@@ -177,11 +187,10 @@ def _joined(parts: list[str], kept: set[int]) -> str:
 
 def _hit(group: list[_Line]) -> Hit:
     best = max(line.moment.score for line in group)
-    timely = sorted(group, key=lambda line: line.moment.order)
-    first, texts, day = timely[0].moment, list[str](), ""
-    for line in timely:
+    first, texts, day = group[0].moment, list[str](), ""
+    for line in group:
         texts += [line.text] if line.day == day else [day := line.day, line.text]
-    return Hit(tuple(line.moment.id for line in timely), "\n".join(texts), best, first.at, first.session)
+    return Hit(tuple(line.moment.id for line in group), "\n".join(texts), best, first.at, first.session)
 
 
 def turn_line(moment: Moment) -> str:

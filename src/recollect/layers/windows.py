@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Final
 
 from recollect.flow.assemble import Shown
@@ -24,6 +25,8 @@ BLOCK: Final = 1_000
 """Messages in a block: a window begins with the block before the one that the newest message is in."""
 SMALL: Final = 8
 """The fewest tokens that messages have on average: a block holds more of them than a large budget."""
+TURN: Final = 16
+"""Messages of a turn that are read at a time."""
 KEPT_WINDOWS: Final = 256
 ALWAYS: Final = "always"
 """The kind of the records that name messages which stay in the window for good."""
@@ -157,14 +160,39 @@ class Windows:
 
     def _build(self, scope: Scope, running: _Running, until: int) -> None:
         running.block = self._block(until, running)
-        ids = (
-            [record.key for record in self.store.records.find(scope, kind=ALWAYS, exact=True)] if running.block else []
-        )
-        before = [entry for entry in self.store.log.get(scope, ids) if entry.seq <= running.block]
-        running.take(sorted(before, key=lambda entry: entry.seq))
         entries = self.store.log.read(scope, after=running.block, until=until)
+        running.take(self._lasting(scope, running.block, until, entries) if running.block else [])
         running.take(entries)
         running.last, running.messages = until, running.block + len(entries)
+
+    def _lasting(self, scope: Scope, block: int, until: int, after: Sequence[Entry]) -> list[Entry]:
+        """What stays for good of the messages up to number `block`: system messages, and the turns of pinned ones.
+
+        `after` has the messages from there on: the first of them may answer one from before.
+        """
+        ids = [record.key for record in self.store.records.find(scope, kind=ALWAYS, exact=True)]
+        turn_ends = next((entry.seq for entry in after if entry.message.role == "user"), until + 1)
+        found: dict[int, Entry] = {}
+        for entry in self.store.log.get(scope, ids):
+            if entry.seq < turn_ends and entry.seq not in found and lasts(entry.message):
+                turn = [entry] if entry.message.role == "system" else self._turn(scope, entry)
+                found |= {one.seq: one for one in turn if one.seq <= block}
+        return [found[seq] for seq in sorted(found)]
+
+    def _turn(self, scope: Scope, entry: Entry) -> list[Entry]:
+        """The turn that a message is in: from the user's message on, up to the next one."""
+        turn = [entry]
+        while turn[0].message.role != "user" and (
+            page := self.store.log.read(scope, until=turn[0].seq - 1, limit=TURN, reverse=True)
+        ):
+            asked = next((n for n, one in enumerate(page, 1) if one.message.role == "user"), len(page))
+            turn = [*reversed(page[:asked]), *turn]
+        while page := self.store.log.read(scope, after=turn[-1].seq, limit=TURN):
+            answers = list(takewhile(lambda one: one.message.role != "user", page))
+            turn += answers
+            if len(answers) < len(page):
+                break
+        return turn
 
     def _block(self, last: int, running: _Running) -> int:
         size = max(BLOCK, (running.window.limits.budget or 0) // SMALL)
