@@ -11,6 +11,8 @@ import pytest
 
 from recollect import ConfigError, Filter, Memory, Message, Session
 from recollect.errors import NotFound
+from recollect.layers import procedural
+from recollect.patterns import Worked
 from tests.wrong import wrong
 
 NOW = datetime(2026, 3, 3, 12, tzinfo=UTC)
@@ -102,3 +104,15 @@ def test_the_history_of_a_long_session_by_tag(chat: Session) -> None:
     assert [message.id for message in chat.history(1, before=1_000, where=starred)] == ["m7"]
     with pytest.raises(ConfigError, match="give a Filter"):
         chat.history(where=wrong({"important": True}))
+
+
+def test_an_answer_that_is_scored_later_counts_in_the_patterns(chat: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(procedural, "PART", 7)
+    kept = [chat.add_turn(f"How many kettles {n}?", "Few." if n % 2 else "Many. " * 200)[1] for n in range(40)]
+    assert chat.patterns().worked == ()
+    for n, answer in enumerate(kept):
+        chat.tag(answer.id, score=9 if n % 2 else 2)
+    assert chat.patterns().worked == (Worked("short", 9, 20, 2, 20),)
+    for answer in kept:
+        chat.tag(answer.id, score=None)
+    assert chat.patterns().worked == ()

@@ -19,6 +19,7 @@ from recollect.flow.context import Context
 from recollect.flow.fence import without_memory
 from recollect.frozen import FrozenDict, freeze_dict
 from recollect.layers.episodic import item_of
+from recollect.layers.procedural import recount
 from recollect.layers.tools import Tools
 from recollect.layers.windows import lasting, lasts, repin
 from recollect.store import ANY, Entry, Filter
@@ -164,6 +165,8 @@ class Session(User):
             store.records.put(self.scope, lasting([entry]))
             if "pinned" in metadata:
                 repin(store, self.scope)
+            if "score" in metadata:
+                recount(store, entry)
         self.memory.controller.tagged(self.scope, metadata)
         return entry.message
 

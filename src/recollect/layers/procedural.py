@@ -243,6 +243,17 @@ class Procedural:
         return found[0].message if found else None
 
 
+def recount(store: Store, entry: Entry) -> None:
+    """Have a message whose score changed counted again; call it in the transaction that changes it."""
+    scope = entry.scope.owner
+    analysed = store.records.find(scope, kind=KIND, key="patterns", exact=True)
+    if analysed and analysed[-1].value["position"] < entry.position:
+        return  # not counted yet
+    parts = store.records.find(scope, kind=KIND, key="part", exact=True)
+    held = [part.id for part in parts if part.value["after"] < entry.position <= part.value["to"]]
+    store.records.delete(scope, held)
+
+
 def _owner(scope: Scope | None) -> Scope:
     if scope is None or scope.user is None:
         raise ConfigError("patterns are those of a user: name one in the scope")
