@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -67,3 +68,11 @@ def test_awaited_it_is_the_same(tmp_path: Path) -> None:
             return [fact.value for fact in await memory.user("ada").facts()]
 
     assert asyncio.run(talk()) == ["Lisbon"]
+
+
+@pytest.mark.parametrize("name", ["", "half \ud800", 5, ["a"], 10**30])
+def test_a_name_that_is_no_text_is_told(memory: Memory, name: Any) -> None:
+    ada = memory.user("ada")
+    for ask in (ada.documents.remove, ada.fact_history, lambda key: ada.remember(key, "x")):
+        with pytest.raises(ConfigError, match=r"name|key"):
+            ask(name)

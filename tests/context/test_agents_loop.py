@@ -7,7 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Memory, Message, Settings, ToolCall, ToolResult, count_messages, estimate, validate
+from recollect import (
+    BudgetTooSmall,
+    Memory,
+    Message,
+    Settings,
+    ToolCall,
+    ToolResult,
+    count_messages,
+    estimate,
+    validate,
+)
 from recollect.testing.clock import ManualClock
 from recollect.types import Part, Text, Thinking
 from tests.contexts import opened, told
@@ -120,3 +130,18 @@ def test_inside_an_agents_loop_what_was_erased_elsewhere_is_gone(tmp_path: Path,
         assert "Nadia" not in chat.context(budget=1_000).memory
         there.session("march", user="ada").documents.remove("codes")
         assert "4417" not in chat.context(budget=1_000).memory
+
+
+def test_more_tokens_are_never_too_few_where_fewer_are_enough(memory: Memory, clock: ManualClock) -> None:
+    chat = told(memory, clock)
+    for n in range(6):
+        chat.add_turn(f"Is platform {n} far from here?", "It is not far at all, " * 5)
+    chat.add("user", "And where do I live?")
+    enough = False
+    for budget in range(100, 500, 2):
+        try:
+            assert chat.context(budget=budget).tokens <= budget
+            enough = True
+        except BudgetTooSmall:
+            assert not enough, budget
+    assert enough

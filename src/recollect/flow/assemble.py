@@ -2,7 +2,8 @@
 
 Memory gets the room that the conversation leaves, as `fill` says. Where that is too little for what is offered, the
 conversation gives way down to its minimum turns, then recalled conversations down to one, then documents down to two.
-The profile and the facts that come first never give way: where they do not fit, BudgetTooSmall has the ledger.
+The profile and the facts that come first never give way: where they do not fit, older turns do; and where there are
+none, BudgetTooSmall has the ledger.
 """
 
 from __future__ import annotations
@@ -75,9 +76,14 @@ def assemble(
     filled, shown = _filled(window, budget - asked, fill, counts)
     while (context := _context(shown, question, fill.deduplicated(filled), budget, settings, counts)).tokens > budget:
         section = next((name for name in reversed(PRIORITY) if filled.taken.get(name)), None)
-        if section is None or section in FIRM:
+        if section is not None and section not in FIRM:
+            filled.drop_last(section)
+            continue
+        smaller = _cut_as_far(shown, shown.tokens + budget - context.tokens, settings.min_turns, counts)
+        if smaller.tokens == shown.tokens:
             raise _too_small(context)
-        filled.drop_last(section)
+        shown = smaller
+        filled = fill.into(budget - asked - shown.tokens, fill.top_k(), shown.ids)
     return context
 
 

@@ -136,7 +136,7 @@ class Documents:
 
     def remove(self, scope: Scope, name: str) -> Document:
         """Remove a document with all its versions for good, and return it. Raises NotFound."""
-        scope = _owner(scope)
+        scope, name = _owner(scope), check_id(name, "name")
         with self.store.transaction(scope):
             versions = self.store.records.history(scope, KIND, name)
             current = self._current(scope, name)

@@ -22,7 +22,7 @@ from recollect.recent import Recent
 from recollect.settings import DEFAULTS
 from recollect.store import Entry, Job, Record, Store
 from recollect.store.words import query_words, words
-from recollect.types import Message, Scope, with_zone
+from recollect.types import Message, Scope, check_id, with_zone
 
 KIND: Final = "fact"
 LAYER: Final = "facts"
@@ -131,6 +131,7 @@ class Semantic:
         Under a key that holds several values, as likes does, that is all of them. It counts as the newest even where
         what is known was dated by a clock that is ahead of this one.
         """
+        check_id(key, "the key of a fact")
         if type not in FACT_TYPES:
             raise ConfigError(f"type {type!r} is not one of {', '.join(FACT_TYPES)}")
         if value is not None and not (isinstance(value, str) and value.strip()):
