@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.flow.render import parse, render
+from recollect.flow.shapes import SHAPES
 from recollect.flow.turns import answerable
 from recollect.flow.validate import validate
 from recollect.types import Message, Part, Text, Thinking, ToolCall, ToolResult
@@ -29,17 +30,17 @@ messages = st.one_of(
 
 
 def spoken(talk: tuple[Message, ...] | list[Message]) -> list[Part]:
-    """All that was said, but for calls, the thinking before them, and results that no call comes before."""
-    called: set[str] = set()
+    """All that was said, but for calls, the thinking before them, and results that no call waits for."""
+    waiting: set[str] = set()
     said: list[Part] = []
     for message in talk:
-        called.update(call.id for call in message.tool_calls)
-        said += [
-            part
-            for part in message.parts
-            if not isinstance(part, (ToolCall, Thinking))
-            and not (isinstance(part, ToolResult) and part.call_id not in called)
-        ]
+        waiting.update(call.id for call in message.tool_calls)
+        for part in message.parts:
+            if isinstance(part, ToolResult) and part.call_id in waiting:
+                waiting.remove(part.call_id)
+                said.append(part)
+            elif not isinstance(part, (ToolCall, ToolResult, Thinking)):
+                said.append(part)
     return said
 
 
@@ -93,6 +94,15 @@ def test_an_answer_to_a_later_call_of_the_same_name_is_no_answer_to_the_first() 
     result, thanks = Message("tool", (ToolResult("a", "rain"),)), Message("user", "thanks")
     left = answerable([Message("user", "hi"), call("first"), thanks, call("again"), result, thanks])
     assert [len(message.tool_calls) for message in left] == [0, 0, 0, 1, 0, 0]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_result_that_came_twice_is_shown_once(shape: str) -> None:
+    step = [Message("assistant", (ToolCall("a", "look"), ToolCall("b", "look")))]
+    step += [Message("tool", (ToolResult(id, "rain"),)) for id in ("a", "b", "b", "a")]
+    both = Message("tool", (ToolResult("a", "rain"), ToolResult("b", "rain"), ToolResult("a", "again")))
+    for talk in ([*step, Message("user", "thanks")], [*step[:2], Message("user", "well"), *step[2:]], [step[0], both]):
+        assert validate([Message("user", "hi"), *answerable(talk)], shape) == []
 
 
 def user(text: str) -> dict[str, Any]:

@@ -56,8 +56,9 @@ def steps(messages: Sequence[Message], indexes: Iterable[int]) -> Iterator[list[
 def answerable(messages: Sequence[Message]) -> tuple[Message, ...]:
     """The conversation as every provider takes it: without calls that were never answered before user or model went on.
 
-    Results without their call, which erasing it leaves behind, are left out, too, and thoughts of which nothing else is
-    left. A step whose results came after something else was said stands where the last of them came.
+    Results without their call, which erasing it leaves behind, and a call's second ones are left out, too, and thoughts
+    of which nothing else is left. A step whose results came after something else was said stands where the last of them
+    came.
     """
     if all(isinstance(message.content, str) for message in messages):
         return tuple(messages)
@@ -116,16 +117,22 @@ def _ordered(runs: Sequence[int], results: Mapping[int, list[int]]) -> Iterator[
 
 
 def _called(messages: Sequence[Message]) -> Iterator[Message]:
-    """The messages without results that no call comes before."""
-    called: set[str] = set()
+    """The messages without results that no call comes before, or that are a call's second."""
+    waiting: set[str] = set()
     for message in messages:
-        called.update(call.id for call in message.tool_calls)
-        if all(result.call_id in called for result in message.tool_results):
+        waiting.update(call.id for call in message.tool_calls)
+        left = tuple(part for part in message.parts if not isinstance(part, ToolResult) or _first(part, waiting))
+        if len(left) == len(message.parts):
             yield message
-        elif left := tuple(
-            part for part in message.parts if not isinstance(part, ToolResult) or part.call_id in called
-        ):
+        elif left:
             yield message.replace(content=left)
+
+
+def _first(result: ToolResult, waiting: set[str]) -> bool:
+    """Whether a call waits for this result; then it does no longer."""
+    waits = result.call_id in waiting
+    waiting.discard(result.call_id)
+    return waits
 
 
 def _answered(message: Message, messages: Sequence[Message], results: Iterable[int]) -> Message | None:
