@@ -70,7 +70,10 @@ class Controller:
         with span("context", scope, budget=request.budget) as note:
             fetched = self._fetch(scope, request)
             with self.store.reading():
-                context = self._build(scope, request, fetched)
+                try:
+                    context = self._build(scope, request, fetched)
+                except BudgetTooSmall as error:
+                    raise self._enough(scope, request, fetched, error) from None
                 self.watch.built(scope, context, perf_counter() - started)
             note(tokens=context.tokens, records=sum(line.kept for line in context.offered))
         return context
@@ -110,6 +113,19 @@ class Controller:
         context = self._assemble(scope, view, offers, request)
         self.settled.keep(place, context.offered)
         return context
+
+    def _enough(
+        self, scope: Scope, request: ContextRequest, fetched: Mapping[str, Offer], error: BudgetTooSmall
+    ) -> BudgetTooSmall:
+        """The error, with as many tokens as are enough: one may end where the question fits, but not yet the facts."""
+        needed = 0
+        while error.needed > needed:
+            needed = error.needed
+            try:
+                self._build(scope, replace(request, budget=needed), fetched)
+            except BudgetTooSmall as larger:
+                error = larger
+        return BudgetTooSmall(error.needed, request.budget, error.ledger, error.overhead)
 
     def replay(self, scope: Scope, request: ContextRequest, seq: int) -> Context:
         """The context as it was when the message with that number, a user's, was about to be added."""

@@ -145,3 +145,23 @@ def test_more_tokens_are_never_too_few_where_fewer_are_enough(memory: Memory, cl
         except BudgetTooSmall:
             assert not enough, budget
     assert enough
+
+
+@pytest.mark.parametrize("question", [None, "And where does my sister live?"])
+def test_as_many_tokens_as_an_error_asks_for_are_enough(
+    memory: Memory, clock: ManualClock, question: str | None
+) -> None:
+    chat = told(memory, clock)
+    for n in range(3):
+        chat.add_turn(f"Is platform {n} far from here?", "It is not far at all, " * 20)
+    chat.add("user", "And where do I live?")
+    short = 0
+    for budget in range(1, 300, 7):
+        try:
+            chat.context(question, budget, system="Be brief.")
+        except BudgetTooSmall as error:
+            short += 1
+            assert error.allowed == budget
+            assert sum(line.shown for line in error.ledger) + error.overhead == error.needed
+            assert chat.context(question, error.needed, system="Be brief.").tokens <= error.needed
+    assert short > 3
