@@ -87,7 +87,10 @@ class Controller:
             return {}
         last = None
         if request.question is None:
-            view = self._view(scope, request)
+            try:
+                view = self._view(scope, request)
+            except BudgetTooSmall:
+                return {}  # building it tells by how much
             last = _last_asked(view)
             if self.settled.offers(_place(scope, view, last, request)):
                 return {}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +13,7 @@ from recollect import (
     BudgetTooSmall,
     Memory,
     Message,
+    Session,
     Settings,
     ToolCall,
     ToolResult,
@@ -148,10 +151,15 @@ def test_more_tokens_are_never_too_few_where_fewer_are_enough(memory: Memory, cl
 
 
 @pytest.mark.parametrize("question", [None, "And where does my sister live?"])
+@pytest.mark.parametrize("own", [{}, {"tools": lambda chat, question: []}])
 def test_as_many_tokens_as_an_error_asks_for_are_enough(
-    memory: Memory, clock: ManualClock, question: str | None
+    tmp_path: Path, clock: ManualClock, question: str | None, own: Mapping[str, Any]
 ) -> None:
-    chat = told(memory, clock)
+    with opened(tmp_path, clock, sections=own) as memory:
+        asks_for_enough(told(memory, clock), question)
+
+
+def asks_for_enough(chat: Session, question: str | None) -> None:
     for n in range(3):
         chat.add_turn(f"Is platform {n} far from here?", "It is not far at all, " * 20)
     chat.add("user", "And where do I live?")
