@@ -233,6 +233,22 @@ def test_the_whole_turn_of_a_pinned_message_stays_however_long_it_gets(
     assert unpinned.id not in shown
 
 
+def test_what_lies_between_a_pinned_turn_and_the_window_is_in_the_summary(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recollect.layers.windows.BLOCK", 50)
+    monkeypatch.setattr("recollect.layers.windows.SMALL", 1_000)
+    chat = memory.session("s", user="ada")
+    chat.add(Message("user", "Never mention the war.", metadata={"pinned": True}))
+    chat.add("assistant", "We agreed to meet Nadia in Bergen on 4 May.")
+    chat.add("user", "Let's book the hotel Terminus for 90 euros.")
+    chat.add_many([Message("user" if n % 2 else "assistant", "ok") for n in range(197)])
+    context = chat.context("Go on.", 8_000)
+    assert context.conversation[0].text == "Never mention the war."
+    assert context.left_out == 200 - (len(context.conversation) - 1)
+    assert "hotel Terminus" in context.memory.partition("Summary of the conversation before")[2]
+
+
 @pytest.mark.parametrize("budget", [0, -1, True, 1.5, "8000"])
 def test_a_budget_that_is_none_is_refused(memory: Memory, budget: Any) -> None:
     with pytest.raises(ConfigError, match="budget is"):

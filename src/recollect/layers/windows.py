@@ -7,9 +7,11 @@ beginning of a block on, so that a session of a million messages costs no more t
 from __future__ import annotations
 
 import threading
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
+from operator import itemgetter
 from typing import Final
 
 from recollect.flow.assemble import Shown
@@ -77,7 +79,7 @@ class _Running:
 
     def view(self, min_turns: int) -> View:
         window = self.window
-        start = window.start
+        start = max(window.start, bisect_right(self.places, self.block, key=itemgetter(0)))
         messages = window.messages
         first, at = self.places[start] if start < len(self.places) else (self.last + 1, self.position + 1)
         shown = Shown(messages, window.tokens, window.overhead, self.messages - len(messages))
