@@ -131,7 +131,7 @@ class Semantic:
         Under a key that holds several values, as likes does, that is all of them. It counts as the newest even where
         what is known was dated by a clock that is ahead of this one.
         """
-        check_id(key, "the key of a fact")
+        check_id(key, "key")
         if type not in FACT_TYPES:
             raise ConfigError(f"type {type!r} is not one of {', '.join(FACT_TYPES)}")
         if value is not None and not (isinstance(value, str) and value.strip()):
