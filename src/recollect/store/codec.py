@@ -125,6 +125,11 @@ def storable(id: Any) -> bool:
     return True
 
 
+def askable(name: str | None) -> str | None:
+    """The name; "", which nothing has, where there can't be anything with that name."""
+    return name if name is None or storable(name) else ""
+
+
 def id_list(ids: Sequence[str]) -> str:
     """Ids as a JSON list, each once, those that can't exist left out."""
     return json.dumps([id for id in each_once(ids) if storable(id)]) if ids else "[]"
@@ -250,7 +255,7 @@ def token_counts(messages: Sequence[Message], tokens: Sequence[int]) -> list[int
     if len(tokens) != len(messages):
         raise ConfigError(f"{len(tokens)} token counts for {len(messages)} messages: give one each, or none")
     for count in tokens:
-        if not isinstance(count, int) or not 0 <= count < 2**53:
+        if type(count) is not int or not 0 <= count < 2**53:
             raise ConfigError(f"token count {count!r} is not a whole number of 0 or more")
     return list(tokens)
 

@@ -147,7 +147,8 @@ class ChromaIndex:
     def drop(self, scope: Scope, model: str) -> int:
         """See `Index.drop`."""
         dropped = self._base.drop(scope, model)
-        self._after.do(scope.tenant, lambda: self._copies.drop(scope, model))
+        if dropped:
+            self._after.do(scope.tenant, lambda: self._copies.drop(scope, model))
         return dropped
 
     def _places(self, scope: Scope, by_kind: Mapping[str, Sequence[str]]) -> set[int]:

@@ -153,9 +153,8 @@ class _Rows:
     now: datetime
 
     def held(self, job: Job) -> Job:
-        known = job.id.isascii() and job.id.isdecimal() and len(job.id) < 19
         query = " ".join((_COLUMNS, "id = %s AND state = 'running' FOR UPDATE"))
-        found = self.db.ask(query, (int(job.id),)) if known else []
+        found = self.db.ask(query, (queue.number(job.id),))
         return queue.check_held(_job(found[0]) if found else None, job)
 
     def twin(self, job: Job) -> Job | None:

@@ -88,7 +88,7 @@ class ReferenceIndex:
     def get(self, scope: Scope, kind: str, ids: Sequence[str]) -> list[Item]:
         """See `Index.get`."""
         with self._state.reading() as tables:
-            return codec.in_order(ids, _within(tables, scope, Filter((kind,))), lambda item: item.id)
+            return codec.in_order(ids, _of_kind(tables, scope, kind), lambda item: item.id)
 
     def missing(
         self, scope: Scope, model: str, *, kinds: Sequence[str] = (), after: int = 0, limit: int = 1_000
@@ -107,7 +107,7 @@ class ReferenceIndex:
         """See `Index.vectors`."""
         with self._state.reading() as tables:
             held, wanted = tables.vectors.get(model, {}), codec.each_once(ids)
-            inside = [item for item in _within(tables, scope, Filter((kind,))) if item.id in wanted]
+            inside = [item for item in _of_kind(tables, scope, kind) if item.id in wanted]
             return [(item, unit(held[_key(item)])) for item in inside if _key(item) in held]
 
     def embedded(
@@ -164,6 +164,10 @@ def _within(tables: Tables, scope: Scope, where: Filter) -> list[Item]:
         if (at == scope if where.exact else scope.covers(at)) and where.passes(item)
     ]
     return sorted(found, key=lambda item: item.position)
+
+
+def _of_kind(tables: Tables, scope: Scope, kind: str) -> list[Item]:
+    return [item for item in _within(tables, scope, ANY) if item.kind == kind]
 
 
 def _bm25(asked: Sequence[str], texts: list[Counter[str]]) -> list[float]:

@@ -73,6 +73,11 @@ class ReferenceRecords:
         with self._state.reading() as tables:
             return _within(tables, scope, kind, key, False)
 
+    def count(self, scope: Scope, kind: str) -> int:
+        """See `Records.count`."""
+        with self._state.reading() as tables:
+            return len(_within(tables, scope, kind, None, exact=True))
+
     def delete(self, scope: Scope, ids: Sequence[str]) -> int:
         """See `Records.delete`."""
         wanted = codec.each_once(ids)

@@ -237,7 +237,7 @@ def _drop(change: Change, scope: Scope, model: str) -> int:
 
 def _positions(db: apsw.Connection, scope: Scope, place: scopes.Place, kind: str, ids: Sequence[str]) -> list[int]:
     query = _BY_ID[kind == MESSAGE][scopes.level(scope)]
-    return [row[0] for row in db.execute(query, (place.id, codec.id_list(ids), kind))]
+    return [row[0] for row in db.execute(query, (place.id, codec.id_list(ids), codec.askable(kind)))]
 
 
 def _with_text(db: apsw.Connection, rows: Iterable[Any]) -> Iterator[Item]:

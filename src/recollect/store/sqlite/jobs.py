@@ -141,7 +141,7 @@ class _Rows:
     change: Change
 
     def held(self, job: Job) -> Job:
-        row = self.change.db.execute(_GET, (int(job.id),)).fetchone() if job.id.isdecimal() else None
+        row = self.change.db.execute(_GET, (queue.number(job.id),)).fetchone()
         return queue.check_held(None if row is None else _job(row), job)
 
     def twin(self, job: Job) -> Job | None:

@@ -43,6 +43,7 @@ _FIND: Final = {
     (True, True): _query(f"{_STANDING} AND kind = ?2 AND key = ?3"),
 }
 _HISTORY: Final = _query("kind = ?2 AND key = ?3")
+_COUNT: Final = "SELECT count(*) FROM record WHERE scope = ? AND kind = ?"
 _GET: Final = _query("record.id IN (SELECT value FROM json_each(?2))")
 
 
@@ -86,7 +87,7 @@ class SqliteRecords:
         with self._database.reading() as db:
             place = scopes.find(db, scope)
             query = _FIND[kind is not None, key is not None][scopes.level(scope, exact)]
-            bounds = (kind, key, after, as_of)
+            bounds = (codec.askable(kind), codec.askable(key), after, as_of)
             for row in db.execute(query, (place.id, *bounds)) if place is not None else ():
                 record = _record(row)
                 if codec.holds(record, when):
@@ -107,7 +108,14 @@ class SqliteRecords:
             place = scopes.find(db, scope)
             if place is None:
                 return []
-            return [_record(row) for row in db.execute(_HISTORY[scopes.level(scope)], (place.id, kind, key))]
+            about = (place.id, codec.askable(kind), codec.askable(key))
+            return [_record(row) for row in db.execute(_HISTORY[scopes.level(scope)], about)]
+
+    def count(self, scope: Scope, kind: str) -> int:
+        """See `Records.count`."""
+        with self._database.reading() as db:
+            place = scopes.find(db, scope)
+            return 0 if place is None else int(db.execute(_COUNT, (place.id, codec.askable(kind))).get)
 
     def delete(self, scope: Scope, ids: Sequence[str]) -> int:
         """See `Records.delete`."""

@@ -82,6 +82,12 @@ class AnythingTests(StoreTests):
         nothing(store.log.get(ADA, [id]), store.records.get(ADA, [id]), store.index.get(ADA, "message", [id]))
         assert store.log.erase(ADA, [id]) == Erased()
         assert store.index.embed(ADA, "message", "m", {id: v(1, 0)}) == store.records.delete(ADA, [id]) == 0
+        records, index, here = store.records, store.index, v(1, 0)
+        nothing(records.find(ADA, kind=id), records.find(ADA, key=id), records.history(ADA, id, id))
+        nothing(index.get(ADA, id, ["0"]), index.vectors(ADA, id, "m", ["0"]), index.vectors(ADA, "message", id, ["0"]))
+        nothing(index.nearest(ADA, here, id), list(index.nearest_positions(ADA, here, id)[0]), index.embedded(ADA, id))
+        assert index.embed(ADA, id, "m", {"0": here}) == index.delete(ADA, id, ["0"]) == index.drop(ADA, id) == 0
+        assert [item.text for item in index.missing(ADA, id)] == ["a"]
         with pytest.raises(RecollectError):
             store.log.tag(ADA, id, {"x": 1})
 

@@ -148,7 +148,15 @@ class KeywordTests(StoreTests):
         assert found(store, ADA, "apple", where=Filter(metadata=freeze({"starred": "yes\x00\ud800"}))) == ["3"]
 
     @pytest.mark.parametrize(
-        "bad", [{"roles": ("robot",)}, {"roles": "user"}, {"kinds": "chunk"}, {"metadata": {"a": [1]}}]
+        "bad",
+        [
+            {"roles": ("robot",)},
+            {"roles": "user"},
+            {"kinds": "chunk"},
+            {"metadata": {"a": [1]}},
+            {"as_of": 2**63},
+            {"as_of": -1},
+        ],
     )
     def test_senseless_filters_are_refused(self, bad: dict[str, Any]) -> None:
         with pytest.raises(ConfigError):
