@@ -418,6 +418,12 @@ def test_open_takes_files_and_urls(path: Path, url: str) -> None:
         assert texts(store.log.read(ADA)) == ["a"]
 
 
+@pytest.mark.parametrize("name", ["nul\x00.db", "bytes\udcff.db", "x" * 300])
+def test_what_can_be_no_name_of_a_file_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises((ConfigError, StoreUnavailable), match="name another file"):
+        open(f"{tmp_path}/{name}")
+
+
 def test_what_a_postgresql_client_takes_is_no_name_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match=r"postgresql://user") as refused:

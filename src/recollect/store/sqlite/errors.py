@@ -52,13 +52,20 @@ def gone(path: str) -> StoreUnavailable:
 
 def _unusable(error: Exception, path: str) -> str:
     folder = Path(path).parent
-    if isinstance(error, apsw.CantOpenError) and not folder.is_dir():
+    if isinstance(error, apsw.CantOpenError) and not _is_folder(folder):
         return f"there is no folder {folder} for {path}: make it first, or name another file"
-    if Path(path).is_dir():
+    if _is_folder(Path(path)):
         return f"{path} is a folder: name a file in it"
     if isinstance(error, _KEPT_OUT):
         return f"{path} can't be used ({error}): let this user read and write it and its folder, or name another file"
     return f"{path} can't be used: {error}"
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # as for a name that is too long
+        return False
 
 
 def _damage(error: Exception) -> str:

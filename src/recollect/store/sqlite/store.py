@@ -38,7 +38,7 @@ class SqliteStore:
     ) -> None:
         if durability not in ("full", "normal"):
             raise ConfigError(f"durability {durability!r} is not 'full' or 'normal'")
-        self._database = Database(os.fspath(path), durability, clock, vfs)
+        self._database = Database(_checked_name(os.fspath(path)), durability, clock, vfs)
         self.log = SqliteLog(self._database)
         self.records = SqliteRecords(self._database)
         self.index = SqliteIndex(self._database)
@@ -97,6 +97,12 @@ class SqliteStore:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def _checked_name(path: str) -> str:
+    if "\x00" in path or any("\ud800" <= char <= "\udfff" for char in path):
+        raise ConfigError(f"{path!r} is no text that SQLite takes for a file's name: name another file")
+    return path
 
 
 def check_backup(path: Path) -> None:
