@@ -97,6 +97,28 @@ def test_a_reader_in_the_way_of_erasure_only_delays_it(path: Path, monkeypatch: 
         assert b"Xylophonistin" not in everything_on_disk(path)
 
 
+def test_who_writes_after_an_erasure_does_not_wait_for_a_reader(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "SCRUB_MS", 1)
+    waits, scrub = list[int](), database.Database.scrub
+
+    def told(self: database.Database, wait: int) -> None:
+        waits.append(wait)
+        scrub(self, wait)
+
+    with SqliteStore(path) as store, SqliteStore(path) as other:
+        say(store, ADA, "secret", "public")
+        monkeypatch.setattr(database.Database, "scrub", told)
+        with other.reading():
+            other.log.read(ADA)
+            store.log.erase(ADA, ["secret"])
+            say(store, ADA, "more", "and more")
+            say(store, ADA, "most")
+        say(store, ADA, "at last")
+        say(store, ADA, "nothing left to do")
+        assert waits == [1, 0, 0, 0]
+        assert b"secret" not in everything_on_disk(path)
+
+
 def test_a_newer_file_is_refused_and_untouched(path: Path) -> None:
     SqliteStore(path).close()
     with_raw(path, "INSERT INTO migration VALUES (999, 'from the future')")

@@ -244,7 +244,7 @@ class Database:
         self._unscrubbed |= change.erased
         self._stale |= change.forgot
         if self._unscrubbed:
-            self.scrub()
+            self.scrub(SCRUB_MS if change.erased else 0)
 
     def _undo(self, error: BaseException) -> None:
         self._places.clear()
