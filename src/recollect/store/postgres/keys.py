@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b, sha256
@@ -72,5 +73,6 @@ def inside(scope: Scope, table: str, exact: bool = False) -> tuple[str, dict[str
 
 def number(*texts: str) -> int:
     """A 64-bit hash of these texts, for locks and for sets of values."""
-    data = "\x00".join(texts).encode("utf-8", "surrogatepass")
+    joined = json.dumps(texts) if any("\x00" in text for text in texts) else "\x00".join(texts)
+    data = joined.encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(data, digest_size=8).digest(), "big", signed=True)

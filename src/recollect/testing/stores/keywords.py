@@ -144,6 +144,9 @@ class KeywordTests(StoreTests):
         assert len(found(store, ADA, "apple", where=Filter(metadata=freeze({"odd": True})))) == 20
         assert found(store, ADA, "apple", where=Filter(metadata=freeze({"odd": 1}))) == []
         assert found(store, ADA, "apple", where=Filter(metadata=freeze({"absent": None}))) == []
+        store.log.tag(ADA, "4", {"starred\x00syes": "\ud800", "starred": "yes"})
+        store.log.tag(ADA, "3", {"starred": "yes\x00s\ud800"})
+        assert found(store, ADA, "apple", where=Filter(metadata=freeze({"starred": "yes\x00s\ud800"}))) == ["3"]
         store.log.tag(ADA, "3", {"starred": "yes\x00\ud800"})
         assert found(store, ADA, "apple", where=Filter(metadata=freeze({"starred": "yes\x00\ud800"}))) == ["3"]
 
