@@ -36,7 +36,7 @@ from recollect.llm import ChatModel
 from recollect.session import Session
 from recollect.settings import DEFAULTS, Settings
 from recollect.store import Erased, Job, Store
-from recollect.store.codec import each_once
+from recollect.store.checks import each_once
 from recollect.telemetry import OnAlert, Telemetry
 from recollect.tokens import TokenCounter
 from recollect.tokens import counter as open_counter

@@ -20,7 +20,7 @@ from recollect.layers.marks import check_there
 from recollect.recent import Recent
 from recollect.settings import DEFAULTS
 from recollect.store import Filter, Item, Record, Store
-from recollect.store.codec import check_count
+from recollect.store.checks import check_count
 from recollect.store.words import query_words, words
 from recollect.types import Scope, check_id, with_zone
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final, NamedTuple, TypeVar
 
 from recollect.errors import ConfigError, DiskFull
+from recollect.store.checks import check_open
 from recollect.store.postgres import alive, errors
 from recollect.store.postgres.connection import Connection, Pool
 from recollect.store.postgres.driver import psycopg, psycopg_pool
@@ -274,10 +275,7 @@ class Database:
             self._take_back(connection)
 
     def _check_usable(self) -> None:
-        if os.getpid() != self._process:
-            raise errors.forked(self.name)
-        if self._pool.closed:
-            raise errors.closed(self.name)
+        check_open(self.name, self._pool.closed, self._process)
 
     def _lend(self) -> Connection:
         self._check_usable()

@@ -72,15 +72,5 @@ def unknown(error: Exception, name: str) -> StoreUnavailable:
     )
 
 
-def closed(name: str) -> StoreUnavailable:
-    """The error for a call after `close`."""
-    return StoreUnavailable(f"the store {name} is closed; open it again")
-
-
-def forked(name: str) -> StoreUnavailable:
-    """The error for a call in a process that was forked from the one that connected."""
-    return StoreUnavailable(f"the store {name} was opened before this process was forked: open it again in this one")
-
-
 def _reason(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from recollect.store import codec, queue
+from recollect.store import checks, codec, queue
 from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.database import Database
 from recollect.store.postgres.keys import inside, key, keys, named, names, place
@@ -100,7 +100,7 @@ class PostgresJobs:
 
     def find(self, scope: Scope, *, state: JobState | None = None, limit: int = 100) -> list[Job]:
         """See `Jobs.find`."""
-        codec.check_range(0, None, limit)
+        checks.check_range(0, None, limit)
         return self._database.read(scope.tenant, lambda db: _inside(db, scope, state, limit))
 
     def revive(self, scope: Scope) -> int:

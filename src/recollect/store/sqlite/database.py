@@ -224,8 +224,7 @@ class Database:
         change.db.execute("RELEASE step")
 
     def _begin(self) -> Change:
-        if self.connections.closed:
-            raise errors.closed(self.path)
+        self.connections.check_open()
         self._check_there()
         change = Change(self._cursor, self.clock, self._places)
         if change.epoch != self._epoch or len(self._places) > MAX_SCOPES:
@@ -304,8 +303,7 @@ class Database:
         self._refuse_inside("restoring")
         self.connections.check_open()
         with self._writers:
-            if self.connections.closed:
-                raise errors.closed(self.path)
+            self.connections.check_open()
             self._check_there()
             try:
                 before = self._writer.execute("SELECT position, epoch FROM counter").get

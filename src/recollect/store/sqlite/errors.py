@@ -33,16 +33,6 @@ def is_busy(error: Exception) -> bool:
     return isinstance(error, _BUSY)
 
 
-def closed(path: str) -> StoreUnavailable:
-    """The error for a call after `close`."""
-    return StoreUnavailable(f"the store {path} is closed; open it again")
-
-
-def forked(path: str) -> StoreUnavailable:
-    """The error for a call in a process that was forked from the one that opened the file."""
-    return StoreUnavailable(f"the store {path} was opened before this process was forked: open it again in this one")
-
-
 def gone(path: str) -> StoreUnavailable:
     """The error for a file that is no longer at its place."""
     return StoreUnavailable(
