@@ -17,8 +17,8 @@ from _report import Goal, arguments, publish, table
 from _timing import say
 from recall import BUDGETS, GOALS, Fed, Kept, at_hand, full, run, shares
 
+from recollect.data_folder import data_dir
 from recollect.embed import Embedder, Kind
-from recollect.embed.models import data_dir
 
 MOST = 200
 """How many of the nearest are asked for: more than the largest budget holds."""

@@ -26,8 +26,8 @@ from _searches import latency
 from _unrelated import UNRELATED
 
 from recollect import Memory, Message, Session, Settings, counter, embed
+from recollect.data_folder import data_dir
 from recollect.embed import Kind
-from recollect.embed.models import data_dir
 from recollect.flow import rank
 from recollect.settings import DEFAULTS
 from recollect.types import Scope
