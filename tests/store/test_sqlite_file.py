@@ -246,7 +246,7 @@ def test_all_that_wait_for_a_file_held_too_long_are_told_at_once(path: Path, mon
 def test_a_file_that_this_user_may_not_write_says_what_to_do(path: Path, refused: type[apsw.Error]) -> None:
     error = errors.translated(refused("attempt to write a readonly database"), str(path))
     assert isinstance(error, StoreUnavailable)
-    assert "let this user read and write it and its folder" in str(error)
+    assert "let this user read and write it, its -wal and -shm where they are, and its folder" in str(error)
 
 
 @pytest.mark.parametrize("away", ["deleted", "replaced", "moved"])

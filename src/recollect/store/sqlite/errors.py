@@ -47,7 +47,8 @@ def _unusable(error: Exception, path: str) -> str:
     if _is_folder(Path(path)):
         return f"{path} is a folder: name a file in it"
     if isinstance(error, _KEPT_OUT):
-        return f"{path} can't be used ({error}): let this user read and write it and its folder, or name another file"
+        rights = "let this user read and write it, its -wal and -shm where they are, and its folder"
+        return f"{path} can't be used ({error}): {rights}, or name another file"
     return f"{path} can't be used: {error}"
 
 
