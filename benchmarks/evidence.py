@@ -6,8 +6,6 @@ first. What is too large for the rest of the budget is left out, and the next is
 
 from __future__ import annotations
 
-import logging
-import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
@@ -17,10 +15,10 @@ from typing import Any, Protocol
 import turn
 from _report import Goal, arguments, publish, table
 from _timing import say
-from recall import BUDGETS, GOALS, SHARED, Fed, Kept, full, run, shares
+from recall import BUDGETS, GOALS, Fed, Kept, at_hand, full, run, shares
 
+from recollect.data_folder import data_dir
 from recollect.embed import Embedder, Kind
-from recollect.embed.models import data_dir
 
 MOST = 200
 """How many of the nearest are asked for: more than the largest budget holds."""
@@ -139,10 +137,8 @@ def against(
 
 def main() -> int:
     args = arguments(__doc__ or "")
-    if not (SHARED / "eval").exists():
-        print(f"skipped: the evaluator is not in {SHARED}; set RECOLLECT_SHARED", file=sys.stderr)
+    if not at_hand():
         return 0
-    logging.getLogger("recollect").setLevel(logging.ERROR)
     embedder = Kept(data_dir() / "benchmark-vectors.npz")
     makers: dict[str, Callable[[Callable[[str], int], str], Any]] = {
         "recollect": lambda count, _: Fed(count, embedder, None),

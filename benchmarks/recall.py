@@ -26,8 +26,8 @@ from _searches import latency
 from _unrelated import UNRELATED
 
 from recollect import Memory, Message, Session, Settings, counter, embed
+from recollect.data_folder import data_dir
 from recollect.embed import Kind
-from recollect.embed.models import data_dir
 from recollect.flow import rank
 from recollect.settings import DEFAULTS
 from recollect.types import Scope
@@ -326,12 +326,19 @@ def quality(quick: bool) -> tuple[str, list[Goal], dict[str, Any]]:
     return text, goals, {"results": results, "contexts": contexts, "words": words}
 
 
-def main() -> int:
-    args = arguments(__doc__ or "")
+def at_hand() -> bool:
+    """Whether the evaluator is here, else says where it should be; keeps warnings of ours from between the figures."""
     if not (SHARED / "eval").exists():
         print(f"skipped: the evaluator is not in {SHARED}; set RECOLLECT_SHARED", file=sys.stderr)
-        return 0
+        return False
     logging.getLogger("recollect").setLevel(logging.ERROR)
+    return True
+
+
+def main() -> int:
+    args = arguments(__doc__ or "")
+    if not at_hand():
+        return 0
     speed, speed_goals = latency(args.quick)
     text, goals, figures = quality(args.quick)
     text += "\n\nA search into 800 tokens, ms of wall time, one thread, made-up words; `recall` re-ranks nothing."

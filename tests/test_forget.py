@@ -211,6 +211,21 @@ def test_a_question_erased_while_it_is_searched_for_leaves_none(memory: Memory, 
     assert MARKER not in kept(tmp_path)
 
 
+def test_the_web_is_searched_once_though_something_else_is_erased_meanwhile(memory: Memory) -> None:
+    """An erasure forgets which questions were searched for."""
+    other, asked = chat(memory).add("user", "The boat leaks."), list[str]()
+
+    def interrupted(question: str) -> list[Excerpt]:
+        asked.append(question)
+        chat(memory).forget([other.id])
+        return searched(question)
+
+    memory.layers.tools.search = interrupted
+    question = f"What is the latest news about {MARKER} today?"
+    assert MARKER in repr(chat(memory).context(question).prompt)
+    assert asked == [question]
+
+
 def test_a_message_erased_while_the_model_thinks_leaves_nothing(tmp_path: Path) -> None:
     model = Parrot()
     with opened(tmp_path, model) as memory:

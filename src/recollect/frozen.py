@@ -41,24 +41,32 @@ class FrozenList(list[Any]):
 
 
 EMPTY: Final = FrozenDict()
+MOST_NESTED: Final = 100
+"""Levels of lists and dicts in a value, so that what is kept can be read however deep a program is in its calls."""
 _PLAIN: Final = frozenset({str, int, bool, type(None)})
 
 
 def freeze(value: Any, where: str = "value") -> Any:
     """The same JSON value, frozen all the way down; anything that is not JSON is refused by its path."""
+    return value if isinstance(value, (FrozenDict, FrozenList)) else _frozen(value, where, MOST_NESTED)
+
+
+def _frozen(value: Any, where: str, levels: int) -> Any:
     if type(value) in _PLAIN:
         return value
     if isinstance(value, float) and not math.isfinite(value):
         raise InvalidTranscript(f"{value} is not JSON: use a finite number, or none", where)
-    if value is None or isinstance(value, (str, bool, int, float, FrozenDict, FrozenList)):
+    if value is None or isinstance(value, (str, bool, int, float)):
         return value
+    if not levels:
+        raise InvalidTranscript(f"it is nested too deeply, over {MOST_NESTED} levels, or holds itself", where[:40])
     if isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str):
                 raise InvalidTranscript(f"key {key!r} is a {type(key).__name__}; keys must be text", where)
-        return FrozenDict({k: freeze(v, f"{where}.{k}") for k, v in value.items()})
+        return FrozenDict({k: _frozen(v, f"{where}.{k}", levels - 1) for k, v in value.items()})
     if isinstance(value, (list, tuple)):
-        return FrozenList(freeze(v, f"{where}[{i}]") for i, v in enumerate(value))
+        return FrozenList(_frozen(v, f"{where}[{i}]", levels - 1) for i, v in enumerate(value))
     raise InvalidTranscript(f"a {type(value).__name__} is not JSON: use text, numbers, lists and dicts", where)
 
 
@@ -70,10 +78,7 @@ def freeze_dict(value: Mapping[str, Any] | None, where: str) -> FrozenDict:
         return value
     if not isinstance(value, Mapping):
         raise InvalidTranscript(f"expected a mapping, got {type(value).__name__}", where)
-    try:
-        frozen: FrozenDict = freeze(value, where)
-    except RecursionError:
-        raise InvalidTranscript("it is nested too deeply, or holds itself", where) from None
+    frozen: FrozenDict = freeze(value, where)
     return frozen
 
 

@@ -20,6 +20,7 @@ from recollect import embed, llm, store
 from recollect.answers import Excerpt
 from recollect.arguments import check_given
 from recollect.controller import Controller
+from recollect.data_folder import made_data_dir
 from recollect.embed import Embedder, Reranker
 from recollect.embed.cached import CachedEmbedder
 from recollect.errors import ConfigError
@@ -36,7 +37,7 @@ from recollect.llm import ChatModel
 from recollect.session import Session
 from recollect.settings import DEFAULTS, Settings
 from recollect.store import Erased, Job, Store
-from recollect.store.codec import each_once
+from recollect.store.checks import each_once
 from recollect.telemetry import OnAlert, Telemetry
 from recollect.tokens import TokenCounter
 from recollect.tokens import counter as open_counter
@@ -301,11 +302,7 @@ def _is_name_or_has(method: str, value: object) -> bool:
 
 def _place(url: str | Path | None) -> str:
     """The file or address that is named, else the file in the data folder."""
-    if url is not None:
-        return str(url)
-    from recollect.embed.models import made_data_dir  # at the call, so that models can be run as a script
-
-    return str(made_data_dir() / "memory.db")
+    return str(made_data_dir() / "memory.db") if url is None else str(url)
 
 
 def _embedder(which: str | Embedder | None, settings: Settings) -> Embedder | None:

@@ -23,7 +23,7 @@ from recollect.layers.procedural import recount
 from recollect.layers.tools import Tools
 from recollect.layers.windows import lasting, lasts, repin
 from recollect.store import ANY, Entry, Filter
-from recollect.store.codec import check_count
+from recollect.store.checks import check_count
 from recollect.tokens import count_message
 from recollect.traces import span
 from recollect.types import Message, Part, Role, Scope, check_id, with_zone

@@ -18,7 +18,7 @@ from recollect.layers.documents import Documents, Listed, Passages
 from recollect.layers.ranking import Asked
 from recollect.patterns import Patterns
 from recollect.store import ANY, Erased, Filter
-from recollect.store.codec import check_count
+from recollect.store.checks import check_count
 from recollect.traces import span
 from recollect.types import Scope, check_id, with_zone
 

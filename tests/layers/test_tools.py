@@ -36,6 +36,11 @@ def shown(offered: list[Candidate]) -> list[str]:
     return [one.text for one in offered if not one.out]
 
 
+def looked_up(tools: Tools, question: str, at: datetime) -> list[Candidate]:
+    tools.look_up(TRIP, question, at)
+    return tools.offer(TRIP, question, at)
+
+
 def test_an_excerpt_is_quoted_with_its_source_and_date(store: Store) -> None:
     tools = Tools(store, estimate)
     tools.add(TRIP, "Rain in Bergen, 6 degrees.", "weather", NOW)
@@ -104,7 +109,7 @@ def test_news_are_searched_for_kept_and_quoted(store: Store) -> None:
         Excerpt("A fourth result.", "https://example.org/d"),
     )
     tools = Tools(store, estimate, web)
-    offered = tools.offer(TRIP, "What is the latest Python?", NOW)
+    offered = looked_up(tools, "What is the latest Python?", NOW)
     assert web.asked == ["What is the latest Python?"]
     assert len(shown(offered)) == 2
     assert {one.origin for one in offered} == {f"web https://example.org/{page}" for page in "abc"}
@@ -118,13 +123,13 @@ def test_the_web_is_asked_only_for_news_and_not_again_within_minutes(store: Stor
     web = Web(Excerpt("Python 3.15 was released.", "https://example.org/a"))
     tools = Tools(store, estimate, web)
     for question in ("How do I boil an egg?", "What did I do today?", ""):
-        tools.offer(TRIP, question, NOW)
+        looked_up(tools, question, NOW)
     assert web.asked == []
     question = "What is the latest Python?"
-    first = tools.offer(TRIP, question, NOW)
-    assert tools.offer(TRIP, question, NOW + timedelta(minutes=1))[0].text == first[0].text
+    first = looked_up(tools, question, NOW)
+    assert looked_up(tools, question, NOW + timedelta(minutes=1))[0].text == first[0].text
     assert len(web.asked) == 1
-    tools.offer(TRIP, question, NOW + timedelta(minutes=30))
+    looked_up(tools, question, NOW + timedelta(minutes=30))
     assert len(web.asked) == 2
 
 
@@ -132,7 +137,7 @@ def test_looking_back_asks_no_one_and_sees_what_was_there(store: Store) -> None:
     web = Web(Excerpt("Python 3.15 was released.", "https://example.org/a"))
     tools = Tools(store, estimate, web)
     (entry,) = store.log.append(TRIP, [Message("user", "hi")])
-    assert shown(tools.offer(TRIP, "What is the latest Python?", NOW))
+    assert shown(looked_up(tools, "What is the latest Python?", NOW))
     assert tools.offer(TRIP, "What is the latest Python?", NOW, as_of=entry.position) == []
     assert len(web.asked) == 1
 
@@ -153,7 +158,7 @@ def test_a_search_that_fails_is_a_warning_and_never_in_the_way(
     tools = Tools(store, estimate, search)
     tools.add(TRIP, "Python 3.14 is the latest.", "release notes", NOW)
     with caplog.at_level(logging.WARNING, "recollect"):
-        assert shown(tools.offer(TRIP, "What is the latest Python?", NOW)) == ["Python 3.14 is the latest."]
+        assert shown(looked_up(tools, "What is the latest Python?", NOW)) == ["Python 3.14 is the latest."]
     assert "web search" in caplog.text
 
 

@@ -95,7 +95,15 @@ def test_a_small_file_system_that_fills_up_under_postgres(server: Server) -> Non
         ballast = folder / "ballast"
         ballast.write_bytes(bytes(10_000_000))
         with PostgresStore(url) as store:
-            check_through(store, ballast.unlink)
+
+            def make_room() -> None:
+                with pytest.raises(DiskFull):
+                    store.check_writable()
+                ballast.unlink()
+                store.check_writable()
+
+            store.check_writable()
+            check_through(store, make_room)
 
 
 def test_a_disk_that_says_it_is_full(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from recollect.errors import StoreError
-from recollect.store import Filter, Job, Record
-from recollect.store.postgres import PostgresStore, connection
+from recollect.store import Job, Record
+from recollect.store.postgres import PostgresStore, connection, database
 from recollect.store.postgres.connection import Connection
 from recollect.testing.stores.base import ADA, USER, said, say
 from recollect.types import Scope
@@ -58,6 +58,51 @@ def journeys(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(Connection, "send", counted)
     return made
+
+
+def on_each(store: PostgresStore, *statements: str) -> None:
+    """Have each of the store's connections do this, all of which are idle."""
+    pool = store._database._pool
+    pool.wait()
+    every = [pool.getconn() for _ in range(pool.get_stats()["pool_available"])]
+    for one in every:
+        for statement in statements:
+            one.execute(statement)
+        one.commit()
+        pool.putconn(one)
+
+
+def forgotten(store: PostgresStore) -> None:
+    """The server forgets what was prepared, as where a pooler lends another of its connections."""
+    on_each(store, "DEALLOCATE ALL")
+
+
+def test_statements_that_the_server_has_not_prepared_are_sent_whole(store: PostgresStore) -> None:
+    scope = Scope("pooled", "ada", "trip")
+    for n in range(4):
+        store.log.append(scope, [said("zebra")])
+        forgotten(store)
+        assert [entry.seq for entry in store.log.read(scope)] == [*range(1, n + 2)]
+        assert store.log.verify(scope) == []
+
+
+def test_a_transaction_begins_though_the_server_has_prepared_nothing(store: PostgresStore) -> None:
+    scope = Scope("pooled", "bob", "trip")
+    for forgets in (False, True):
+        for _ in range(4):  # each connection in turn
+            with store.transaction(scope):
+                store.log.append(scope, [said("zebra")])
+        if not forgets:
+            forgotten(store)
+    assert [entry.seq for entry in store.log.read(scope)] == [*range(1, 9)]
+
+
+def test_a_name_that_the_server_has_for_something_else_is_not_used(url: str) -> None:
+    with PostgresStore(url) as store:
+        scope = Scope("pooled", "eve", "trip")
+        names = [connection._name(number, (database._BEGIN.encode(), ())).decode() for number in range(40)]
+        on_each(store, *(f"PREPARE {name} AS SELECT 1" for name in names))
+        assert [entry.seq for _ in range(4) for entry in store.log.append(scope, [said("zebra")])] == [1, 2, 3, 4]
 
 
 def test_messages_and_their_jobs_are_kept_in_two_journeys(store: PostgresStore, journeys: list[int]) -> None:
@@ -140,7 +185,7 @@ def test_a_value_that_can_not_be_sent_is_refused(store: PostgresStore) -> None:
     wrong: tuple[Any, ...] = 2**70, Fraction(1, 3)
     for value in wrong:
         with pytest.raises(StoreError, match=r"beyond 64 bits|type Fraction"):
-            store.index.search(USER, "zebra", where=Filter(as_of=value))
+            store._database.find(None, "SELECT %s::bigint", (value,))
     assert store.index.search(USER, "zebra")
 
 

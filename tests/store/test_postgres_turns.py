@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from datetime import datetime
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from recollect.errors import StoreUnavailable
 from recollect.store import Entry
 from recollect.store.codec import utc_now
 from recollect.store.postgres import PostgresStore, alive, database
+from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.turns import Turns
 from recollect.testing.stores.base import ADA, BOB, RIVAL, say, texts
 from recollect.types import Scope
@@ -109,7 +111,7 @@ def test_who_has_a_connection_does_not_wait_for_a_turn(url: str) -> None:
 
 
 def test_who_came_first_has_the_next_turn() -> None:
-    turns, order = Turns(8), list[str]()
+    turns, order = Turns(8, 12), list[str]()
 
     def write() -> None:
         with turns.of(ADA):
@@ -125,6 +127,54 @@ def test_who_came_first_has_the_next_turn() -> None:
         waiting.result()
     assert order == ["waited", "came later"]
     assert not turns._gates
+
+
+def test_tenants_that_are_waited_for_leave_connections_to_those_who_read(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "WAIT", 3.0)
+    callers, held = Callers(), (Scope("one"), Scope("two"))
+    with PostgresStore(url) as elsewhere, PostgresStore(url, clock=callers) as store, ThreadPoolExecutor(MANY) as pool:
+        say(store, RIVAL, "kept")
+        callers.wait_for(1)
+        with elsewhere.transaction(held[0]), elsewhere.transaction(held[1]):
+            waiting = [
+                pool.submit(say, store, Scope(held[number % 2].tenant, f"user{number}", "trip"), f"{number}")
+                for number in range(MANY)
+            ]
+            callers.wait_for(MANY)
+            while store._database._pool.get_stats()["requests_num"] < database.MOST * 3 // 4:
+                time.sleep(0.01)
+            assert texts(store.log.read(RIVAL)) == ["kept"]
+            assert not any(each.done() for each in waiting)
+        assert [entry.seq for each in waiting for entry in each.result()] == [1] * MANY
+
+
+def test_turn_and_lock_are_waited_for_no_longer_than_a_statement_may_take(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    callers, given = Callers(), list[float]()
+    with PostgresStore(url, clock=callers) as store, ThreadPoolExecutor(1) as pool:
+        wait = Connection.wait
+
+        def told(self: Connection, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
+            if timeout is not None:
+                given.append(timeout)
+            return wait(self, gen, interval, timeout)
+
+        with store.transaction(ADA):
+            monkeypatch.setattr(Connection, "wait", told)
+            began = time.monotonic()
+            waiting = pool.submit(say, store, ADA, "waited")
+            callers.wait_for(1)
+            while not any(gate.line for gate in store._database._turns._gates.values()):
+                time.sleep(0.01)
+            came = time.monotonic()
+            time.sleep(0.1)
+            waited = time.monotonic() - came
+        waiting.result()
+        assert 0 < given[0] <= alive.LONGEST - waited
+        assert given[0] >= alive.LONGEST - (time.monotonic() - began)
 
 
 @pytest.mark.parametrize("inside", [False, True])

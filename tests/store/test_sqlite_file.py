@@ -97,6 +97,28 @@ def test_a_reader_in_the_way_of_erasure_only_delays_it(path: Path, monkeypatch: 
         assert b"Xylophonistin" not in everything_on_disk(path)
 
 
+def test_who_writes_after_an_erasure_does_not_wait_for_a_reader(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "SCRUB_MS", 1)
+    waits, scrub = list[int](), database.Database.scrub
+
+    def told(self: database.Database, wait: int) -> None:
+        waits.append(wait)
+        scrub(self, wait)
+
+    with SqliteStore(path) as store, SqliteStore(path) as other:
+        say(store, ADA, "secret", "public")
+        monkeypatch.setattr(database.Database, "scrub", told)
+        with other.reading():
+            other.log.read(ADA)
+            store.log.erase(ADA, ["secret"])
+            say(store, ADA, "more", "and more")
+            say(store, ADA, "most")
+        say(store, ADA, "at last")
+        say(store, ADA, "nothing left to do")
+        assert waits == [1, 0, 0, 0]
+        assert b"secret" not in everything_on_disk(path)
+
+
 def test_a_newer_file_is_refused_and_untouched(path: Path) -> None:
     SqliteStore(path).close()
     with_raw(path, "INSERT INTO migration VALUES (999, 'from the future')")
@@ -224,7 +246,7 @@ def test_all_that_wait_for_a_file_held_too_long_are_told_at_once(path: Path, mon
 def test_a_file_that_this_user_may_not_write_says_what_to_do(path: Path, refused: type[apsw.Error]) -> None:
     error = errors.translated(refused("attempt to write a readonly database"), str(path))
     assert isinstance(error, StoreUnavailable)
-    assert "let this user read and write it and its folder" in str(error)
+    assert "let this user read and write it, its -wal and -shm where they are, and its folder" in str(error)
 
 
 @pytest.mark.parametrize("away", ["deleted", "replaced", "moved"])
@@ -416,6 +438,12 @@ def test_open_takes_files_and_urls(path: Path, url: str) -> None:
     assert path.exists()
     with SqliteStore(path) as store:
         assert texts(store.log.read(ADA)) == ["a"]
+
+
+@pytest.mark.parametrize("name", ["nul\x00.db", "bytes\udcff.db", "x" * 300])
+def test_what_can_be_no_name_of_a_file_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises((ConfigError, StoreUnavailable), match="name another file"):
+        open(f"{tmp_path}/{name}")
 
 
 def test_what_a_postgresql_client_takes_is_no_name_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,7 +44,7 @@ def config(called: typer.Context, store: Where = None, user: User = None, as_jso
 
     Example: RECOLLECT_CONTEXT_BUDGET=16000 recollect config --json
     """
-    from recollect.embed.models import data_dir
+    from recollect.data_folder import data_dir
 
     with telling_errors():
         places = settings.places()

@@ -111,7 +111,7 @@ _PASSWORD: Final = re.compile(r"(//[^:/@]*:).*(?=@)|(password=)('[^']*'|[^&\s]+)
 
 def address(where: str | None) -> str:
     """The store that was named, else the file in the data folder."""
-    from recollect.embed.models import data_dir
+    from recollect.data_folder import data_dir
 
     return where or str(data_dir() / "memory.db")
 
@@ -165,7 +165,7 @@ def telling_errors() -> Iterator[None]:
 @contextmanager
 def opened(where: str | None, must_exist: bool = True) -> Iterator[stores.Store]:
     """The store, open for the length of the block; errors are printed as by `telling_errors`."""
-    from recollect.embed.models import made_data_dir
+    from recollect.data_folder import made_data_dir
 
     with telling_errors():
         url = address(where)

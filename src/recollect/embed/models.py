@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from recollect.data_folder import data_dir
 from recollect.errors import ConfigError, ModelUnavailable
 
 _CAUSE = re.compile(r"connection broken by '\w+\((.+)\)': ")
@@ -73,26 +74,6 @@ KNOWN: dict[str, Model] = {
         "HuggingFaceTB/SmolLM2-135M-Instruct (Apache-2.0), as 4-bit GGUF: a language model, for `local:`",
     ),
 }
-
-
-def data_dir() -> Path:
-    """Where Recollect keeps its files: RECOLLECT_DATA_DIR, else the user's data folder of this system."""
-    if chosen := os.environ.get("RECOLLECT_DATA_DIR"):
-        return Path(chosen).expanduser()
-    from platformdirs import user_data_path
-
-    return user_data_path("recollect", appauthor=False)
-
-
-def made_data_dir() -> Path:
-    """The same, made where it is not there."""
-    found = data_dir()
-    try:
-        found.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        problem = f"the data folder {found} can't be made ({error.strerror})"
-        raise ConfigError(f"{problem}: set RECOLLECT_DATA_DIR to another, or name a file for the store") from error
-    return found
 
 
 def folder(name: str) -> Path:

@@ -9,7 +9,7 @@ from typing import Final, get_args
 from recollect.answers import Artifact, Hit, Recalled
 from recollect.errors import ConfigError
 from recollect.flow.facts.tell import asked_by, line
-from recollect.flow.share import shares
+from recollect.flow.overlap import shares
 from recollect.layers.all import Layers
 from recollect.layers.ranking import Asked
 from recollect.layers.tools import origin_of

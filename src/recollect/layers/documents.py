@@ -17,14 +17,14 @@ from recollect.embed.nearness import Nearness
 from recollect.embed.scripts import reads
 from recollect.errors import ConfigError, Conflict, ModelError, NotFound
 from recollect.flow.chunk import Chunk, chunks
-from recollect.flow.share import shares
+from recollect.flow.overlap import shares
 from recollect.frozen import freeze_dict
 from recollect.layers import files
 from recollect.layers.embedding import CHUNK, job_for
 from recollect.recent import Recent
 from recollect.settings import DEFAULTS
 from recollect.store import Filter, Item, Record, Store
-from recollect.store.codec import check_count
+from recollect.store.checks import check_count
 from recollect.store.words import query_words, words
 from recollect.types import Scope, check_id, with_zone
 

@@ -17,6 +17,7 @@ from recollect.embed import Embedder
 from recollect.embed.nearness import Nearness
 from recollect.embed.scripts import reads
 from recollect.errors import ModelError
+from recollect.flow.overlap import unheard
 from recollect.flow.rank import (
     Near,
     Numbers,
@@ -29,7 +30,6 @@ from recollect.flow.rank import (
     matching,
     score,
 )
-from recollect.flow.share import unheard
 from recollect.flow.when import periods, with_days
 from recollect.frozen import EMPTY
 from recollect.layers.columns import Columns, day_of

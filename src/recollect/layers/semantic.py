@@ -173,15 +173,10 @@ class Semantic:
         log: what was said after it counts as not said yet.
         """
         asked, at, user = frozenset(query_words(question)), with_zone(at), user.owner
-        known = user in self._users
         kept, fresh = self._kept(user)
-        told = kept.told(asked, at, until)
-        if known and self._gone(user, kept, told):
-            kept, fresh = self._read(user), True
-            told = kept.told(asked, at, until)
         with self._lock:
             self.hits, self.misses = self.hits + (not fresh), self.misses + fresh
-        return list(_candidates(told, self.most, kept.known_at(until).rests))
+        return list(_candidates(kept.told(asked, at, until), self.most, kept.known_at(until).rests))
 
     def elsewhere(self, scope: Scope, ids: Sequence[str] | None) -> list[Record]:
         """The facts to put back after messages were erased: they are from other sessions that use the same ids."""
@@ -237,7 +232,10 @@ class Semantic:
         if kept is None:
             return self._read(user), True
         with kept.lock:
-            return kept, self._take(kept, user)
+            fresh = self._take(kept, user)
+            if len(kept.statements) == self.store.records.count(user, KIND):
+                return kept, fresh
+        return self._read(user), True  # another process erased some
 
     def _read(self, user: Scope) -> _Kept:
         kept, erasures = _Kept(), self._erasures
@@ -254,14 +252,6 @@ class Semantic:
             kept.statements = [*kept.statements, *map(_statement, new)]  # a new list: others may be reading the old one
             kept.position, kept.known = new[-1].position, known(kept.statements)
         return bool(new)
-
-    def _gone(self, user: Scope, kept: _Kept, told: Sequence[Told]) -> bool:
-        """Whether another process erased a statement that the facts on offer rest on."""
-        offered = {one.fact.key for one, out in _judged(told, self.most) if not out}
-        standing = {fact.key for fact in kept.known.standing}
-        rests = kept.known.rests.items()
-        ids = [id for key, all in rests if key in offered or key not in standing for id in all]
-        return bool(ids) and len(self.store.records.get(user, ids)) != len(ids)
 
 
 def _records(entry: Entry) -> Iterable[Record]:

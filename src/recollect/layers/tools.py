@@ -20,7 +20,7 @@ from recollect.layers.marks import check_there
 from recollect.recent import Recent
 from recollect.settings import DEFAULTS
 from recollect.store import Filter, Item, Record, Store
-from recollect.store.codec import check_count
+from recollect.store.checks import check_count
 from recollect.store.words import query_words, words
 from recollect.types import Scope, check_id, with_zone
 
@@ -71,13 +71,8 @@ class Tools:
         return self._put(scope, [excerpt], with_zone(at), question)
 
     def offer(self, scope: Scope, question: str, at: datetime, *, as_of: int | None = None) -> list[Candidate]:
-        """Excerpts to the point of a question asked at that time, best first; searched for on the web if it is news.
-
-        With `as_of`, only what was on record at that position, and no search.
-        """
+        """Excerpts to the point of a question asked at that time, best first; with `as_of`, of those kept by then."""
         asked, at = question[:MAX_QUESTION], with_zone(at)
-        if as_of is None:
-            self.look_up(scope, asked, at)
         best = sorted(self._stored(scope, asked, at, as_of), key=lambda one: (-one.score, one.origin, one.text))
         distinct = list({one.text: one for one in reversed(best)}.values())[::-1]
         fitting = [one for one in distinct if not one.out]
@@ -157,8 +152,8 @@ class Tools:
     def look_up(self, scope: Scope, question: str, at: datetime, id: str | None = None) -> None:
         """Search for a question that is about news, and keep what is found; whatever goes wrong is a warning.
 
-        Call it before `Store.reading`, in which what it keeps would not be seen. Nothing is kept where the message
-        `id`, if one is named, was erased meanwhile.
+        Call it before `offer`, and before `Store.reading`, in which what it keeps would not be seen. Nothing is kept
+        where the message `id`, if one is named, was erased meanwhile.
         """
         asked = question[:MAX_QUESTION]
         if not self._is_due(scope, asked, at):

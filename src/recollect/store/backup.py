@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -17,8 +17,8 @@ def making(target: Path) -> Iterator[Path]:
 
     What a killed process left of it is overwritten; ConfigError while another process writes the same one.
     """
-    part = target.with_name(f"{target.name}.part")
     _check_new(target)
+    part = target.with_name(f"{target.name}.part")
     with _opened(part) as file:
         if not _locked(file, part):
             raise ConfigError(f"{target} is being written by another process; choose a new file for this one")
@@ -34,14 +34,15 @@ def making(target: Path) -> Iterator[Path]:
 
 
 def _check_new(target: Path) -> None:
-    if target.exists():
-        raise ConfigError(f"{target} is there already; choose a new file")
+    with suppress(OSError):  # as for a name that is too long, which can't be opened
+        if target.exists():
+            raise ConfigError(f"{target} is there already; choose a new file")
 
 
 def _opened(path: Path) -> BinaryIO:
     try:
         return path.open("ab")
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise StoreUnavailable(f"the file can't be written ({error}): name one in another folder") from error
 
 

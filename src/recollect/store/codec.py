@@ -7,18 +7,16 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
-from recollect.arguments import check_whole, messages_only
-from recollect.errors import ConfigError, Conflict, InvalidTranscript, NotFound, StoreError
-from recollect.store.values import MESSAGE, Item, Record
+from recollect.arguments import messages_only
+from recollect.errors import Conflict, InvalidTranscript, NotFound, StoreError
+from recollect.store.values import Item, Record
 from recollect.types import Message, Scope, check_id
-
-T = TypeVar("T")
 
 KEPT, MAX_KEPT = 2_048, 4_096
 """How many messages that were read are remembered, and the most bytes of such a message."""
@@ -114,35 +112,6 @@ DAMAGE: Final = (ValueError, TypeError, LookupError, AttributeError)
 def damaged(what: str, error: Exception) -> StoreError:
     """The error for something that can't be read as it was written."""
     return StoreError(f"{what} in the store is damaged ({error}): check the store to see where, restore a backup")
-
-
-def storable(id: Any) -> bool:
-    """Whether there can be something with that id at all."""
-    try:
-        check_id(id, "id")
-    except ConfigError:
-        return False
-    return True
-
-
-def id_list(ids: Sequence[str]) -> str:
-    """Ids as a JSON list, each once, those that can't exist left out."""
-    return json.dumps([id for id in each_once(ids) if storable(id)]) if ids else "[]"
-
-
-def each_once(ids: Sequence[str]) -> dict[str, None]:
-    """The ids in their order, each once."""
-    if isinstance(ids, str):
-        raise ConfigError(f"ids={ids!r}: give a list of ids, not one text")
-    return dict.fromkeys(ids)
-
-
-def in_order(ids: Sequence[str], found: Iterable[T], id_of: Callable[[T], str]) -> list[T]:
-    """What was found, in the order in which its ids were asked for; several with one id stay in the order given."""
-    by_id: dict[str, list[T]] = {}
-    for one in found:
-        by_id.setdefault(id_of(one), []).append(one)
-    return [one for id in each_once(ids) for one in by_id.get(id, ())]
 
 
 def arrived(messages: Sequence[Message], now: datetime) -> list[Message]:
@@ -241,43 +210,6 @@ def check_same(given: Message, kept: Message) -> None:
             f"message {kept.id!r} is already in this session with other content; "
             "give a changed message a new id, or none to have one made"
         )
-
-
-def token_counts(messages: Sequence[Message], tokens: Sequence[int]) -> list[int]:
-    """One count for each message, zeros where none were given."""
-    if not tokens:
-        return [0] * len(messages)
-    if len(tokens) != len(messages):
-        raise ConfigError(f"{len(tokens)} token counts for {len(messages)} messages: give one each, or none")
-    for count in tokens:
-        if not isinstance(count, int) or not 0 <= count < 2**53:
-            raise ConfigError(f"token count {count!r} is not a whole number of 0 or more")
-    return list(tokens)
-
-
-def check_session(scope: Scope) -> None:
-    """Raises unless the scope names a session."""
-    if scope.session is None:
-        raise ConfigError(f"{scope} names no session: messages are kept in one, add session=")
-
-
-def check_count(name: str, value: int | None, least: int = 0) -> None:
-    """Raises unless a limit or bound is a whole number of at least `least`."""
-    if value is not None:
-        check_whole(name, value, least)
-
-
-def check_range(after: int, until: int | None, limit: int | None) -> None:
-    """Raises unless a range and its limit can be used."""
-    check_count("after", after)
-    check_count("until", until)
-    check_count("limit", limit, 1)
-
-
-def check_own_kind(kind: str) -> None:
-    """Raises for the kind that belongs to the log."""
-    if kind == MESSAGE:
-        raise ConfigError("messages enter the index by log.append and leave it by log.erase alone; use another kind")
 
 
 def holds(record: Record, at: datetime | None) -> bool:

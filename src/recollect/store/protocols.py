@@ -152,6 +152,10 @@ class Records(Protocol):
         """Every record of that kind and key, superseded ones too, by position."""
         ...
 
+    def count(self, scope: Scope, kind: str) -> int:
+        """How many records of that kind there are at this very scope, superseded ones too."""
+        ...
+
     def delete(self, scope: Scope, ids: Sequence[str]) -> int:
         """Delete records for good; returns how many there were."""
         ...

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final, Protocol
 
+from recollect.arguments import check_whole
 from recollect.errors import ConfigError, Conflict
 from recollect.store.values import Job
 from recollect.types import check_id
@@ -23,6 +24,11 @@ MAX_ERROR: Final = 10_000
 def micros(seconds: float) -> int:
     """Seconds as the whole microseconds that stores count in."""
     return round(seconds * 1_000_000)
+
+
+def number(id: str) -> int:
+    """The number that a job's id stands for; 0, which no job has, where it is none."""
+    return int(id) if id.isascii() and id.isdecimal() and len(id) < 19 else 0
 
 
 def backoff(attempts: int) -> float:
@@ -109,10 +115,11 @@ def check_claim(kinds: Sequence[str], worker: str, lease: float, limit: int) -> 
     """Raises unless a claim can be made."""
     if isinstance(kinds, str):
         raise ConfigError(f"kinds={kinds!r}: give a list of kinds, not one text")
+    for kind in kinds:
+        check_id(kind, "a kind")
     check_id(worker, "worker")
     check_lease(lease)
-    if limit < 1:
-        raise ConfigError(f"limit={limit!r}: give a whole number of 1 or more")
+    check_whole("limit", limit, 1)
 
 
 def check_lease(lease: float) -> None:

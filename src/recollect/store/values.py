@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
+from recollect.arguments import check_whole
 from recollect.errors import ConfigError
 from recollect.frozen import EMPTY, FrozenDict, freeze, freeze_dict
 from recollect.types import ROLES, Message, Scope, check_id, with_zone
@@ -162,6 +163,8 @@ class Filter:
 
     def __post_init__(self) -> None:
         kinds, roles = _ids(self.kinds, "a kind"), _ids(self.roles, "a role")
+        if self.as_of is not None:
+            check_whole("as_of", self.as_of)
         if unknown := set(roles).difference(ROLES):
             raise ConfigError(f"role {unknown.pop()!r} is not one of {', '.join(ROLES)}")
         metadata = freeze_dict(self.metadata, "metadata")

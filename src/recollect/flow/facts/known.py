@@ -12,7 +12,7 @@ from recollect.flow.facts.people import ABOUT, CALLED, FEW, PEOPLE, is_someone
 from recollect.flow.facts.wording import rule, word_set
 
 MOST_RESTS: Final = 20
-"""How many of the statements that say the same are cited: they are looked up for each context."""
+"""How many of the statements that say the same are cited: they are looked up when a question is asked again."""
 _LITTLE: Final = word_set("the a an my our to")
 """Words that make no difference between plans: "write a report" is done by "I wrote the report"."""
 _HOUR: Final = rule(r" at \d[\d:.]*(?: ?[ap]m\b)?")

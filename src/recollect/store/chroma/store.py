@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 from recollect.errors import StoreError
-from recollect.store import codec
+from recollect.store import checks
 from recollect.store.chroma.copies import Copies, passing
 from recollect.store.protocols import Index, Log, Progress, Store
 from recollect.store.values import ANY, Erased, Filter, Finding, Item, Match
@@ -147,7 +147,8 @@ class ChromaIndex:
     def drop(self, scope: Scope, model: str) -> int:
         """See `Index.drop`."""
         dropped = self._base.drop(scope, model)
-        self._after.do(scope.tenant, lambda: self._copies.drop(scope, model))
+        if dropped:
+            self._after.do(scope.tenant, lambda: self._copies.drop(scope, model))
         return dropped
 
     def _places(self, scope: Scope, by_kind: Mapping[str, Sequence[str]]) -> set[int]:
@@ -160,7 +161,7 @@ class ChromaIndex:
 
     def _found(self, scope: Scope, vector: Vector, model: str, k: int, where: Filter) -> list[_Scored] | None:
         """The k nearest by Chroma; None where the store itself must be asked."""
-        codec.check_count("k", k, 1)
+        checks.check_count("k", k, 1)
         asked = unit(checked(vector))
         some = self._base.embedded(Scope(scope.tenant), model, limit=1)
         for _, row in some:

@@ -16,6 +16,9 @@ GONE: Final = 10
 LONGEST: Final = 600.0
 """Seconds a statement may take: a proxy on the way may give signs of life for a server that is gone."""
 
+LEAST: Final = 0.001
+"""Seconds that a statement has at least, however long was waited for its turn."""
+
 _NOTICE: Final = (
     "SELECT set_config('tcp_keepalives_idle', %s, false), set_config('tcp_keepalives_interval', %s, false),"
     " set_config('tcp_keepalives_count', '2', false)"

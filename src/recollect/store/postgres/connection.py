@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import sha256
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from recollect.store.postgres import alive
+from recollect.store.postgres import alive, errors
 from recollect.store.postgres.driver import psycopg, psycopg_pool
 from recollect.store.postgres.exchange import Sent, Statement, Values, exchange, failure, statement
 
@@ -23,14 +24,20 @@ MOST: Final = 100
 
 
 class Connection(psycopg.Connection[tuple[Any, ...]]):
-    """A connection on which statements wait until an answer is needed; then all are sent in one round trip."""
+    """A connection on which statements wait until an answer is needed; then all are sent in one round trip.
+
+    Where the server does not know a statement that was prepared, a pooler on the way gives each transaction another of
+    the server's connections: from then on none is prepared.
+    """
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
         self._waiting: list[Statement] = []
         self._names: dict[_Key, bytes] = {}
         self._numbers = count()
+        self._prepares = True
         self.is_bounded = True
+        self.until: float | None = None
 
     def later(self, query: str, values: Values | None = None) -> None:
         """Have a statement wait until the next `ask` or `send`, which raises its error if it fails."""
@@ -45,11 +52,15 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
         return found.load_rows(0, answer.ntuples, tuple)
 
     def send(self) -> list[PGresult]:
-        """Send all that waits; returns the answers."""
-        sent = self._sent()
-        results = self.wait(exchange(self.pgconn, sent))
+        """Send all that waits; returns the answers, which must be there at the time `until`, where that is set."""
+        sent, until, self.until = self._sent(), self.until, None
+        left = None if until is None else max(until - time.monotonic(), alive.LEAST)
+        results = self.wait(exchange(self.pgconn, sent), timeout=left)
         answers = self._answers(sent, results)
         if (error := failure(results)) is not None or len(answers) < len(sent):
+            if error is not None and errors.is_unprepared(error):
+                self._prepares = False
+                self._names.clear()
             raise error or psycopg.OperationalError("the connection is lost")
         return answers
 
@@ -76,7 +87,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
         for each in self.forget():
             key = each.sql, each.types
             name, is_new = self._names.get(key) or new.get(key, b""), False
-            if not name and len(self._names) + len(new) < MOST:
+            if not name and self._prepares and len(self._names) + len(new) < MOST:
                 name, is_new = _name(next(self._numbers), key), True
                 new[key] = name
             out.append(Sent(each, name, is_new))

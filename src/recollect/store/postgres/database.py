@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import secrets
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final, NamedTuple, TypeVar
 
-from recollect.errors import ConfigError
+from recollect.errors import ConfigError, DiskFull
+from recollect.store.checks import check_open
 from recollect.store.postgres import alive, errors
 from recollect.store.postgres.connection import Connection, Pool
 from recollect.store.postgres.driver import psycopg, psycopg_pool
@@ -33,6 +35,13 @@ MOST: Final = 16
 
 ATTEMPTS: Final = 5
 """How often a call that collides with others is tried."""
+
+_NO_CHANGE: Final = "UPDATE recollect.settings SET value = value WHERE false"
+"""A write that changes nothing, but fails where nothing can be written."""
+_TAKE_ROOM: Final = "INSERT INTO recollect.settings VALUES ('room', %s)"
+_LEAVE_ROOM: Final = "DELETE FROM recollect.settings WHERE name = 'room'"
+_LITTLE: Final = 64_000
+"""Characters that are written to see whether there is room again."""
 
 _BEGIN: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
 _AT_A_MOMENT: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ"
@@ -74,7 +83,8 @@ class Database:
         self._mine = threading.local()
         self._process = os.getpid()
         self._wait = WAIT
-        self._turns = Turns(MOST // 2)
+        self._full = False
+        self._turns = Turns(MOST // 2, MOST - MOST // 4)
         try:
             parts = psycopg.conninfo.conninfo_to_dict(url)
             self._conninfo = alive.conninfo(url)
@@ -133,9 +143,9 @@ class Database:
         It may run more than once, but takes effect once; a `repeatable` one runs again even where the connection was
         lost during the commit. Without a scope it sees every tenant and waits for no one.
         """
-        with self._turn(scope):
+        with self._turn(scope) as until:
             first = self._seeing(None) if scope is None else self._locking(scope)
-            return self._call(_BEGIN, first, work, repeatable)
+            return self._call(_BEGIN, first, work, repeatable, until)
 
     @contextmanager
     def transaction(self, scope: Scope | None = None) -> Iterator[None]:
@@ -148,19 +158,21 @@ class Database:
                 outer.send()
                 yield
             return
-        with self._turn(scope), self._holding() as connection:
+        with self._turn(scope) as until, self._holding() as connection:
             committing = False
             try:
-                connection.later(_BEGIN)
-                if first is not None:
-                    connection.later(*first)
-                connection.send()
+                _start(connection, first, until)
                 yield
                 committing = True
                 _commit(connection)
             except psycopg.Error as error:
                 lost = committing and (errors.is_lost(error) or connection.closed)
                 raise (errors.unknown if lost else errors.translated)(error, self.name) from error
+
+    def check_writable(self) -> None:
+        """Raises where nothing can be written; where there was no room, tries to write a little, and takes it back."""
+        self.write(None, _write_a_little if self._full else lambda db: db.later(_NO_CHANGE))
+        self._full = False
 
     @contextmanager
     def maintaining(self) -> Iterator[Connection]:
@@ -173,7 +185,14 @@ class Database:
         except psycopg.Error as error:
             raise errors.translated(error, self.name) from error
 
-    def _call(self, begin: str | None, first: _First, work: Callable[[Connection], T], repeatable: bool) -> T:
+    def _call(
+        self,
+        begin: str | None,
+        first: _First,
+        work: Callable[[Connection], T],
+        repeatable: bool,
+        until: float | None = None,
+    ) -> T:
         if (held := self._held()) is not None:
             with self._translated(), _savepoint(held):
                 held.later(*first)
@@ -182,6 +201,7 @@ class Database:
         while True:
             attempt = _Attempt()
             connection = self._lend()
+            connection.until = until
             try:
                 return attempt.run(connection, begin, first, work)
             except psycopg.Error as error:
@@ -192,6 +212,8 @@ class Database:
                 self._take_back(connection)
 
     def _once_more(self, error: psycopg.Error, attempt: _Attempt, repeatable: bool, retry: int | None) -> bool:
+        if errors.is_unprepared(error):
+            return True  # once a connection: it prepares none from then on
         if errors.is_collision(error):
             return retry is not None
         if not errors.is_lost(error) or retry != 1 or (attempt.committing and not repeatable):
@@ -223,16 +245,19 @@ class Database:
         return _First(_LOCK_OWNER, (*seen, number("owner", scope.tenant, scope.user)))
 
     @contextmanager
-    def _turn(self, scope: Scope | None) -> Iterator[None]:
-        """Wait for a turn at the scope's lock before taking a connection; a thread that has one already need not."""
+    def _turn(self, scope: Scope | None) -> Iterator[float | None]:
+        """Wait for a turn at the scope's lock before taking a connection; gives the time until which to wait for both.
+
+        A thread that has a connection already need not wait.
+        """
         if scope is None or self._held() is not None:
-            yield
+            yield None
             return
         self._check_usable()
-        with self._turns.of(scope) as came:
-            if not came:
+        with self._turns.of(scope) as until:
+            if until is None:
                 raise errors.busy(self.name)
-            yield
+            yield until
 
     def _held(self) -> Connection | None:
         held: Connection | None = getattr(self._mine, "connection", None)
@@ -250,10 +275,7 @@ class Database:
             self._take_back(connection)
 
     def _check_usable(self) -> None:
-        if os.getpid() != self._process:
-            raise errors.forked(self.name)
-        if self._pool.closed:
-            raise errors.closed(self.name)
+        check_open(self.name, self._pool.closed, self._process)
 
     def _lend(self) -> Connection:
         self._check_usable()
@@ -271,8 +293,10 @@ class Database:
         if connection.pgconn.transaction_status != psycopg.pq.TransactionStatus.IDLE:
             with suppress(psycopg.Error):
                 connection.rollback()
-        if errors.is_read_only(sys.exception()):
+        error = sys.exception()
+        if errors.is_read_only(error):
             connection.close()
+        self._full |= isinstance(error, DiskFull)
         self._pool.putconn(connection)
 
     @contextmanager
@@ -281,6 +305,11 @@ class Database:
             yield
         except psycopg.Error as error:
             raise errors.translated(error, self.name) from error
+
+
+def _write_a_little(db: Connection) -> None:
+    db.later(_TAKE_ROOM, (secrets.token_hex(_LITTLE // 2),))
+    db.later(_LEAVE_ROOM)
 
 
 class _Attempt:
@@ -298,6 +327,22 @@ class _Attempt:
             self.committing = True
             _commit(connection)
         return result
+
+
+def _start(connection: Connection, first: _First | None, until: float | None) -> None:
+    """Begin a transaction; anew where the server had not prepared the statements for that."""
+    for again in (True, False):
+        connection.until = until
+        connection.later(_BEGIN)
+        if first is not None:
+            connection.later(*first)
+        try:
+            connection.send()
+            return
+        except psycopg.Error as error:
+            if not (again and errors.is_unprepared(error)):
+                raise
+            connection.rollback()
 
 
 def _commit(connection: Connection) -> None:

@@ -8,9 +8,14 @@ from recollect.errors import ConfigError, DiskFull, StoreError, StoreUnavailable
 from recollect.store.postgres.driver import psycopg, psycopg_pool
 
 _AGAIN: Final = frozenset({"40001", "40P01"})
+_UNPREPARED: Final = frozenset({"26000", "42P05"})
 _BUSY: Final = frozenset({"40001", "40P01", "55P03", "57014"})
 _GONE: Final = ("08", "53", "57P")
 _READ_ONLY: Final = "25006"
+_POOLED: Final = "is behind a pooler that lends its connections by the transaction; nothing was written, try again"
+_LATER: Final = dict.fromkeys(_UNPREPARED, _POOLED) | {
+    _READ_ONLY: "is read-only: nothing was written; try again once it may be written to, or name its primary server"
+}
 
 
 def is_lost(error: Exception) -> bool:
@@ -28,6 +33,11 @@ def is_collision(error: Exception) -> bool:
     return getattr(error, "sqlstate", None) in _AGAIN
 
 
+def is_unprepared(error: Exception) -> bool:
+    """Whether the server has not prepared what we think it has, or the other way round."""
+    return getattr(error, "sqlstate", None) in _UNPREPARED
+
+
 def is_read_only(error: BaseException | None) -> bool:
     """Whether one of our errors says that the server lets nothing be written."""
     return getattr(getattr(error, "__cause__", None), "sqlstate", None) == _READ_ONLY
@@ -40,10 +50,8 @@ def translated(error: Exception, name: str) -> StoreError | ConfigError:
         return DiskFull(f"no room to write on {name}: nothing was written; free some space and try again")
     if state in _BUSY:
         return busy(name)
-    if state == _READ_ONLY:
-        return StoreUnavailable(
-            f"{name} is read-only: nothing was written; try again once it may be written to, or name its primary server"
-        )
+    if state in _LATER:
+        return StoreUnavailable(f"{name} {_LATER[state]}")
     if is_lost(error) or state.startswith(_GONE):
         return StoreUnavailable(f"{name} can't be reached ({_reason(error)}); nothing was written, try again")
     if state == "42501":
@@ -62,16 +70,6 @@ def unknown(error: Exception, name: str) -> StoreUnavailable:
         f"{name} went away during a commit ({_reason(error)}): it is not known whether this was written; "
         "look before you try again"
     )
-
-
-def closed(name: str) -> StoreUnavailable:
-    """The error for a call after `close`."""
-    return StoreUnavailable(f"the store {name} is closed; open it again")
-
-
-def forked(name: str) -> StoreUnavailable:
-    """The error for a call in a process that was forked from the one that connected."""
-    return StoreUnavailable(f"the store {name} was opened before this process was forked: open it again in this one")
 
 
 def _reason(error: Exception) -> str:

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from recollect.store import codec
+from recollect.store import checks, codec
 from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.database import Database
 from recollect.store.postgres.items import COLUMNS, SOURCE, Prepared, insert, item_from, passing
@@ -52,7 +52,7 @@ class PostgresIndex:
     def put(self, scope: Scope, items: Sequence[Item]) -> None:
         """See `Index.put`."""
         for item in items:
-            codec.check_own_kind(item.kind)
+            checks.check_own_kind(item.kind)
         ready = [Prepared(item, words(item.text), codec.encode_item(item)) for item in items]
         if ready:
             self._database.write(scope, lambda db: _put(db, scope, ready), repeatable=True)
@@ -61,15 +61,15 @@ class PostgresIndex:
         """See `Index.embed`."""
         check_id(model, "model")
         rows = {id: unit(checked(vector)) for id, vector in vectors.items()}
-        by_key = {key(id): row for id, row in rows.items() if codec.storable(id)}
-        if not by_key or not codec.storable(kind):
+        by_key = {key(id): row for id, row in rows.items() if checks.storable(id)}
+        if not by_key or not checks.storable(kind):
             return 0
         kept = self._vectors
         return self._database.write(scope, lambda db: kept.embed(db, scope, kind, model, by_key), repeatable=True)
 
     def search(self, scope: Scope, text: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
         """See `Index.search`."""
-        codec.check_count("k", k, 1)
+        checks.check_count("k", k, 1)
         asked = keywords(scope, text, k, where)
         return [] if asked is None else matches(scope, self._database.find(scope.tenant, *asked, one_plan=True))
 
@@ -88,14 +88,14 @@ class PostgresIndex:
         condition, known = inside(scope, "items")
         clauses = f"{condition} AND items.kind = %(kind)s AND items.id = ANY(%(ids)s) ORDER BY items.position"
         known |= {"kind": key(kind), "ids": keys(ids)}
-        found = self._found(scope, clauses, known) if codec.storable(kind) else []
-        return codec.in_order(ids, found, lambda item: item.id)
+        found = self._found(scope, clauses, known) if checks.storable(kind) else []
+        return checks.in_order(ids, found, lambda item: item.id)
 
     def missing(
         self, scope: Scope, model: str, *, kinds: Sequence[str] = (), after: int = 0, limit: int = 1_000
     ) -> list[Item]:
         """See `Index.missing`."""
-        codec.check_range(after, None, limit)
+        checks.check_range(after, None, limit)
         condition, known = passing(scope, Filter(tuple(kinds)))
         known |= {"model": known_key(model), "after": after, "limit": limit}
         return self._found(scope, f"{condition} {_MISSING}", known)
@@ -113,7 +113,7 @@ class PostgresIndex:
         self, scope: Scope, model: str, *, after: int = 0, limit: int = 1_000
     ) -> list[tuple[Item, NDArray[np.float32]]]:
         """See `Index.embedded`."""
-        codec.check_range(after, None, limit)
+        checks.check_range(after, None, limit)
         condition, known = inside(scope, "items")
         known |= {"model": known_key(model), "after": after, "limit": limit}
         return self._with_vectors(scope, f"{condition} AND items.position > %(after)s", known, " LIMIT %(limit)s")
@@ -127,7 +127,7 @@ class PostgresIndex:
 
     def delete(self, scope: Scope, kind: str, ids: Sequence[str]) -> int:
         """See `Index.delete`."""
-        codec.check_own_kind(kind)
+        checks.check_own_kind(kind)
         condition, known = inside(scope, "items")
         query = " ".join((_DELETE, condition, "AND kind = %(kind)s AND id = ANY(%(ids)s) RETURNING id"))
         known |= {"kind": known_key(kind), "ids": keys(ids)}
@@ -140,9 +140,9 @@ class PostgresIndex:
         return self._database.write(scope, lambda db: len(db.ask(query, known | {"model": known_key(model)})))
 
     def _nearest(self, scope: Scope, vector: Vector, model: str, k: int, where: Filter, wanted: str) -> list[Any]:
-        codec.check_count("k", k, 1)
+        checks.check_count("k", k, 1)
         asked, kept = unit(checked(vector)), self._vectors
-        if not codec.storable(model):
+        if not checks.storable(model):
             return []
         return self._database.read(
             scope.tenant, lambda db: kept.nearest(db, scope, asked, model, k, where=where, wanted=wanted)

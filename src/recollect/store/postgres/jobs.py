@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from recollect.store import codec, queue
+from recollect.store import checks, codec, queue
 from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.database import Database
 from recollect.store.postgres.keys import inside, key, keys, named, names, place
@@ -100,7 +100,7 @@ class PostgresJobs:
 
     def find(self, scope: Scope, *, state: JobState | None = None, limit: int = 100) -> list[Job]:
         """See `Jobs.find`."""
-        codec.check_range(0, None, limit)
+        checks.check_range(0, None, limit)
         return self._database.read(scope.tenant, lambda db: _inside(db, scope, state, limit))
 
     def revive(self, scope: Scope) -> int:
@@ -153,9 +153,8 @@ class _Rows:
     now: datetime
 
     def held(self, job: Job) -> Job:
-        known = job.id.isascii() and job.id.isdecimal() and len(job.id) < 19
         query = " ".join((_COLUMNS, "id = %s AND state = 'running' FOR UPDATE"))
-        found = self.db.ask(query, (int(job.id),)) if known else []
+        found = self.db.ask(query, (queue.number(job.id),))
         return queue.check_held(_job(found[0]) if found else None, job)
 
     def twin(self, job: Job) -> Job | None:

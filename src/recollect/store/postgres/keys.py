@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b, sha256
 from typing import Any, Final, NamedTuple
 
-from recollect.store import codec
+from recollect.store import checks, codec
 from recollect.types import Scope
 
 LONGEST: Final = 256
@@ -25,12 +26,12 @@ def key(id: str) -> str:
 
 def keys(ids: Sequence[str]) -> list[str]:
     """The keys of these ids; ids that can't exist are left out."""
-    return [key(id) for id in codec.each_once(ids) if codec.storable(id)]
+    return [key(id) for id in checks.each_once(ids) if checks.storable(id)]
 
 
 def known_key(id: str | None) -> str | None:
     """The key of an id; None for None, and for an id that can't exist."""
-    return key(id) if id is not None and codec.storable(id) else None
+    return key(id) if id is not None and checks.storable(id) else None
 
 
 def names(*ids: str | None) -> bytes | None:
@@ -72,5 +73,6 @@ def inside(scope: Scope, table: str, exact: bool = False) -> tuple[str, dict[str
 
 def number(*texts: str) -> int:
     """A 64-bit hash of these texts, for locks and for sets of values."""
-    data = "\x00".join(texts).encode("utf-8", "surrogatepass")
+    joined = json.dumps(texts) if any("\x00" in text for text in texts) else "\x00".join(texts)
+    data = joined.encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(data, digest_size=8).digest(), "big", signed=True)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from recollect.arguments import MAX_WHOLE
 from recollect.errors import NotFound
 from recollect.frozen import freeze_dict
-from recollect.store import codec
+from recollect.store import checks, codec
 from recollect.store.postgres.append import ENTRIES, append, entry_from, ready
 from recollect.store.postgres.chain import verified
 from recollect.store.postgres.connection import Connection
@@ -39,8 +39,8 @@ class PostgresLog:
         self, scope: Scope, messages: Sequence[Message], *, tokens: Sequence[int] = (), jobs: Sequence[Job] = ()
     ) -> list[Entry]:
         """See `Log.append`."""
-        codec.check_session(scope)
-        counts = codec.token_counts(messages, tokens)
+        checks.check_session(scope)
+        counts = checks.token_counts(messages, tokens)
         now = self._database.clock()
         batch = ready(messages, codec.arrived(messages, now), counts)
         waiting = Waiting(jobs, now)
@@ -52,8 +52,8 @@ class PostgresLog:
         self, scope: Scope, *, after: int = 0, until: int | None = None, limit: int | None = None, reverse: bool = False
     ) -> list[Entry]:
         """See `Log.read`."""
-        codec.check_session(scope)
-        codec.check_range(after, until, limit)
+        checks.check_session(scope)
+        checks.check_range(after, until, limit)
         condition, known = inside(scope, "messages")
         order = "DESC" if reverse else "ASC"
         query = " ".join(
@@ -81,11 +81,11 @@ class PostgresLog:
         condition, known = inside(scope, "messages")
         query = " ".join((ENTRIES, condition, "AND id = ANY(%(ids)s) ORDER BY position"))
         found = self._entries(scope, query, known | {"ids": keys(ids)}) if ids else []
-        return codec.in_order(ids, found, lambda entry: entry.message.id)
+        return checks.in_order(ids, found, lambda entry: entry.message.id)
 
     def sessions(self, scope: Scope, *, before: int | None = None, limit: int = 100) -> list[SessionStats]:
         """See `Log.sessions`."""
-        codec.check_range(0, before, limit)
+        checks.check_range(0, before, limit)
         condition, known = inside(scope, "sessions")
         query = " ".join((_SESSIONS, condition, "AND position < %(before)s ORDER BY position DESC LIMIT %(limit)s"))
         known |= {"before": MAX_WHOLE if before is None else before, "limit": limit}
@@ -94,7 +94,7 @@ class PostgresLog:
 
     def tag(self, scope: Scope, id: str, tags: Mapping[str, Any]) -> Entry:
         """See `Log.tag`."""
-        codec.check_session(scope)
+        checks.check_session(scope)
         frozen = freeze_dict(tags, "tags")
         codec.to_bytes(frozen)
         return self._database.write(scope, lambda db: _tag(db, scope, id, frozen), repeatable=True)
@@ -109,7 +109,7 @@ class PostgresLog:
         return self._database.read(scope.tenant, lambda db: list(verified(db, scope)), at_a_moment=True)
 
     def _scanned(self, what: str, scope: Scope, after: int, limit: int) -> list[tuple[Any, ...]]:
-        codec.check_range(after, None, limit)
+        checks.check_range(after, None, limit)
         condition, known = inside(scope, "messages")
         query = " ".join(
             (what, condition, "AND position > %(after)s AND body IS NOT NULL ORDER BY position LIMIT %(limit)s")
@@ -137,7 +137,7 @@ def _session(row: Sequence[Any]) -> SessionStats:
 def _tag(db: Connection, scope: Scope, id: str, tags: Mapping[str, Any]) -> Entry:
     condition, known = inside(scope, "messages")
     query = " ".join((ENTRIES, condition, "AND id = %(id)s"))
-    found = db.ask(query, known | {"id": key(id)}) if codec.storable(id) else []
+    found = db.ask(query, known | {"id": key(id)}) if checks.storable(id) else []
     if not found:
         raise NotFound(f"no message {id!r} in session {scope.session!r}")
     (row,) = found

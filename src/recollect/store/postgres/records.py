@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from recollect.store import codec
+from recollect.store import checks, codec
 from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.database import Database
 from recollect.store.postgres.keys import inside, key, keys, known_key, named, names, place
@@ -28,6 +28,7 @@ _END: Final = (
     "UPDATE recollect.records SET ended = %s, superseded_at = %s, superseded_by = %s"
     " WHERE tenant = %s AND owner = %s AND session = %s AND id = %s"
 )
+_COUNT: Final = "SELECT count(*) FROM recollect.records WHERE"
 _DELETE: Final = "DELETE FROM recollect.records WHERE"
 
 
@@ -66,7 +67,7 @@ class PostgresRecords:
         limit: int | None = None,
     ) -> list[Record]:
         """See `Records.find`."""
-        codec.check_range(after, as_of, limit)
+        checks.check_range(after, as_of, limit)
         condition, known = inside(scope, "records", exact)
         time = aware(valid_at)
         clauses = [condition, "position > %(after)s", *_standing(as_of), *_valid(time), *_about(kind, key)]
@@ -78,7 +79,7 @@ class PostgresRecords:
         """See `Records.get`."""
         condition, known = inside(scope, "records")
         found = self._found(scope, f"{condition} AND id = ANY(%(ids)s) ORDER BY position", known | {"ids": keys(ids)})
-        return codec.in_order(ids, found, lambda record: record.id)
+        return checks.in_order(ids, found, lambda record: record.id)
 
     def history(self, scope: Scope, kind: str, key: str) -> list[Record]:
         """See `Records.history`."""
@@ -86,6 +87,12 @@ class PostgresRecords:
         clauses = " AND ".join((condition, *_about(kind, key)))
         known |= {"kind": known_key(kind), "key": known_key(key)}
         return self._found(scope, f"{clauses} ORDER BY position", known)
+
+    def count(self, scope: Scope, kind: str) -> int:
+        """See `Records.count`."""
+        condition, known = inside(scope, "records", exact=True)
+        query = " ".join((_COUNT, condition, "AND kind = %(kind)s"))
+        return int(self._database.find(scope.tenant, query, known | {"kind": known_key(kind)})[0][0])
 
     def delete(self, scope: Scope, ids: Sequence[str]) -> int:
         """See `Records.delete`."""
@@ -121,7 +128,7 @@ def _put(db: Connection, scope: Scope, record: Record, now: datetime) -> Record:
 
 
 def _supersede(db: Connection, scope: Scope, id: str, new: Record | None, now: datetime) -> Record | None:
-    old = _at(db, scope, id) if codec.storable(id) else None
+    old = _at(db, scope, id) if checks.storable(id) else None
     if old is None:
         raise codec.no_record(scope, id)
     if old.superseded_at is not None:

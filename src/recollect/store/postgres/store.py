@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Final, Self
+from typing import Self
 
 from recollect.store.codec import utc_now
 from recollect.store.postgres import backup
@@ -18,9 +18,6 @@ from recollect.store.postgres.reindex import reindex, tenants, words_are_old
 from recollect.store.protocols import Clock, Durability, Progress
 from recollect.store.values import Finding
 from recollect.types import Scope
-
-_NO_CHANGE: Final = "UPDATE recollect.settings SET value = value WHERE false"
-"""A write that changes nothing, but fails where nothing can be written."""
 
 
 class PostgresStore:
@@ -50,7 +47,7 @@ class PostgresStore:
 
     def check_writable(self) -> None:
         """See `Store.check_writable`."""
-        self._database.write(None, lambda db: db.later(_NO_CHANGE))
+        self._database.check_writable()
 
     def check(self) -> list[Finding]:
         """See `Store.check`."""

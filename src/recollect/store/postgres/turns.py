@@ -3,38 +3,41 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from recollect.store.postgres import alive
 from recollect.types import Scope
 
 
 class Turns:
-    """Gives turns to writers: one at a time to each user's, and `of_a_tenant` at a time to those of a tenant.
+    """Gives turns to writers: one at a time to each user's, `of_a_tenant` at a time to a tenant's, and `of_all` to all.
 
-    A user's writers wait for each other anyway; here they do it without a connection, so that a lock which another
-    process holds for long leaves connections to others.
+    A user's writers wait for each other anyway; here they do it without a connection, so that locks which another
+    process holds for long leave connections to others.
     """
 
-    def __init__(self, of_a_tenant: int) -> None:
-        self._of_a_tenant = of_a_tenant
+    def __init__(self, of_a_tenant: int, of_all: int) -> None:
+        self._of_a_tenant, self._of_all = of_a_tenant, of_all
         self._gates: dict[tuple[str | None, ...], _Gate] = {}
         self._mine = threading.Lock()
 
     @contextmanager
-    def of(self, scope: Scope) -> Iterator[bool]:
-        """Wait for a turn, which lasts for the block; False where it did not come in the time a statement may take."""
-        with self._through((scope.tenant, scope.user), 1) as first:
-            if not first:
-                yield False
-                return
-            with self._through((scope.tenant,), self._of_a_tenant) as second:
-                yield second
+    def of(self, scope: Scope) -> Iterator[float | None]:
+        """Wait for a turn, which lasts for the block; None where it did not come in the time a statement may take.
+
+        Otherwise that is when this time is over, for whatever else there is to wait for.
+        """
+        until = time.monotonic() + alive.LONGEST
+        gates = ((scope.tenant, scope.user), 1), ((scope.tenant,), self._of_a_tenant), ((), self._of_all)
+        with ExitStack() as through:
+            came = all(through.enter_context(self._through(name, most, until)) for name, most in gates)
+            yield until if came else None
 
     @contextmanager
-    def _through(self, name: tuple[str | None, ...], most: int) -> Iterator[bool]:
+    def _through(self, name: tuple[str | None, ...], most: int, until: float) -> Iterator[bool]:
         turn = threading.Lock()
         with self._mine:
             gate = self._gates.setdefault(name, _Gate(most))
@@ -46,7 +49,7 @@ class Turns:
                 gate.line.append(turn)
         came = False
         try:
-            came = turn.acquire(timeout=alive.LONGEST)
+            came = turn.acquire(timeout=max(until - time.monotonic(), 0))
             yield came
         finally:
             with self._mine:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from recollect.store import codec
+from recollect.store import checks, codec
 from recollect.store.reference.state import ItemKey, State, Tables
 from recollect.store.values import ANY, Filter, Item, Match
 from recollect.store.vectors import check_length, checked, positions, unit
@@ -32,7 +32,7 @@ class ReferenceIndex:
     def put(self, scope: Scope, items: Sequence[Item]) -> None:
         """See `Index.put`."""
         for item in items:
-            codec.check_own_kind(item.kind)
+            checks.check_own_kind(item.kind)
             codec.to_bytes((item.text, item.metadata))
         with self._state.changing() as tables:
             for item in items:
@@ -55,7 +55,7 @@ class ReferenceIndex:
 
     def search(self, scope: Scope, text: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
         """See `Index.search`."""
-        codec.check_count("k", k, 1)
+        checks.check_count("k", k, 1)
         asked = query_words(text)
         with self._state.reading() as tables:
             found = _within(tables, scope, where)
@@ -76,7 +76,7 @@ class ReferenceIndex:
         return positions((item.position, score) for item, score in self._nearest(scope, vector, model, k, where))
 
     def _nearest(self, scope: Scope, vector: Vector, model: str, k: int, where: Filter) -> list[tuple[Item, float]]:
-        codec.check_count("k", k, 1)
+        checks.check_count("k", k, 1)
         asked = unit(checked(vector))
         with self._state.reading() as tables:
             held = dict(tables.vectors.get(model, {}))
@@ -88,13 +88,13 @@ class ReferenceIndex:
     def get(self, scope: Scope, kind: str, ids: Sequence[str]) -> list[Item]:
         """See `Index.get`."""
         with self._state.reading() as tables:
-            return codec.in_order(ids, _within(tables, scope, Filter((kind,))), lambda item: item.id)
+            return checks.in_order(ids, _of_kind(tables, scope, kind), lambda item: item.id)
 
     def missing(
         self, scope: Scope, model: str, *, kinds: Sequence[str] = (), after: int = 0, limit: int = 1_000
     ) -> list[Item]:
         """See `Index.missing`."""
-        codec.check_range(after, None, limit)
+        checks.check_range(after, None, limit)
         with self._state.reading() as tables:
             held = tables.vectors.get(model, {})
             inside = _within(tables, scope, Filter(tuple(kinds)))
@@ -106,15 +106,15 @@ class ReferenceIndex:
     ) -> list[tuple[Item, NDArray[np.float32]]]:
         """See `Index.vectors`."""
         with self._state.reading() as tables:
-            held, wanted = tables.vectors.get(model, {}), codec.each_once(ids)
-            inside = [item for item in _within(tables, scope, Filter((kind,))) if item.id in wanted]
+            held, wanted = tables.vectors.get(model, {}), checks.each_once(ids)
+            inside = [item for item in _of_kind(tables, scope, kind) if item.id in wanted]
             return [(item, unit(held[_key(item)])) for item in inside if _key(item) in held]
 
     def embedded(
         self, scope: Scope, model: str, *, after: int = 0, limit: int = 1_000
     ) -> list[tuple[Item, NDArray[np.float32]]]:
         """See `Index.embedded`."""
-        codec.check_range(after, None, limit)
+        checks.check_range(after, None, limit)
         with self._state.reading() as tables:
             held = tables.vectors.get(model, {})
             inside = [item for item in _within(tables, scope, ANY) if item.position > after and _key(item) in held]
@@ -122,8 +122,8 @@ class ReferenceIndex:
 
     def delete(self, scope: Scope, kind: str, ids: Sequence[str]) -> int:
         """See `Index.delete`."""
-        codec.check_own_kind(kind)
-        wanted = codec.each_once(ids)
+        checks.check_own_kind(kind)
+        wanted = checks.each_once(ids)
         with self._state.changing() as tables:
             gone = [key for key in tables.items if scope.covers(key[0]) and key[1] == kind and key[2] in wanted]
             for key in gone:
@@ -164,6 +164,10 @@ def _within(tables: Tables, scope: Scope, where: Filter) -> list[Item]:
         if (at == scope if where.exact else scope.covers(at)) and where.passes(item)
     ]
     return sorted(found, key=lambda item: item.position)
+
+
+def _of_kind(tables: Tables, scope: Scope, kind: str) -> list[Item]:
+    return [item for item in _within(tables, scope, ANY) if item.kind == kind]
 
 
 def _bm25(asked: Sequence[str], texts: list[Counter[str]]) -> list[float]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from recollect.errors import Conflict, NotFound
 from recollect.frozen import EMPTY, freeze_dict
-from recollect.store import codec
+from recollect.store import checks, codec
 from recollect.store.reference.jobs import enqueue
 from recollect.store.reference.state import Kept, State, Tables
 from recollect.store.spoken import spoken_of
@@ -27,8 +27,8 @@ class ReferenceLog:
         self, scope: Scope, messages: Sequence[Message], *, tokens: Sequence[int] = (), jobs: Sequence[Job] = ()
     ) -> list[Entry]:
         """See `Log.append`."""
-        codec.check_session(scope)
-        counts = codec.token_counts(messages, tokens)
+        checks.check_session(scope)
+        counts = checks.token_counts(messages, tokens)
         now = self._state.clock()
         ready = codec.arrived(messages, now)
         with self._state.changing() as tables:
@@ -51,15 +51,15 @@ class ReferenceLog:
         self, scope: Scope, *, after: int = 0, until: int | None = None, limit: int | None = None, reverse: bool = False
     ) -> list[Entry]:
         """See `Log.read`."""
-        codec.check_session(scope)
-        codec.check_range(after, until, limit)
+        checks.check_session(scope)
+        checks.check_range(after, until, limit)
         with self._state.reading() as tables:
             found = [e for e in _entries(tables, scope) if after < e.seq and (until is None or e.seq <= until)]
         return (found[::-1] if reverse else found)[:limit]
 
     def scan(self, scope: Scope, *, after: int = 0, limit: int = 1_000) -> list[Entry]:
         """See `Log.scan`."""
-        codec.check_range(after, None, limit)
+        checks.check_range(after, None, limit)
         with self._state.reading() as tables:
             found = [e for s in _sessions(tables, scope) for e in _entries(tables, s) if e.position > after]
         return heapq.nsmallest(limit, found, key=lambda entry: entry.position)
@@ -72,11 +72,11 @@ class ReferenceLog:
         """See `Log.get`."""
         with self._state.reading() as tables:
             found = [e for s in _sessions(tables, scope) for e in _entries(tables, s)]
-        return codec.in_order(ids, sorted(found, key=lambda entry: entry.position), lambda entry: entry.message.id)
+        return checks.in_order(ids, sorted(found, key=lambda entry: entry.position), lambda entry: entry.message.id)
 
     def sessions(self, scope: Scope, *, before: int | None = None, limit: int = 100) -> list[SessionStats]:
         """See `Log.sessions`."""
-        codec.check_range(0, before, limit)
+        checks.check_range(0, before, limit)
         with self._state.reading() as tables:
             found = [_glance(tables, s) for s in _sessions(tables, scope)]
         found = [s for s in found if before is None or s.position < before]
@@ -84,7 +84,7 @@ class ReferenceLog:
 
     def tag(self, scope: Scope, id: str, tags: Mapping[str, Any]) -> Entry:
         """See `Log.tag`."""
-        codec.check_session(scope)
+        checks.check_session(scope)
         frozen = freeze_dict(tags, "tags")
         codec.to_bytes(frozen)
         with self._state.changing() as tables:
@@ -100,7 +100,7 @@ class ReferenceLog:
 
     def erase(self, scope: Scope, ids: Sequence[str] | None = None) -> Erased:
         """See `Log.erase`."""
-        wanted = None if ids is None else codec.each_once(ids)
+        wanted = None if ids is None else checks.each_once(ids)
         with self._state.changing() as tables:
             gone = [
                 (s, e.message.id)

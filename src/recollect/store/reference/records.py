@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from datetime import datetime
 
-from recollect.store import codec
+from recollect.store import checks, codec
 from recollect.store.reference.state import State, Tables
 from recollect.store.values import Record, aware
 from recollect.types import Scope
@@ -54,7 +54,7 @@ class ReferenceRecords:
         limit: int | None = None,
     ) -> list[Record]:
         """See `Records.find`."""
-        codec.check_range(after, as_of, limit)
+        checks.check_range(after, as_of, limit)
         with self._state.reading() as tables:
             found = [
                 r
@@ -66,16 +66,21 @@ class ReferenceRecords:
     def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
         """See `Records.get`."""
         with self._state.reading() as tables:
-            return codec.in_order(ids, _within(tables, scope, None, None, False), lambda record: record.id)
+            return checks.in_order(ids, _within(tables, scope, None, None, False), lambda record: record.id)
 
     def history(self, scope: Scope, kind: str, key: str) -> list[Record]:
         """See `Records.history`."""
         with self._state.reading() as tables:
             return _within(tables, scope, kind, key, False)
 
+    def count(self, scope: Scope, kind: str) -> int:
+        """See `Records.count`."""
+        with self._state.reading() as tables:
+            return len(_within(tables, scope, kind, None, exact=True))
+
     def delete(self, scope: Scope, ids: Sequence[str]) -> int:
         """See `Records.delete`."""
-        wanted = codec.each_once(ids)
+        wanted = checks.each_once(ids)
         with self._state.changing() as tables:
             gone = [key for key in tables.records if key[1] in wanted and scope.covers(key[0])]
             for key in gone:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, TypeAlias
 
-from recollect.errors import StoreUnavailable
 from recollect.frozen import FrozenDict
+from recollect.store.checks import check_open
 from recollect.store.protocols import Clock
 from recollect.store.values import Item, Job, Record
 from recollect.types import Message, Scope
@@ -81,8 +82,7 @@ class State:
     def reading(self) -> Iterator[Tables]:
         """The tables while no one changes them."""
         with self._lock:
-            if self.closed:
-                raise StoreUnavailable("the store is closed; open it again")
+            check_open(":memory:", self.closed, os.getpid())
             yield self.tables
 
     @contextmanager

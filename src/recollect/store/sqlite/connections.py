@@ -13,6 +13,7 @@ from typing import Final
 import apsw
 
 from recollect.errors import StoreUnavailable
+from recollect.store.checks import check_open
 from recollect.store.protocols import Durability
 from recollect.store.sqlite import errors, scopes
 from recollect.types import Scope
@@ -54,8 +55,7 @@ class Connections:
 
     def check_open(self) -> None:
         """Raises where the file is closed, or was opened before a fork."""
-        if self.closed or self.forked:
-            raise (errors.closed if self.closed else errors.forked)(self.path)
+        check_open(self.path, self.closed, self._process)
 
     def connect(self, cache: int = READER_KB) -> Connection:
         """A new one."""

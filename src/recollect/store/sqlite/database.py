@@ -30,6 +30,9 @@ MAX_SCOPES: Final = 20_000
 LOOK_SECONDS: Final = 0.1
 """How long a file is taken to be where it was seen last: what is written to one that was deleted is lost."""
 
+_GO_ON: Final = "UPDATE counter SET position = max(position, ?), epoch = max(epoch, ?) + 1"
+"""After a restore: who has read up to a position must not miss what comes next."""
+
 
 class _Mine(threading.local):
     """The change a thread is making in a block, or the connection it reads one moment by."""
@@ -221,8 +224,7 @@ class Database:
         change.db.execute("RELEASE step")
 
     def _begin(self) -> Change:
-        if self.connections.closed:
-            raise errors.closed(self.path)
+        self.connections.check_open()
         self._check_there()
         change = Change(self._cursor, self.clock, self._places)
         if change.epoch != self._epoch or len(self._places) > MAX_SCOPES:
@@ -241,7 +243,7 @@ class Database:
         self._unscrubbed |= change.erased
         self._stale |= change.forgot
         if self._unscrubbed:
-            self.scrub()
+            self.scrub(SCRUB_MS if change.erased else 0)
 
     def _undo(self, error: BaseException) -> None:
         self._places.clear()
@@ -301,15 +303,14 @@ class Database:
         self._refuse_inside("restoring")
         self.connections.check_open()
         with self._writers:
-            if self.connections.closed:
-                raise errors.closed(self.path)
+            self.connections.check_open()
             self._check_there()
             try:
-                epoch = self._writer.execute("SELECT epoch FROM counter").get
+                before = self._writer.execute("SELECT position, epoch FROM counter").get
                 with self._writer.backup("main", source, "main") as copy:
                     copy.step()
                 migrate(self._writer, self.path)
-                self._writer.execute("UPDATE counter SET epoch = max(epoch, ?) + 1", (epoch,))
+                self._writer.execute(_GO_ON, before)
                 self.scrub()
             except apsw.Error as error:
                 raise errors.translated(error, self.path) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from recollect.store import codec
+from recollect.store import checks
 from recollect.store.sqlite import scopes
 from recollect.store.sqlite.change import Change
 from recollect.store.sqlite.items import remove_items
@@ -53,7 +53,7 @@ def erase(change: Change, scope: Scope, ids: Sequence[str] | None) -> Erased:
     if ids is None:
         rows = list(change.db.execute(_ALL[level], (place.id,)))
     else:
-        wanted = codec.id_list(ids)
+        wanted = checks.id_list(ids)
         rows = list(change.db.execute(_SOME[level], (place.id, wanted)))
     derived: set[int] = set()
     sessions: set[int] = set()

@@ -33,16 +33,6 @@ def is_busy(error: Exception) -> bool:
     return isinstance(error, _BUSY)
 
 
-def closed(path: str) -> StoreUnavailable:
-    """The error for a call after `close`."""
-    return StoreUnavailable(f"the store {path} is closed; open it again")
-
-
-def forked(path: str) -> StoreUnavailable:
-    """The error for a call in a process that was forked from the one that opened the file."""
-    return StoreUnavailable(f"the store {path} was opened before this process was forked: open it again in this one")
-
-
 def gone(path: str) -> StoreUnavailable:
     """The error for a file that is no longer at its place."""
     return StoreUnavailable(
@@ -52,13 +42,21 @@ def gone(path: str) -> StoreUnavailable:
 
 def _unusable(error: Exception, path: str) -> str:
     folder = Path(path).parent
-    if isinstance(error, apsw.CantOpenError) and not folder.is_dir():
+    if isinstance(error, apsw.CantOpenError) and not _is_folder(folder):
         return f"there is no folder {folder} for {path}: make it first, or name another file"
-    if Path(path).is_dir():
+    if _is_folder(Path(path)):
         return f"{path} is a folder: name a file in it"
     if isinstance(error, _KEPT_OUT):
-        return f"{path} can't be used ({error}): let this user read and write it and its folder, or name another file"
+        rights = "let this user read and write it, its -wal and -shm where they are, and its folder"
+        return f"{path} can't be used ({error}): {rights}, or name another file"
     return f"{path} can't be used: {error}"
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # as for a name that is too long
+        return False
 
 
 def _damage(error: Exception) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from recollect.largest import largest
-from recollect.store import codec
+from recollect.store import checks, codec
 from recollect.store.sqlite import scopes
 from recollect.store.sqlite.cache import VectorCache, VectorQuery
 from recollect.store.sqlite.change import Change
@@ -70,7 +70,7 @@ class SqliteIndex:
     def put(self, scope: Scope, items: Sequence[Item]) -> None:
         """See `Index.put`."""
         for item in items:
-            codec.check_own_kind(item.kind)
+            checks.check_own_kind(item.kind)
         ready = [(item, codec.encode_item(item)) for item in items]
 
         def work(change: Change) -> None:
@@ -84,12 +84,12 @@ class SqliteIndex:
     def embed(self, scope: Scope, kind: str, model: str, vectors: Mapping[str, Vector]) -> int:
         """See `Index.embed`."""
         check_id(model, "model")
-        rows = {id: checked(vector) for id, vector in vectors.items() if codec.storable(id)}
+        rows = {id: checked(vector) for id, vector in vectors.items() if checks.storable(id)}
         return self._database.write(lambda change: _embed(change, scope, kind, model, rows))
 
     def search(self, scope: Scope, text: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
         """See `Index.search`; while the file can't be written to, what came last is ranked roughly."""
-        codec.check_count("k", k, 1)
+        checks.check_count("k", k, 1)
         asked = query_words(text)
         with self._database.reading() as db:
             place = scopes.find(db, scope)
@@ -103,7 +103,7 @@ class SqliteIndex:
 
     def nearest(self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
         """See `Index.nearest`."""
-        codec.check_count("k", k, 1)
+        checks.check_count("k", k, 1)
         asked = direction(vector)
         with self._database.reading() as db:
             return _matches(db, _pairs(*_ordered(*self._near(db, scope, asked, model, k, where), k)))
@@ -112,7 +112,7 @@ class SqliteIndex:
         self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY
     ) -> Positions:
         """See `Index.nearest_positions`."""
-        codec.check_count("k", k, 1)
+        checks.check_count("k", k, 1)
         asked = direction(vector)
         with self._database.reading() as db:
             places, cosines = self._near(db, scope, asked, model, k, where)
@@ -132,14 +132,14 @@ class SqliteIndex:
         self, scope: Scope, model: str, *, kinds: Sequence[str] = (), after: int = 0, limit: int = 1_000
     ) -> list[Item]:
         """See `Index.missing`."""
-        codec.check_range(after, None, limit)
+        checks.check_range(after, None, limit)
         wanted = Filter(tuple(kinds)).kinds
         with self._database.reading() as db:
             place = scopes.find(db, scope)
             if place is None:
                 return []
             known = find_model(db, place.tenant, model)
-            bounds = (place.id, known[0] if known else 0, codec.id_list(wanted), after)
+            bounds = (place.id, known[0] if known else 0, checks.id_list(wanted), after)
             rows = db.execute(_MISSING[scopes.level(scope)], bounds)
             return list(itertools.islice(_with_text(db, rows), limit))
 
@@ -160,7 +160,7 @@ class SqliteIndex:
         self, scope: Scope, model: str, *, after: int = 0, limit: int = 1_000
     ) -> list[tuple[Item, NDArray[np.float32]]]:
         """See `Index.embedded`."""
-        codec.check_range(after, None, limit)
+        checks.check_range(after, None, limit)
         with self._database.reading() as db:
             place = scopes.find(db, scope)
             known = None if place is None else find_model(db, place.tenant, model)
@@ -172,7 +172,7 @@ class SqliteIndex:
 
     def delete(self, scope: Scope, kind: str, ids: Sequence[str]) -> int:
         """See `Index.delete`."""
-        codec.check_own_kind(kind)
+        checks.check_own_kind(kind)
 
         def work(change: Change) -> int:
             place = scopes.find(change.db, scope)
@@ -237,7 +237,7 @@ def _drop(change: Change, scope: Scope, model: str) -> int:
 
 def _positions(db: apsw.Connection, scope: Scope, place: scopes.Place, kind: str, ids: Sequence[str]) -> list[int]:
     query = _BY_ID[kind == MESSAGE][scopes.level(scope)]
-    return [row[0] for row in db.execute(query, (place.id, codec.id_list(ids), kind))]
+    return [row[0] for row in db.execute(query, (place.id, checks.id_list(ids), checks.askable(kind)))]
 
 
 def _with_text(db: apsw.Connection, rows: Iterable[Any]) -> Iterator[Item]:

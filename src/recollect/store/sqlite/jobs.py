@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from recollect.store import codec, queue
+from recollect.store import checks, codec, queue
 from recollect.store.sqlite import scopes
 from recollect.store.sqlite.change import Change
 from recollect.store.sqlite.database import Database
@@ -62,7 +62,7 @@ class SqliteJobs:
     def claim(self, kinds: Sequence[str] = (), *, worker: str, lease: float = 60.0, limit: int = 1) -> list[Job]:
         """See `Jobs.claim`."""
         queue.check_claim(kinds, worker, lease, limit)
-        return self._database.write(lambda change: _claim(change, codec.id_list(kinds), worker, lease, limit))
+        return self._database.write(lambda change: _claim(change, checks.id_list(kinds), worker, lease, limit))
 
     def renew(self, job: Job, lease: float = 60.0) -> Job:
         """See `Jobs.renew`."""
@@ -78,7 +78,7 @@ class SqliteJobs:
 
     def find(self, scope: Scope, *, state: JobState | None = None, limit: int = 100) -> list[Job]:
         """See `Jobs.find`."""
-        codec.check_range(0, None, limit)
+        checks.check_range(0, None, limit)
         with self._database.reading() as db:
             place = scopes.find(db, scope)
             return [] if place is None else _inside(db, scope, place, state, limit)
@@ -141,7 +141,7 @@ class _Rows:
     change: Change
 
     def held(self, job: Job) -> Job:
-        row = self.change.db.execute(_GET, (int(job.id),)).fetchone() if job.id.isdecimal() else None
+        row = self.change.db.execute(_GET, (queue.number(job.id),)).fetchone()
         return queue.check_held(None if row is None else _job(row), job)
 
     def twin(self, job: Job) -> Job | None:

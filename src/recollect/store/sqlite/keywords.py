@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from recollect.errors import StoreError
-from recollect.store import codec, words
+from recollect.store import checks, codec, words
 from recollect.store.sqlite import scopes
 from recollect.store.sqlite.scopes import Place
 from recollect.store.values import MESSAGE, Filter
@@ -102,7 +102,7 @@ def remove_words(change: Change, position: int, place: Place, kind: str, id: str
 
 def is_late(db: apsw.Connection, scope: Scope, place: Place, where: Filter) -> bool:
     """Whether something that a search may find is not in the index yet."""
-    return bool(db.execute(_IS_LATE[scopes.level(scope, where.exact)], (place.id, codec.id_list(where.kinds))).get)
+    return bool(db.execute(_IS_LATE[scopes.level(scope, where.exact)], (place.id, checks.id_list(where.kinds))).get)
 
 
 def best_by_words(
@@ -120,7 +120,7 @@ def late_by_words(
 ) -> Iterator[tuple[int, float]]:
     """The same for what is not in the index yet, in any order; scored only by how often the words stand there."""
     late = _LATE[scopes.level(scope, where.exact)]
-    for position, kind, id, body, *_ in db.execute(late, (place.id, codec.id_list(where.kinds))):
+    for position, kind, id, body, *_ in db.execute(late, (place.id, checks.id_list(where.kinds))):
         said = Counter((_words(kind, id, body) or "").split())
         if score := sum(said[word] / (said[word] + 1) for word in asked):
             yield position, score

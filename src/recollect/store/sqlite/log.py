@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from recollect.arguments import MAX_WHOLE
 from recollect.errors import NotFound
 from recollect.frozen import freeze_dict
-from recollect.store import codec
+from recollect.store import checks, codec
 from recollect.store.spoken import decoded
 from recollect.store.sqlite import scopes
 from recollect.store.sqlite.chain import verified
@@ -106,8 +106,8 @@ class SqliteLog:
         self, scope: Scope, messages: Sequence[Message], *, tokens: Sequence[int] = (), jobs: Sequence[Job] = ()
     ) -> list[Entry]:
         """See `Log.append`."""
-        codec.check_session(scope)
-        counts = codec.token_counts(messages, tokens)
+        checks.check_session(scope)
+        counts = checks.token_counts(messages, tokens)
         arrived = codec.arrived(messages, self._database.clock())
         if not arrived:
             return []
@@ -118,8 +118,8 @@ class SqliteLog:
         self, scope: Scope, *, after: int = 0, until: int | None = None, limit: int | None = None, reverse: bool = False
     ) -> list[Entry]:
         """See `Log.read`."""
-        codec.check_session(scope)
-        codec.check_range(after, until, limit)
+        checks.check_session(scope)
+        checks.check_range(after, until, limit)
         with self._database.reading() as db:
             place = scopes.find(db, scope)
             if place is None:
@@ -144,12 +144,12 @@ class SqliteLog:
             place = scopes.find(db, scope)
             if place is None or not ids:
                 return []
-            rows = db.execute(_GET[scopes.level(scope)], (place.id, codec.id_list(ids)))
+            rows = db.execute(_GET[scopes.level(scope)], (place.id, checks.id_list(ids)))
             return [_entry(scopes.named(*row[7:]), row) for row in rows]
 
     def sessions(self, scope: Scope, *, before: int | None = None, limit: int = 100) -> list[SessionStats]:
         """See `Log.sessions`."""
-        codec.check_range(0, before, limit)
+        checks.check_range(0, before, limit)
         with self._database.reading() as db:
             place = scopes.find(db, scope)
             if place is None:
@@ -159,7 +159,7 @@ class SqliteLog:
 
     def tag(self, scope: Scope, id: str, tags: Mapping[str, Any]) -> Entry:
         """See `Log.tag`."""
-        codec.check_session(scope)
+        checks.check_session(scope)
         frozen = freeze_dict(tags, "tags")
         codec.to_bytes(frozen)
         return self._database.write(lambda change: _tag(change, scope, id, frozen))
@@ -175,7 +175,7 @@ class SqliteLog:
             return [] if place is None else list(verified(db, scope, place))
 
     def _scanned(self, db: apsw.Connection, what: str, scope: Scope, after: int, limit: int) -> list[Any]:
-        codec.check_range(after, None, limit)
+        checks.check_range(after, None, limit)
         place, level = scopes.find(db, scope), scopes.level(scope)
         if place is None:
             return []
@@ -263,7 +263,7 @@ def _session(row: Sequence[Any]) -> SessionStats:
 
 def _tag(change: Change, scope: Scope, id: str, tags: Mapping[str, Any]) -> Entry:
     place = scopes.find(change.db, scope)
-    row = change.db.execute(_BY_ID, (id, place.id)).fetchone() if place and codec.storable(id) else None
+    row = change.db.execute(_BY_ID, (id, place.id)).fetchone() if place and checks.storable(id) else None
     if row is None:
         raise NotFound(f"no message {id!r} in session {scope.session!r}")
     before = codec.unsealed(row[6]) if row[6] else {}

@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from recollect.store import codec
+from recollect.store import checks, codec
 from recollect.store.sqlite import scopes
 from recollect.store.sqlite.change import Change
 from recollect.store.sqlite.database import Database
@@ -43,6 +43,7 @@ _FIND: Final = {
     (True, True): _query(f"{_STANDING} AND kind = ?2 AND key = ?3"),
 }
 _HISTORY: Final = _query("kind = ?2 AND key = ?3")
+_COUNT: Final = "SELECT count(*) FROM record WHERE scope = ? AND kind = ?"
 _GET: Final = _query("record.id IN (SELECT value FROM json_each(?2))")
 
 
@@ -80,13 +81,13 @@ class SqliteRecords:
         limit: int | None = None,
     ) -> list[Record]:
         """See `Records.find`."""
-        codec.check_range(after, as_of, limit)
+        checks.check_range(after, as_of, limit)
         when = aware(valid_at)
         out: list[Record] = []
         with self._database.reading() as db:
             place = scopes.find(db, scope)
             query = _FIND[kind is not None, key is not None][scopes.level(scope, exact)]
-            bounds = (kind, key, after, as_of)
+            bounds = (checks.askable(kind), checks.askable(key), after, as_of)
             for row in db.execute(query, (place.id, *bounds)) if place is not None else ():
                 record = _record(row)
                 if codec.holds(record, when):
@@ -107,7 +108,14 @@ class SqliteRecords:
             place = scopes.find(db, scope)
             if place is None:
                 return []
-            return [_record(row) for row in db.execute(_HISTORY[scopes.level(scope)], (place.id, kind, key))]
+            about = (place.id, checks.askable(kind), checks.askable(key))
+            return [_record(row) for row in db.execute(_HISTORY[scopes.level(scope)], about)]
+
+    def count(self, scope: Scope, kind: str) -> int:
+        """See `Records.count`."""
+        with self._database.reading() as db:
+            place = scopes.find(db, scope)
+            return 0 if place is None else int(db.execute(_COUNT, (place.id, checks.askable(kind))).get)
 
     def delete(self, scope: Scope, ids: Sequence[str]) -> int:
         """See `Records.delete`."""
@@ -153,13 +161,13 @@ def _supersede(change: Change, scope: Scope, id: str, new: Record | None) -> Rec
 
 
 def _at(db: apsw.Connection, place: scopes.Place, id: str) -> Record | None:
-    row = db.execute(_GET["exact"], (place.id, codec.id_list([id]))).fetchone()
+    row = db.execute(_GET["exact"], (place.id, checks.id_list([id]))).fetchone()
     return None if row is None else _record(row)
 
 
 def _get(db: apsw.Connection, scope: Scope, place: scopes.Place, ids: Sequence[str]) -> list[Record]:
-    rows = db.execute(_GET[scopes.level(scope)], (place.id, codec.id_list(ids)))
-    return codec.in_order(ids, map(_record, rows), lambda record: record.id)
+    rows = db.execute(_GET[scopes.level(scope)], (place.id, checks.id_list(ids)))
+    return checks.in_order(ids, map(_record, rows), lambda record: record.id)
 
 
 def _record(row: Sequence[Any]) -> Record:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, suppress
 from pathlib import Path
 from typing import Final, Self
 
@@ -38,7 +38,7 @@ class SqliteStore:
     ) -> None:
         if durability not in ("full", "normal"):
             raise ConfigError(f"durability {durability!r} is not 'full' or 'normal'")
-        self._database = Database(os.fspath(path), durability, clock, vfs)
+        self._database = Database(_checked_name(os.fspath(path)), durability, clock, vfs)
         self.log = SqliteLog(self._database)
         self.records = SqliteRecords(self._database)
         self.index = SqliteIndex(self._database)
@@ -76,7 +76,7 @@ class SqliteStore:
 
     def backup(self, path: str | Path) -> None:
         """See `Store.backup`."""
-        with making(Path(path)) as part, self._database.connections.lent() as db:
+        with making(Path(_checked_name(os.fspath(path)))) as part, self._database.connections.lent() as db:
             db.execute("VACUUM INTO ?", (os.fspath(part),))
             _renumber(part)
 
@@ -99,16 +99,25 @@ class SqliteStore:
         self.close()
 
 
+def _checked_name(path: str) -> str:
+    if "\x00" in path or any("\ud800" <= char <= "\udfff" for char in path):
+        raise ConfigError(f"{path!r} is no text that SQLite takes for a file's name: name another file")
+    return path
+
+
 def check_backup(path: Path) -> None:
     """Raises unless the file is a backup that can be restored."""
     _checked(path).close()
 
 
 def _checked(path: Path) -> apsw.Connection:
-    if not path.is_file():
+    there = False
+    with suppress(OSError):  # as for a name that is too long
+        there = path.is_file()
+    if not there:
         raise NotFound(f"there is no backup {path}")
     try:
-        backup = apsw.Connection(os.fspath(path), flags=apsw.SQLITE_OPEN_READONLY)
+        backup = apsw.Connection(os.fspath(path.absolute()), flags=apsw.SQLITE_OPEN_READONLY)
         if not backup.execute("SELECT count(*) FROM sqlite_schema").get:
             raise apsw.NotADBError("it is empty")
         check_version(backup, os.fspath(path))

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from recollect.store import codec
+from recollect.store import checks, codec
 from recollect.store.sqlite import scopes
 from recollect.store.sqlite.scopes import Place
 from recollect.store.values import MESSAGE
@@ -47,13 +47,14 @@ _AT_POSITIONS: Final = (
 
 def find_model(db: apsw.Connection, tenant: int, name: str) -> tuple[int, int] | None:
     """The model's row and the length of its vectors, if it has any."""
-    row = next(db.execute(_USED_MODEL, (tenant, name)), None)
+    row = next(db.execute(_USED_MODEL, (tenant, checks.askable(name))), None)
     return None if row is None else (row[0], row[1])
 
 
 def find_vectors(db: apsw.Connection, scope: Scope, model: str, size: int) -> tuple[Place, int] | None:
     """The scope's rows and the model's; None where there is no vector; ConfigError if they have another length."""
-    row = db.execute(_PLACE_AND_MODEL, (scope.tenant, scope.user or "", scope.session or "", model)).fetchone()
+    names = (scope.tenant, scope.user or "", scope.session or "", checks.askable(model))
+    row = db.execute(_PLACE_AND_MODEL, names).fetchone()
     if row is None:
         return None
     place, number = Place(*row[:3]), row[3]
@@ -90,7 +91,7 @@ def put_vector(
 
 def find_thing(db: apsw.Connection, place: Place, kind: str, id: str) -> tuple[int, int | None, str | None] | None:
     """Position, time and role of a message or item at that very scope."""
-    row = db.execute(_FIND[kind == MESSAGE], (place.id, id, kind)).fetchone()
+    row = db.execute(_FIND[kind == MESSAGE], (place.id, id, checks.askable(kind))).fetchone()
     return None if row is None else (row[0], row[1], row[2])
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from recollect.arguments import MAX_WHOLE
 from recollect.errors import ConfigError, RecollectError, StoreUnavailable
-from recollect.frozen import freeze
+from recollect.frozen import MOST_NESTED, freeze
 from recollect.store import Erased, Filter, Item, Job, Store
 from recollect.store.spoken import spoken_of
 from recollect.testing.stores.base import (
@@ -82,6 +82,12 @@ class AnythingTests(StoreTests):
         nothing(store.log.get(ADA, [id]), store.records.get(ADA, [id]), store.index.get(ADA, "message", [id]))
         assert store.log.erase(ADA, [id]) == Erased()
         assert store.index.embed(ADA, "message", "m", {id: v(1, 0)}) == store.records.delete(ADA, [id]) == 0
+        records, index, here = store.records, store.index, v(1, 0)
+        nothing(records.find(ADA, kind=id), records.find(ADA, key=id), records.history(ADA, id, id))
+        nothing(index.get(ADA, id, ["0"]), index.vectors(ADA, id, "m", ["0"]), index.vectors(ADA, "message", id, ["0"]))
+        nothing(index.nearest(ADA, here, id), list(index.nearest_positions(ADA, here, id)[0]), index.embedded(ADA, id))
+        assert index.embed(ADA, id, "m", {"0": here}) == index.delete(ADA, id, ["0"]) == index.drop(ADA, id) == 0
+        assert [item.text for item in index.missing(ADA, id)] == ["a"]
         with pytest.raises(RecollectError):
             store.log.tag(ADA, id, {"x": 1})
 
@@ -93,6 +99,26 @@ class AnythingTests(StoreTests):
             store.log.append(scope, [said(id)])
             assert texts(store.log.read(scope)) == [id]
         assert texts(store.log.read(ADA)) == alike
+
+    def test_what_is_kept_can_be_read_however_deep_the_program_is_in_its_calls(self, store: Store) -> None:
+        def nested(levels: int) -> dict[str, Any]:
+            value: Any = "core"
+            for _ in range(levels - 1):
+                value = [value]
+            return {"m": value}
+
+        def further(calls: int) -> list[Any]:
+            if calls:
+                return further(calls - 1)
+            return [store.log.read(ADA)[0].message.metadata, store.records.find(ADA)[0].value]
+
+        store.log.append(ADA, [said("a", metadata=nested(MOST_NESTED))])
+        store.records.put(ADA, [fact("a", nested(MOST_NESTED))])
+        assert further(300) == [nested(MOST_NESTED)] * 2
+        with pytest.raises(RecollectError, match="nested too deeply"):
+            store.log.append(ADA, [said("b", metadata=nested(MOST_NESTED + 1))])
+        with pytest.raises(RecollectError, match="nested too deeply"):
+            store.records.put(ADA, [fact("b", {"again": freeze(nested(MOST_NESTED))})])
 
     def test_ten_megabytes(self, store: Store) -> None:
         text = "line of text\n" * 800_000 + "needle"

@@ -194,7 +194,8 @@ class JobTests(StoreTests):
 
     def test_what_was_not_claimed_can_not_be_finished(self, store: Store) -> None:
         (job,) = store.jobs.enqueue(ADA, [Job("a")])
-        for never in (job, Job("a"), Job("a", id="x' OR 1=1", worker="w")):
+        ids = ("x' OR 1=1", "9" * 30, "\u0663", "-1")
+        for never in (job, Job("a"), *(Job("a", id=id, worker="w", scope=ADA) for id in ids)):
             with pytest.raises(Conflict):
                 store.jobs.finish(never)
 
@@ -219,9 +220,20 @@ class JobTests(StoreTests):
         assert kinds(store.jobs.find(ACME, limit=2)) == ["a", "b"]
 
     @pytest.mark.parametrize(
-        "bad", [{"worker": ""}, {"lease": 0}, {"lease": float("nan")}, {"limit": 0}, {"kinds": "abc"}]
+        "bad",
+        [
+            {"worker": ""},
+            {"lease": 0},
+            {"lease": float("nan")},
+            {"limit": 0},
+            {"limit": 2**63},
+            {"kinds": "abc"},
+            {"kinds": [""]},
+            {"kinds": ["half\ud83d"]},
+        ],
     )
     def test_senseless_claims_are_refused(self, store: Store, bad: dict[str, Any]) -> None:
+        store.jobs.enqueue(ADA, [Job("a")])
         with pytest.raises(ConfigError):
             store.jobs.claim(**{"worker": "w", **bad})
 

@@ -144,11 +144,22 @@ class KeywordTests(StoreTests):
         assert len(found(store, ADA, "apple", where=Filter(metadata=freeze({"odd": True})))) == 20
         assert found(store, ADA, "apple", where=Filter(metadata=freeze({"odd": 1}))) == []
         assert found(store, ADA, "apple", where=Filter(metadata=freeze({"absent": None}))) == []
+        store.log.tag(ADA, "4", {"starred\x00syes": "\ud800", "starred": "yes"})
+        store.log.tag(ADA, "3", {"starred": "yes\x00s\ud800"})
+        assert found(store, ADA, "apple", where=Filter(metadata=freeze({"starred": "yes\x00s\ud800"}))) == ["3"]
         store.log.tag(ADA, "3", {"starred": "yes\x00\ud800"})
         assert found(store, ADA, "apple", where=Filter(metadata=freeze({"starred": "yes\x00\ud800"}))) == ["3"]
 
     @pytest.mark.parametrize(
-        "bad", [{"roles": ("robot",)}, {"roles": "user"}, {"kinds": "chunk"}, {"metadata": {"a": [1]}}]
+        "bad",
+        [
+            {"roles": ("robot",)},
+            {"roles": "user"},
+            {"kinds": "chunk"},
+            {"metadata": {"a": [1]}},
+            {"as_of": 2**63},
+            {"as_of": -1},
+        ],
     )
     def test_senseless_filters_are_refused(self, bad: dict[str, Any]) -> None:
         with pytest.raises(ConfigError):

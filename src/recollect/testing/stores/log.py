@@ -160,7 +160,7 @@ class LogTests(StoreTests):
         assert [entry.tokens for entry in store.log.read(ADA)] == [3, 4]
         assert store.log.sessions(ADA)[0].tokens == 7
 
-    @pytest.mark.parametrize("tokens", [[1], [1, 2, 3], [1, -1], [1, 1.5]])
+    @pytest.mark.parametrize("tokens", [[1], [1, 2, 3], [1, -1], [1, 1.5], [1, True]])
     def test_tokens_must_fit_the_messages(self, store: Store, tokens: list[int]) -> None:
         with pytest.raises(ConfigError, match="token"):
             store.log.append(ADA, [said("a"), said("b")], tokens=tokens)

@@ -97,6 +97,16 @@ class RecordTests(StoreTests):
             store.records.supersede(USER, "r1", fact("a", 2, id="r2"))
         assert len(store.records.find(USER)) == 2
 
+    def test_records_of_a_kind_are_counted_at_their_very_scope(self, store: Store) -> None:
+        store.records.put(USER, [fact("home", "Paris", id="old"), fact("pet", "cat"), Record("mark", "facts", 1)])
+        store.records.put(ADA, [fact("home", "Rome")])
+        store.records.supersede(USER, "old", fact("home", "Oslo"))
+        counted = [store.records.count(scope, "fact") for scope in (USER, ADA, BOB, Scope("acme"), RIVAL)]
+        assert counted == [3, 1, 0, 0, 0]
+        assert [store.records.count(USER, kind) for kind in ("mark", "", "x" * 2_000, "\ud800")] == [1, 0, 0, 0]
+        store.records.delete(USER, ["old"])
+        assert store.records.count(USER, "fact") == 2
+
     def test_as_of_shows_what_stood_on_record(self, store: Store) -> None:
         (old,) = store.records.put(USER, [fact("home", "Paris", id="old")])
         (other,) = store.records.put(USER, [fact("pet", "cat")])

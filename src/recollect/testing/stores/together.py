@@ -179,12 +179,27 @@ class LastingTests(StoreTests):
         with pytest.raises(ConfigError):
             store.backup(tmp_path / "backup")
         store.log.erase(Scope("acme"))
-        say(store, BOB, "later")
+        (later,) = say(store, BOB, "later")
         store.restore(tmp_path / "backup")
         assert _everything(store) == before
         assert store.check() == []
-        assert [entry.seq for entry in say(store, ADA, "next")] == [3]
+        (after,) = say(store, ADA, "next")
+        assert after.seq == 3
+        assert after.position > later.position, "who has read up to a position misses what comes next"
         assert [match.id for match in store.index.nearest(ADA, v(1, 0), "m", 2)] == ["t1", "m1"]
+
+    def test_any_name_of_a_file_is_one_of_a_backup(
+        self, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        if not self.persistent:
+            pytest.skip("this store ends with its handle")
+        monkeypatch.chdir(tmp_path)
+        say(store, ADA, "a")
+        for name in (":memory:", "file:x?mode=memory", "a b#c%20.db", "-"):
+            store.backup(name)
+            store.restore(name)
+            assert (tmp_path / name).stat().st_size
+        assert texts(store.log.read(ADA)) == ["a"]
 
     def test_of_backups_to_one_file_at_once_one_is_made_and_whole(self, store: Store, tmp_path: Path) -> None:
         if not self.persistent:
@@ -217,9 +232,12 @@ class LastingTests(StoreTests):
         data[len(data) // 3 :] = bytes(len(data) - len(data) // 3)
         (tmp_path / "damaged").write_bytes(data)
         (tmp_path / "text").write_text("not a backup at all, just words " * 200)
-        for name in ("none", "damaged", "text"):
+        for name in ("none", "damaged", "text", "x" * 300):
             with pytest.raises(RecollectError):
                 store.restore(tmp_path / name)
+        for name in ("", ".", "nul\x00", "x" * 300, "none/backup"):
+            with pytest.raises(RecollectError):
+                store.backup(f"{tmp_path}/{name}" if name else "")
         assert _everything(store) == before
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.flow.share import shares, unheard
+from recollect.flow.overlap import shares, unheard
 
 words = st.sampled_from("abcdefgh")
 
