@@ -60,3 +60,10 @@ def test_an_earlier_moment_is_told_as_it_was(store: Store, layer: Semantic) -> N
     layer.catch_up(TRIP)
     assert layer.offer(ADA, "home", day(9), until=then) == before[1]
     assert lines(layer.offer(ADA, "home", day(9))) == ["place: Rome (said 13 May 2025)"]
+
+
+def test_a_plan_with_an_hour_is_told_as_any_other(store: Store, layer: Semantic) -> None:
+    say(store, "My flight to Oslo is on Friday at 9:25.", 0)
+    layer.catch_up(TRIP)
+    told = "to do: flight to Oslo at 9:25 by 16 May 2025 (said 12 May 2025)"
+    assert lines(layer.offer(ADA, "", day(1))) == [told]

@@ -10,6 +10,7 @@ from typing import Final
 from recollect.answers import Fact
 from recollect.flow.days import written
 from recollect.flow.facts.people import ABOUT
+from recollect.flow.facts.wording import word_set
 
 _ASKED_BY: Final = {
     "name": "called who",
@@ -44,6 +45,10 @@ _ASKED_BY: Final = {
 _ALWAYS: Final = frozenset({"name", "allergy", "avoids", "diet", "answer_length", "answer_style", "language", "units"})
 """Keys that matter to every answer."""
 _LABELS: Final = {"todo": "to do"}
+VALUED: Final = word_set(
+    """likes dislikes allergy avoids speaks uses prefers todo plays teaches learning studies school drives habit"""
+)
+"""Keys with the value in them, which may have a colon: "todo:flight at 9:25"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +126,8 @@ def due(fact: Fact) -> date | None:
 def label(key: str) -> str:
     """A key in words: "favorite color", "sister Nadia, place", "likes"."""
     first, *rest = key.replace("_", " ").split(":")
-    first = _LABELS.get(first, first)
+    if first in VALUED:
+        return _LABELS.get(first, first)
     if first == "favorite" and rest:
         return f"{first} {rest[0]}"
     if len(rest) == 2:
