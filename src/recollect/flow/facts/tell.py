@@ -44,7 +44,8 @@ _ASKED_BY: Final = {
 """Words of questions that a key answers, besides its own."""
 _ALWAYS: Final = frozenset({"name", "allergy", "avoids", "diet", "answer_length", "answer_style", "language", "units"})
 """Keys that matter to every answer."""
-_LABELS: Final = {"todo": "to do"}
+LABELS: Final = {"todo": "to do"}
+"""Keys that are told in other words than their own."""
 VALUED: Final = word_set(
     """likes dislikes allergy avoids speaks uses prefers todo plays teaches learning studies school drives habit"""
 )
@@ -67,9 +68,15 @@ class Told:
 
 
 def tell(
-    facts: Iterable[Fact], asked: frozenset[str], at: datetime, words: Callable[[Fact], frozenset[str]]
+    facts: Iterable[Fact],
+    asked: frozenset[str],
+    at: datetime,
+    words: Callable[[Fact], frozenset[str]],
+    asked_for: Callable[[Fact], bool] = lambda _: False,
 ) -> list[Told]:
     """The facts, best first: by words they share with the question, then by confidence and newness.
+
+    Those that the question asks for by what they are count as if they shared a word more.
 
     Of two that share as many, what the user says of themselves comes before what they say of others.
     """
@@ -77,7 +84,7 @@ def tell(
         Told(
             fact,
             "profile" if fact.type == "user_profile" else "facts",
-            _score(fact, len(asked & words(fact)), at),
+            _score(fact, len(asked & words(fact)) + asked_for(fact), at),
             "past its day" if fact.valid_to and fact.valid_to <= at else "",
         )
         for fact in facts
@@ -95,11 +102,6 @@ def _score(fact: Fact, shared: int, at: datetime) -> float:
 def asked_by(fact: Fact) -> str:
     """The words of questions that a fact answers: its own, and those its key stands for."""
     return f"{fact.key.replace('_', ' ')} {fact.value} {_hints(fact.key.split(':'))}"
-
-
-def line_asked_by(line: str) -> str:
-    """The words of questions that the line of a fact answers: its own, and those its label stands for."""
-    return f"{line} {_hints(line.partition(':')[0].replace(',', '').split())}"
 
 
 def _hints(parts: Iterable[str]) -> str:
@@ -127,7 +129,7 @@ def label(key: str) -> str:
     """A key in words: "favorite color", "sister Nadia, place", "likes"."""
     first, *rest = key.replace("_", " ").split(":")
     if first in VALUED:
-        return _LABELS.get(first, first)
+        return LABELS.get(first, first)
     if first == "favorite" and rest:
         return f"{first} {rest[0]}"
     if len(rest) == 2:
