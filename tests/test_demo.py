@@ -49,10 +49,10 @@ def test_a_page_is_at_the_printed_address_and_answers_until_it_is_stopped(demo: 
         assert "<title>Recollect" in home.text and "Who is my manager?" in home.text
         kept = {found["session"] for found in http.get("/sessions", params={"user": user}).json()["items"]}
         assert kept == {"balcony", "new job", "dinner", "trip"}
-        for question, quoted in zip(QUESTIONS, ("Farida", "Oslo", "47 22 33 44 55"), strict=True):
+        for question, quoted in zip(QUESTIONS, ("Farida", "Oslo", "47 22 33 44 55", "bridge engineer"), strict=True):
             answer = http.post("/chat", params={"user": user, "session": session}, json={"message": question}).text
             assert view == "chat" and quoted in answer
-            assert re.search(r"> \d+ \w+ 20\d\d", answer), "quotations have their dates"
+            assert re.search(r"(?:> |said )\d+ \w+ 20\d\d", answer), "quotations and facts have their dates"
     demo.send_signal(signal.SIGINT)
     assert demo.wait(timeout=20) == 0
     with pytest.raises(ConnectionRefusedError):

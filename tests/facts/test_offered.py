@@ -60,3 +60,26 @@ def test_an_earlier_moment_is_told_as_it_was(store: Store, layer: Semantic) -> N
     layer.catch_up(TRIP)
     assert layer.offer(ADA, "home", day(9), until=then) == before[1]
     assert lines(layer.offer(ADA, "home", day(9))) == ["place: Rome (said 13 May 2025)"]
+
+
+def test_a_plan_with_an_hour_is_told_as_any_other(store: Store, layer: Semantic) -> None:
+    say(store, "My flight to Oslo is on Friday at 9:25.", 0)
+    layer.catch_up(TRIP)
+    told = "to do: flight to Oslo at 9:25 by 16 May 2025 (said 12 May 2025)"
+    assert lines(layer.offer(ADA, "", day(1))) == [told]
+
+
+def test_what_is_asked_for_by_its_kind_is_told_however_much_is_known(store: Store, layer: Semantic) -> None:
+    say(store, "I'm a nurse at Lakeside. I live in Rome.")
+    for n, name in enumerate(
+        ("Ida", "Kim", "Bo", "Max", "Eva", "Tom", "Lea", "Ben", "Zoe", "Leo", "Mia", "Sam", "Joe")
+    ):
+        say(store, f"I met my cousin {name}.", 1 + n)
+    layer.catch_up(TRIP)
+
+    def told(question: str) -> list[str]:
+        return [one.text.partition(" (")[0] for one in layer.offer(ADA, question, day(20)) if not one.out]
+
+    assert {"role: nurse", "company: Lakeside"} <= set(told("What do I do for a living?")[:3])
+    assert told("Which city am I in?")[0] == "place: Rome"
+    assert {"role: nurse", "company: Lakeside", "place: Rome"} <= set(told("What do you know about me?"))

@@ -97,26 +97,26 @@ def test_without_a_memory_in_the_prompt_there_is_nothing() -> None:
 @pytest.mark.parametrize(
     ("question", "fact"),
     [
-        ("What is my job?", "role: nurse"),
-        ("What can I eat?", "diet: vegan"),
-        ("What is her home?", "sister Nadia, place: Oslo"),
+        ("What is my job?", "You are a nurse."),
+        ("What can I eat?", "Your diet is vegan."),
+        ("What is her home?", "Your sister Nadia lives in Oslo."),
     ],
 )
 def test_a_fact_answers_questions_that_have_none_of_its_words(question: str, fact: str) -> None:
     facts = "role: nurse\nsister Nadia, place: Oslo"
     memory = f"<memory>\n{SAYS}\n## About the user\n{facts}\n## Facts the user stated\ndiet: vegan\n</memory>"
-    assert [line for line in ask(question, memory).splitlines() if line.startswith("> ")] == [f"> {fact}"]
+    assert ask(question, memory) == f"{OPENING}\n\nAbout you:\n- {fact}"
     documents = memory.replace("## About the user", "## Documents").replace("## Facts the user stated", "## Documents")
     assert ask(question, documents) == NOTHING
 
 
 def test_what_the_user_said_before_in_the_conversation_is_quoted_too() -> None:
     said = [
-        Message("user", "My sister lives in Oslo.", at=datetime(2026, 5, 3, tzinfo=UTC)),
+        Message("user", "My sister gave me a lamp.", at=datetime(2026, 5, 3, tzinfo=UTC)),
         Message("assistant", "My sister too."),
     ]
-    assert llm.open("recall:").complete([*said, Message("user", "Where does my sister live?")]).text == (
-        "From memory:\n\nEarlier in this conversation:\n> 3 May 2026, user: My sister lives in Oslo."
+    assert llm.open("recall:").complete([*said, Message("user", "What did my sister give me?")]).text == (
+        "From memory:\n\nEarlier in this conversation:\n> 3 May 2026, user: My sister gave me a lamp."
     )
 
 
@@ -129,8 +129,8 @@ def test_the_same_question_is_no_answer_nor_is_what_was_quoted_before() -> None:
 
 
 def test_a_question_of_before_is_quoted_only_where_nothing_else_is() -> None:
-    said = [Message("user", text) for text in ("Is my sister well?", "My sister Nadia moved to Oslo.")]
-    asked = Message("user", "Where does my sister live?")
+    said = [Message("user", text) for text in ("Is my sister well?", "My sister has bought a lamp.")]
+    asked = Message("user", "What does my sister need?")
     assert llm.open("recall:").complete([*said, asked]).text.count("> ") == 1
     assert "> user: Is my sister well?" in llm.open("recall:").complete([said[0], asked]).text
 

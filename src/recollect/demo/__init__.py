@@ -11,8 +11,10 @@ if TYPE_CHECKING:
     from recollect.types import Message
 
 USER: Final = "ada"
-QUESTIONS: Final = ("Who is my manager?", "Where does my sister live?", "What is Ingrid's phone number?")
-"""What the sample conversations can be asked, each about another one."""
+QUESTIONS: Final = (
+    "Who is my manager?", "Where does my sister live?", "What is Ingrid's phone number?", "What do you know about me?",
+)  # fmt: skip
+"""What the sample conversations can be asked: three about one of them each, the last about all."""
 
 
 def conversation() -> list[Message]:

@@ -56,6 +56,17 @@ def written(day: date, year: bool = True) -> str:
     return f"{day.day} {_NAMES[day.month - 1]}" + (f" {day.year}" if year else "")
 
 
+def day_written(text: str) -> date | None:
+    """The day that a text is, as `written` writes it; None where it is none."""
+    parts = text.split(" ")
+    if len(parts) != 3 or parts[1] not in _NAMES:
+        return None
+    try:
+        return date(int(parts[2]), _NAMES.index(parts[1]) + 1, int(parts[0]))
+    except ValueError:
+        return None
+
+
 def ago(day: date, today: date) -> str:
     """How long ago a day was, as people say it: today, yesterday, 3 weeks ago, in 2 days."""
     days = (today - day).days

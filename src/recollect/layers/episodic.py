@@ -13,6 +13,7 @@ from recollect.answers import Candidate, Hit, Recalled
 from recollect.embed import Embedder
 from recollect.flow.days import ago, written
 from recollect.flow.pack import Moment, distinct, of_sessions, one_by_one, pack, turn_line
+from recollect.flow.talk import asks_of_talk
 from recollect.frozen import EMPTY
 from recollect.layers.columns import Columns, day_of, speaker_of
 from recollect.layers.marks import there
@@ -82,10 +83,11 @@ class Episodic:
 
         They come as up to `k` conversations, each under its dates; those that are next in rank come marked as out.
         Messages that the context shows, all of session `here`, are not among them, nor are the same words from
-        elsewhere: `said` has the texts of messages by their ids.
+        elsewhere: `said` has the texts of messages by their ids. A question about the talk itself goes by time alone.
         """
+        asked = replace(asked, by_time=asks_of_talk(asked.text))
         ranking = self.ranker.rank(asked)
-        nothing = self.ranker.is_off_topic(ranking, self.floor)
+        nothing = not asked.by_time and self.ranker.is_off_topic(ranking, self.floor)
         matter, today = set(query_words(asked.text)), date.fromordinal(day_of(asked.at))
 
         def day(at: datetime) -> str:

@@ -65,7 +65,8 @@ _ASKS_ASSISTANT: Final = re.compile(
 class Asked:
     """A question, when it is asked, where its answer may lie, and how much newness counts.
 
-    `days` are dates of the user's life that the question may name: "my birthday" is "9 November".
+    `days` are dates of the user's life that the question may name: "my birthday" is "9 November". `by_time` says that
+    its words and meaning don't count: it asks what was said lately, or on a day.
     """
 
     text: str
@@ -74,6 +75,7 @@ class Asked:
     where: Filter = ANY
     recency: float = 0.0
     days: Mapping[str, str] = EMPTY
+    by_time: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +145,7 @@ class Ranker:
             if self.embedder and not columns.position:
                 self.met.add(columns.scope)
             columns.refresh(self.store, as_of)
-        vectors = self._vectors(asked.text) if len(columns) and asked.text.strip() else []
+        vectors = self._vectors(asked.text) if len(columns) and asked.text.strip() and not asked.by_time else []
         with columns.lock:
             if as_of is not None and columns.position > as_of:
                 columns = columns.until(as_of)
@@ -215,9 +217,10 @@ class Ranker:
     def _question(self, columns: Columns, asked: Asked, near: Near | None) -> Question:
         today = date.fromordinal(day_of(asked.at))
         named = [] if columns.with_assistant else _named(asked.text, columns.speakers)
+        words = query_words(asked.text)
         return Question(
             near,
-            columns.postings([word for word in query_words(asked.text) if word not in columns.names]),
+            [] if asked.by_time else columns.postings([word for word in words if word not in columns.names]),
             periods(with_days(asked.text, asked.days), today),
             today.toordinal(),
             columns.speakers[named[0]] if len(named) == 1 else None,

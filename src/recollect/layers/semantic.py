@@ -14,6 +14,7 @@ from typing import Any, Final
 from recollect.answers import FACT_TYPES, Candidate, Fact, FactOrigin, FactType
 from recollect.errors import ConfigError, InvalidTranscript
 from recollect.flow.facts import Found, Known, Statement, extract, known, noted
+from recollect.flow.facts.asked import wanted
 from recollect.flow.facts.known import opposite
 from recollect.flow.facts.phrases import slug
 from recollect.flow.facts.tell import Told, asked_by, tell
@@ -63,9 +64,11 @@ class _Kept:
             self.words[name] = frozenset(words(asked_by(fact)))
         return self.words[name]
 
-    def told(self, asked: frozenset[str], at: datetime, until: int | None) -> list[Told]:
+    def told(self, question: str, at: datetime, until: int | None) -> list[Told]:
         """The facts that hold, or held at an earlier position of the log, best first."""
-        return tell(self.known_at(until).standing, asked, at, self.words_of)
+        standing = self.known_at(until).standing
+        want = wanted(question, standing)
+        return tell(standing, frozenset(query_words(question)), at, self.words_of, want.prefers)
 
     def known_at(self, until: int | None) -> Known:
         """What is known, or was at an earlier position of the log."""
@@ -172,11 +175,11 @@ class Semantic:
         Facts past their day, and those beyond `most` in a section, come marked as out. `until` is a position in the
         log: what was said after it counts as not said yet.
         """
-        asked, at, user = frozenset(query_words(question)), with_zone(at), user.owner
+        at, user = with_zone(at), user.owner
         kept, fresh = self._kept(user)
         with self._lock:
             self.hits, self.misses = self.hits + (not fresh), self.misses + fresh
-        return list(_candidates(kept.told(asked, at, until), self.most, kept.known_at(until).rests))
+        return list(_candidates(kept.told(question, at, until), self.most, kept.known_at(until).rests))
 
     def elsewhere(self, scope: Scope, ids: Sequence[str] | None) -> list[Record]:
         """The facts to put back after messages were erased: they are from other sessions that use the same ids."""

@@ -1,35 +1,61 @@
-"""The built-in answerer: no model, no network. It quotes what memory has for a question, and takes note of the rest."""
+"""The built-in answerer: no model, no network. It tells facts and quotes lines that memory has for a question."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from recollect.answers import Fact
 from recollect.arguments import messages_only
 from recollect.errors import ConfigError
+from recollect.flow.ahead import ahead
 from recollect.flow.days import written
 from recollect.flow.facts import extract
-from recollect.flow.facts.tell import line_asked_by
-from recollect.flow.fence import CLOSE, OPEN, SAYS, TITLES, without_memory
+from recollect.flow.facts.asked import MAX_QUESTION, Wanted, someone, wanted
+from recollect.flow.facts.spoken import place_in_telling, sentence
+from recollect.flow.facts.tell import asked_by, due, label
+from recollect.flow.fence import TITLES, without_memory
+from recollect.flow.talk import asks_of_talk
+from recollect.flow.when import periods
 from recollect.llm.model import TIMEOUT, Delta, Reply, Usage
-from recollect.store.words import query_words, words
+from recollect.llm.quoting import (
+    EARLIER,
+    FACTS,
+    HABITS,
+    UNKNOWN,
+    Line,
+    facts_in,
+    meant,
+    memory_of,
+    remembered,
+    said_before,
+)
+from recollect.store.stem import stem
+from recollect.store.words import COMMON, query_words, words
 from recollect.tokens import count_messages, estimate
 from recollect.types import Message
 
 MOST: Final = 5
 """Lines that are quoted at most."""
+MOST_FACTS: Final = 24
+"""Facts that are told at most where they are asked for."""
 OPENING: Final = "From memory:"
 NOTHING: Final = "I have nothing in memory about that."
 READ: Final = "I have read that. Ask me a question, and I quote what memory has about it."
 """The answer to what asks nothing. Whether it is kept is up to the caller."""
-ECHOES: Final = (OPENING, NOTHING, READ)
+HELP: Final = "I answer from memory alone: tell me something, and ask me about it, now or in another conversation."
+ECHOES: Final = (OPENING, NOTHING, READ, HELP)
 """What all its answers begin with."""
+ABOUT_YOU: Final = "About you:"
 _ASKS: Final = re.compile(
     r"\W|(?:.*[.!\n] ?)?(?:(?:please|and|so|but|ok|okay|hi|hello|hey),? )*"
-    r"(?:what|where|when|who|whose|whom|which|why|how|is|are|am|was|were|do|does|did|has|have|had|can|could|will|would"
-    r"|shall|should|may|might|must|tell|show|find|list|search|remind|give|name|explain|describe|let me know"
+    r"(?:whats?|wheres?|whens?|whos?|whose|whom|which|why|hows?|is|are|am|was|were|do|does|did|has|have|had|can|could|will"
+    r"|would|shall|should|may|might|must|tell|show|find|list|search|remind|give|name|explain|describe"
+    r"|summari[sz]e|recap|any|let me know"
+    r"|wo|wer|wann|wie|warum|welche[rsmn]?|d[oó]nde|cu[aá]ndo|qui[eé]n|cu[aá]l|cómo|qué"
     r"|i (?:wonder|forgot|forget|(?:can't|cannot|don't) (?:remember|recall|know)|(?:want|need|would like) to know))\b"
     r"|.*[?\uff1f\u061f]",
     re.IGNORECASE | re.DOTALL,
@@ -37,35 +63,53 @@ _ASKS: Final = re.compile(
 """What is taken for a question: by the first words of a sentence, or a mark; and what begins with no word at all."""
 _STATES: Final = re.compile(r"(?:i|i'm|im|i've|i'd|i'll|we|we're|we've)\b(?!$)|.*[.!]$", re.IGNORECASE | re.DOTALL)
 """What is taken for a statement where it is no question. The rest may be words to look for, and is answered as such."""
-_ONCE: Final = datetime(2000, 1, 1, tzinfo=UTC)
-EARLIER: Final = "Earlier in this conversation:"
-_QUOTES: Final = re.compile(
-    f"{OPENING}(?:\n\n(?:{'|'.join(f'{title}:' for title in TITLES.values())}|{EARLIER})(?:\n> .*)+)+"
+_GREETS: Final = re.compile(
+    r"(?:(?:hi|hello|hey|hallo|hola|good (?:morning|afternoon|evening|night)|thanks|thank you|thx|danke|gracias|ok|okay"
+    r"|great|cool|nice|bye|goodbye|yes|no|sure)\b(?: there| again| very much| so much| a lot)?[\s!.,]*){1,5}",
+    re.IGNORECASE,
 )
-_FACTS: Final = (f"{TITLES['profile']}:", f"{TITLES['facts']}:")
-_DAY: Final = re.compile(r"\d{1,2} \w+ \d{1,4}(?: \([^)]*\))?")
-_TURN: Final = re.compile("(?:user|assistant|system|tool): ")
-_JSON: Final = re.compile(r"""\s*[\[{]\s*(?:["\[{\]}]|$)""")
-_OPEN: Final = re.compile(f"^{OPEN}\n", re.MULTILINE)
-_CLOSE: Final = re.compile(f"^{CLOSE}", re.MULTILINE)
-
-
-class Line(NamedTuple):
-    """A line that could be quoted: where it stands, its day, and who said what."""
-
-    heading: str
-    day: str
-    text: str
-
-    @property
-    def words(self) -> str:
-        """What was said, without who said it."""
-        return self.text.removeprefix("user: ")
-
-    @property
-    def asked_by(self) -> str:
-        """The words it is found by."""
-        return line_asked_by(self.text) if self.heading in _FACTS else self.text
+_HELP: Final = re.compile(
+    r"(?:(?:hi|hello|hey|so|ok)[,.!]? )?(?:help(?: me)?|what (?:can|do) you do(?: for me)?|(?:who|what) are you"
+    r"|how do(?:es)? (?:you|this|it) work|what(?:'s| is) (?:this|your name)|what can i ask(?: you)?)\W{0,9}",
+    re.IGNORECASE,
+)
+_ONCE: Final = datetime(2000, 1, 1, tzinfo=UTC)
+_QUOTES: Final = re.compile(
+    f"{OPENING}(?:\n\n(?:{'|'.join(f'{title}:' for title in TITLES.values())}|{EARLIER}|{ABOUT_YOU})(?:\n[>-] .*)+)+"
+)
+_RECALLED: Final = f"{TITLES['episodic']}:"
+_WORD: Final = re.compile(r"[^\W\d_]{3,12}")
+_ASKING: Final = (
+    "what", "where", "when", "who", "which", "whose", "name", "live", "birthday", "favorite", "favourite", "remember",
+    "allergic", "hobbies", "language", "yesterday", "tomorrow",
+)  # fmt: skip
+"""Words of questions that are known though misspelt."""
+_ALL_COMMON: Final = frozenset(map(stem, COMMON))
+_FILLERS: Final = frozenset(
+    words(
+        """please tell again exactly actually currently right ok okay hey hi hello remind remember recall forgot forget
+        wonder show give list whats wheres whos hows whens ever far here anything"""
+    )
+)
+"""Words of questions that say nothing of what is asked for."""
+_LOOSE: Final = frozenset(
+    words("talk speak spoke chat discuss conversation told mention last recently time yesterday today week month ago")
+)
+"""Words that are left aside where a question has others: how and when something was said."""
+_SAME: Final = {
+    stem(word): group.split()[0]
+    for group in (
+        "fly flew flown flying flight plane", "choose chose chosen pick picked select decide decided take took taken",
+        "buy bought", "go went gone", "eat ate eaten", "drink drank", "meet met meeting", "pay paid", "spend spent",
+        "give gave given", "write wrote written", "find found", "leave left", "lose lost", "sell sold", "send sent",
+        "break broke broken", "drive drove driven", "teach taught", "bring brought", "win won", "wear wore worn",
+        "sleep slept", "run ran", "sing sang", "build built", "lend lent", "hear heard", "keep kept",
+        "begin began begun start", "grow grew grown", "swim swam", "ride rode", "steal stole stolen", "catch caught",
+        "mother mom mum", "father dad", "favorite favourite", "color colour", "movie film", "phone telephone",
+    )
+    for word in group.split()
+}  # fmt: skip
+"""Words that are the same for a question: "Which did I choose?", "I picked the red one"."""
 
 
 class RecallModel:
@@ -105,30 +149,34 @@ class RecallModel:
 
 
 def answer(messages: Sequence[Message]) -> str:
-    """What memory says about the last question, in its own words, under the headings it was found under."""
+    """What memory says about the last question: facts in sentences, else the lines that share its words."""
     said = [message for message in messages if message.role == "user"]
-    memory = next((found for message in reversed(said) if (found := _memory(message.text))), "")
+    memory = next((found for message in reversed(said) if (found := memory_of(message.text))), "")
     question = without_memory(said[-1]) if said else None
     if not question:
         return NOTHING
     text = "\n".join(filter(None, map(str.strip, question.text.splitlines())))
-    asks = _ASKS.match(text or "?")
-    if not asks and (_STATES.match(text) or extract(text, _ONCE)):
+    if _HELP.fullmatch(text):
+        return HELP
+    asked = _spelt(text)
+    asks = _ASKS.match(asked or "?")
+    if _GREETS.fullmatch(text) or (not asks and (_STATES.match(text) or extract(text, _ONCE))):
         return READ
-    best = _best([*_remembered(memory), *_said(said[:-1])], set(query_words(text)))
+    lines = [*remembered(memory), *said_before(said[:-1])]
+    best = _best(asked, lines, facts_in(lines, said[:-1]), question.at or datetime.now(UTC))
     if not best:
         return NOTHING if asks else READ
-    lines = [OPENING]
+    answer = [OPENING]
     for heading, line in best:
-        if heading not in lines:
-            lines += ["", heading]
-        lines.append(f"> {line}")
-    return "\n".join(lines)
+        if heading not in answer:
+            answer += ["", heading]
+        answer.append(line)
+    return "\n".join(answer)
 
 
 def echoes(text: str) -> bool:
     """Whether a text is an answer of this kind: quotations alone, or that there are none. It holds nothing new."""
-    return quotes(text) or text in (NOTHING, READ)
+    return quotes(text) or text in (NOTHING, READ, HELP)
 
 
 def quotes(text: str) -> bool:
@@ -136,46 +184,116 @@ def quotes(text: str) -> bool:
     return text.startswith(OPENING) and _QUOTES.fullmatch(text) is not None
 
 
-def _memory(text: str) -> str:
-    """What stands inside the fence of a text, nothing where it has none."""
-    opened = _OPEN.search(text)
-    closed = _CLOSE.search(text, opened.end()) if opened else None
-    return text[opened.end() : closed.start()] if opened and closed else ""
+def _spelt(question: str) -> str:
+    """The question with the words that ask for something spelt as they are known."""
+    head, rest = question[:MAX_QUESTION], question[MAX_QUESTION:]
+    return (
+        _WORD.sub(lambda word: word[0] if word[0].lower() in COMMON else meant(word[0].lower(), _ASKING), head) + rest
+    )
 
 
-def _remembered(memory: str) -> Iterator[Line]:
-    """The lines of a memory; what an answer of this kind quoted before is not quoted again, nor is a tool's JSON."""
-    heading = day = ""
-    readable = True
-    for line in memory.splitlines():
-        if line.startswith("## "):
-            heading, day, readable = line.removeprefix("## ") + ":", "", True
-        elif _DAY.fullmatch(line):
-            day, readable = f"{line}, ", True
-        else:
-            if said := _TURN.match(line):
-                readable = not _JSON.match(line, said.end())
-            if readable and line != SAYS and not line.startswith("> "):
-                yield Line(heading, day, line.strip())
+def _best(question: str, lines: Sequence[Line], facts: Sequence[Fact], at: datetime) -> list[tuple[str, str]]:
+    """What answers a question, each line with its heading: the facts it asks for, else what shares words with it."""
+    asked, want = set(query_words(question)), wanted(question, facts)
+    if want.everything:
+        told = [*_told(facts), *(_quoted(line) for line in lines if line.heading == HABITS)]
+        return told or [_quoted(line) for line in lines if line.text.startswith("user: ")][-MOST:]
+    telling = asked - _FILLERS
+    fitting = [fact for fact in facts if want.fits(fact)]
+    left = _same(telling.difference(words(" ".join(want.explains)), _ALL_COMMON))
+    sharing = [fact for fact in fitting if left & _words(f"{label(fact.key)} {fact.value}")]
+    if left <= _words(" ".join(want.sorts)):
+        fitting = sharing or [fact for fact in fitting if not left or not fact.key.startswith("favorite:")]
+        fitting = _due(question, fitting, at)
+    else:
+        fitting = sharing
+    if fitting:
+        return _told(fitting)
+    if asks_of_talk(question):
+        return [_quoted(line) for line in _talked(question, lines, at)]
+    matter = left if want.keys and left else telling
+    return _sharing(matter - _LOOSE or matter, asked, lines, facts, want)
 
 
-def _said(messages: Sequence[Message]) -> Iterator[Line]:
-    """What the user said before in the conversation itself, which memory leaves out."""
-    for message in filter(None, map(without_memory, messages)):
-        day = f"{written(message.at)}, " if message.at else ""
-        yield from (Line(EARLIER, day, f"user: {line}") for line in message.text.splitlines())
+def _told(facts: Sequence[Fact]) -> list[tuple[str, str]]:
+    """Facts in sentences, each with the day it was said."""
+    told = list[tuple[str, str]]()
+    for fact in sorted(facts, key=place_in_telling)[:MOST_FACTS]:
+        by, how = due(fact), "said" if fact.origin == "user" else "noted"
+        day = f", {written(by)}" if by else ""
+        said = f" ({how} {written(fact.updated_at)})" if fact.updated_at != UNKNOWN else ""
+        told.append((ABOUT_YOU, f"- {sentence(fact)}{day}{said}."))
+    return told
 
 
-def _best(lines: Sequence[Line], wanted: set[str]) -> list[tuple[str, str]]:
-    """The lines that share words with the question, those that share most; in their order, with their headings.
+def _quoted(line: Line) -> tuple[str, str]:
+    return line.heading, f"> {line.day}{line.text}"
+
+
+def _due(question: str, facts: Sequence[Fact], at: datetime) -> list[Fact]:
+    """The facts; of plans, where the question names a day to come, those due on it, or in its week or month."""
+    named = ahead(question[:MAX_QUESTION], at.date())
+    if named is None:
+        return list(facts)
+    within = not {"week", "month"}.isdisjoint(words(question[named[0] : named[1]]))
+    days = [(fact, due(fact)) for fact in facts]
+    return [
+        fact
+        for fact, day in days
+        if fact.type != "action_item" or day == named[2] or (within and day and day < named[2])
+    ]
+
+
+def _talked(question: str, lines: Sequence[Line], at: datetime) -> list[Line]:
+    """What the user said in the conversations that memory recalls, on the days that the question names, if it does."""
+    said = [line for line in lines if line.text.startswith("user: ") and not line.text.endswith("?")]
+    earlier = [line for line in said if line.heading == _RECALLED]
+    named = periods(question, at.date())
+    if named:
+        on = [(line, line.on.toordinal()) for line in said if line.on]
+        earlier = [line for line, day in on if any(first <= day <= last for first, last in named)]
+    elif "last" in words(question) and (days := [line.on for line in earlier if line.on]):
+        earlier = [line for line in earlier if line.on == max(days)]
+    return earlier[:MOST] if earlier or named else said[-MOST:]
+
+
+def _sharing(
+    telling: set[str], asked: set[str], lines: Sequence[Line], facts: Sequence[Fact], want: Wanted
+) -> list[tuple[str, str]]:
+    """The facts and lines that share words with the question, rare ones above all; in their order, with their headings.
 
     The same question, asked before, is no answer; others are only where there is nothing else.
     """
-    found = [
-        (-shared, place, line)
-        for place, line in enumerate(lines)
-        if (shared := len(wanted.intersection(words(line.asked_by)))) and set(query_words(line.words)) != wanted
+    if telling <= _ALL_COMMON:
+        return []
+    others = [line for line in lines if line.heading not in FACTS]
+    texts = [*(_words(_asked_by(fact, want)) for fact in facts), *(_words(line.text) for line in others)]
+    places = Counter(word for text in texts for word in text)
+    looked_for = {word if word in places or len(word) < 5 else meant(word, places) for word in _same(telling)}
+    names = _words(" ".join(want.names))
+    shared = [
+        sum(1 / places[word] for word in looked_for & text) if not names or names & text else 0.0 for text in texts
     ]
-    answers = [one for one in found if not one[2].text.endswith("?")]
-    best = sorted(sorted(answers or found)[:MOST], key=lambda item: item[1])
-    return [(line.heading, f"{line.day}{line.text}") for _, _, line in best]
+    told = [_told([fact])[0] for fact in facts] + [_quoted(line) for line in others]
+    open_ = [False] * len(facts) + [line.text.endswith("?") for line in others]
+    same = [False] * len(facts) + [set(query_words(line.words)) == asked for line in others]
+    found = [n for n in range(len(texts)) if shared[n] and not same[n]]
+    found = [n for n in found if not open_[n]] or found
+    enough = max((shared[n] for n in found), default=0) / 2
+    best = sorted((n for n in found if shared[n] >= enough), key=lambda n: (-shared[n], n))[:MOST]
+    return [told[n] for n in sorted(best)]
+
+
+def _words(text: str) -> set[str]:
+    return _same(words(text))
+
+
+def _same(found: Iterable[str]) -> set[str]:
+    return {_SAME.get(word, word) for word in found}
+
+
+def _asked_by(fact: Fact, want: Wanted) -> str:
+    """The words a fact is found by: those of questions it answers only where these may ask for it."""
+    who = someone(fact)
+    meant = who in want.people if who else not (want.of_another or want.keys)
+    return asked_by(fact) if meant else f"{fact.key} {fact.value}"

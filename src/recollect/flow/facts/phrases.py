@@ -87,7 +87,7 @@ _NO_THING: Final = word_set(
 )
 _POINTERS: Final = word_set("it this that these those you your him her them me us i my his their")
 _LIST: Final = re.compile(r"(,\s+(?:and\s+)?|\s+and\s+|\s*&\s*)")
-_OVER: Final = rule(r"\s*(?:[.!]|$)")
+_OVER: Final = rule(r"\s*(?:[.!]|$|,? (?:and|but|so) (?:i|i'm|my|we)\b)")
 _ENDS: Final = rule(r"\s*(?:[.,;!?)]|$|(?:and|but|so|now|with|for|where|at)\b)")
 
 

@@ -37,7 +37,7 @@ _CALLED: Final = rule(
 _NOT_NAMED: Final = rule(r"my name (?:is not|isn't|is no longer) ")
 _BUT: Final = rule(r",? (?:it's|it is|but(?: it's)?|my name is) ")
 _HELLO_I_AM: Final = rule(r"(?:i'm|i am|this is) ")
-_NO_NAME: Final = rule(
+NO_NAME: Final = rule(
     r"[^ ]*\d|[a-z]{2,}ing\b",
     any_of(
         """american british english irish scottish welsh french german italian spanish portuguese dutch belgian swiss
@@ -231,7 +231,7 @@ def _names(clause: Clause) -> Iterator[Found]:
             yield from _around_name(clause, who.end)
     elif clause.greeted and (match := _HELLO_I_AM.match(text)):
         who = name(text, match.end(), most=3)
-        if who and _HELLO_ENDS.match(text, who.end) and not (_NO_NAME.match(who.text) or _NO_CALLING.match(who.text)):
+        if who and _HELLO_ENDS.match(text, who.end) and not (NO_NAME.match(who.text) or _NO_CALLING.match(who.text)):
             yield found(clause, PROFILE, "name", who.text, who.end, 0.8)
             yield from _around_name(clause, who.end)
 

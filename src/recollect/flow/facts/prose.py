@@ -123,7 +123,11 @@ _CORRECTED: Final = rule(
     r"[,\u2013\u2014-]\s*(?:sorry|i mean),?\s+(?=[\w'-]+(?: [\w'-]+)?\W*$)",
 )
 """Where a sentence takes back what it said before: "on Monday, sorry, Tuesday"."""
-_ANNOUNCED: Final = rule(rf"\b{_NOTES}$")
+_ANNOUNCED: Final = rule(
+    rf"\b{_NOTES}$",
+    r"^\W*(?:i|we)(?:'ve| have)?(?: just)? (?:start(?:ed)?|have|got|found) (?:an? |my )?new (?:job|position|role)\b"
+    r"[^:.!?]{0,25}$",
+)
 _GONE_BY: Final = rule(r"\b(?:i|we) used to [^,;:]*(?:,? but|,)(?: now,?)? $")
 _HEDGED: Final = rule(
     r"\b"

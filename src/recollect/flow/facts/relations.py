@@ -11,7 +11,7 @@ from recollect.flow.facts.food import ALLERGIC, DIETS, EATS
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.people import CALLED, COUPLES, FRIENDS, KEYS, MANY, ONE, PARTNERS, PLURALS
 from recollect.flow.facts.phrases import Phrase, given, name, place_name, slug, things
-from recollect.flow.facts.profile import AS_ROLE, NUMBER, PROFILE, STOP, birthday, lasts, read_after, years
+from recollect.flow.facts.profile import AS_ROLE, NO_NAME, NUMBER, PROFILE, STOP, birthday, lasts, read_after, years
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
 from recollect.flow.facts.wording import any_of, rule
@@ -25,13 +25,15 @@ _KIND: Final = (
     + " )?"
 )
 _STILL: Final = (
-    f"(?:(?:,| and)(?: he| she| they)?)?(?: {any_of('now still currently just recently also has both already')})*"
+    "(?:(?:,| and)(?: he| she| they| who)?| who)?"
+    f"(?: {any_of('now still currently just recently also has both already')})*"
 )
 
 _MY: Final = rule(rf"(?:my|our) {_KIND}{_WHO}(?:\b|(?=s (?:name|called|birthday)\b))")
 _OLD: Final = rule(rf"(?:my|our) (\d{{1,2}}){_YEARS_OLD}")
 _MENTIONED: Final = rule(rf"\b(?:my|our) {_KIND}{_WHO},? (?=(?-i:[^\W\d_a-z]))")
 _OWN: Final = re.compile("my |our ")
+_WHO_IS: Final = rule(r",? who\b")
 _NAMING: Final = rule(r"\bnam(?:e|ed|ing) $")
 _GOT: Final = f"(?:i|we)(?:'ve| have)?(?: {any_of('also just recently')})* (?:have|got|adopted)"
 _BY_NAME: Final = "(?: who is| who's|,)? (?:named|called) "
@@ -50,6 +52,18 @@ _NOT: Final = rule(",? (?:and )?not ")
 _MARRIED: Final = rule("i(?:'m| am)(?: now| happily)? (married|engaged) to ")
 _NAMED: Final = rule("(?:'s name is|'s called| is called| is named|'s first name is) ")
 _IS: Final = rule(rf" is (?=(?-i:[A-Z])[\w'-]+(?: (?-i:[A-Z])[\w'-]+)?{STOP})(?!\w+(?:ish|ese|an)\b)")
+_NO_NAME: Final = rule(
+    any_of(
+        """republican democrat conservative liberal labour tory socialist libertarian autistic vegan vegetarian deaf
+        blind dyslexic bipolar diabetic gay lesbian straight single married divorced pregnant dead retired love
+        aries taurus gemini cancer leo virgo libra scorpio sagittarius capricorn aquarius pisces labrador poodle beagle
+        dachshund persian siamese santa batman superman god satan team class student head chief president vice senior
+        junior professor doctor captain member queen king"""
+    )
+    + r"\b",
+    r"(?-i:[A-Z]{2})",
+)
+"""What someone may be that is no name."""
 _NEXT: Final = rule(",? ")
 _BORN: Final = rule("(?:'s birthday is|'s birthday's)(?: on)?(?: the)? ")
 _LIVES: Final = rule(
@@ -164,6 +178,8 @@ def _mentioned(clause: Clause) -> Iterator[Found]:
         if who and not naming and match[1].lower() not in COUPLES and not _lost(clause.text, match[1], who.end):
             here = replace(clause, offset=clause.offset + match.start(), added=0)
             yield found(here, PROFILE, _key(match[1], who), who.text, who.end - match.start(), 0.8)
+            if _WHO_IS.match(clause.text, who.end):
+                yield from _each_about(clause, _key(match[1], who), who.end)
     for match in _FORMER.finditer(clause.text):
         if who := name(clause.text, match.end(), most=2):
             yield found(clause, PROFILE, _key(match[1], who), who.text, who.end, ended=True)
@@ -171,7 +187,7 @@ def _mentioned(clause: Clause) -> Iterator[Found]:
 
 def _own(clause: Clause, word: str, end: int) -> Iterator[Found]:
     text = clause.text
-    if match := _NAMED.match(text, end) or (_IS.match(text, end) if KEYS[word] in ("boss", "manager") else None):
+    if match := _NAMED.match(text, end) or (_is_named(text, end) if word not in COUPLES else None):
         if who := given(text, match.end(), most=3):
             yield found(clause, PROFILE, _key(word, who), who.text, who.end, 0.95)
             yield from _about(clause, _key(word, who), who.end)
@@ -189,6 +205,12 @@ def _own(clause: Clause, word: str, end: int) -> Iterator[Found]:
                 yield from _gone(clause, KEYS[word], lost.end())
         elif word not in MANY:
             yield from _about(clause, KEYS[word], end)
+
+
+def _is_named(text: str, end: int) -> re.Match[str] | None:
+    """The words before a name: "my wife is Eva", but not "my wife is German"."""
+    match = _IS.match(text, end)
+    return None if match and (NO_NAME.match(text, match.end()) or _NO_NAME.match(text, match.end())) else match
 
 
 def _lost(text: str, word: str, end: int) -> re.Match[str] | None:
@@ -213,6 +235,10 @@ def _about(clause: Clause, who: str, end: int) -> Iterator[Found]:
     """What a clause says of someone, one thing after the other: "my 8 year old son", "is 80 and lives in Kent"."""
     if old := _OLD.match(clause.text):
         yield found(clause, PROFILE, f"{who}:age", old[1], end)
+    yield from _each_about(clause, who, end)
+
+
+def _each_about(clause: Clause, who: str, end: int) -> Iterator[Found]:
     while fact := _next_about(clause, who, end):
         if lasts(clause, fact):
             yield fact

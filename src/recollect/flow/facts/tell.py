@@ -10,6 +10,7 @@ from typing import Final
 from recollect.answers import Fact
 from recollect.flow.days import written
 from recollect.flow.facts.people import ABOUT
+from recollect.flow.facts.wording import word_set
 
 _ASKED_BY: Final = {
     "name": "called who",
@@ -43,7 +44,12 @@ _ASKED_BY: Final = {
 """Words of questions that a key answers, besides its own."""
 _ALWAYS: Final = frozenset({"name", "allergy", "avoids", "diet", "answer_length", "answer_style", "language", "units"})
 """Keys that matter to every answer."""
-_LABELS: Final = {"todo": "to do"}
+LABELS: Final = {"todo": "to do"}
+"""Keys that are told in other words than their own."""
+VALUED: Final = word_set(
+    """likes dislikes allergy avoids speaks uses prefers todo plays teaches learning studies school drives habit"""
+)
+"""Keys with the value in them, which may have a colon: "todo:flight at 9:25"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +68,15 @@ class Told:
 
 
 def tell(
-    facts: Iterable[Fact], asked: frozenset[str], at: datetime, words: Callable[[Fact], frozenset[str]]
+    facts: Iterable[Fact],
+    asked: frozenset[str],
+    at: datetime,
+    words: Callable[[Fact], frozenset[str]],
+    asked_for: Callable[[Fact], bool] = lambda _: False,
 ) -> list[Told]:
     """The facts, best first: by words they share with the question, then by confidence and newness.
+
+    Those that the question asks for by what they are count as if they shared a word more.
 
     Of two that share as many, what the user says of themselves comes before what they say of others.
     """
@@ -72,7 +84,7 @@ def tell(
         Told(
             fact,
             "profile" if fact.type == "user_profile" else "facts",
-            _score(fact, len(asked & words(fact)), at),
+            _score(fact, len(asked & words(fact)) + asked_for(fact), at),
             "past its day" if fact.valid_to and fact.valid_to <= at else "",
         )
         for fact in facts
@@ -90,11 +102,6 @@ def _score(fact: Fact, shared: int, at: datetime) -> float:
 def asked_by(fact: Fact) -> str:
     """The words of questions that a fact answers: its own, and those its key stands for."""
     return f"{fact.key.replace('_', ' ')} {fact.value} {_hints(fact.key.split(':'))}"
-
-
-def line_asked_by(line: str) -> str:
-    """The words of questions that the line of a fact answers: its own, and those its label stands for."""
-    return f"{line} {_hints(line.partition(':')[0].replace(',', '').split())}"
 
 
 def _hints(parts: Iterable[str]) -> str:
@@ -121,7 +128,8 @@ def due(fact: Fact) -> date | None:
 def label(key: str) -> str:
     """A key in words: "favorite color", "sister Nadia, place", "likes"."""
     first, *rest = key.replace("_", " ").split(":")
-    first = _LABELS.get(first, first)
+    if first in VALUED:
+        return LABELS.get(first, first)
     if first == "favorite" and rest:
         return f"{first} {rest[0]}"
     if len(rest) == 2:

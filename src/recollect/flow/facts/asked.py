@@ -1,0 +1,284 @@
+"""What a question asks of the one who asks it: which facts answer it, and which of its words they explain."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from recollect.answers import Fact
+from recollect.flow.facts.people import ABOUT, FRIENDS, KEYS, PARTNERS, PEOPLE, PETS, PLURALS
+from recollect.flow.facts.wording import any_of, rule, word_set
+
+MAX_QUESTION: Final = 300
+"""Characters of a question: a longer text asks for nothing that is looked for here."""
+
+_KNOW: Final = any_of(
+    """know knew remember recall learn(?:ed|t)? noted? stored? kept keep saved? memori[sz]ed? tell told find found got
+    have say anything everything something facts? info information stuff things"""
+)
+_YOU_KNOW: Final = "(?:know|remember|recall|keep|learned|learnt|noted|kept|stored)"
+_SO_FAR: Final = r"(?: (?:so far|by now|now|already|please))*\W*$"
+_EVERYTHING: Final = rule(
+    rf"\b{_KNOW}(?: [\w']+){{0,4}} (?:about|of|on|regarding) (?:me|myself){_SO_FAR}",
+    rf"\b(?:describe|summari[sz]e) (?:me|myself){_SO_FAR}",
+    rf"\bdo you (?:still )?(?:know|remember|recogni[sz]e) (?:me|who i am){_SO_FAR}",
+    rf"\bwhat (?:all |else )?(?:do|should|can|will|did|must|have) you (?:\w+ )??{_YOU_KNOW}{_SO_FAR}",
+    rf"\bwhat (?:all |else )?have i told you{_SO_FAR}|\bwhat(?:'s| is) in (?:your|my|the) memory{_SO_FAR}",
+    rf"\bmy (?:profile|facts){_SO_FAR}",
+    r"\bwas wei(?:ß|ss)t du (?:alles )?(?:über|von|ueber) mi[cr]h?\W*$|\bqu[eé] sabes (?:de|sobre) m[ií]\W*$",
+)
+"""Asks for all that is known; also in German and Spanish, in which no facts are found but much is said."""
+_DO_I: Final = (
+    r"\b(?:do|am|are|can|might|would|must|should|may|could) (?:i|we)"
+    r"(?: (?:usually|really|also|still|now|currently|actually|most))*"
+)
+_DAYS: Final = """monday tuesday wednesday thursday friday saturday sunday today tonight tomorrow week weekend month
+    morning afternoon evening next january february march april may june july august september october november
+    december"""
+_KINDS: Final[tuple[tuple[str, str, re.Pattern[str]], ...]] = (
+    ("name pronouns role company place hometown age", "", rule(r"\bwho (?:am|are) (?:i|we)\b")),
+    (
+        "name",
+        "name names called call full first last real own",
+        rule(r"\bmy (?:full |first |last |real |own )?name\b|\b(?:am i|i'm|i am) called\b|\bcall me\b"),
+    ),
+    (
+        "place household",
+        "live living home city town country reside based address stay located",
+        rule(
+            rf"{_DO_I} (?:live|reside|stay|living|based|home|located|staying)\b",
+            r"\bwhere am i(?: right)?(?: now)?\W*$",
+            r"\b(?:what|which) (?:city|town|country|place) (?:am i|is my home)\b",
+            r"\bmy (?:home|city|town|country|address|place)\W*$",
+        ),
+    ),
+    (
+        "hometown",
+        "come born grow grew raised hometown originally",
+        rule(
+            r"\bwhere (?:am i|do i come|was i|did i grow)(?: originally)? (?:from|born|raised|up)\b", r"\bmy hometown\b"
+        ),
+    ),
+    (
+        "role company teaches studies",
+        "job work working profession occupation living career employer company role professionally",
+        rule(
+            r"\bwhat do i do(?: (?:for (?:a living|work)|professionally|at work))?\W*$",
+            rf"{_DO_I} work(?:ing)?\b",
+            r"\bmy (?:\w+ )?(?:job|profession|occupation|career|employer|company|role|work)\W*$",
+        ),
+    ),
+    ("age born", "old age years", rule(r"\bhow old (?:am|are) (?:i|we)\b|\bmy age\b")),
+    (
+        "birthday born",
+        "birthday born birth bday date",
+        rule(r"\bmy (?:birthday|bday|birth ?date|date of birth)\b|\bwhen was i born\b"),
+    ),
+    (
+        "diet allergy avoids",
+        "eat drink allergic allergy allergies diet food foods meat fish vegan vegetarian intolerant",
+        rule(
+            r"\b(?:i|we) (?:can't|cannot|can not|don't|do not|shouldn't|mustn't|may not|never) (?:eat|drink)\b",
+            rf"(?:\b(?:can't|don't|shouldn't) i|{_DO_I})(?: not)? "
+            r"(?:eat|drink|allergic|vegan|vegetarian|intolerant)\b",
+            r"\bmy (?:\w+ )?(?:diet|allerg(?:y|ies))\b",
+        ),
+    ),
+    (
+        "likes favorite prefers plays",
+        "like likes love enjoy prefer taste tastes interest interests interested most best",
+        rule(
+            rf"(?<!not ){_DO_I} (?:like|love|enjoy|prefer|into|fond of|a fan of|interested in)\b",
+            r"\bthings (?:that )?i (?:like|love|enjoy)\b|\bmy (?:likes|tastes?|interests?)\b",
+            r"\bwhat i (?:like|love|enjoy)\W*$",
+        ),
+    ),
+    (
+        "dislikes avoids",
+        "like love enjoy hate dislike dislikes stand",
+        rule(
+            r"\b(?:don't|can't|cannot) i (?:really )?(?:like|love|enjoy|stand)\b",
+            rf"{_DO_I} (?:not (?:like|love|enjoy)|hate|dislike)\b",
+            r"\bi (?:don't|do not|can't) (?:really )?(?:like|love|enjoy|stand)\b|\bmy dislikes\b",
+        ),
+    ),
+    (
+        "likes plays learning habit",
+        "hobby hobbies pastime pastimes free time leisure fun spare",
+        rule(r"\bmy (?:\w+ )?(?:hobby|hobbies|pastimes?)\b|\bin my (?:free|spare) time\b|\bdo i do for fun\b"),
+    ),
+    ("favorite", "favorite favourite fav fave best", rule(r"\bmy (?:all-time )?fav(?:e|ou?rite)?s?\b")),
+    (
+        "speaks",
+        "language languages speak",
+        rule(r"\b(?:do|can) i speak\b|\bmy (?:native )?languages?\b|\blanguages (?:do|can) i\b"),
+    ),
+    ("plays", "play instrument instruments sport sports game games", rule(rf"{_DO_I} play\b")),
+    ("teaches", "teach subject subjects", rule(rf"{_DO_I} teach(?:ing)?\b")),
+    (
+        "learning studies",
+        "learn learning study studying subject language languages",
+        rule(rf"{_DO_I} (?:learn|study)(?:ing)?\b"),
+    ),
+    (
+        "school studies",
+        "study school university college degree",
+        rule(r"\bwhere did i study\b|\bdid i go to (?:school|university|college)\b|\bmy (?:university|college)\b"),
+    ),
+    ("drives", "car drive vehicle", rule(rf"{_DO_I} drive\b|\bmy car\W*$|\b(?:car|vehicle) do i (?:have|own|drive)\b")),
+    (
+        "habit",
+        "habit habits routine routines usually normally morning",
+        rule(r"\bmy (?:\w+ )?(?:habits?|routines?)\b|\bdo i (?:usually|normally) do\b"),
+    ),
+    ("email", "email mail address", rule(r"\bmy e-?mail\b")),
+    ("timezone", "time zone timezone", rule(r"\bmy time ?zone\b")),
+    (
+        "answer_length answer_style language units prefers",
+        "answer answers reply replies respond talk speak write preference preferences",
+        rule(
+            r"\bhow (?:should|do|must|will|would) you (?:answer|reply|respond|talk|speak|write)\b|\bmy preferences\b",
+            r"\bhow do i (?:like|want|prefer) (?:your |my |the )?answers\b",
+        ),
+    ),
+    (
+        "todo",
+        f"""plan plans planned todo todos list agenda calendar schedule scheduled reminder reminders appointment
+        appointments task tasks remind due coming upcoming deadline deadlines need ask asked anything forget {_DAYS}""",
+        rule(
+            r"\bmy (?:\w+ )?(?:plans?|to-?dos?|to-?do list|list|agenda|calendar|schedule|reminders?|appointments?"
+            r"|tasks?|deadlines?)\b",
+            r"\bdo i have (?:\w+ ){0,2}(?:planned|plans?|appointments?|reminders?|scheduled|due|coming up"
+            r"|on (?:\w+day|tomorrow|today))\b",
+            r"\bwhat (?:do i (?:still )?(?:have|need) to do|must i do)\b",
+            r"\bwhat(?:'s| is) (?:coming up|due|on (?:my|for|next|this|\w+day|tomorrow))\b",
+            r"\bto remind me (?:of|about)\W*$|\b(?:should|must) i not forget\b",
+        ),
+    ),
+)
+"""Keys, the words of a question that they explain, and how one asks for them."""
+_SORTS: Final = word_set(
+    """music food foods drink drinks sport sports movie movies film films book books game games activity activities kind
+    kinds sort sorts type types genre day days"""
+)
+"""What may be liked, in words that the things themselves don't have: "what music do I like?", "I like jazz"."""
+_PETS: Final = " ".join(sorted({*PETS.values()}))
+_GROUPS: Final = {
+    **dict.fromkeys(("kid", "kids", "child", "children"), "child son daughter"),
+    **dict.fromkeys(("sibling", "siblings"), "brother sister"),
+    **dict.fromkeys(("pet", "pets"), _PETS),
+    **dict.fromkeys(("boss", "manager", "supervisor"), "boss manager"),
+    **dict.fromkeys(("wife", "husband", "spouse", "partner"), " ".join(sorted(PARTNERS))),
+    "parents": "mother father parents",
+    "family": " ".join(sorted(PEOPLE - {*PETS.values(), *FRIENDS.values(), "boss", "manager"})),
+}
+"""Words for people that stand for more than one key."""
+_ALL_KIN: Final = "|".join(sorted({*KEYS, *PLURALS, *_GROUPS}, key=len, reverse=True))
+_KIN: Final = rule(
+    rf"\b(?:my|our|how many|(?:do|have) (?:i|we) (?:have|got)(?: an?| any)?)(?: (?:\w+ )??)({_ALL_KIN})(?:'s|s'|s)?\b"
+)
+_OF_KIN: Final = {
+    "place": (rule(r"\bwhere\b|\blives?\b|\bliving\b|\bcity\b|\bhome\b"), "live living city town country home"),
+    "company": (rule(r"\bwork(?:s|ing)?\b|\bemployer\b"), "work working company employer"),
+    "role": (
+        rule(r"\bjob\b|\bprofession\b|\bfor a living\b|\bdoes [\w' -]{1,40} do\W*$|\bwork as\b"),
+        "job profession work living",
+    ),
+    "age": (rule(r"\bold\b|\bage\b"), "old age years"),
+    "birthday": (rule(r"\bbirthday\b|\bborn\b"), "birthday born"),
+    "diet": (rule(r"\beat\b|\bdiet\b|\bvegan\b|\bvegetarian\b"), "eat diet vegan vegetarian"),
+    "allergy": (rule(r"\ballerg|\beat\b"), "allergic allergy allergies eat"),
+}
+"""What may be asked of someone, how, and the words of a question that it explains."""
+_THEY: Final = rule(r"\b(?:he|she|they|his|her|hers|their|him|them)\b")
+_WHO: Final = rule(r"\bwho(?:s|m|se|'s)?\b|\bnames?\b|\bcalled\b|\bhow many\b|\b(?:do|have) (?:i|we)\b")
+_NAMING: Final = "name names called named call many"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a question is about: everything, what is known under some keys, or of some people.
+
+    `about` has what is asked of people, nothing for who they are; `explains` the words that such facts answer, and
+    `sorts` those that only name a sort of things. `of_another` says that it is about someone else, known or not, and
+    `names` has the words by which they may be called.
+    """
+
+    everything: bool = False
+    keys: frozenset[str] = frozenset()
+    people: frozenset[str] = frozenset()
+    about: frozenset[str] = frozenset()
+    explains: frozenset[str] = frozenset()
+    sorts: frozenset[str] = frozenset()
+    of_another: bool = False
+    names: frozenset[str] = frozenset()
+
+    def fits(self, fact: Fact) -> bool:
+        """Whether a fact is of a kind that the question asks for."""
+        first, *rest = fact.key.split(":")
+        if first not in PEOPLE:
+            return self.everything or first in self.keys
+        about = rest[-1] if rest and rest[-1] in ABOUT else ""
+        return self.everything or (someone(fact) in self.people and (not self.about or about in self.about))
+
+    def prefers(self, fact: Fact) -> bool:
+        """Whether a fact comes before others: it fits or, where everything does, it is about the user."""
+        return not someone(fact) if self.everything else self.fits(fact)
+
+
+def someone(fact: Fact) -> str:
+    """Whom a fact is about, if not the user: "wife", "sister:nadia"."""
+    who, _, about = fact.key.rpartition(":")
+    if fact.key.partition(":")[0] not in PEOPLE:
+        return ""
+    return who if who and about in ABOUT else fact.key
+
+
+def wanted(question: str, known: Sequence[Fact]) -> Wanted:
+    """What a question asks of the user or their people; those that are known may be asked for by their name."""
+    if len(question) > MAX_QUESTION:
+        return Wanted()
+    text = question.replace("\u2019", "'")
+    people, named, names = _people(text, known)
+    about = {what for what, (asks, _) in _OF_KIN.items() if people and asks.search(text)}
+    if people and not about and not _WHO.search(text):
+        people = set()
+    kinds = [kind for kind in _KINDS if kind[2].search(text) and (not named or kind[0] == "todo")]
+    keys = word_set(" ".join(keys for keys, _, _ in kinds))
+    explains = {word for _, words, _ in kinds for word in words.split()}
+    if people:
+        explains.update((*named, *_NAMING.split()), *(_OF_KIN[what][1].split() for what in about))
+    return Wanted(
+        _EVERYTHING.search(text) is not None,
+        keys,
+        frozenset(people),
+        frozenset(about),
+        frozenset(explains),
+        _SORTS if "likes" in keys or "dislikes" in keys else frozenset(),
+        bool(named),
+        frozenset(names),
+    )
+
+
+def _people(text: str, known: Sequence[Fact]) -> tuple[set[str], set[str], set[str]]:
+    """The known people whom a question means, the words that name them in it, and all by which they may be called."""
+    said = {match[1].lower() for match in _KIN.finditer(text)}
+    kin = {key for word in said for key in (_GROUPS.get(word) or KEYS.get(word) or PLURALS[word]).split()}
+    words = {word.removesuffix("'s") for word in text.casefold().replace("?", " ").replace(",", " ").split()}
+    others = [(fact, who) for fact in known if (who := someone(fact))]
+    names = {who: name for fact, who in others if (name := _name(fact, who))}
+    by_name = {who for who, name in names.items() if words.issuperset(name.split())}
+    if not by_name and not said and (they := _THEY.search(text)):
+        return {who for _, who in others}, {they[0].lower()}, set()
+    people = by_name or {who for _, who in others if who.partition(":")[0] in kin}
+    named = said.union(*(names[who].split() for who in by_name))
+    kin.update(who.partition(":")[0] for who in by_name)
+    called = named.union(*(names.get(who, "").split() for who in people))
+    called.update(word for word, key in {**KEYS, **PLURALS}.items() if key in kin)
+    return people, named, called if named else set()
+
+
+def _name(fact: Fact, who: str) -> str:
+    return who.partition(":")[2] or (fact.value.casefold() if who == fact.key else "")

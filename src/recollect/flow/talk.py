@@ -1,0 +1,35 @@
+"""Questions about the talk itself, not about a topic: "What did we talk about yesterday?"."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from recollect.flow.days import MONTHS, WEEKDAYS
+from recollect.flow.facts.wording import word_set
+
+MAX_WORDS: Final = 20
+_WORD: Final = re.compile(r"[^\W_]+")
+_TALK: Final = word_set(
+    """talk talked talking speak spoke spoken chat chatted chatting discuss discussed discussing conversation
+    conversations topic topics tell told say said mention mentioned ask asked"""
+)
+_TIME: Final = word_set(
+    """yesterday today tonight morning afternoon evening night day days week weeks weekend month months year ago earlier
+    before last previous latest recent recently lately first time past most two three few couple since 2 3"""
+)
+_HAPPENED: Final = word_set("happened happen remember recall")
+"""Words that ask for the talk only where they name a time: "What do you remember from yesterday?"."""
+_LITTLE: Final = word_set(
+    """what whats s which who did do does have has had we i you us me my our your was were is are been the a an of in on
+    at about with each other to so and please again all else thing things that this it can could would remind know
+    from just here then now back up there any anything something ok hey hi"""
+)
+_ALL: Final = _TALK | _TIME | _HAPPENED | _LITTLE | MONTHS.keys() | WEEKDAYS.keys()
+
+
+def asks_of_talk(question: str) -> bool:
+    """Whether a question asks what was said, at some time or at all, and names no topic."""
+    words = _WORD.findall(question[:1_000].lower())
+    asks = not _TALK.isdisjoint(words) or not (_HAPPENED.isdisjoint(words) or _TIME.isdisjoint(words))
+    return asks and len(words) <= MAX_WORDS and _ALL.issuperset(words)

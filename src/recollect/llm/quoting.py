@@ -1,0 +1,124 @@
+"""What a prompt has to quote: the facts and lines of its memory, and what the user said in the conversation itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, date, datetime
+from typing import Final, NamedTuple
+
+from recollect.answers import Fact
+from recollect.flow.days import day_written, written
+from recollect.flow.facts import Statement, extract, known
+from recollect.flow.facts.spoken import read_line
+from recollect.flow.fence import CLOSE, OPEN, SAYS, TITLES, without_memory
+from recollect.types import Message, with_zone
+
+EARLIER: Final = "Earlier in this conversation:"
+HABITS: Final = f"{TITLES['hints']}:"
+FACTS: Final = (f"{TITLES['profile']}:", f"{TITLES['facts']}:")
+UNKNOWN: Final = datetime(1, 1, 1, tzinfo=UTC)
+"""When a fact was said whose line has no day."""
+_ONCE: Final = datetime(2000, 1, 1, tzinfo=UTC)
+_NOW: Final = datetime.max.replace(tzinfo=UTC)
+_DAY: Final = re.compile(r"(\d{1,2} \w+ \d{1,4})(?: \([^)]*\))?")
+_TURN: Final = re.compile("(?:user|assistant|system|tool): ")
+_JSON: Final = re.compile(r"""\s*[\[{]\s*(?:["\[{\]}]|$)""")
+_OPEN: Final = re.compile(f"^{OPEN}\n", re.MULTILINE)
+_CLOSE: Final = re.compile(f"^{CLOSE}", re.MULTILINE)
+
+
+class Line(NamedTuple):
+    """A line that could be quoted: where it stands, its day, and who said what."""
+
+    heading: str
+    day: str
+    text: str
+
+    @property
+    def words(self) -> str:
+        """What was said, without who said it."""
+        return self.text.removeprefix("user: ")
+
+    @property
+    def on(self) -> date | None:
+        """The day on which it was said, where that is known."""
+        found = _DAY.match(self.day)
+        return day_written(found[1]) if found else None
+
+
+def memory_of(text: str) -> str:
+    """What stands inside the fence of a text, nothing where it has none."""
+    opened = _OPEN.search(text)
+    closed = _CLOSE.search(text, opened.end()) if opened else None
+    return text[opened.end() : closed.start()] if opened and closed else ""
+
+
+def remembered(memory: str) -> Iterator[Line]:
+    """The lines of a memory; what an answer of this kind quoted before is not quoted again, nor is a tool's JSON."""
+    heading = day = ""
+    readable = True
+    for line in memory.splitlines():
+        if line.startswith("## "):
+            heading, day, readable = line.removeprefix("## ") + ":", "", True
+        elif _DAY.fullmatch(line):
+            day, readable = f"{line}, ", True
+        else:
+            if said := _TURN.match(line):
+                readable = not _JSON.match(line, said.end())
+            if readable and line != SAYS and not line.startswith("> "):
+                yield Line(heading, day, line.strip())
+
+
+def said_before(messages: Sequence[Message]) -> Iterator[Line]:
+    """What the user said before in the conversation itself, which memory leaves out."""
+    for message in filter(None, map(without_memory, messages)):
+        day = f"{written(message.at)}, " if message.at else ""
+        yield from (Line(EARLIER, day, f"user: {line}") for line in message.text.splitlines())
+
+
+def facts_in(lines: Iterable[Line], messages: Sequence[Message]) -> list[Fact]:
+    """The facts that memory tells, as changed by what the user said in the conversation since."""
+    told = [fact for line in lines if line.heading in FACTS and (fact := read_line(line.text))]
+    statements = [_statement(fact, n) for n, fact in enumerate(told)]
+    for n, message in enumerate(filter(None, map(without_memory, messages))):
+        at = with_zone(message.at) if message.at else None
+        for found in extract(message.text, at or _ONCE):
+            statements.append(
+                Statement(
+                    f"{n}:{len(statements)}",
+                    (at or _NOW, n, len(statements)),
+                    found.type,
+                    found.key,
+                    found.value,
+                    found.confidence,
+                    at or UNKNOWN,
+                    valid_to=found.valid_to if at else None,
+                    ended=found.ended,
+                    then=found.then,
+                )
+            )
+    return list(known(statements).standing)
+
+
+def _statement(fact: Fact, n: int) -> Statement:
+    order = (fact.at, -1, n)
+    return Statement(
+        str(n), order, fact.type, fact.key, fact.value, 1.0, fact.at, valid_to=fact.valid_to, origin=fact.origin
+    )
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """The known word that a misspelt one stands for: "nmae" and "nam" are "name"; itself where there is none."""
+    return next((other for other in known if _slip(word, other)), word)
+
+
+def _slip(word: str, other: str) -> bool:
+    """Whether a word is another one with a letter left out or doubled, or with its letters in disorder."""
+    if not word or word[0] != other[0] or abs(len(word) - len(other)) > 1:
+        return False
+    if len(word) == len(other):
+        return sorted(word) == sorted(other)
+    short, long = sorted((word, other), key=len)
+    at = next((n for n, letter in enumerate(short) if letter != long[n]), len(short))
+    return short[at:] == long[at + 1 :] and (short == word or long[at] == long[at - 1])

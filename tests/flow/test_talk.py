@@ -1,0 +1,30 @@
+"""Questions about the talk itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from recollect.flow.talk import asks_of_talk
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What did we talk about yesterday?", "what did we talk about", "What was our last conversation about?",
+        "What did I tell you on Monday?", "what did we discuss two weeks ago", "Remind me what we said in May.",
+        "What do you remember from yesterday?", "what happened last week",
+    ],
+)  # fmt: skip
+def test_a_question_without_a_topic_is_about_the_talk(question: str) -> None:
+    assert asks_of_talk(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What did we talk about in Oslo?", "What did I say about the bridge?", "Where do I live?", "What time is it?",
+        "What did Nadia tell you?", "Tell me a joke", "Do you remember me?", "", "?", "say " * 20_000,
+    ],
+)  # fmt: skip
+def test_any_other_is_not(question: str) -> None:
+    assert not asks_of_talk(question)
