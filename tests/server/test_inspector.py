@@ -377,7 +377,10 @@ def test_a_key_is_asked_for_once_and_kept_for_the_tab(tab: Any) -> None:
             page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
             expect(page.get_by_role("alert")).to_contain_text("A key is needed.")
             page.get_by_role("button", name="Try again").click()
-            for key, told in (("rk_•••", "This service has keys."), (secret, "That key is not known.")):
+            for key, told in (
+                ("rk_•••", "This service has keys. recollect keys add makes one."),
+                (secret, "That key is not known."),
+            ):
                 expect(page.get_by_role("dialog")).to_contain_text(told)
                 page.get_by_label("Key", exact=True).fill(key)
                 page.keyboard.press("Enter")

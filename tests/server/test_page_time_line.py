@@ -108,3 +108,5 @@ def test_the_number_of_a_message_has_room(width: int, service: Running, tab: Any
         expect(last).to_contain_text(f"message {LAST}")
         assert last.locator(".seq").evaluate(ENDS) < last.locator(".role").bounding_box()["x"]
         assert page.locator("#goto").evaluate(ROOM) > 0
+        mark, role = (last.locator(name).bounding_box()["x"] for name in (".row-open", ".role"))
+        assert last.locator(".seq").evaluate(ENDS) <= mark <= role - 4, "the mark of the focus is between both"
