@@ -96,6 +96,25 @@ def test_models_are_listed() -> None:
     assert {row["name"] for row in json.loads(run("models", "list", "--json").stdout)} >= {"e5-small-v2"}
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a shell of Windows closes no stream")
+@pytest.mark.parametrize(
+    ("command", "status", "told"),
+    [
+        ("facts --json >&-", 0, ""),
+        ("export 2>&- >&-", 0, ""),
+        ("add - <&-", 1, "the message is empty"),
+        ("chat <&-", 0, ""),
+        ("forget --session trip <&-", 1, "there is no terminal to ask at"),
+    ],
+)
+def test_a_stream_that_is_closed_is_an_empty_one(command: str, status: int, told: str, file: str) -> None:
+    line = f"exec {sys.executable} -m recollect {command}"
+    environment = {**os.environ, "RECOLLECT_STORE": file, "RECOLLECT_USER": "ada", "RECOLLECT_EMBEDDER": "none"}
+    ended = subprocess.run(["sh", "-c", line], env=environment, capture_output=True, text=True, check=False)
+    assert (ended.returncode, "Traceback" in ended.stderr) == (status, False), ended.stderr
+    assert told in ended.stderr
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("command", [("stats",), ("history", "--json")])

@@ -442,22 +442,6 @@ def test_a_search_claims_no_more_than_it_knows(sample: Running, tab: Any) -> Non
 
 
 @needs_chromium
-def test_a_plot_of_what_stays_the_same_is_flat(sample: Running, tab: Any) -> None:
-    sizes = iter(range(300 << 20, 400 << 20, 4_096))
-    with tab(sample.url) as found:
-
-        def answer(route: Any) -> None:
-            told = route.fetch().json()
-            route.fulfill(json={**told, "recollect_process_bytes": next(sizes)})
-
-        found.page.route("**/stats", answer)
-        metric = found.open("metrics").locator(".metric").filter(has_text="Memory of the process")
-        expect(metric.locator(".axis")).to_contain_text(re.compile(r"[1-9]\d* s ago"))
-        points = metric.locator("polyline").get_attribute("points").split()
-        assert len({point.split(",")[1] for point in points}) == 1
-
-
-@needs_chromium
 def test_what_is_not_there_yet_says_what_it_takes(tab: Any) -> None:
     with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
         memory.session("trip", user="ada").add_turn("How do I get to the airport?", "By train.")

@@ -68,6 +68,8 @@ def test_head_is_no_method_of_what_can_not_be_read(service: Running) -> None:
     refused = service.http.head("/recall")
     assert (refused.status_code, refused.headers["allow"]) == (405, "POST")
     assert service.http.patch("/messages").headers["allow"] == "GET, POST, HEAD"
+    for path in ("/", "/contexts/1", "/v1/models/test"):
+        assert service.http.patch(path).headers["allow"] == "GET, HEAD"
 
 
 def test_half_a_surrogate_pair_survives(service: Running) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import socket
 
 import pytest
 
@@ -27,6 +29,16 @@ def test_what_was_exported_is_imported_with_ids_and_times(service: Running) -> N
         assert taken.json() == {**dict.fromkeys(KINDS, 0), "messages": 1_204}
         assert listed(service, limit=1_000, after=0) == before
     assert service.http.get("/session", params=ADA).json()["messages"] == 1_203
+
+
+def test_an_export_is_sent_in_few_pieces(service: Running) -> None:
+    add(service, *({"role": "user", "content": f"message {n}"} for n in range(1_203)))
+    host, port = service.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port))) as asking:
+        asking.sendall(f"GET /export?user=ada HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+        sent = b"".join(iter(lambda: asking.recv(2**16), b""))
+    assert sent.count(b'"message": ') == 1_203
+    assert len(re.findall(rb"\r\n[0-9a-f]+\r\n", sent)) < 20
 
 
 def test_all_that_was_put_in_is_exported_and_imported(service: Running) -> None:

@@ -12,6 +12,7 @@ from recollect.errors import MissingExtra
 
 def main() -> None:
     """Run the command line, or say what to install for it."""
+    _stand_in()
     try:
         from recollect.cli.app import app
     except ModuleNotFoundError as error:
@@ -27,6 +28,15 @@ def main() -> None:
     sys.exit(_ended(app))
 
 
+def _stand_in() -> None:
+    """Give a program that was started without stdin, stdout or stderr an empty one, or its next file would be it."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            empty = os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(empty, True)
+            setattr(sys, name, os.fdopen(empty, mode, encoding="utf-8"))
+
+
 def _ended(app: Callable[[], object]) -> int | str | None:
     """Run a command and write out all that it says; returns its exit status. A reader that left is not reported."""
     status: int | str | None = None
@@ -35,8 +45,7 @@ def _ended(app: Callable[[], object]) -> int | str | None:
             app()
         except SystemExit as end:
             status = end.code
-        if sys.stdout:
-            sys.stdout.flush()
+        sys.stdout.flush()
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python tries to write the rest as it ends
         return status or (1 if isinstance(error, BrokenPipeError) else f"{type(error).__name__}: {error}")

@@ -246,9 +246,9 @@ def install(app: FastAPI) -> None:
     async def answer(request: Request, error: Exception) -> Response:
         answered = reply(error, request.url.path)
         if answered.status_code == 405:
-            there_are = [method.upper() for method in app.openapi()["paths"].get(request.url.path, ())]
-            heads = ["HEAD"] if "GET" in there_are else []
-            answered.headers["Allow"] = ", ".join([*there_are, *heads]) or answered.headers["Allow"]
+            listed = [method.upper() for method in app.openapi()["paths"].get(request.url.path, ())]
+            there_are = listed or answered.headers["Allow"].split(", ")
+            answered.headers["Allow"] = ", ".join([*there_are, *(["HEAD"] if "GET" in there_are else [])])
         return answered
 
     for cls in (errors.RecollectError, RequestValidationError, HTTPException):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Query, Request, Response
@@ -26,6 +26,8 @@ from recollect.transfer import PAGE, export_lines, import_lines
 from recollect.types import Scope
 
 LINES: Final = "application/jsonl"
+PIECE: Final = 2**16
+"""Characters of an export that are sent at once, or a line more: each piece takes a thread and a write of its own."""
 OTHERS: Final = ("record", "item")
 """Kinds that only admin may import: adapters trust them as their own, and some may even run what is in them."""
 BODY: Final[dict[str, Any]] = {
@@ -43,7 +45,18 @@ routes = APIRouter()
 )
 async def export(service: Served, scope: ReadScope) -> Response:
     """All that was put in by a user, or in one session, as lines of JSON that `import` takes."""
-    return StreamingResponse(export_lines(service.memory, scope), media_type=LINES)
+    return StreamingResponse(_pieces(export_lines(service.memory, scope)), media_type=LINES)
+
+
+def _pieces(lines: Iterator[str]) -> Iterator[str]:
+    waiting, size = list[str](), 0
+    for line in lines:
+        waiting.append(line)
+        size += len(line)
+        if size >= PIECE:
+            yield "".join(waiting)
+            waiting, size = [], 0
+    yield "".join(waiting)
 
 
 @routes.post("/import", operation_id="import", response_model=shown.Taken, openapi_extra=BODY)

@@ -49,7 +49,7 @@ export const call = async (method, path, { query = {}, body, file, signal, heade
   });
   if (answer.ok) return answer;
   const problem = await problemOf(answer);
-  const why = { 401: key ? "That key is not known." : "This service has keys. `recollect keys add` makes one.", 403: key && sentence(problem.message) }[answer.status];
+  const why = { 401: key ? "That key is not known." : ["This service has keys. ", h("code", {}, "recollect keys add"), " makes one."], 403: key && sentence(problem.message) }[answer.status];
   if (why && (await askKey(why))) return call(method, path, { query, body, file, signal, headers });
   if (answer.status === 401) throw new Problem(401, { detail: "A key is needed.", next: "try again to be asked for it" });
   throw problem;

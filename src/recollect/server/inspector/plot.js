@@ -21,8 +21,8 @@ export const lineOf = (given, label) => {
 export const barsOf = (values, label, name) => {
   const top = Math.max(...values, 1);
   const step = W / values.length;
-  return svg("svg", { class: "plot bars", viewBox: `0 0 ${W} ${H + 14}`, role: "img", "aria-label": label },
-    svg("line", { x2: W, y1: H + 0.5, y2: H + 0.5 }), svg("text", { x: W, y: 6, class: "top" }, `most: ${number(top)}`),
+  return svg("svg", { class: "plot bars", viewBox: `0 -6 ${W} ${H + 20}`, role: "img", "aria-label": label },
+    svg("line", { x2: W, y1: H + 0.5, y2: H + 0.5 }), svg("text", { x: W, y: 0, class: "top" }, `most: ${number(top)}`),
     values.map((value, n) => svg("rect", {
       x: (n * step + 1).toFixed(1), width: (step - 2).toFixed(1), rx: 1.5,
       y: (H - (value / top) * (H - 4)).toFixed(1), height: ((value / top) * (H - 4)).toFixed(1),

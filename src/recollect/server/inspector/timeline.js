@@ -30,12 +30,14 @@ class Rows {
   constructor(where, last, signal, go) {
     Object.assign(this, { where, last, signal, go, pages: new Map(), first: 0, top: 0, marked: 0, waiting: null, told: "" });
     this.layer = h("div", { class: "rows", role: "list", "aria-label": "Messages" });
+    this.layer.style.setProperty("--widest", `${number(last).length}ch`);
     const space = h("div", { class: "space" }, this.layer);
     this.height = Math.min(last * ROW, TALLEST);
     space.style.height = `${this.height}px`;
     this.box = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Messages, scroll to read" }, space);
     this.box.addEventListener("scroll", () => this.scrolled());
-    this.layer.addEventListener("keydown", (event) => this.step(event));
+    this.box.addEventListener("keydown", (event) => this.step(event));
+    this.box.addEventListener("wheel", (event) => this.roll(event), { passive: false });
     new ResizeObserver(() => this.draw()).observe(this.box);
   }
 
@@ -52,11 +54,16 @@ class Rows {
     return this.most ? (this.height - this.box.clientHeight) / this.most : ROW;
   }
 
+  // Whether the scroll bar is shorter than all rows are high.
+  get short() {
+    return this.scale < ROW * 0.99;
+  }
+
   scrolled() {
     const moved = this.box.scrollTop - this.top;
     if (!moved) return;
     const near = Math.abs(moved) < 2 * this.box.clientHeight;
-    const exact = near && this.scale < ROW * 0.99 && this.box.scrollTop > 0 && this.box.scrollTop < this.height - this.box.clientHeight;
+    const exact = near && this.short && this.box.scrollTop > 0 && this.box.scrollTop < this.height - this.box.clientHeight;
     this.place(exact ? this.first + moved / ROW : this.box.scrollTop / this.scale);
   }
 
@@ -76,12 +83,23 @@ class Rows {
     return wanted;
   }
 
-  // From a row to the one above or below it, by the arrow keys.
+  // By a wheel: a short scroll bar would end before the rows do.
+  roll(event) {
+    if (!this.short || event.ctrlKey) return;
+    const before = this.first;
+    this.place(before + event.deltaY / ROW);
+    if (this.first !== before) event.preventDefault();
+  }
+
+  // By keys: from a row to the one above or below it, or through the whole.
   step(event) {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (!step) return;
+    const page = this.seen - 1;
+    const step = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity }[event.key];
+    if (!step || event.ctrlKey || event.altKey || event.metaKey) return;
     event.preventDefault();
-    const seq = Math.min(this.last, Math.max(1, Number(event.target.closest(".row").dataset.seq) + step));
+    const row = event.target.closest(".row");
+    if (!row || Math.abs(step) !== 1) return this.place(this.first + step);
+    const seq = Math.min(this.last, Math.max(1, Number(row.dataset.seq) + step));
     this.place(Math.min(seq - 1, Math.max(this.first, seq - this.seen)));
     this.layer.querySelector(`[data-seq="${seq}"] button`).focus({ preventScroll: true });
   }
