@@ -39,7 +39,7 @@ _TAKEN_OUT: Final = tuple(
     (needs, re.compile(pattern, re.MULTILINE | re.IGNORECASE))
     for needs, pattern in (
         (("```", "~~~"), r"(?s:```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z))"),
-        ("`", r"`[^`\n]{1,200}`"),
+        ("`", r"`[^`\n]{1,1000}`"),
         (">", r"^[ \t]*>.*$"),
         (("\t", "    "), r"^(?:\t| {4,})\S.*$"),
         (
