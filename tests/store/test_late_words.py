@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
 
 import apsw
@@ -192,3 +193,81 @@ def test_what_waits_is_ranked_alike_inside_a_moment(store: SqliteStore) -> None:
     with store.reading():
         first = store.index.search(ADA, "apple plum")
     assert first == store.index.search(ADA, "apple plum")
+
+
+def crowd(store: SqliteStore, count: int) -> None:
+    """Ada's messages, each with a word of its own, and one of Bob's that shares one."""
+    store.log.append(ADA, [said(f"apple {own(number)}", str(number)) for number in range(count)])
+    say(store, BOB, "apple plum")
+
+
+def own(number: int) -> str:
+    """A word that begins like no other, so that the index holds it whole."""
+    return sha256(str(number).encode()).hexdigest()[:16]
+
+
+def left_in_files(path: Path, numbers: Iterable[int]) -> list[int]:
+    """Those of the messages whose own words are still in a file, but for what other words may begin with."""
+    files = b"".join(file.read_bytes() for file in path.parent.iterdir())
+    return [number for number in numbers if own(number)[6:].encode() in files]
+
+
+def apples(store: SqliteStore, k: int) -> list[str]:
+    return [match.id for match in store.index.search(USER, "apple", k)]
+
+
+@pytest.mark.parametrize("share", [2, 3])
+def test_words_of_much_that_is_erased_leave_the_file_at_once(store: SqliteStore, path: Path, share: int) -> None:
+    crowd(store, count := 4 * keywords.FEW)
+    gone = [number for number in range(1, count) if number % share or share == 3]
+    kept = [str(number) for number in range(count) if number not in gone]
+    assert left_in_files(path, range(count)) == [*range(count)]
+    store.log.erase(ADA, [*map(str, gone)])
+    assert left_in_files(path, gone) == []
+    assert sorted(apples(store, count), key=int) == kept and len(found(store, BOB, "apple")) == 1
+    assert store.check() == []
+    store.log.erase(ADA, kept[:1])
+    assert left_in_files(path, [0]) == []
+    assert sorted(apples(store, count), key=int) == kept[1:] and store.check() == []
+
+
+def test_no_marks_of_erased_words_are_left_by_a_merge(store: SqliteStore, path: Path) -> None:
+    live, gone = list[int](), list[int]()
+    for batches, erased in (((100, 300, 600, 100, 600, 300), 300), ((100, 600, 600, 100, 300, 1, 1), 1_600)):
+        for size in batches:
+            new = range(len(live) + len(gone), len(live) + len(gone) + size)
+            store.log.append(ADA, [said(f"apple {own(n)} pear{n % 60} plum{n % 7}", str(n)) for n in new])
+            live += new
+        gone += (now := live[:: len(live) // erased][:erased])
+        live = sorted(set(live).difference(now))
+        store.log.erase(ADA, [*map(str, now)])
+        assert left_in_files(path, gone) == []
+    assert sorted(apples(store, 9_999), key=int) == [*map(str, live)]
+    assert store.check() == []
+
+
+@pytest.mark.parametrize("count", [3, 2 * keywords.FEW])
+def test_who_erases_finds_the_others_in_the_same_transaction(store: SqliteStore, count: int) -> None:
+    crowd(store, count)
+    with store.transaction():
+        store.log.erase(ADA, [str(number) for number in range(1, count)])
+        assert apples(store, 1) == ["0"]
+    assert apples(store, 1) == ["0"]
+    assert store.check() == []
+
+
+@pytest.mark.parametrize("count", [3, 2 * keywords.FEW])
+@pytest.mark.parametrize("searches", [False, True])
+def test_words_of_an_erasure_that_is_undone_stay(store: SqliteStore, path: Path, count: int, searches: bool) -> None:
+    crowd(store, count)
+    before = apples(store, count)
+    with store.transaction():
+        store.log.erase(ADA, [before[0]])
+        with pytest.raises(ZeroDivisionError), store.transaction():
+            store.log.erase(ADA, before)
+            assert not searches or found(store, USER, "apple") == []
+            raise ZeroDivisionError
+        assert apples(store, count) == before[1:]
+    assert store.check() == []
+    store.log.erase(ADA, before[1:])
+    assert left_in_files(path, map(int, before)) == []

@@ -185,11 +185,12 @@ class Semantic:
         """The facts to put back after messages were erased: they are from other sessions that use the same ids."""
         if scope.session is None:
             return []
-        entries = self.store.log.read(scope) if ids is None else self.store.log.get(scope, ids)
-        erased = {entry.message.id for entry in entries}
         facts = self.store.records.find(scope.owner, kind=KIND, exact=True)
-        others = [fact for fact in facts if erased.intersection(fact.sources)]
-        return [fact for fact in others if fact.value["session"] != scope.session]
+        others = [fact for fact in facts if fact.value["session"] != scope.session]
+        cited = {id for fact in others for id in fact.sources}
+        named = cited if ids is None else cited.intersection(ids)
+        erased = {entry.message.id for entry in self.store.log.get(scope, sorted(named))}
+        return [fact for fact in others if erased.intersection(fact.sources)]
 
     def forget(self, scope: Scope) -> None:
         """Drop what is kept in memory of a scope whose messages were erased."""

@@ -19,8 +19,8 @@ class Change:
     """A write transaction: the connection, the time, the next position, and how far the keyword index has got.
 
     `cursor` spares making one for each statement, where rows are read before the next statement. `erased` says that
-    something was deleted for good, `forgot` that messages were, `removed` which words left the keyword index, `ended`
-    that it was committed: who is interrupted then can't know it otherwise.
+    something was deleted for good, `forgot` that messages were, `gone` whose words shall leave the keyword index,
+    `removed` which words did, `ended` that it was committed: who is interrupted then can't know it otherwise.
     """
 
     def __init__(self, cursor: apsw.Cursor, clock: Clock, places: dict[Scope, scopes.Place]) -> None:
@@ -30,7 +30,8 @@ class Change:
             raise apsw.CorruptError("the counter is gone")
         self.start, self.epoch, self.indexed = counter
         self.position: int = self.start
-        self.erased = self.forgot = self.unreadable = self.ended = False
+        self.erased = self.forgot = self.ended = False
+        self.gone: list[tuple[int, scopes.Place, str, str, bytes]] = []
         self.removed: set[str] = set()
 
     @cached_property
@@ -57,9 +58,9 @@ class Change:
 
     def commit(self) -> None:
         """Makes it durable."""
-        if self.unreadable:
-            keywords.rebuild(self)
-        elif self.position - self.indexed >= keywords.LAG:
+        if self.gone:
+            keywords.take_out(self)
+        if self.position - self.indexed >= keywords.LAG:
             keywords.catch_up(self)
         if self.erased and self.removed:
             borders.forget(self.db, self.removed)

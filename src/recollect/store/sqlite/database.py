@@ -151,6 +151,11 @@ class Database:
         """Whether this thread is inside `transaction()`."""
         return self._mine.change is not None
 
+    @property
+    def has_gone_words(self) -> bool:
+        """Whether this thread removed something in its transaction whose words the keyword index still has."""
+        return self._mine.change is not None and bool(self._mine.change.gone)
+
     def _committed(self, work: Callable[[Change], T]) -> T:
         try:
             change = self._begin()
@@ -212,12 +217,12 @@ class Database:
     @contextmanager
     def _savepoint(self, change: Change) -> Iterator[None]:
         change.db.execute("SAVEPOINT step")
-        indexed = change.indexed
+        indexed, gone = change.indexed, [*change.gone]
         try:
             yield
         except BaseException:
             change.places.clear()
-            change.indexed = indexed
+            change.indexed, change.gone = indexed, gone
             if change.db.in_transaction:
                 change.db.execute("ROLLBACK TO step; RELEASE step")
             raise

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from recollect.store import checks
 from recollect.store.sqlite import scopes
 from recollect.store.sqlite.change import Change
-from recollect.store.sqlite.items import remove_items
+from recollect.store.sqlite.items import remove_items, remove_sources
 from recollect.store.sqlite.keywords import remove_words
 from recollect.store.sqlite.vectors import remove_vectors
 from recollect.store.values import MESSAGE, Erased
@@ -26,7 +27,13 @@ _SOME: Final = scopes.by_scope(
     " FROM json_each(?2) AS wanted CROSS JOIN message ON message.id = wanted.value"
     " JOIN scope ON scope.id = message.session WHERE scope.id <scope>"
 )
-_CITING: Final = "SELECT position FROM source WHERE message = ? AND scope IN (?, ?, ?)"
+_CITING: Final = (
+    "SELECT DISTINCT source.position FROM json_each(?) AS gone CROSS JOIN message ON message.position = gone.value"
+    " CROSS JOIN scope ON scope.id = message.session"
+    " CROSS JOIN source ON source.message = message.id AND source.scope IN (scope.id, user_id, tenant_id)"
+)
+_MESSAGES: Final = "DELETE FROM message WHERE position IN (SELECT value FROM json_each(?))"
+_RECORDS: Final = "DELETE FROM record WHERE position IN (SELECT value FROM json_each(?)) RETURNING position"
 _DERIVED: Final = scopes.by_scope(
     "SELECT position FROM record WHERE scope <scope> UNION ALL SELECT position FROM item WHERE scope <scope>"
 )
@@ -55,34 +62,24 @@ def erase(change: Change, scope: Scope, ids: Sequence[str] | None) -> Erased:
     else:
         wanted = checks.id_list(ids)
         rows = list(change.db.execute(_SOME[level], (place.id, wanted)))
-    derived: set[int] = set()
-    sessions: set[int] = set()
-    for position, id, body, seq, link, session, user, tenant in rows:
-        derived.update(row[0] for row in change.db.execute(_CITING, (id, session, user, tenant)))
-        remove_words(change, position, scopes.Place(session, user, tenant), MESSAGE, id, body)
-        remove_vectors(change.db, position, user)
-        change.db.execute("DELETE FROM message WHERE position = ?", (position,))
-        if ids is not None:
-            change.db.execute("INSERT INTO erased VALUES (?, ?, ?)", (session, seq, link))
-        sessions.add(session)
+    for position, id, body, _, _, *at in rows:
+        remove_words(change, position, scopes.Place(*at), MESSAGE, id, body)
+    gone = [row[0] for row in rows]
+    derived = {row[0] for row in change.db.execute(_CITING, (json.dumps(gone),))}
+    remove_vectors(change.db, gone)
+    change.db.execute(_MESSAGES, (json.dumps(gone),))
     if ids is None:
-        records, items, jobs = _remove_rest(change, level, place, derived)
-    else:
-        for session in sessions:
-            change.db.execute(_TOTALS, (session,))
-        records, items, jobs = remove_records(change.db, derived), remove_items(change, derived), 0
-    return Erased(len(rows), records, items, jobs)
+        return Erased(len(rows), *_remove_rest(change, level, place, derived))
+    change.db.executemany("INSERT INTO erased VALUES (?, ?, ?)", [(row[5], row[3], row[4]) for row in rows])
+    change.db.executemany(_TOTALS, {(row[5],) for row in rows})
+    return Erased(len(rows), remove_records(change.db, derived), remove_items(change, derived))
 
 
 def remove_records(db: apsw.Connection, positions: set[int]) -> int:
     """Remove the records at these positions; returns how many there were."""
-    gone = 0
-    for position in positions:
-        db.execute("DELETE FROM record WHERE position = ?", (position,))
-        if db.changes():
-            gone += 1
-            db.execute("DELETE FROM source WHERE position = ?", (position,))
-    return gone
+    gone = [row[0] for row in db.execute(_RECORDS, (json.dumps([*positions]),))]
+    remove_sources(db, gone)
+    return len(gone)
 
 
 def _remove_rest(change: Change, level: str, place: scopes.Place, derived: set[int]) -> tuple[int, int, int]:

@@ -95,7 +95,7 @@ class SqliteIndex:
             place = scopes.find(db, scope)
             if place is None or not asked:
                 return []
-            if not is_late(db, scope, place, where):
+            if not (self._database.has_gone_words or is_late(db, scope, place, where)):
                 return _search(db, scope, place, asked, where, k)
         self._database.write_if_free(catch_up)
         with self._database.reading(newest=True) as db:

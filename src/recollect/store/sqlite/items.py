@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,10 +19,12 @@ if TYPE_CHECKING:
 
 _PUT: Final = "INSERT INTO item (position, scope, kind, id, at, role, check_sum, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _SOURCE: Final = "INSERT OR IGNORE INTO source (message, scope, position) VALUES (?, ?, ?)"
-_ROW: Final = (
-    "SELECT kind, item.id, body, scope.id, user_id, tenant_id FROM item JOIN scope ON scope.id = item.scope"
-    " WHERE position = ?"
+_ROWS: Final = (
+    "SELECT position, kind, item.id, body, scope.id, user_id, tenant_id FROM json_each(?) AS gone"
+    " CROSS JOIN item ON item.position = gone.value CROSS JOIN scope ON scope.id = item.scope"
 )
+_REMOVE: Final = "DELETE FROM item WHERE position IN (SELECT value FROM json_each(?))"
+_REMOVE_SOURCES: Final = "DELETE FROM source WHERE position IN (SELECT value FROM json_each(?))"
 _AT: Final = (
     "SELECT wanted.value, coalesce(kind, 'message'), coalesce(item.id, message.id),"
     " tenant, user, scope.session<fields> FROM json_each(?) AS wanted"
@@ -56,18 +59,19 @@ def add_sources(db: apsw.Connection, sources: Iterable[str], scope: int, positio
 
 def remove_items(change: Change, positions: set[int]) -> int:
     """Remove the items at these positions; returns how many there were."""
-    db, gone = change.db, 0
-    for position in positions:
-        row = db.execute(_ROW, (position,)).fetchone()
-        if row is None:
-            continue
-        kind, id, body, *place = row
+    gone = list[int]()
+    for position, kind, id, body, *place in change.db.execute(_ROWS, (json.dumps([*positions]),)):
         remove_words(change, position, scopes.Place(*place), kind, id, body)
-        remove_vectors(db, position, place[1])
-        db.execute("DELETE FROM item WHERE position = ?", (position,))
-        db.execute("DELETE FROM source WHERE position = ?", (position,))
-        gone += 1
-    return gone
+        gone.append(position)
+    remove_vectors(change.db, gone)
+    change.db.execute(_REMOVE, (json.dumps(gone),))
+    remove_sources(change.db, gone)
+    return len(gone)
+
+
+def remove_sources(db: apsw.Connection, positions: list[int]) -> None:
+    """Forgets which messages these things came from."""
+    db.execute(_REMOVE_SOURCES, (json.dumps(positions),))
 
 
 def items_at(db: apsw.Connection, positions: list[int]) -> dict[int, Item]:

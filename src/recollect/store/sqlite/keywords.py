@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 LAG: Final = 256
 """How many positions the index may be behind."""
+FEW, PART = 256, 100
+"""Up to so many texts, or that part of all positions, words leave the index one by one."""
 
 _MAKE: Final = "DROP TABLE words; CREATE VIRTUAL TABLE words USING fts5 (scope, text, content = '', tokenize = 'ascii')"
 _ADD: Final = "INSERT INTO words (rowid, scope, text) VALUES (?, ?, ?)"
@@ -32,6 +34,9 @@ _REMOVE: Final = "INSERT INTO words (words, rowid, scope, text) VALUES ('delete'
 _MERGE: Final = "INSERT INTO words (words, rank) VALUES ('merge', 64)"
 """What is written together is a part of the index, and a search looks into each: FTS5 alone lets there be 25."""
 _MERGE_ALL: Final = "INSERT INTO words (words) VALUES ('optimize')"
+_MARK_ONLY: Final = "INSERT INTO words (words, rank) VALUES ('secure-delete', 0), ('automerge', 0)"
+_SECURELY: Final = "INSERT INTO words (words, rank) VALUES ('secure-delete', 1), ('automerge', 4)"
+_HELD: Final = "SELECT count(*) FROM words_docsize"
 _SETTINGS: Final = "INSERT INTO words (words, rank) VALUES ('secure-delete', 1), ('rank', 'bm25(0.0, 1.0)')"
 _SEARCH: Final = (
     "SELECT rowid, bm25(words, 0.0, 1.0) AS score FROM words WHERE words MATCH ? ORDER BY score, rowid DESC LIMIT ?"
@@ -65,7 +70,8 @@ def rows(db: apsw.Connection, after: int = 0) -> Iterator[tuple[int, str, str]]:
 
 
 def catch_up(change: Change) -> None:
-    """Puts everything into the index that is not in it yet."""
+    """Puts everything into the index that is not in it yet, and takes out what was removed."""
+    take_out(change)
     change.db.executemany(_ADD, [row for row in rows(change.db, change.indexed) if row[2]])
     change.db.execute(_MERGE)
     _is_up_to_date(change)
@@ -89,15 +95,34 @@ def rebuild(change: Change, progress: Callable[[int], None] = lambda done: None)
 
 
 def remove_words(change: Change, position: int, place: Place, kind: str, id: str, body: bytes) -> None:
-    """Removes the words of a position; where its text can't be read any more, the whole index is rebuilt without it."""
-    if position > change.indexed:
-        return
-    text = _words(kind, id, body)
-    if text is None:
-        change.unreadable = True
-    elif text:
-        change.db.execute(_REMOVE, (position, _tokens(*place, kind), text))
-        change.removed.update(text.split())
+    """Has `take_out` remove the words of a position, if the transaction comes to that."""
+    if position <= change.indexed:
+        change.gone.append((position, place, kind, id, body))
+
+
+def take_out(change: Change) -> None:
+    """Takes out of the index what was removed.
+
+    Much of it is only marked, and the index is written without what is marked: in one part before and none merged
+    meanwhile, since FTS5 leaves marks behind that were merged. Where most is removed, or a text can't be read any more,
+    the index is made anew from what is left.
+    """
+    gone, change.gone = change.gone, []
+    texts = [(at, _tokens(*place, kind), _words(kind, id, body)) for at, place, kind, id, body in gone]
+    known = sorted(row for row in texts if row[2])
+    if any(text is None for *_, text in texts):
+        rebuild(change)
+    elif len(known) <= max(FEW, change.position // PART):
+        change.db.executemany(_REMOVE, known)
+        change.removed.update(word for *_, text in known for word in (text or "").split())
+    elif 2 * len(known) > change.db.execute(_HELD).get:
+        rebuild(change)
+    else:
+        change.db.execute(_MARK_ONLY)
+        change.db.execute(_MERGE_ALL)
+        change.db.executemany(_REMOVE, known)
+        change.db.execute(_MERGE_ALL)
+        change.db.execute(_SECURELY)
 
 
 def is_late(db: apsw.Connection, scope: Scope, place: Place, where: Filter) -> bool:

@@ -40,6 +40,7 @@ _PUT: Final = (
 _EMBEDDED: Final = scopes.by_scope(
     "SELECT position, data FROM vector WHERE scope <scope> AND model = ?2 AND position > ?3 ORDER BY position LIMIT ?4"
 )
+_REMOVE: Final = "DELETE FROM vector WHERE position IN (SELECT value FROM json_each(?)) RETURNING owner"
 _AT_POSITIONS: Final = (
     "SELECT position, data FROM vector WHERE model = ? AND position IN (SELECT value FROM json_each(?))"
 )
@@ -95,10 +96,9 @@ def find_thing(db: apsw.Connection, place: Place, kind: str, id: str) -> tuple[i
     return None if row is None else (row[0], row[1], row[2])
 
 
-def remove_vectors(db: apsw.Connection, position: int, owner: int) -> None:
-    """Takes out the vectors of that position."""
-    db.execute("DELETE FROM vector WHERE position = ?", (position,))
-    if db.changes():
+def remove_vectors(db: apsw.Connection, positions: Sequence[int]) -> None:
+    """Takes out the vectors of these positions."""
+    for owner in {row[0] for row in db.execute(_REMOVE, (json.dumps(positions),))}:
         changed(db, owner)
 
 
