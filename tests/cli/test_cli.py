@@ -139,7 +139,9 @@ def test_a_reader_that_goes_away_is_no_news(file: str, unbuffered: str) -> None:
     assert (told.returncode, told.stderr) == (1, "")
 
 
-@pytest.mark.parametrize("command", [("history",), ("stats",), ("context", "tea"), ("chat", "What do I like?")])
+@pytest.mark.parametrize(
+    "command", [("history",), ("stats",), ("context", "tea"), ("chat", "What did I say of green?")]
+)
 def test_letters_that_the_output_does_not_have_are_replaced(file: str, command: tuple[str, ...]) -> None:
     run("add", "I like green tea \u2603", "--store", file, "--user", "ada")
     run("add", "Hello.", "--store", file, "--user", "ada", "--session", "tea \u2603")

@@ -22,7 +22,7 @@ def test_a_prompt_has_what_the_last_command_said(run: Run) -> None:
     run("chat", "I live in Bergen now.", "--session", "b")
     told = run("context", "Where do I live?", "--session", "c", "--prompt").stdout
     assert "place: Bergen" in told and "place: Rome" not in told
-    assert "place: Bergen" in run("chat", "Where do I live?", "--session", "c").stdout
+    assert "You live in Bergen" in run("chat", "Where do I live?", "--session", "c").stdout
 
 
 def test_every_value_of_a_fact_is_shown(trip: Run) -> None:

@@ -69,7 +69,7 @@ def test_a_turn_shows_the_context_it_was_answered_from(tab: Any) -> None:
             expect(page.locator(".log .empty-title")).to_have_text("Nothing said here yet")
             for question, answer in (
                 ("Where does my sister Nadia live?", "Oslo"),
-                ("How old is my son Theo?", "six"),
+                ("How old is my son Theo?", "6 years old"),
                 ("What am I allergic to?", "peanuts"),
             ):
                 page.get_by_label("Message").fill(question)
@@ -102,9 +102,7 @@ def test_a_new_conversation_suggests_what_to_ask(tab: Any) -> None:
             expect(page.locator(".suggested button")).to_have_text(list(QUESTIONS))
             shot(page, "suggested")
             page.get_by_role("button", name="Who is my manager?").click()
-            expect(page.locator(".bubble.assistant").last).to_contain_text(
-                re.compile(r"2 June 2026.*Farida", re.DOTALL)
-            )
+            expect(page.locator(".bubble.assistant").last).to_contain_text("Farida is your manager (said 2 June 2026)")
             expect(page.locator("#status")).to_have_text("Answered.")
             expect(page.locator(".suggested")).to_have_count(0)
 

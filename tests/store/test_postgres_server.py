@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import threading
 import time
+import zipfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -20,6 +22,7 @@ from psycopg_pool.base import AttemptWithBackoff
 from recollect.errors import ConfigError, MigrationError, StoreUnavailable
 from recollect.store import Job, Record, Store, open
 from recollect.store.postgres import PostgresStore, append, chain, database, vectors
+from recollect.store.postgres.backup import SAME_SINCE
 from recollect.store.postgres.erase import CITING
 from recollect.store.postgres.migrate import migrations
 from recollect.store.postgres.search import keywords
@@ -162,6 +165,26 @@ def test_every_released_schema_opens(postgres: Databases, number: int) -> None:
             assert len(found(store, USER, "zebra")) == len(store.index.nearest(ADA, v(1, 0), "m")) == 4
             assert [job.kind for job in store.jobs.find(ADA)] == ["embed"]
             assert [entry.seq for entry in say(store, ADA, "and on")] == [3]
+
+
+@pytest.mark.parametrize("number", [0, *(step.number for step in migrations())])
+def test_a_backup_of_an_earlier_schema_is_restored_where_its_rows_are_the_same(
+    store: PostgresStore, tmp_path: Path, number: int
+) -> None:
+    say(store, ADA, "kept")
+    store.backup(tmp_path / "now")
+    with zipfile.ZipFile(tmp_path / "now") as now, zipfile.ZipFile(tmp_path / "then", "w") as then:
+        for name in now.namelist():
+            data = now.read(name)
+            then.writestr(name, json.dumps(json.loads(data) | {"schema": number}) if name == "manifest.json" else data)
+    say(store, ADA, "later")
+    if number < SAME_SINCE:
+        with pytest.raises(MigrationError, match=f"made with schema {number}"):
+            store.restore(tmp_path / "then")
+    else:
+        store.restore(tmp_path / "then")
+        assert store.check() == []
+    assert texts(store.log.read(ADA)) == (["kept", "later"] if number < SAME_SINCE else ["kept"])
 
 
 def test_many_may_open_an_empty_database_at_once(postgres: Databases) -> None:

@@ -15,6 +15,8 @@ from recollect.store.postgres.migrate import version
 
 TABLES: Final = ("settings", "sessions", "messages", "records", "items", "words", "vectors", "jobs")
 FORMAT: Final = "recollect postgres backup 1"
+SAME_SINCE: Final = 1
+"""The first schema whose tables have the columns of the newest: backups since then can be restored."""
 
 _SNAPSHOT: Final = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 _POSITION: Final = "SELECT last_value FROM recollect.positions"
@@ -78,7 +80,7 @@ def _checked(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
 
 
 def _check_version(saved: int, current: int, path: Path) -> None:
-    if saved != current:
+    if not SAME_SINCE <= saved <= current:
         raise MigrationError(
             f"{path} was made with schema {saved}, the database has {current}: restore it with the version of "
             "Recollect that made it, then upgrade"
