@@ -159,6 +159,8 @@ _KINDS: Final[tuple[tuple[str, str, re.Pattern[str]], ...]] = (
     ),
 )
 """Keys, the words of a question that they explain, and how one asks for them."""
+_PERSONAL: Final = rule(r"\b(?:i|we|my|me|you)\b|\bwhat(?:'s| is)\b")
+"""Words of which every question has one that asks for any of them."""
 _SORTS: Final = word_set(
     """music food foods drink drinks sport sports movie movies film films book books game games activity activities kind
     kinds sort sorts type types genre day days"""
@@ -245,7 +247,8 @@ def wanted(question: str, known: Sequence[Fact]) -> Wanted:
     about = {what for what, (asks, _) in _OF_KIN.items() if people and asks.search(text)}
     if people and not about and not _WHO.search(text):
         people = set()
-    kinds = [kind for kind in _KINDS if kind[2].search(text) and (not named or kind[0] == "todo")]
+    asked = [kind for kind in _KINDS if kind[2].search(text)] if _PERSONAL.search(text) else []
+    kinds = [kind for kind in asked if not named or kind[0] == "todo"]
     keys = word_set(" ".join(keys for keys, _, _ in kinds))
     explains = {word for _, words, _ in kinds for word in words.split()}
     if people:
