@@ -341,10 +341,10 @@ def test_what_is_kept_in_memory_is_not_read_again_however_much_has_ended(
 
         monkeypatch.setattr(store.records, name, call)
 
-    for name in ("find", "get", "history", "count"):
+    for name in ("find", "get", "history", "extent"):
         counted(name)
     assert layer.offer(ADA, "work", day(30)) == first
-    assert (asked, read) == (["find", "count"], [])
+    assert (asked, read) == (["find", "extent"], [])
 
 
 def test_only_so_many_users_are_kept_in_memory(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -428,3 +428,32 @@ def test_what_was_read_before_an_erasure_is_not_kept_after_it(
     monkeypatch.setattr(Semantic, "_take", erased_meanwhile)
     assert layer.facts(ADA)
     assert layer.days(ADA, "What of my birthday?") == {}
+
+
+def places(layer: Semantic) -> list[str]:
+    return [candidate.text.partition(" (")[0] for candidate in layer.offer(ADA, "Where do I live?", day(1))]
+
+
+def test_what_was_learned_in_a_transaction_that_is_undone_is_not_told(store: Store, layer: Semantic) -> None:
+    with pytest.raises(ZeroDivisionError), store.transaction(TRIP):
+        say(store, "I live in Atlantis.")
+        layer.catch_up(TRIP)
+        assert places(layer) == ["place: Atlantis"]
+        raise ZeroDivisionError
+    say(store, "I live in Rome.")
+    layer.catch_up(TRIP)
+    assert places(layer) == ["place: Rome"]
+
+
+def test_after_a_restore_the_facts_of_the_backup_are_told(tmp_path: Path) -> None:
+    with open_store(str(tmp_path / "m.db")) as store:
+        layer = Semantic(store)
+        say(store, "I live in Oslo.")
+        layer.catch_up(TRIP)
+        store.backup(tmp_path / "backup")
+        store.log.erase(TRIP)
+        say(store, "I live in Rome.")
+        layer.catch_up(TRIP)
+        assert places(layer) == ["place: Rome"]
+        store.restore(tmp_path / "backup")
+        assert places(layer) == ["place: Oslo"]

@@ -271,3 +271,12 @@ def test_words_of_an_erasure_that_is_undone_stay(store: SqliteStore, path: Path,
     assert store.check() == []
     store.log.erase(ADA, before[1:])
     assert left_in_files(path, map(int, before)) == []
+
+
+def test_an_index_made_anew_after_an_erasure_in_the_same_transaction_is_whole(store: SqliteStore) -> None:
+    crowd(store, keywords.FEW)
+    with store.transaction():
+        store.log.erase(ADA, ["1", "2"])
+        store.reindex()
+    assert len(apples(store, 999)) == keywords.FEW - 2
+    assert store.check() == []

@@ -167,6 +167,20 @@ def test_every_released_schema_opens(postgres: Databases, number: int) -> None:
             assert [entry.seq for entry in say(store, ADA, "and on")] == [3]
 
 
+def test_a_schema_is_changed_beside_processes_at_work(postgres: Databases) -> None:
+    with postgres.bare() as url, psycopg.connect(url) as worker, ThreadPoolExecutor(1) as pool:
+        worker.execute((FIXTURES / "postgres_v1.sql").read_bytes())
+        worker.commit()
+        worker.execute("LOCK TABLE recollect.jobs IN ROW EXCLUSIVE MODE")
+        opened = pool.submit(PostgresStore, url)
+        while not worker.execute("SELECT 1 FROM pg_locks WHERE mode = 'AccessExclusiveLock'").fetchall():
+            time.sleep(0.01)
+        worker.execute("LOCK TABLE recollect.sessions IN ROW EXCLUSIVE MODE")
+        worker.commit()
+        with opened.result() as store:
+            assert texts(store.log.read(ADA)) == ["zebra one", "zebra two"]
+
+
 @pytest.mark.parametrize("number", [0, *(step.number for step in migrations())])
 def test_a_backup_of_an_earlier_schema_is_restored_where_its_rows_are_the_same(
     store: PostgresStore, tmp_path: Path, number: int

@@ -27,6 +27,7 @@ SOURCED: Final = ("documents", "tools")
 """Sections whose origin stands in front of every quotation."""
 
 _FENCE: Final = re.compile(r"<(?=/?memory\b)", re.IGNORECASE)
+_HEADING: Final = re.compile(rf"^(?=## (?:{'|'.join(TITLES.values())})[ \t]*$)", re.MULTILINE)
 _BLOCK: Final = re.compile(f"(?:{OPEN}\n{re.escape(SAYS)}\n.*?{CLOSE}\n{{0,2}})+", re.DOTALL)
 
 
@@ -47,10 +48,11 @@ def block(taken: Mapping[str, Sequence[Candidate]], order: Iterable[str] = TITLE
 def quoted(candidate: Candidate) -> str:
     """A candidate's words as they stand in a prompt, with where they come from if that was no person.
 
-    Half a surrogate pair, at which clients fail, becomes a question mark.
+    What looks like the fence or a section's heading is made to look otherwise. Half a surrogate pair, at which clients
+    fail, becomes a question mark.
     """
     text = candidate.text if candidate.section not in SOURCED else f"[{candidate.origin}] {candidate.text}"
-    return _FENCE.sub("&lt;", text).encode("utf-8", "replace").decode()
+    return _HEADING.sub(r"\\", _FENCE.sub("&lt;", text)).encode("utf-8", "replace").decode()
 
 
 def with_memory(message: Message, memory: str) -> Message:

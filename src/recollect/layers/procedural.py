@@ -246,9 +246,6 @@ class Procedural:
 def recount(store: Store, entry: Entry) -> None:
     """Have a message whose score changed counted again; call it in the transaction that changes it."""
     scope = entry.scope.owner
-    analysed = store.records.find(scope, kind=KIND, key="patterns", exact=True)
-    if analysed and analysed[-1].value["position"] < entry.position:
-        return  # not counted yet
     parts = store.records.find(scope, kind=KIND, key="part", exact=True)
     held = [part.id for part in parts if part.value["after"] < entry.position <= part.value["to"]]
     store.records.delete(scope, held)

@@ -237,9 +237,9 @@ class Semantic:
             return self._read(user), True
         with kept.lock:
             fresh = self._take(kept, user)
-            if len(kept.statements) == self.store.records.count(user, KIND):
+            if (len(kept.statements), kept.position) == self.store.records.extent(user, KIND):
                 return kept, fresh
-        return self._read(user), True  # another process erased some
+        return self._read(user), True  # some were erased by another process, or a backup was restored
 
     def _read(self, user: Scope) -> _Kept:
         kept, erasures = _Kept(), self._erasures

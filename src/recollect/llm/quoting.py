@@ -12,6 +12,7 @@ from recollect.flow.days import day_written, written
 from recollect.flow.facts import Statement, extract, known
 from recollect.flow.facts.spoken import read_line
 from recollect.flow.fence import CLOSE, OPEN, SAYS, TITLES, without_memory
+from recollect.flow.fence import heading as heading_of
 from recollect.types import Message, with_zone
 
 EARLIER: Final = "Earlier in this conversation:"
@@ -19,6 +20,7 @@ HABITS: Final = f"{TITLES['hints']}:"
 FACTS: Final = (f"{TITLES['profile']}:", f"{TITLES['facts']}:")
 UNKNOWN: Final = datetime(1, 1, 1, tzinfo=UTC)
 """When a fact was said whose line has no day."""
+_HEADINGS: Final = frozenset(map(heading_of, TITLES))
 _ONCE: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _NOW: Final = datetime.max.replace(tzinfo=UTC)
 _DAY: Final = re.compile(r"(\d{1,2} \w+ \d{1,4})(?: \([^)]*\))?")
@@ -59,7 +61,7 @@ def remembered(memory: str) -> Iterator[Line]:
     heading = day = ""
     readable = True
     for line in memory.splitlines():
-        if line.startswith("## "):
+        if line in _HEADINGS:
             heading, day, readable = line.removeprefix("## ") + ":", "", True
         elif _DAY.fullmatch(line):
             day, readable = f"{line}, ", True

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from math import fsum
 from typing import Any, Final
 
 from recollect.answers import Fact
@@ -92,6 +93,10 @@ _FILLERS: Final = frozenset(
     )
 )
 """Words of questions that say nothing of what is asked for."""
+_OF_ME: Final = re.compile(r"\b(?:i|we)\b", re.IGNORECASE)
+_OF_THE_PAST: Final = re.compile(r"\b(?:did|used? to|before|was|were|ever)\b", re.IGNORECASE)
+_OF_SOMEONE: Final = re.compile(r"\b(?!(?:what|that|it|who|where|there|how|when|here|name)'s)\w+'s\b", re.IGNORECASE)
+"""What tells a question that is about the one who asks from those about others, or about how it was once."""
 _LOOSE: Final = frozenset(
     words("talk speak spoke chat discuss conversation told mention last recently time yesterday today week month ago")
 )
@@ -194,6 +199,7 @@ def _spelt(question: str) -> str:
 
 def _best(question: str, lines: Sequence[Line], facts: Sequence[Fact], at: datetime) -> list[tuple[str, str]]:
     """What answers a question, each line with its heading: the facts it asks for, else what shares words with it."""
+    facts = [fact for fact in facts if fact.valid_to is None or fact.valid_to > at]
     asked, want = set(query_words(question)), wanted(question, facts)
     if want.everything:
         told = [*_told(facts), *(_quoted(line) for line in lines if line.heading == HABITS)]
@@ -212,7 +218,7 @@ def _best(question: str, lines: Sequence[Line], facts: Sequence[Fact], at: datet
     if asks_of_talk(question):
         return [_quoted(line) for line in _talked(question, lines, at)]
     matter = left if want.keys and left else telling
-    return _sharing(matter - _LOOSE or matter, asked, lines, facts, want)
+    return _sharing(question, matter - _LOOSE or matter, lines, facts, want)
 
 
 def _told(facts: Sequence[Fact]) -> list[tuple[str, str]]:
@@ -258,7 +264,7 @@ def _talked(question: str, lines: Sequence[Line], at: datetime) -> list[Line]:
 
 
 def _sharing(
-    telling: set[str], asked: set[str], lines: Sequence[Line], facts: Sequence[Fact], want: Wanted
+    question: str, telling: set[str], lines: Sequence[Line], facts: Sequence[Fact], want: Wanted
 ) -> list[tuple[str, str]]:
     """The facts and lines that share words with the question, rare ones above all; in their order, with their headings.
 
@@ -266,22 +272,29 @@ def _sharing(
     """
     if telling <= _ALL_COMMON:
         return []
+    if _OF_SOMEONE.search(question):
+        facts = [fact for fact in facts if someone(fact)]
     others = [line for line in lines if line.heading not in FACTS]
-    texts = [*(_words(_asked_by(fact, want)) for fact in facts), *(_words(line.text) for line in others)]
+    of_me = _OF_ME.search(question) is not None and not _OF_THE_PAST.search(question)
+    texts = [*(_words(_asked_by(fact, want, of_me)) for fact in facts), *(_words(line.text) for line in others)]
     places = Counter(word for text in texts for word in text)
-    looked_for = {word if word in places or len(word) < 5 else meant(word, places) for word in _same(telling)}
+    looked_for = {word if word in places or len(word) < 5 else meant(word, sorted(places)) for word in _same(telling)}
     names = _words(" ".join(want.names))
     shared = [
-        sum(1 / places[word] for word in looked_for & text) if not names or names & text else 0.0 for text in texts
+        fsum(1 / places[word] for word in looked_for & text) if not names or names & text else 0.0 for text in texts
     ]
     told = [_told([fact])[0] for fact in facts] + [_quoted(line) for line in others]
     open_ = [False] * len(facts) + [line.text.endswith("?") for line in others]
-    same = [False] * len(facts) + [set(query_words(line.words)) == asked for line in others]
+    same = [False] * len(facts) + [_is_same(question, line.words) for line in others]
     found = [n for n in range(len(texts)) if shared[n] and not same[n]]
     found = [n for n in found if not open_[n]] or found
     enough = max((shared[n] for n in found), default=0) / 2
     best = sorted((n for n in found if shared[n] >= enough), key=lambda n: (-shared[n], n))[:MOST]
     return [told[n] for n in sorted(best)]
+
+
+def _is_same(question: str, said: str) -> bool:
+    return _ASKS.match(said) is not None and set(query_words(said)) == set(query_words(question))
 
 
 def _words(text: str) -> set[str]:
@@ -292,8 +305,8 @@ def _same(found: Iterable[str]) -> set[str]:
     return {_SAME.get(word, word) for word in found}
 
 
-def _asked_by(fact: Fact, want: Wanted) -> str:
+def _asked_by(fact: Fact, want: Wanted, of_me: bool) -> str:
     """The words a fact is found by: those of questions it answers only where these may ask for it."""
     who = someone(fact)
-    meant = who in want.people if who else not (want.of_another or want.keys)
+    meant = who in want.people if who else of_me and not (want.of_another or want.keys)
     return asked_by(fact) if meant else f"{fact.key} {fact.value}"

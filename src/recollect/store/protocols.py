@@ -152,8 +152,8 @@ class Records(Protocol):
         """Every record of that kind and key, superseded ones too, by position."""
         ...
 
-    def count(self, scope: Scope, kind: str) -> int:
-        """How many records of that kind there are at this very scope, superseded ones too."""
+    def extent(self, scope: Scope, kind: str) -> tuple[int, int]:
+        """How many records of that kind there are at this very scope, superseded ones too, and the last's position."""
         ...
 
     def delete(self, scope: Scope, ids: Sequence[str]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
 
 from recollect.answers import Fact, FactType
@@ -82,9 +82,13 @@ def read_line(line: str) -> Fact | None:
     key, due = _key(label, value), None
     if key.startswith("todo:") and (by := _BY.search(value)) and (last := day_written(by[1])):
         value = value[: by.start()]
-        key, due = _key(label, value), datetime(last.year, last.month, last.day, tzinfo=UTC) + timedelta(days=1)
+        key, due = _key(label, value), _end_of(last)
     kind: FactType = "action_item" if key.startswith("todo:") else "user_profile"
     return Fact(kind, key, value, 1.0, at, at, valid_to=due, origin="note" if how == "noted" else "user")
+
+
+def _end_of(day: date) -> datetime | None:
+    return None if day == date.max else datetime.combine(day + timedelta(days=1), time(), UTC)
 
 
 def _key(label: str, value: str) -> str:

@@ -111,7 +111,7 @@ def _hints(parts: Iterable[str]) -> str:
 def line(fact: Fact) -> str:
     """A fact as the model reads it: "sister Nadia, place: Oslo (said 12 May 2025)"; or noted, where no user said it."""
     how = "said" if fact.origin == "user" else "noted"
-    return f"{label(fact.key)}: {with_due(fact)} ({how} {written(fact.updated_at)})"
+    return " ".join(f"{label(fact.key)}: {with_due(fact)} ({how} {written(fact.updated_at)})".split())
 
 
 def with_due(fact: Fact) -> str:

@@ -28,7 +28,7 @@ _END: Final = (
     "UPDATE recollect.records SET ended = %s, superseded_at = %s, superseded_by = %s"
     " WHERE tenant = %s AND owner = %s AND session = %s AND id = %s"
 )
-_COUNT: Final = "SELECT count(*) FROM recollect.records WHERE"
+_EXTENT: Final = "SELECT count(*), coalesce(max(position), 0) FROM recollect.records WHERE"
 _DELETE: Final = "DELETE FROM recollect.records WHERE"
 
 
@@ -88,11 +88,12 @@ class PostgresRecords:
         known |= {"kind": known_key(kind), "key": known_key(key)}
         return self._found(scope, f"{clauses} ORDER BY position", known)
 
-    def count(self, scope: Scope, kind: str) -> int:
-        """See `Records.count`."""
+    def extent(self, scope: Scope, kind: str) -> tuple[int, int]:
+        """See `Records.extent`."""
         condition, known = inside(scope, "records", exact=True)
-        query = " ".join((_COUNT, condition, "AND kind = %(kind)s"))
-        return int(self._database.find(scope.tenant, query, known | {"kind": known_key(kind)})[0][0])
+        query = " ".join((_EXTENT, condition, "AND kind = %(kind)s"))
+        ((count, last),) = self._database.find(scope.tenant, query, known | {"kind": known_key(kind)})
+        return count, last
 
     def delete(self, scope: Scope, ids: Sequence[str]) -> int:
         """See `Records.delete`."""

@@ -73,10 +73,11 @@ class ReferenceRecords:
         with self._state.reading() as tables:
             return _within(tables, scope, kind, key, False)
 
-    def count(self, scope: Scope, kind: str) -> int:
-        """See `Records.count`."""
+    def extent(self, scope: Scope, kind: str) -> tuple[int, int]:
+        """See `Records.extent`."""
         with self._state.reading() as tables:
-            return len(_within(tables, scope, kind, None, exact=True))
+            found = _within(tables, scope, kind, None, exact=True)
+            return len(found), max((record.position for record in found), default=0)
 
     def delete(self, scope: Scope, ids: Sequence[str]) -> int:
         """See `Records.delete`."""

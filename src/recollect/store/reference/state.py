@@ -64,9 +64,10 @@ class Tables:
         return Tables(**held)
 
     def restore(self, before: Tables) -> None:
-        """Everything as it was when the snapshot was taken."""
+        """Everything as it was when the snapshot was taken; but positions that were seen are not given again."""
         for f in fields(self):
-            setattr(self, f.name, getattr(before, f.name))
+            if f.name != "position":
+                setattr(self, f.name, getattr(before, f.name))
 
 
 class State:

@@ -52,6 +52,8 @@ class Database:
         self._places: dict[Scope, scopes.Place] = {}
         self._epoch = -1
         self._unscrubbed = self._stale = False
+        self._seen_to = 0
+        """The last position in a block that was undone: who read it there takes no other for it."""
         try:
             self._writer = self.connections.connect(WRITER_KB)
             migrate(self._writer, path)
@@ -140,6 +142,8 @@ class Database:
                 yield
                 change.commit()
             except BaseException as error:
+                if self._mine.change is not None:
+                    self._seen_to = self._mine.change.position
                 self._undo(error)
                 raise
             finally:
@@ -217,11 +221,12 @@ class Database:
     @contextmanager
     def _savepoint(self, change: Change) -> Iterator[None]:
         change.db.execute("SAVEPOINT step")
-        indexed, gone = change.indexed, [*change.gone]
+        indexed, gone, held = change.indexed, change.gone, len(change.gone)
         try:
             yield
         except BaseException:
             change.places.clear()
+            del gone[held:]
             change.indexed, change.gone = indexed, gone
             if change.db.in_transaction:
                 change.db.execute("ROLLBACK TO step; RELEASE step")
@@ -232,6 +237,7 @@ class Database:
         self.connections.check_open()
         self._check_there()
         change = Change(self._cursor, self.clock, self._places)
+        change.position = max(change.position, self._seen_to)
         if change.epoch != self._epoch or len(self._places) > MAX_SCOPES:
             self._places.clear()
             self._epoch = change.epoch

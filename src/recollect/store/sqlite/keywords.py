@@ -80,6 +80,7 @@ def catch_up(change: Change) -> None:
 def rebuild(change: Change, progress: Callable[[int], None] = lambda done: None) -> int:
     """Make the index anew, and put the counter of positions right; returns how many positions have words."""
     change.position = max(change.position, change.db.execute(LAST).get)
+    change.gone = []
     change.cursor.execute(_MAKE)
     change.db.execute(_SETTINGS)
     indexed = 0

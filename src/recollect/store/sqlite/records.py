@@ -43,7 +43,7 @@ _FIND: Final = {
     (True, True): _query(f"{_STANDING} AND kind = ?2 AND key = ?3"),
 }
 _HISTORY: Final = _query("kind = ?2 AND key = ?3")
-_COUNT: Final = "SELECT count(*) FROM record WHERE scope = ? AND kind = ?"
+_EXTENT: Final = "SELECT count(*), coalesce(max(position), 0) FROM record WHERE scope = ? AND kind = ?"
 _GET: Final = _query("record.id IN (SELECT value FROM json_each(?2))")
 
 
@@ -111,11 +111,14 @@ class SqliteRecords:
             about = (place.id, checks.askable(kind), checks.askable(key))
             return [_record(row) for row in db.execute(_HISTORY[scopes.level(scope)], about)]
 
-    def count(self, scope: Scope, kind: str) -> int:
-        """See `Records.count`."""
+    def extent(self, scope: Scope, kind: str) -> tuple[int, int]:
+        """See `Records.extent`."""
         with self._database.reading() as db:
             place = scopes.find(db, scope)
-            return 0 if place is None else int(db.execute(_COUNT, (place.id, checks.askable(kind))).get)
+            if place is None:
+                return 0, 0
+            ((count, last),) = db.execute(_EXTENT, (place.id, checks.askable(kind)))
+            return count, last
 
     def delete(self, scope: Scope, ids: Sequence[str]) -> int:
         """See `Records.delete`."""
