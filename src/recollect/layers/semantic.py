@@ -66,7 +66,8 @@ class _Kept:
 
     def told(self, question: str, at: datetime, until: int | None) -> list[Told]:
         """The facts that hold, or held at an earlier position of the log, best first."""
-        standing = self.known_at(until).standing
+        if not (standing := self.known_at(until).standing):
+            return []
         want = wanted(question, standing)
         return tell(standing, frozenset(query_words(question)), at, self.words_of, want.prefers)
 

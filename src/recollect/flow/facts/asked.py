@@ -277,10 +277,12 @@ def _people(text: str, known: Sequence[Fact]) -> tuple[set[str], set[str], set[s
         return {who for _, who in others}, {they[0].lower()}, set()
     people = by_name or {who for _, who in others if who.partition(":")[0] in kin}
     named = said.union(*(names[who].split() for who in by_name))
+    if not named:
+        return people, named, set()
     kin.update(who.partition(":")[0] for who in by_name)
     called = named.union(*(names.get(who, "").split() for who in people))
     called.update(word for word, key in {**KEYS, **PLURALS}.items() if key in kin)
-    return people, named, called if named else set()
+    return people, named, called
 
 
 def _name(fact: Fact, who: str) -> str:
