@@ -27,7 +27,7 @@ SOURCED: Final = ("documents", "tools")
 """Sections whose origin stands in front of every quotation."""
 
 _FENCE: Final = re.compile(r"<(?=/?memory\b)", re.IGNORECASE)
-_HEADING: Final = re.compile(rf"^(?=## (?:{'|'.join(TITLES.values())})[ \t]*$)", re.MULTILINE)
+_HEADING: Final = re.compile(rf"^(?=## (?:{'|'.join(TITLES.values())})[ \t\r]*$)", re.MULTILINE)
 _BLOCK: Final = re.compile(f"(?:{OPEN}\n{re.escape(SAYS)}\n.*?{CLOSE}\n{{0,2}})+", re.DOTALL)
 
 

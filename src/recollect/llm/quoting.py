@@ -60,7 +60,7 @@ def remembered(memory: str) -> Iterator[Line]:
     """The lines of a memory; what an answer of this kind quoted before is not quoted again, nor is a tool's JSON."""
     heading = day = ""
     readable = True
-    for line in memory.splitlines():
+    for line in memory.split("\n"):
         if line in _HEADINGS:
             heading, day, readable = line.removeprefix("## ") + ":", "", True
         elif _DAY.fullmatch(line):
