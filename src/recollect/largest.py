@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 SPREAD = 8
 """How many groups there are for each number that is wanted; the more, the fewer others pass."""
 
-FEW = 2_000
+FEW = 800
 """Up to this many numbers it is faster to look at all than at groups."""
 
 

@@ -144,3 +144,13 @@ def test_only_what_is_kept_is_looked_at() -> None:
     keep = np.zeros(50_000, bool)
     keep[[5, 40_000]] = True
     assert signs.closest(bits, directions(1, 5)[0], keep, 10).tolist() == [5, 40_000]
+
+
+@pytest.mark.parametrize("size", [60, 200])
+def test_of_those_with_as_many_signs_alike_the_larger_numbers_decide(size: int) -> None:
+    asked = np.full(size, 0.1, np.float32)
+    asked[size // 2] = 5
+    flipped = [0] * 1_000 + [size // 2] * 3_000
+    rows = np.repeat(asked[np.newaxis], len(flipped), axis=0)
+    rows[np.arange(len(flipped)), flipped] *= -1
+    assert (signs.closest(np.asfortranarray(signs.signs(rows)), asked, None, 10) < 1_000).all()
