@@ -340,3 +340,8 @@ def test_a_misspelt_word_is_the_same_one_in_every_process() -> None:
         for seed in (1, 2, 3, 4)
     }
     assert len(told) == 1 and "trail" in told.pop()
+
+
+def test_a_misspelt_word_is_understood_when_it_is_asked_again() -> None:
+    said = [Message("user", "The blue kayak lies behind the shed."), Message("user", "Where is the kayakk?")]
+    assert answer(said) == answer([*said, said[-1]]) != NOTHING

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from math import fsum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from recollect.answers import Fact
 from recollect.arguments import messages_only
@@ -115,6 +115,14 @@ _SAME: Final = {
     for word in group.split()
 }  # fmt: skip
 """Words that are the same for a question: "Which did I choose?", "I picked the red one"."""
+
+
+class _Source(NamedTuple):
+    """A fact or a line: how it would be told, the words it is found by, and whether it is a question itself."""
+
+    told: tuple[str, str]
+    words: set[str]
+    asks: bool = False
 
 
 class RecallModel:
@@ -274,23 +282,19 @@ def _sharing(
         return []
     if _OF_SOMEONE.search(question):
         facts = [fact for fact in facts if someone(fact)]
-    others = [line for line in lines if line.heading not in FACTS]
     of_me = _OF_ME.search(question) is not None and not _OF_THE_PAST.search(question)
-    texts = [*(_words(_asked_by(fact, want, of_me)) for fact in facts), *(_words(line.text) for line in others)]
-    places = Counter(word for text in texts for word in text)
+    others = [line for line in lines if line.heading not in FACTS and not _is_same(question, line.words)]
+    sources = [_Source(_told([fact])[0], _words(_asked_by(fact, want, of_me))) for fact in facts]
+    sources += [_Source(_quoted(line), _words(line.text), line.text.endswith("?")) for line in others]
+    places = Counter(word for source in sources for word in source.words)
     looked_for = {word if word in places or len(word) < 5 else meant(word, sorted(places)) for word in _same(telling)}
-    names = _words(" ".join(want.names))
-    shared = [
-        fsum(1 / places[word] for word in looked_for & text) if not names or names & text else 0.0 for text in texts
-    ]
-    told = [_told([fact])[0] for fact in facts] + [_quoted(line) for line in others]
-    open_ = [False] * len(facts) + [line.text.endswith("?") for line in others]
-    same = [False] * len(facts) + [_is_same(question, line.words) for line in others]
-    found = [n for n in range(len(texts)) if shared[n] and not same[n]]
-    found = [n for n in found if not open_[n]] or found
-    enough = max((shared[n] for n in found), default=0) / 2
-    best = sorted((n for n in found if shared[n] >= enough), key=lambda n: (-shared[n], n))[:MOST]
-    return [told[n] for n in sorted(best)]
+    if names := _words(" ".join(want.names)):
+        sources = [source for source in sources if names & source.words]
+    weighed = [(fsum(1 / places[word] for word in looked_for & source.words), source) for source in sources]
+    found = [pair for pair in weighed if pair[0]]
+    found = [pair for pair in found if not pair[1].asks] or found
+    best = sorted(range(len(found)), key=lambda n: -found[n][0])[:MOST]
+    return [found[n][1].told for n in sorted(best) if found[n][0] >= found[best[0]][0] / 2]
 
 
 def _is_same(question: str, said: str) -> bool:
