@@ -153,4 +153,5 @@ def test_of_those_with_as_many_signs_alike_the_larger_numbers_decide(size: int) 
     flipped = [0] * 1_000 + [size // 2] * 3_000
     rows = np.repeat(asked[np.newaxis], len(flipped), axis=0)
     rows[np.arange(len(flipped)), flipped] *= -1
-    assert (signs.closest(np.asfortranarray(signs.signs(rows)), asked, None, 10) < 1_000).all()
+    bits = np.asfortranarray(signs.signs(rows))
+    assert (signs.worth_reading(bits, asked, np.arange(len(rows)), 10) < 1_000).all()

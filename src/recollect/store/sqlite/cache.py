@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from recollect.store.sqlite.rows import Rows, empty, fill, numbers
-from recollect.store.sqlite.signs import closest, signs, words
+from recollect.store.sqlite.signs import closest, signs, words, worth_reading
 from recollect.store.values import Filter
 
 if TYPE_CHECKING:
@@ -162,6 +162,7 @@ def _near(db: apsw.Connection, rows: Rows, held: _Held, asked: VectorQuery) -> S
     places = closest(rows.bits, lean, rows.kept(asked.only, asked.where), asked.k)
     if held.vectors:
         return _cosines(rows.vector.take(places, axis=0), asked.direction), rows.position[places]
+    places = worth_reading(rows.bits, lean, places, asked.k)
     found = list(db.execute(_DATA, (json.dumps(rows.id[places].tolist()),)))
     given = numbers([data for _, data in found], held.size)
     lengths = np.sqrt(np.einsum("ij,ij->i", given, given))

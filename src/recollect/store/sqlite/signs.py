@@ -8,12 +8,15 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-CANDIDATES, MORE = 400, 2
-"""How many vectors are compared themselves, and how many more for each that is wanted; see docs/benchmarks.md."""
+CANDIDATES, MORE = 800, 3
+"""How many vectors get a closer look, and how many more for each that is wanted; see docs/benchmarks.md."""
+READ, READ_MORE = 400, 2
+"""The same where each must be read from the file."""
 
 BLOCK: Final = 65_536
-_BY_HALF, _BY_ALL = 50, 6
-"""How many times as many pass by half of their bits, and by all of them."""
+_WIDER: Final = 10
+_BY_HALF, _BY_ALL = 50, 400
+"""One of how many vectors passes by half of its signs, and by all of them, at the least."""
 _FAR: Final = 65_535
 
 
@@ -35,24 +38,29 @@ def words(size: int) -> int:
 def closest(
     bits: NDArray[np.uint64], asked: NDArray[np.float32], keep: NDArray[np.bool_] | None, k: int
 ) -> NDArray[np.intp]:
-    """The places of those whose signs are most like the asked direction: enough that the k nearest are among them.
+    """The places of those whose signs are most like the asked direction's: enough that the k nearest are among them.
 
-    Half of the bits leave a few of many, all bits fewer; among these the numbers of the direction decide, of which
-    the signs alone tell little where they are small.
+    The first half of the bits leaves several times as many as get a closer look, all bits decide among these.
     """
-    import numpy as np
-
     wanted = CANDIDATES + MORE * k
-    like = signs(asked[np.newaxis])[0]
+    like = signs(asked[None])[0]
     half = (len(like) + 1) // 2
     unlike = _unlike(bits[:, :half], like[:half])
     if keep is not None:
         unlike[~keep] = _FAR
-    places = _smallest(unlike, _BY_HALF * wanted)
+    places = _smallest(unlike, max(_WIDER * wanted, len(bits) // _BY_HALF))
     rest = _unlike(_taken(bits[:, half:], places), like[half:])
-    places = places[_smallest(unlike[places] + rest, _BY_ALL * wanted)]
-    best = np.argsort(_sums(_taken(bits, places), asked), kind="stable")[-wanted:]
-    return places[best]
+    return places[_smallest(unlike[places] + rest, max(wanted, len(bits) // _BY_ALL))]
+
+
+def worth_reading(
+    bits: NDArray[np.uint64], asked: NDArray[np.float32], places: NDArray[np.intp], k: int
+) -> NDArray[np.intp]:
+    """Of these places those whose signs go best with the asked numbers: a sign tells more where the number is large."""
+    import numpy as np
+
+    order = np.argsort(_sums(_taken(bits, places), asked), kind="stable")
+    return places[order[-READ - READ_MORE * k :]]
 
 
 def _taken(bits: NDArray[np.uint64], places: NDArray[np.intp]) -> NDArray[np.uint64]:
