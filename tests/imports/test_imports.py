@@ -116,6 +116,33 @@ def test_an_older_claude_export_has_text_alone(tmp_path: Path) -> None:
     ]
 
 
+ROOT = "00000000-0000-4000-8000-000000000000"
+
+
+@pytest.mark.parametrize(
+    ("tree", "leaf", "shown"),
+    [
+        ("a> b>a c>b d>c", None, "abcd"),
+        ("a> b>a c>a d>c", None, "acd"),  # asked again
+        ("a> b>a c> d>c", None, "cd"),  # the first message edited
+        ("a> b>a c>b d>a e>d f>c", None, "abcf"),  # gone back to the first answer
+        ("a> b>a c>b d>a e>d f>c", "e", "ade"),
+        ("a> b>a c>gone d>c", None, "abcd"),  # a parent that the export lacks loses nothing
+        ("a> b>a c>gone d>gone", None, "abd"),
+        ("b>a a> c>b", "nowhere", "abc"),
+        ("a>b b>a", None, "ab"),
+    ],
+)
+def test_claude_gives_the_branch_of_the_last_message(tmp_path: Path, tree: str, leaf: str | None, shown: str) -> None:
+    messages = [
+        {"uuid": name, "text": name, "sender": "human", "parent_message_uuid": parent or ROOT}
+        for name, _, parent in (one.partition(">") for one in tree.split())
+    ]
+    data = {"uuid": "c-2", "chat_messages": messages, "current_leaf_message_uuid": leaf}
+    found = one_of(written(tmp_path / "conversations.json", [data]))
+    assert "".join(message.text for message in found.messages) == shown
+
+
 # OpenAI chat
 
 TALK = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
