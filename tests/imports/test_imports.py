@@ -313,6 +313,15 @@ def test_mem0_memories_are_notes_about_their_user(tmp_path: Path) -> None:
 # Small things
 
 
+@pytest.mark.parametrize(("given", "owner"), [(7, "7"), (0, "0"), (1.5, "1.5"), ("bo", "bo"), (True, None), ({}, None)])
+@pytest.mark.parametrize("said", [{"messages": TALK}, {**TALK[0], "session_id": "s"}, {"memory": "Likes to sail"}])
+def test_a_user_who_is_named_by_a_number_is_nobody_else(
+    tmp_path: Path, said: JSON, given: JSON, owner: str | None
+) -> None:
+    (found,), _ = all_of(lines(tmp_path / "chats.jsonl", {**said, "user_id": given}))
+    assert found.user == owner
+
+
 @pytest.mark.parametrize(
     ("value", "expected"),
     [

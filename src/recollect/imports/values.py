@@ -121,6 +121,12 @@ def first(data: Mapping[str, Any], *keys: str) -> Any:
     return next((data[key] for key in keys if data.get(key) not in (None, "")), None)
 
 
+def owner(data: Mapping[str, Any], *keys: str) -> str | None:
+    """The user that one of these fields names, by text or by number; None where none does."""
+    found = first(data, *keys)
+    return id_of(found) if isinstance(found, (str, int, float)) and not isinstance(found, bool) else None
+
+
 def paired(messages: Iterable[Message]) -> Iterator[Message]:
     """The messages with every call answered and every answer asked for, as providers demand.
 
