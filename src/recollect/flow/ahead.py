@@ -31,7 +31,8 @@ def ahead(text: str, said: date) -> tuple[int, int, date] | None:
 def _next_date(year: str | None, month: int, day: int, said: date) -> date:
     if year:
         return date(int(year), month, day)
-    return date(said.year + ((month, day) < (said.month, said.day)), month, day)
+    years = (one for one in range(said.year, said.year + 9) if day <= monthrange(one, month)[1])
+    return min(found for one in years if (found := date(one, month, day)) >= said)
 
 
 def _this_or_next_month(day: int, said: date) -> date:
