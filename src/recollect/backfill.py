@@ -187,7 +187,8 @@ def _fact(note: Note, memory: Memory, scope: Scope) -> Record:
         "imported": note.metadata,
     }
     key = f"note:{note.id[:900]}"
-    return Record(semantic.KIND, key, value, 0.8, "import", "import", valid_to=note.until, id=stable("note", note.id))
+    id = stable("note", note.id, note.text)  # a memory may change its notes in place: both stay, the newer one holds
+    return Record(semantic.KIND, key, value, 0.8, "import", "import", valid_to=note.until, id=id)
 
 
 def _type(note: str, at: datetime) -> FactType:

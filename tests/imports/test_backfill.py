@@ -146,6 +146,17 @@ def test_notes_of_another_memory_become_facts_once(memory: Memory, tmp_path: Pat
     assert [(fact.value, fact.origin) for fact in known] == [("Likes to sail in Norway", "import")]
 
 
+def test_a_note_that_was_changed_since_is_the_newest_value_of_its_fact(memory: Memory) -> None:
+    before = Note("n", "Lives in Oslo", AT)
+    after = Note("n", "Lives in Bergen", AT.replace(year=2024))
+    for notes in ((before,), (after,), (after,), (before,)):
+        backfill(memory, [Imported("mem0", notes=notes)], user="ada")
+    ada = memory.user("ada")
+    assert [fact.value for fact in ada.facts()] == ["Lives in Bergen"]
+    assert [fact.value for fact in ada.fact_history("note:n")] == ["Lives in Oslo", "Lives in Bergen"]
+    assert backfill(memory, [Imported("mem0", notes=(before, after))], user="ada") == Backfilled(known=2)
+
+
 @pytest.mark.parametrize(
     ("note", "type"),
     [
