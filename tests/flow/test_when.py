@@ -154,6 +154,21 @@ def test_a_day_to_come_is_read(words: str, named: str, day: str) -> None:
     assert (words[found[0] : found[1]], found[2].isoformat()) == (named, day)
 
 
+@pytest.mark.parametrize(
+    ("words", "said", "day"),
+    [
+        ("by the 31st", "2025-04-03", "2025-05-31"),
+        ("by the 30th", "2025-01-31", "2025-03-30"),
+        ("by the 3rd", "2025-12-31", "2026-01-03"),
+        ("by the 3rd", "2025-12-03", "2025-12-03"),
+    ],
+)
+def test_a_day_of_the_month_is_the_next_one_that_there_is(words: str, said: str, day: str) -> None:
+    found = ahead(words, date.fromisoformat(said))
+    assert found is not None
+    assert found[2].isoformat() == day
+
+
 def test_a_month_from_the_last_of_january_is_the_last_of_february() -> None:
     found = ahead("in a month", date(2023, 1, 31))
     assert found is not None

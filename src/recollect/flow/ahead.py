@@ -36,8 +36,8 @@ def _next_date(year: str | None, month: int, day: int, said: date) -> date:
 
 
 def _this_or_next_month(day: int, said: date) -> date:
-    on = _month_end(said.year, said.month + (day < said.day))
-    return on.replace(day=day)
+    ends = (_month_end(said.year, said.month + n) for n in range(3))
+    return min(found for end in ends if day <= end.day and (found := end.replace(day=day)) >= said)
 
 
 def _month_end(year: int, month: int) -> date:
