@@ -294,6 +294,25 @@ def test_langchain_rows_of_a_message_table(tmp_path: Path, langchain: list[Any])
     assert (found.session, words(found)) == ("s", WORDS)
 
 
+def test_langchain_rows_have_the_times_of_their_table(tmp_path: Path, langchain: list[Any]) -> None:
+    from langchain_core.messages import message_to_dict
+
+    row = {"session_id": "s", "message": message_to_dict(langchain[0]), "created_at": "2024-01-02 03:04:05+00:00"}
+    assert one_of(lines(tmp_path / "rows.jsonl", row)).messages[0].at == datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+def test_langchain_documents_of_mongodb_and_dynamodb(tmp_path: Path, langchain: list[Any]) -> None:
+    from langchain_core.messages import message_to_dict
+
+    said = [message_to_dict(message) for message in langchain]
+    each = [{"_id": {"$oid": str(n)}, "SessionId": "s", "History": json.dumps(one)} for n, one in enumerate(said)]
+    found = one_of(lines(tmp_path / "mongo.jsonl", *each))
+    assert (found.session, words(found)) == ("s", WORDS)
+    whole = [{"SessionId": session, "History": said} for session in ("s", "t")]
+    (one, other), _ = all_of(lines(tmp_path / "dynamo.jsonl", *whole))
+    assert (one.session, words(one), other.session, words(other)) == ("s", WORDS, "t", WORDS)
+
+
 # mem0
 
 
