@@ -116,6 +116,25 @@ def test_an_older_claude_export_has_text_alone(tmp_path: Path) -> None:
     ]
 
 
+def test_claude_gives_the_words_of_what_a_search_found(tmp_path: Path) -> None:
+    found = [
+        {"type": "knowledge", "title": "Oslo", "url": "https://a.example", "text": "Oslo has fjords", "metadata": {}}
+    ]
+    blocks = [
+        {"type": "tool_use", "id": "t", "name": "web_search", "input": {"query": "Oslo"}},
+        {
+            "type": "tool_result",
+            "tool_use_id": "t",
+            "name": "web_search",
+            "content": [*found, {"type": "image", "x": 1}],
+        },
+    ]
+    data = {"uuid": "c", "chat_messages": [{"uuid": "a", "text": "", "sender": "assistant", "content": blocks}]}
+    messages = one_of(written(tmp_path / "conversations.json", [data])).messages
+    assert messages[1].text == "Oslo has fjords"
+    assert is_valid((Message("user", "Where?"), *messages))
+
+
 ROOT = "00000000-0000-4000-8000-000000000000"
 
 

@@ -107,8 +107,8 @@ def _blocks(raw: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _part(block: Mapping[str, Any]) -> Part | None:
-    if block.get("type") == "text":
-        text = block.get("text")
+    text = block.get("text")
+    if block.get("type") == "text" or isinstance(text, str):  # also what a search found, and what was said aloud
         return Text(text) if isinstance(text, str) and text.strip() else None
     return Opaque(NAME, freeze_dict(dict(block), "content"))
 
