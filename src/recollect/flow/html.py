@@ -77,7 +77,7 @@ class _Reader:
             self._silent += [tag] if tag not in self._silent else []
         elif tag in _BLOCKS:
             self._kept += tag == "pre"
-            self._cells *= tag != "tr"
+            self._cells *= tag not in ("table", "tr")
             self._blocks.append([_MARKS[tag]] if tag in _MARKS else [])
         elif tag in _CELLS:
             self._blocks[-1] += [" | "] if self._cells else []
