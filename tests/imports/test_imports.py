@@ -198,6 +198,15 @@ def test_openai_tools_scores_and_metadata_stay(tmp_path: Path) -> None:
     assert found.messages[3].metadata == {"important": True, "score": 8}
 
 
+def test_openai_texts_as_the_responses_api_calls_them(tmp_path: Path) -> None:
+    talk = [
+        {"role": "user", "content": [{"type": "input_text", "text": "hi"}]},
+        {"role": "assistant", "content": [{"type": "output_text", "text": "hello", "annotations": []}], "id": "m2"},
+    ]
+    found = one_of(lines(tmp_path / "chats.jsonl", {"messages": talk}))
+    assert words(found) == [("user", "hi"), ("assistant", "hello")]
+
+
 def test_openai_a_message_a_line(tmp_path: Path) -> None:
     path = lines(
         tmp_path / "log.jsonl",

@@ -41,7 +41,20 @@ def read(data: Any, origin: Origin) -> Iterator[Read]:
 
 def said(wire: Sequence[Any]) -> list[Message]:
     """The messages of a transcript with their ids, times and metadata."""
-    return [_dated(message, data) for message, data in zip(parse(wire, NAME), wire, strict=True)]
+    told = [_worded(data) for data in wire] if isinstance(wire, list) else wire
+    return [_dated(message, data) for message, data in zip(parse(told, NAME), told, strict=True)]
+
+
+def _worded(data: Any) -> Any:
+    """A message whose texts are called so, also where it was written for the Responses API."""
+    content = data.get("content") if isinstance(data, dict) else None
+    if not isinstance(content, list):
+        return data
+    return {**data, "content": [{**part, "type": "text"} if _is_text(part) else part for part in content]}
+
+
+def _is_text(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("type") in ("input_text", "output_text")
 
 
 def _dated(message: Message, data: Mapping[str, Any]) -> Message:
