@@ -133,3 +133,20 @@ def test_without_the_package_for_pdfs_the_error_has_the_command(
     path.write_bytes(pdf("The door code is 4417."))
     with pytest.raises(MissingExtra, match=r"pip install 'pypdf>="):
         Documents(store, estimate).add(ADA, path)
+
+
+def test_an_encrypted_pdf_says_what_reading_it_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pypdf import PdfReader, PdfWriter
+    from pypdf.errors import DependencyError
+
+    def lacks(*_: object) -> None:
+        raise DependencyError("cryptography>=3.1 is required for AES algorithm")
+
+    monkeypatch.setattr(PdfReader, "decrypt", lacks)
+    path = tmp_path / "a.pdf"
+    writer = PdfWriter()
+    writer.add_blank_page(100, 100)
+    writer.encrypt("", "owner", algorithm="RC4-128")
+    writer.write(path)
+    with pytest.raises(ConfigError, match="pip install cryptography"):
+        files.read(path)

@@ -59,12 +59,16 @@ def _pdf(path: Path) -> str:
     """The pages of a PDF with a form feed between them."""
     try:
         from pypdf import PdfReader
+        from pypdf.errors import DependencyError
     except ImportError as error:
         raise MissingExtra("pypdf", "pdf", f"reading {path.name}") from error
     try:
         reader = PdfReader(path)
         locked = reader.is_encrypted and not reader.decrypt("")
         text = "" if locked else NEW_PAGE.join(f"{page.extract_text()}\n" for page in reader.pages)
+    except DependencyError as error:  # pypdf leaves it to others to decrypt
+        what = f"{path} is encrypted, and reading it takes one more package ({error})"
+        raise ConfigError(f"{what}: pip install cryptography, or save it without encryption") from error
     except Exception as error:  # a broken file makes pypdf raise anything
         raise ConfigError(f"{path} can't be read as a PDF ({error}): repair it, or give its text") from error
     if locked:
