@@ -96,7 +96,7 @@ def test_all_but_a_users_newest_messages_go_over_all_sessions(store: Store) -> N
         turn(store, TRIP if n % 2 else WORK, n, days=n)
     turn(store, EVE, 9, days=0)
     apply(store, preview(store, Scope("acme"), [Policy("messages", count=4)], NOW))
-    assert ids(store) == ["q4", "a4", "q5", "a5"]
+    assert ids(store) == ["q0", "a0", "q1", "a1"]  # the newest by when they were said: old ones may be imported last
     assert ids(store, EVE) == ["q9", "a9"]
 
 

@@ -102,10 +102,11 @@ def _keep_conversation(
     memory: Memory, item: Imported, scope: Scope, touched: set[Scope], skipped: list[Skipped]
 ) -> Counter[str]:
     """Keep a conversation; returns how much of it is new, and how much was known."""
+    before = len(skipped)
     messages, facts = _messages(memory, item, scope, skipped), _facts(memory, item.notes, scope)
     if messages:
         touched.add(scope)
-    known = len(item.messages) + len(item.notes) - messages - facts
+    known = len(item.messages) + len(item.notes) - messages - facts - (len(skipped) - before)
     return Counter(messages=messages, facts=facts, known=known)
 
 
@@ -138,13 +139,20 @@ def _messages(memory: Memory, item: Imported, scope: Scope, skipped: list[Skippe
     new = 0
     for start in range(0, len(item.messages), BATCH):
         batch = item.messages[start : start + BATCH]
-        known = {entry.message.id for entry in memory.store.log.get(scope, [message.id for message in batch])}
+        known = here(chat, batch)
+        batch = tuple(message for message in batch if known.get(message.id) != message)
         try:
             kept = chat.add_many(batch)
         except Conflict:
             kept = _one_by_one(chat, batch, skipped)
-        new += len({message.id for message in kept} - known)
+        new += len({message.id for message in kept} - known.keys())
     return new
+
+
+def here(chat: Session, messages: Sequence[Message]) -> dict[str, Message]:
+    """What the session has under the ids of these messages, as it is now: with the tags that were set later."""
+    found = chat.memory.store.log.get(chat.scope, [message.id for message in messages if message.id])
+    return {entry.message.id: entry.message for entry in found}
 
 
 def _one_by_one(chat: Session, batch: Sequence[Message], skipped: list[Skipped]) -> tuple[Message, ...]:
@@ -179,7 +187,8 @@ def _fact(note: Note, memory: Memory, scope: Scope) -> Record:
         "imported": note.metadata,
     }
     key = f"note:{note.id[:900]}"
-    return Record(semantic.KIND, key, value, 0.8, "import", "import", valid_to=note.until, id=stable("note", note.id))
+    id = stable("note", note.id, note.text)  # a memory may change its notes in place: both stay, the newer one holds
+    return Record(semantic.KIND, key, value, 0.8, "import", "import", valid_to=note.until, id=id)
 
 
 def _type(note: str, at: datetime) -> FactType:

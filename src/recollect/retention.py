@@ -187,8 +187,8 @@ def _turns(session: Scope, read: Sequence[Entry]) -> Iterator[_Turn]:
     for turn in turns(messages) or ([tuple(messages)] if messages else []):
         inside = [by_id[message.id] for message in turn]
         key = (session, tuple(message.id for message in turn))
-        order = (max(entry.position for entry in inside),)
-        yield Aged(key, session.owner, session, max(map(_at, inside)), order, len(inside))
+        at = max(map(_at, inside))
+        yield Aged(key, session.owner, session, at, (at, max(entry.position for entry in inside)), len(inside))
 
 
 def _at(entry: Entry) -> datetime:

@@ -14,7 +14,7 @@ from itertools import islice
 from operator import attrgetter
 from typing import Any, Final, TypeVar
 
-from recollect.backfill import keep_things, together
+from recollect.backfill import here, keep_things, together
 from recollect.errors import InvalidTranscript
 from recollect.imports import Imported, Put, joined
 from recollect.imports.recollect import parsed
@@ -64,7 +64,9 @@ def import_lines(memory: Memory, lines: Iterable[str | bytes], tenant: str = "de
             if isinstance(item, list):
                 keep_things(memory, item, None, tenant, _refuse)
             elif isinstance(item, Imported):
-                memory.session(item.session, user=item.user or "", tenant=tenant).add_many(item.messages)
+                chat = memory.session(item.session, user=item.user or "", tenant=tenant)
+                known = here(chat, item.messages)
+                chat.add_many(message for message in item.messages if known.get(message.id) != message)
         taken.update("message" if isinstance(item, Imported) else item.kind for item in found)
     return taken
 

@@ -91,6 +91,8 @@ def test_a_user_with_documents_alone_is_exported(run: Run, home: Path) -> None:
         "New: 0 messages of 0 conversations, 1 document and 0 facts"
     )
     assert run("export", "--store", "other.db").stdout == lines
+    theirs = json.dumps({**json.loads(lines), "user": "eve"})
+    assert "Kept for eve" in run("import", "-", "--store", "other.db", said=theirs).stdout
 
 
 def test_a_line_that_can_not_be_kept_is_told_with_its_number_and_the_rest_is_kept(trip: Run, home: Path) -> None:

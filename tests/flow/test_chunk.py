@@ -72,6 +72,30 @@ def test_a_comment_in_code_is_no_heading_and_a_new_page_is_one() -> None:
     assert [chunk.headings for chunk in chunks(pages, estimate)] == [("page 1",), ("page 2",)]
 
 
+LONG = "It goes on for a while. " * 20
+
+
+@pytest.mark.parametrize(
+    ("before", "closed"),
+    [
+        ("```pip install it``` does it.\n\n", True),
+        ("~~~\n```\n~~~\n\n", True),
+        ("````md\n```\n# no heading\n```\n````\n\n", True),
+        ("```sh\n# no heading\n```sh\n\n", False),
+    ],
+)
+def test_headings_after_code_are_headings(before: str, closed: bool) -> None:
+    found = chunks(f"# A\n\n{before}{LONG}\n# B\n\n{LONG}", estimate)
+    assert {chunk.headings for chunk in found} == ({("A",), ("B",)} if closed else {("A",)})
+
+
+def test_lines_may_end_as_on_windows() -> None:
+    text = f"Guide\n=====\n\n{LONG}\n\nUse\n---\n\n{LONG}\n\n## Log\n\n" + "no full stop\n\n" * 200
+    one, other = (chunks(said, estimate, 100, 0) for said in (text, text.replace("\n", "\r\n")))
+    assert {chunk.headings for chunk in other} == {chunk.headings for chunk in one} != {()}
+    assert {chunk.text.strip().split("\r\n")[-1] for chunk in other[-5:]} == {"no full stop"}
+
+
 def test_a_chunk_begins_with_the_last_sentences_of_the_one_before() -> None:
     text = " ".join(f"Sentence number {n} says something." for n in range(80))
     one, other, *_ = chunks(text, estimate, 100, 30)

@@ -65,6 +65,20 @@ def test_what_no_page_should_hold_is_read_as_browsers_do(page: str, text: str) -
 @pytest.mark.parametrize(
     ("page", "text"),
     [
+        ("<table><tr><th></th><th>2023</th><th>2024</th></tr><tr><td>Oslo</td><td></td><td>7</td></tr></table>",
+         "| 2023 | 2024\n\nOslo |  | 7"),
+        ("<table><td>a<td>b</table><table><td>c<td>d</table>", "a | b\n\nc | d"),
+        ("<pre>x = 1\n# set\n</pre><p># 1</p>", "x = 1\n # set\n\n\n# 1"),
+        ("<pre><span># set</span></pre><pre>#!/bin/sh</pre>", " # set\n\n#!/bin/sh"),
+    ],
+)  # fmt: skip
+def test_cells_stay_in_their_columns_and_comments_in_code_become_no_headings(page: str, text: str) -> None:
+    assert html_text(page) == text
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
         ("<nav><a>Home</a><a>About</a></nav><main><p>Text</p></main><footer>© 2025</footer>", "Text"),
         (
             "<aside>Ads</aside><article><p>Text</p><aside>Note</aside><footer>By Ada</footer></article>",

@@ -150,6 +150,18 @@ def test_a_reaction_to_nothing_is_none() -> None:
     assert derive(tally).length == ""
 
 
+def test_what_is_said_after_thanks_counts() -> None:
+    tally = Tally()
+    for n in range(CONVERSATIONS):
+        said(tally, f"s{n}", "Thanks! How does billing work here?", before="Here you are.")
+        said(tally, f"s{n}", f"Thank you. {'I also have a bakery, ' * 4}as you know.", before="Here you are.")
+        said(tally, f"s{n}", "Thanks, splendid", before="Here you are.")
+    assert derive(tally).follow_ups == {"thanks": 3 * CONVERSATIONS}
+    assert [question.text for question in derive(tally).questions] == ["How does billing work here?"]
+    assert {"billing", "bakery,"} <= tally.topics.keys()
+    assert "splendid" not in tally.topics
+
+
 def test_wishes_that_contradict_each_other_are_no_preference() -> None:
     tally = Tally()
     for n in range(6):

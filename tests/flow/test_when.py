@@ -59,6 +59,15 @@ def days(question: str, asked: date = ASKED) -> list[tuple[str, str]]:
         ("Who came by 12/31/2021?", "2021-12-31", "2021-12-31"),
         ("What did I get for Christmas?", "2022-12-25", "2022-12-25"),
         ("Who called two weeks before New Year\u2019s Eve?", "2022-12-14", "2022-12-20"),
+        ("What have I read since Monday?", "2023-10-16", "2023-10-22"),
+        ("Where was I last October?", "2022-10-01", "2022-10-31"),
+        ("Where was I this October?", "2023-10-01", "2023-10-31"),
+        ("What have I read since last October?", "2022-10-01", "2023-10-22"),
+        ("Who came on 29 February?", "2020-02-29", "2020-02-29"),
+        ("What did I buy half a year ago?", "2023-03-09", "2023-06-07"),
+        ("What did I cook in the past week?", "2023-10-12", "2023-10-22"),
+        ("Whom did I meet over the last month?", "2023-09-07", "2023-10-22"),
+        ("Where was I in the last week of May 2022?", "2022-05-01", "2022-05-31"),
     ],
 )
 def test_a_period_is_read(question: str, first: str, last: str) -> None:
@@ -136,12 +145,28 @@ SAID = date(2025, 5, 14)  # a Wednesday
         ("pay next month", "next month", "2025-06-30"),
         ("pay in April", "in April", "2026-04-30"),
         ("pay in December 2025", "in December 2025", "2025-12-31"),
+        ("celebrate on 29 February", "on 29 February", "2028-02-29"),
     ],
 )
 def test_a_day_to_come_is_read(words: str, named: str, day: str) -> None:
     found = ahead(words, SAID)
     assert found is not None
     assert (words[found[0] : found[1]], found[2].isoformat()) == (named, day)
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "day"),
+    [
+        ("by the 31st", "2025-04-03", "2025-05-31"),
+        ("by the 30th", "2025-01-31", "2025-03-30"),
+        ("by the 3rd", "2025-12-31", "2026-01-03"),
+        ("by the 3rd", "2025-12-03", "2025-12-03"),
+    ],
+)
+def test_a_day_of_the_month_is_the_next_one_that_there_is(words: str, said: str, day: str) -> None:
+    found = ahead(words, date.fromisoformat(said))
+    assert found is not None
+    assert found[2].isoformat() == day
 
 
 def test_a_month_from_the_last_of_january_is_the_last_of_february() -> None:

@@ -21,6 +21,7 @@ from recollect import ConfigError, Memory, Message, Scope
 from recollect.backfill import Backfilled, backfill
 from recollect.imports import Imported, Note, Skipped, read
 from recollect.imports.values import Read
+from recollect.transfer import export_lines
 from tests.imports.exports import chatgpt, claude, mem0
 
 AT = datetime(2023, 5, 8, 12, tzinfo=UTC)
@@ -84,9 +85,22 @@ def test_what_was_skipped_is_in_the_result_and_the_rest_is_kept(memory: Memory) 
         Imported("c", (Message("user", "z", id="m"),)),
     ]
     done = backfill(memory, items, user="ada")
-    assert (done.sessions, done.messages) == (3, 3)
+    assert (done.sessions, done.messages, done.known) == (3, 3, 0)
     assert [s.where for s in done.skipped] == ["line 1", "session b, message m"]
     assert [message.text for message in memory.session("b", user="ada").history()] == ["other words", "new"]
+
+
+def test_an_export_of_messages_that_were_tagged_since_is_known_where_it_came_from(
+    memory: Memory, tmp_path: Path
+) -> None:
+    chat = memory.session("s", user="ada")
+    for n in range(3):
+        chat.tag(chat.add(Message("user", f"word {n}", id=f"m{n}", at=AT)).id, score=n, note="later")
+    file = tmp_path / "export.jsonl"
+    file.write_text("".join(export_lines(memory, Scope("default", "ada"))), "utf-8")
+    chat.forget(["m1"])
+    assert backfill(memory, read(file)) == Backfilled(sessions=1, messages=1, known=2)
+    assert {message.id: message.metadata["score"] for message in chat.history()} == {"m0": 0, "m1": 1, "m2": 2}
 
 
 def test_very_many_broken_lines_take_no_longer_than_their_number(memory: Memory) -> None:
@@ -130,6 +144,17 @@ def test_notes_of_another_memory_become_facts_once(memory: Memory, tmp_path: Pat
     ]
     known = memory.session("now", user="ada").facts()
     assert [(fact.value, fact.origin) for fact in known] == [("Likes to sail in Norway", "import")]
+
+
+def test_a_note_that_was_changed_since_is_the_newest_value_of_its_fact(memory: Memory) -> None:
+    before = Note("n", "Lives in Oslo", AT)
+    after = Note("n", "Lives in Bergen", AT.replace(year=2024))
+    for notes in ((before,), (after,), (after,), (before,)):
+        backfill(memory, [Imported("mem0", notes=notes)], user="ada")
+    ada = memory.user("ada")
+    assert [fact.value for fact in ada.facts()] == ["Lives in Bergen"]
+    assert [fact.value for fact in ada.fact_history("note:n")] == ["Lives in Oslo", "Lives in Bergen"]
+    assert backfill(memory, [Imported("mem0", notes=(before, after))], user="ada") == Backfilled(known=2)
 
 
 @pytest.mark.parametrize(

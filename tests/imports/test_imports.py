@@ -116,6 +116,52 @@ def test_an_older_claude_export_has_text_alone(tmp_path: Path) -> None:
     ]
 
 
+def test_claude_gives_the_words_of_what_a_search_found(tmp_path: Path) -> None:
+    found = [
+        {"type": "knowledge", "title": "Oslo", "url": "https://a.example", "text": "Oslo has fjords", "metadata": {}}
+    ]
+    blocks = [
+        {"type": "tool_use", "id": "t", "name": "web_search", "input": {"query": "Oslo"}},
+        {
+            "type": "tool_result",
+            "tool_use_id": "t",
+            "name": "web_search",
+            "content": [*found, {"type": "image", "x": 1}],
+        },
+    ]
+    data = {"uuid": "c", "chat_messages": [{"uuid": "a", "text": "", "sender": "assistant", "content": blocks}]}
+    messages = one_of(written(tmp_path / "conversations.json", [data])).messages
+    assert messages[1].text == "Oslo has fjords"
+    assert is_valid((Message("user", "Where?"), *messages))
+
+
+ROOT = "00000000-0000-4000-8000-000000000000"
+
+
+@pytest.mark.parametrize(
+    ("tree", "leaf", "shown"),
+    [
+        ("a> b>a c>b d>c", None, "abcd"),
+        ("a> b>a c>a d>c", None, "acd"),  # asked again
+        ("a> b>a c> d>c", None, "cd"),  # the first message edited
+        ("a> b>a c>b d>a e>d f>c", None, "abcf"),  # gone back to the first answer
+        ("a> b>a c>b d>a e>d f>c", "e", "ade"),
+        ("a> b>a c>gone d>c", None, "abcd"),  # a parent that the export lacks loses nothing
+        ("a> b>a c>gone d>gone", None, "abd"),
+        ("b>a a> c>b", "nowhere", "abc"),
+        ("a>b b>a", None, "ab"),
+    ],
+)
+def test_claude_gives_the_branch_of_the_last_message(tmp_path: Path, tree: str, leaf: str | None, shown: str) -> None:
+    messages = [
+        {"uuid": name, "text": name, "sender": "human", "parent_message_uuid": parent or ROOT}
+        for name, _, parent in (one.partition(">") for one in tree.split())
+    ]
+    data = {"uuid": "c-2", "chat_messages": messages, "current_leaf_message_uuid": leaf}
+    found = one_of(written(tmp_path / "conversations.json", [data]))
+    assert "".join(message.text for message in found.messages) == shown
+
+
 # OpenAI chat
 
 TALK = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
@@ -150,6 +196,15 @@ def test_openai_tools_scores_and_metadata_stay(tmp_path: Path) -> None:
     assert found.messages[0].at == datetime.fromtimestamp(1_700_000_000, UTC)
     assert found.messages[1].tool_calls[0].id == found.messages[2].tool_results[0].call_id == "c"
     assert found.messages[3].metadata == {"important": True, "score": 8}
+
+
+def test_openai_texts_as_the_responses_api_calls_them(tmp_path: Path) -> None:
+    talk = [
+        {"role": "user", "content": [{"type": "input_text", "text": "hi"}]},
+        {"role": "assistant", "content": [{"type": "output_text", "text": "hello", "annotations": []}], "id": "m2"},
+    ]
+    found = one_of(lines(tmp_path / "chats.jsonl", {"messages": talk}))
+    assert words(found) == [("user", "hi"), ("assistant", "hello")]
 
 
 def test_openai_a_message_a_line(tmp_path: Path) -> None:
@@ -267,6 +322,25 @@ def test_langchain_rows_of_a_message_table(tmp_path: Path, langchain: list[Any])
     assert (found.session, words(found)) == ("s", WORDS)
 
 
+def test_langchain_rows_have_the_times_of_their_table(tmp_path: Path, langchain: list[Any]) -> None:
+    from langchain_core.messages import message_to_dict
+
+    row = {"session_id": "s", "message": message_to_dict(langchain[0]), "created_at": "2024-01-02 03:04:05+00:00"}
+    assert one_of(lines(tmp_path / "rows.jsonl", row)).messages[0].at == datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+def test_langchain_documents_of_mongodb_and_dynamodb(tmp_path: Path, langchain: list[Any]) -> None:
+    from langchain_core.messages import message_to_dict
+
+    said = [message_to_dict(message) for message in langchain]
+    each = [{"_id": {"$oid": str(n)}, "SessionId": "s", "History": json.dumps(one)} for n, one in enumerate(said)]
+    found = one_of(lines(tmp_path / "mongo.jsonl", *each))
+    assert (found.session, words(found)) == ("s", WORDS)
+    whole = [{"SessionId": session, "History": said} for session in ("s", "t")]
+    (one, other), _ = all_of(lines(tmp_path / "dynamo.jsonl", *whole))
+    assert (one.session, words(one), other.session, words(other)) == ("s", WORDS, "t", WORDS)
+
+
 # mem0
 
 
@@ -286,6 +360,15 @@ def test_mem0_memories_are_notes_about_their_user(tmp_path: Path) -> None:
 # Small things
 
 
+@pytest.mark.parametrize(("given", "owner"), [(7, "7"), (0, "0"), (1.5, "1.5"), ("bo", "bo"), (True, None), ({}, None)])
+@pytest.mark.parametrize("said", [{"messages": TALK}, {**TALK[0], "session_id": "s"}, {"memory": "Likes to sail"}])
+def test_a_user_who_is_named_by_a_number_is_nobody_else(
+    tmp_path: Path, said: JSON, given: JSON, owner: str | None
+) -> None:
+    (found,), _ = all_of(lines(tmp_path / "chats.jsonl", {**said, "user_id": given}))
+    assert found.user == owner
+
+
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
@@ -294,6 +377,13 @@ def test_mem0_memories_are_notes_about_their_user(tmp_path: Path) -> None:
         (1_700_000_000_500, datetime(2023, 11, 14, 22, 13, 20, 500_000, UTC)),
         ("2024-01-02T03:04:05Z", datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC)),
         ("2024-01-02", datetime(2024, 1, 2, tzinfo=UTC)),
+        ("20240102", datetime(2024, 1, 2, tzinfo=UTC)),
+        ("2024-01-02 03:04:05.5 UTC", datetime(2024, 1, 2, 3, 4, 5, 500_000, UTC)),
+        ("1700000000", datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)),
+        ("1700000000.500000", datetime(2023, 11, 14, 22, 13, 20, 500_000, UTC)),
+        ("1612041410123", datetime(2021, 1, 30, 21, 16, 50, 123_000, UTC)),
+        (1_700_000_000_500_000, datetime(2023, 11, 14, 22, 13, 20, 500_000, UTC)),
+        (1_700_000_000_500_000_000, datetime(2023, 11, 14, 22, 13, 20, 500_000, UTC)),
         ("soon", None),
         (True, None),
         (float("nan"), None),

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from recollect.errors import ConfigError, MissingExtra
+from recollect.layers import files
 from recollect.layers.documents import Documents
 from recollect.store import Store
 from recollect.tokens import estimate
@@ -34,6 +35,29 @@ def test_files_are_read_by_what_they_are(store: Store, tmp_path: Path, name: str
     (found,) = documents.search(ADA, "door code")
     assert "The door code is 4417." in found.text
     assert found.at == datetime(2024, 5, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("head", "encoding"),
+    [
+        ('<meta charset="windows-1252">', "cp1252"),
+        ("<META http-equiv='Content-Type' content='text/html; charset=iso-8859-1'>", "cp1252"),
+        ('<?xml version="1.0" encoding="ISO-8859-2"?>', "iso-8859-2"),
+        ('<meta charset="koi8-r">', "utf-8"),
+    ],
+)
+def test_a_page_that_is_not_utf_8_is_read_as_it_says_it_is_written(tmp_path: Path, head: str, encoding: str) -> None:
+    path = tmp_path / "a.html"
+    path.write_bytes(f"{head}<p>Grüße</p>".encode(encoding))
+    assert files.read(path) == "Grüße"
+
+
+@pytest.mark.parametrize("head", ["", "<meta charset=klingon>", "<meta charset=utf-8>", "<meta charset=hex>"])
+def test_a_page_that_does_not_say_how_it_is_written_is_refused(tmp_path: Path, head: str) -> None:
+    path = tmp_path / "a.html"
+    path.write_bytes(f"{head}<p>Grüße</p>".encode("cp1252"))
+    with pytest.raises(ConfigError, match="not UTF-8"):
+        files.read(path)
 
 
 def pdf(*pages: str) -> bytes:
@@ -109,3 +133,20 @@ def test_without_the_package_for_pdfs_the_error_has_the_command(
     path.write_bytes(pdf("The door code is 4417."))
     with pytest.raises(MissingExtra, match=r"pip install 'pypdf>="):
         Documents(store, estimate).add(ADA, path)
+
+
+def test_an_encrypted_pdf_says_what_reading_it_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pypdf import PdfReader, PdfWriter
+    from pypdf.errors import DependencyError
+
+    def lacks(*_: object) -> None:
+        raise DependencyError("cryptography>=3.1 is required for AES algorithm")
+
+    monkeypatch.setattr(PdfReader, "decrypt", lacks)
+    path = tmp_path / "a.pdf"
+    writer = PdfWriter()
+    writer.add_blank_page(100, 100)
+    writer.encrypt("", "owner", algorithm="RC4-128")
+    writer.write(path)
+    with pytest.raises(ConfigError, match="pip install cryptography"):
+        files.read(path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 
 import numpy as np
 import numpy.typing as npt
@@ -169,3 +169,23 @@ def test_before_there_are_vectors_words_decide(store: Store) -> None:
     layer = Episodic(store, estimate, HashingEmbedder(384))
     assert recalled(layer, UNHEARD) == 0
     assert recalled(layer, f"{UNHEARD} In the harbour?") > 0
+
+
+@pytest.mark.parametrize(
+    ("zone", "said", "day"),
+    [
+        (9, "2025-05-02T08:00", "2 May 2025 (today)"),
+        (9, "2025-05-01T08:00", "1 May 2025 (yesterday)"),
+        (-8, "2025-05-01T20:00", "1 May 2025 (yesterday)"),
+        (-8, "2025-05-02T03:00", "2 May 2025 (today)"),
+        (14, "0001-01-01T01:00", "1 January 1 (2025 years ago)"),
+    ],
+)
+def test_how_long_ago_a_day_was_goes_by_the_clock_of_those_who_spoke(
+    store: Store, zone: int, said: str, day: str
+) -> None:
+    at = datetime.fromisoformat(said).replace(tzinfo=timezone(timedelta(hours=zone)))
+    store.log.append(Scope("acme", "ada", "walks"), [Message("user", "We saw a walrus.", at=at)])
+    asked = Asked("Where was the walrus?", datetime(2025, 5, 2, 12, tzinfo=UTC), ADA)
+    (found,) = Episodic(store, estimate, None).offer(asked, None)(400, frozenset())
+    assert found.text.split("\n")[0] == day

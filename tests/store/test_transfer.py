@@ -69,7 +69,10 @@ EXCERPTS = st.tuples(
     st.sampled_from(["", SAID[3]]),
 )  # fmt: skip
 REMOVED = st.tuples(st.just("remove"), NAMES) | st.tuples(st.just("forget"), SESSIONS)
-STEPS = st.lists(MESSAGES | DOCUMENTS | FACTS | EXCERPTS | REMOVED, max_size=14)
+TAGS = st.tuples(
+    st.just("tag"), SESSIONS, st.sampled_from([{"score": 3}, {"score": None}, {"pinned": True}, {"note": ["b"]}])
+)
+STEPS = st.lists(MESSAGES | TAGS | DOCUMENTS | FACTS | EXCERPTS | REMOVED, max_size=14)
 
 
 def put_in(memory: Memory, steps: list[Any]) -> None:
@@ -77,6 +80,9 @@ def put_in(memory: Memory, steps: list[Any]) -> None:
         match kind, step:
             case "message", (session, role, text, at, metadata):
                 memory.session(session, user="ada").add(Message(role, text, at=at, metadata=metadata))
+            case "tag", (session, tags):
+                for message in memory.session(session, user="ada").history(1):
+                    memory.session(session, user="ada").tag(message.id, **tags)
             case "document", (name, text, at, metadata):
                 memory.session("x", user="ada").documents.add(text, name=name, at=at, metadata=metadata)
             case "fact", (key, value, at):
@@ -123,6 +129,7 @@ def memory_of(kind: str, folder: str, url: str) -> Iterator[Memory]:
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STEPS)
 @example([("message", "trip", "user", "I love jazz.", datetime(2000, 1, 1, tzinfo=UTC), {})])
+@example([("message", "trip", "user", "I love jazz.", NOW, {"score": 7}), ("tag", "trip", {"score": 3})])
 def test_what_was_put_in_is_the_same_in_another_kind_of_store(
     order: tuple[str, ...], postgres_url: str, steps: Any
 ) -> None:

@@ -16,7 +16,7 @@ import typer
 from recollect.cli.shell import Json, User, Where, login, remembering, telling_errors
 from recollect.cli.terminal import bar, counted, err, machine, printable, say
 from recollect.errors import ConfigError
-from recollect.imports import FORMATS, Imported, Read, read
+from recollect.imports import FORMATS, Read, Skipped, read
 
 if TYPE_CHECKING:
     from recollect.backfill import Backfilled
@@ -109,7 +109,7 @@ def _kept(memory: Memory, found: Iterator[Read], total: int, user: str | None) -
 def _owned(found: Iterator[Read], owner: str, users: set[str]) -> Iterator[Read]:
     """The same, with `owner` as the user where the export names none; adds all users to `users`."""
     for item in found:
-        if not isinstance(item, Imported):
+        if isinstance(item, Skipped):
             yield item
             continue
         users.add(item.user or owner)

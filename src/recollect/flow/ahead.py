@@ -31,12 +31,13 @@ def ahead(text: str, said: date) -> tuple[int, int, date] | None:
 def _next_date(year: str | None, month: int, day: int, said: date) -> date:
     if year:
         return date(int(year), month, day)
-    return date(said.year + ((month, day) < (said.month, said.day)), month, day)
+    years = (one for one in range(said.year, said.year + 9) if day <= monthrange(one, month)[1])
+    return min(found for one in years if (found := date(one, month, day)) >= said)
 
 
 def _this_or_next_month(day: int, said: date) -> date:
-    on = _month_end(said.year, said.month + (day < said.day))
-    return on.replace(day=day)
+    ends = (_month_end(said.year, said.month + n) for n in range(3))
+    return min(found for end in ends if day <= end.day and (found := end.replace(day=day)) >= said)
 
 
 def _month_end(year: int, month: int) -> date:

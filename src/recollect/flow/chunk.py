@@ -19,9 +19,9 @@ Fits: TypeAlias = Callable[[int, int], bool]
 MIN_SIZE: Final = 20
 SMALL: Final = 4
 """A section below this part of the size shares its chunk with the next one."""
-_HEADING: Final = re.compile(r"^(?:(#{1,6})[ \t]+(\S[^\n]*)|(?:```|~~~)[^\n]*)|(\f)", re.MULTILINE)
+_HEADING: Final = re.compile(r"^(?:(#{1,6})[ \t]+(\S[^\n]*)|(`{3,}|~{3,})([^\n]*))|(\f)", re.MULTILINE)
 _PAGE: Final = re.compile(r"page (\d+)")
-_UNDERLINED: Final = re.compile(r"(?:\A|(?<=\n\n))(?![-*>|#`~\s])([^\n|]+)\n(={3,}|-{3,})[ \t]*(?=\n|\Z)")
+_UNDERLINED: Final = re.compile(r"(?:\A|(?<=\n\n)|(?<=\n\r\n))(?![-*>|#`~\s])([^\n|]+)\n(={3,}|-{3,})[ \t\r]*(?=\n|\Z)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,20 +84,27 @@ def _sections(text: str) -> Iterator[_Section]:
 def _headings(text: str) -> Iterator[tuple[int, int, str]]:
     """Where each heading stands, its level and its words; a new page is one above all others. None inside code."""
     marks = [(m.start(), m) for pattern in (_HEADING, _UNDERLINED) for m in pattern.finditer(text)]
-    page, code = 1, False
+    page, code = 1, ""
     if "\f" in text:
         yield 0, 0, "page 1"
     for at, mark in sorted(marks, key=lambda pair: pair[0]):
         if mark.re is _UNDERLINED:
             if not code:
                 yield at, 1 if mark[2].startswith("=") else 2, mark[1].strip()
-        elif mark[3]:
+        elif mark[5]:
             page += 1
             yield at, 0, f"page {page}"
-        elif not mark[1]:
-            code = not code
+        elif mark[3]:
+            code = _fence(code, mark[3], mark[4])
         elif not code:
             yield at, len(mark[1]), mark[2].strip().rstrip("#").strip()
+
+
+def _fence(code: str, sign: str, rest: str) -> str:
+    """The sign that code was opened with, after a line that begins with such a sign; empty where none is open."""
+    if not code:
+        return "" if "`" in sign and "`" in rest else sign
+    return "" if sign.startswith(code) and not rest.strip() else code
 
 
 def _merged(sections: list[_Section], text: str, count: Count, small: int) -> Iterator[list[_Section]]:

@@ -18,6 +18,8 @@ _BLOCKS: Final = frozenset(_TEXT_BLOCKS.split())
 _HEADINGS: Final = {f"h{n}": f"{'#' * n} " for n in range(1, 7)}
 _MARKS: Final = {**_HEADINGS, "li": "- "}
 _CELLS: Final = frozenset({"td", "th"})
+_LIKE_A_HEADING: Final = re.compile(r"^(?=#{1,6}[ \t])", re.MULTILINE)
+"""A comment in code; a blank in front of it, and it is no heading of Markdown."""
 _BLANKS: Final = re.compile(r"[ \t\r\n\f\v]+")
 _TOKEN: Final = re.compile(
     r"<!--.*?(?:-->|\Z)"
@@ -60,11 +62,11 @@ class _Reader:
         self._beside, self._in_text = beside, 0
         self._blocks: list[list[str]] = [[]]
         self._silent: list[str] = []
-        self._kept = 0
+        self._kept = self._cells = 0
 
     def text(self) -> str:
         joined = ["".join(block) for block in self._blocks]
-        blocks = [block if "\n" in block else block.strip() for block in joined]
+        blocks = [block if "\n" in block or block.startswith(" #") else block.strip() for block in joined]
         return "\n\n".join(block for block in blocks if block.strip(" -#|\n"))
 
     def start(self, tag: str) -> None:
@@ -75,9 +77,11 @@ class _Reader:
             self._silent += [tag] if tag not in self._silent else []
         elif tag in _BLOCKS:
             self._kept += tag == "pre"
+            self._cells *= tag not in ("table", "tr")
             self._blocks.append([_MARKS[tag]] if tag in _MARKS else [])
-        elif tag in _CELLS and self._blocks[-1]:
-            self._blocks[-1].append(" | ")
+        elif tag in _CELLS:
+            self._blocks[-1] += [" | "] if self._cells else []
+            self._cells += 1
 
     def _stands_beside(self, tag: str) -> bool:
         return tag in self._beside and (tag == "nav" or not self._in_text)
@@ -94,7 +98,9 @@ class _Reader:
         if self._silent:
             return
         block = self._blocks[-1]
-        if not self._kept:
+        if self._kept:
+            words = _LIKE_A_HEADING.sub(" ", words)
+        else:
             words = _BLANKS.sub(" ", words)
             words = words.lstrip() if not block or block[-1].endswith(" ") else words
         if words:

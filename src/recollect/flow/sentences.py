@@ -19,7 +19,7 @@ _NOT_AN_END: Final = re.compile(
     r"(?:^|[\s(\"'])(?:[^\W\d_]|\d{1,3}|mr|mrs|ms|dr|prof|st|vs|etc|no|fig|approx|e\.g|i\.e|a\.m|p\.m|\w\.\w)\.$",
     re.IGNORECASE,
 )
-_NEW_LINE: Final = re.compile(r"\n[ \t]*(?:\n|[-*+#>|\u2022\t]|\d{1,3}[.)]\s|$)")
+_NEW_LINE: Final = re.compile(r"\n[ \t\r]*(?:\n|[-*+#>|\u2022\t]|\d{1,3}[.)]\s|$)")
 LOOK_BACK: Final = 12
 NAME: Final = re.compile(r"(?<=[\w,;)&] )[^\W\d_a-z][\w'\u2019-]+")
 """A name inside a sentence: a word with a capital, not the first one."""

@@ -134,7 +134,8 @@ class Tally:
         kind = follow_up(message.text) if before is not None and before.role == "assistant" else ""
         if kind:
             self.follow_ups[kind] += 1
-            return
+            if kind != "thanks" or not _goes_on(message.text):
+                return
         own = _FENCED.sub(" ", message.text[:MAX_LOOKED_AT])
         if len(own.split()) > PASTED:
             return
@@ -249,6 +250,11 @@ def follow_up(text: str) -> str:
         if (match := pattern.search(said)) and not _NOT.search(said[: match.start()]):
             return kind
     return ""
+
+
+def _goes_on(thanks: str) -> bool:
+    """Whether a message that begins with thanks goes on to something else."""
+    return len(thanks.split()) > FOLLOW_UP_WORDS or any(mark in thanks for mark in _QUESTION_MARKS)
 
 
 def traits(text: str, tokens: int) -> list[str]:

@@ -69,8 +69,9 @@ def _ordinal(year: int, month: int, day: int) -> Iterator[int]:
 
 def _day(day: str, month: int, year: str | None, asked: date) -> Iterator[Period]:
     """A day without a year is the latest one that was not after the question."""
-    in_year = int(year) if year else asked.year - ((month, int(day)) > (asked.month, asked.day))
-    yield from ((n, n) for n in _ordinal(in_year, month, int(day)))
+    years = [int(year)] if year else range(asked.year, asked.year - 9, -1)
+    found = (n for one in years for n in _ordinal(one, month, int(day)))
+    yield from islice(((n, n) for n in found if year or n <= asked.toordinal()), 1)
 
 
 def _whole_month(month: int, year: int) -> Iterator[Period]:
@@ -79,7 +80,7 @@ def _whole_month(month: int, year: int) -> Iterator[Period]:
 
 
 def _around(match: re.Match[str], asked: date) -> Iterator[Period]:
-    centre = asked.toordinal() - round(number(match[1]) * DAYS[match[2]])
+    centre = asked.toordinal() - round((number(match[1]) if match[1] else 0.5) * DAYS[match[2]])
     yield centre - _GIVE_OR_TAKE[match[2]], centre + _GIVE_OR_TAKE[match[2]]
 
 
@@ -104,7 +105,15 @@ def _beside(match: re.Match[str], asked: date) -> Iterator[Period]:
 
 def _month_of(month: int, year: str | None, asked: date) -> Iterator[Period]:
     """A month without a year is the latest one that had begun by the day of the question."""
-    return _whole_month(month, int(year) if year else asked.year - ((month, 1) > (asked.month, asked.day)))
+    return _whole_month(month, int(year) if year else asked.year - (month > asked.month))
+
+
+def _in_month(match: re.Match[str], asked: date) -> Iterator[Period]:
+    """A month without a year; the "last" one had ended by the day of the question."""
+    month = MONTHS[match[1]]
+    if match[0].startswith("last") and month == asked.month:
+        return _whole_month(month, asked.year - 1)
+    return _month_of(month, None, asked)
 
 
 def _months(match: re.Match[str], asked: date) -> Iterator[Period]:
@@ -168,21 +177,24 @@ _FORMS: Final[tuple[tuple[str, Callable[[re.Match[str], date], Iterator[Period]]
     (rf"\b{MONTH}\.?,?(?: of)? (\d{{4}})\b", lambda m, _: _whole_month(MONTHS[m[1]], int(m[2]))),
     (
         rf"\b(?:in|during|of|since|early|late|mid|this|last|by|until)[ -](?:early |late |mid-?)?{MONTH}\b",
-        lambda m, asked: _month_of(MONTHS[m[1]], None, asked),
+        _in_month,
     ),
     (
         r"\b(?:in|during|since|throughout|early|late|mid|spring of|summer of|autumn of|fall of|winter of)[ -]"
         r"(?:early |late |mid-?)?((?:19|20)\d\d)\b",
         lambda m, _: _year(int(m[1])),
     ),
-    (rf"\b{NUMBER} (day|week|month|year)s? ago\b", _around),
+    (rf"\b(?:half an?|{NUMBER}) (day|week|month|year)s? ago\b", _around),
     (
         rf"\b(?:last|past) {NUMBER} (day|week|month|year)s\b",
         lambda m, asked: _back(asked, round(number(m[1]) * DAYS[m[2]]), 0),
     ),
-    (r"\b(?:the last|the past|past) year\b", lambda _, asked: _back(asked, 365, 0)),
-    (rf"\b(?:last|past|this|on) {WEEKDAY}\b", _weekday),
-    (r"\b(?:last|past|previous) (weekend|week|month|year)\b", _last),
+    (
+        r"\b(?:the last|the past|past) (week|month|year)\b(?! of\b)",
+        lambda m, asked: _back(asked, 365 if m[1] == "year" else _LAST[m[1]][0], 0),
+    ),
+    (rf"\b(?:last|past|this|on|since) {WEEKDAY}\b", _weekday),
+    (r"\b(?:last|past|previous) (weekend|week|month|year)\b(?! of\b)", _last),
     (r"\bthis (week|month|year)\b", _this),
     (r"\b(day before yesterday|yesterday|last night|today|this morning)\b", _near),
 )

@@ -1,4 +1,7 @@
-"""Claude's data export: conversations.json, where an answer holds its words, tool calls and their results in a row."""
+"""Claude's data export: conversations.json, where an answer holds its words, tool calls and their results in a row.
+
+Newer exports name the parent of each message: it may have several answers, of which one was gone on from.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +30,33 @@ def read(data: Any, origin: Origin) -> Iterator[Read]:
     if problem := misfit(data):
         raise InvalidTranscript(problem)
     session = id_of(data.get("uuid"), NAME, stable(data["chat_messages"]))
-    said = (message for raw in data["chat_messages"] for message in _messages(raw))
+    branch = _branch(data["chat_messages"], data.get("current_leaf_message_uuid"))
+    said = (message for raw in branch for message in _messages(raw))
     messages = origin.named(session, paired(said), moment(data.get("created_at")))
     yield Imported(session, messages, str(data.get("name") or ""))
+
+
+def _branch(messages: list[Any], leaf: Any) -> list[Any]:
+    """The messages up to the leaf, or to the last one: what was edited or asked again later is left out.
+
+    All of them where none names its parent. In the place of a parent that is not there stands what came before its
+    first child.
+    """
+    names = [(_name(raw, "uuid"), _name(raw, "parent_message_uuid")) for raw in messages]
+    if not any(parent for _, parent in names):
+        return messages
+    places = {name: n for n, (name, _) in enumerate(names) if name}
+    first = {parent: n for n, (_, parent) in reversed(list(enumerate(names)))}
+    at, path = places.get(leaf, len(messages) - 1) if isinstance(leaf, str) else len(messages) - 1, dict[int, Any]()
+    while at >= 0 and at not in path:
+        path[at], parent = messages[at], names[at][1]
+        at = places.get(parent, (first[parent] if parent else at) - 1)
+    return list(path.values())[::-1]
+
+
+def _name(raw: Any, key: str) -> str:
+    found = raw.get(key) if isinstance(raw, dict) else None
+    return found if isinstance(found, str) else ""
 
 
 def _messages(raw: Any) -> Iterator[Message]:
@@ -80,8 +107,8 @@ def _blocks(raw: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _part(block: Mapping[str, Any]) -> Part | None:
-    if block.get("type") == "text":
-        text = block.get("text")
+    text = block.get("text")
+    if block.get("type") == "text" or isinstance(text, str):  # also what a search found, and what was said aloud
         return Text(text) if isinstance(text, str) and text.strip() else None
     return Opaque(NAME, freeze_dict(dict(block), "content"))
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from datetime import datetime
+from typing import Any, Final, NamedTuple
 
 from recollect.errors import InvalidTranscript
 from recollect.imports.openai import said
@@ -23,38 +24,49 @@ _ROLES: Final = {
     "tool": "tool",
     "function": "function",
 }
+_ROW: Final = ("message", "History")
+"""Where the rows of a table have a message, or the documents of MongoDB and DynamoDB one or all of a session."""
 _SHOWN: Final = ("text", "image_url", "input_audio", "file")
 """Parts of a content that an OpenAI transcript knows; reasoning and calls stand elsewhere or are left out."""
 
 
+class _History(NamedTuple):
+    """Messages of a session, which may not be named, or one of them alone; `at` is their time where they have none."""
+
+    session: str
+    messages: Sequence[Any]
+    at: datetime | None = None
+    alone: bool = False
+
+
 def misfit(data: Any) -> str:
     """Why a value is not of this format; empty where it is."""
-    return "" if any(_is_message(wire) for _, wire in _histories(data, "")) else "no LangChain messages"
+    return "" if any(_is_message(found.messages) for found in _histories(data, "")) else "no LangChain messages"
 
 
 def read(data: Any, origin: Origin) -> Iterator[Read]:
     """The conversations in a value: a list of messages, a history, histories by session, or a row."""
-    for session, messages in _histories(data, ""):
-        wire = [_openai(_fields(message)) for message in messages if _kind(_fields(message)) != "remove"]
-        alone = isinstance(data, dict) and (bool(_fields(data)) or "message" in data)
-        named = session or (origin.name if alone else stable(NAME, messages))
-        yield Imported(named, origin.named(named, said(wire), whole=not alone))
+    for found in _histories(data, ""):
+        wire = [_openai(_fields(message)) for message in found.messages if _kind(_fields(message)) != "remove"]
+        named = found.session or (origin.name if found.alone else stable(NAME, found.messages))
+        yield Imported(named, origin.named(named, said(wire), found.at, whole=not found.alone))
 
 
-def _histories(data: Any, session: str) -> Iterator[tuple[str, Sequence[Any]]]:
+def _histories(data: Any, session: str) -> Iterator[_History]:
     if isinstance(data, list):
-        yield session, data
+        yield _History(session, data)
     elif not isinstance(data, dict):
         return
     elif _fields(data):
-        yield session, [data]
-    elif "message" in data:
-        row = json.loads(data["message"]) if isinstance(data["message"], str) else data["message"]
-        named = first(data, "session_id", "SessionId")
-        yield id_of(named) if named else session, [row]
+        yield _History(session, [data], alone=True)
+    elif row := next((data[name] for name in _ROW if name in data), None):
+        said = json.loads(row) if isinstance(row, str) else row
+        named, at = first(data, "session_id", "SessionId"), moment(data.get("created_at"))
+        alone = not isinstance(said, list)
+        yield _History(id_of(named) if named else session, [said] if alone else said, at, alone)
     elif isinstance(data.get("messages"), list):
         named = first(data, "session_id", "thread_id", "id")
-        yield id_of(named) if named else session, data["messages"]
+        yield _History(id_of(named) if named else session, data["messages"])
     else:
         for name, history in data.items():
             yield from _histories(history, id_of(name))

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from recollect.errors import InvalidTranscript
 from recollect.frozen import freeze_dict
-from recollect.imports.values import Imported, Note, Origin, Read, first, id_of, moment
+from recollect.imports.values import Imported, Note, Origin, Read, first, id_of, moment, owner
 
 NAME: Final = "mem0"
 
@@ -23,10 +23,9 @@ def read(data: Any, origin: Origin) -> Iterator[Read]:
     text = data.get("memory") if isinstance(data, dict) else None
     if not isinstance(text, str) or not text.strip():
         raise InvalidTranscript("a memory without text")
-    user = first(data, "user_id", "actor_id")
     at = moment(first(data, "updated_at", "created_at"))
     kept = {"mem0": data["metadata"]} if isinstance(data.get("metadata"), dict) else {}
     last = moment(data.get("expiration_date"))
     until = last + timedelta(days=1) if last and last.year < MAXYEAR else None
     note = Note(id_of(data.get("id"), text), text, at, freeze_dict(kept, "metadata"), until)
-    yield Imported(id_of(first(data, "run_id") or NAME), user=user if isinstance(user, str) else None, notes=(note,))
+    yield Imported(id_of(first(data, "run_id") or NAME), user=owner(data, "user_id", "actor_id"), notes=(note,))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,10 @@ from recollect.types import Message, Role, ToolCall, ToolResult, check_id, with_
 
 IMPLIED: Final = "implied"
 """The tag of a message that the export does not have but the conversation must have had."""
+_PARTS: Final = (1, 10**3, 10**6, 10**9)
+"""How many of what a time may be counted in make a second."""
+_SECONDS: Final = re.compile(r"\d{9,}(?:\.\d+)?", re.ASCII)
+"""A number of them in a text; eight digits are a date."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +110,14 @@ def id_of(given: Any, *otherwise: Any) -> str:
 
 
 def moment(value: Any) -> datetime | None:
-    """A time given in ISO form, or as seconds or milliseconds since 1970; None for anything else."""
+    """A time given in ISO form, or as (milli-, micro-, nano-) seconds since 1970; None for anything else."""
     try:
-        if isinstance(value, str):
-            return with_zone(datetime.fromisoformat(value))
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            return datetime.fromtimestamp(value / 1_000 if abs(value) > 10**11 else value, UTC)
-    except (ValueError, OverflowError, OSError):
+        if isinstance(value, str) and not _SECONDS.fullmatch(value):
+            return with_zone(datetime.fromisoformat(value.removesuffix(" UTC")))
+        if isinstance(value, (str, int, float)) and not isinstance(value, bool):
+            given = float(value)
+            return datetime.fromtimestamp(next(given / part for part in _PARTS if abs(given) <= part * 10**11), UTC)
+    except (ValueError, OverflowError, OSError, StopIteration):
         pass
     return None
 
@@ -119,6 +125,12 @@ def moment(value: Any) -> datetime | None:
 def first(data: Mapping[str, Any], *keys: str) -> Any:
     """The first of these fields that is not empty."""
     return next((data[key] for key in keys if data.get(key) not in (None, "")), None)
+
+
+def owner(data: Mapping[str, Any], *keys: str) -> str | None:
+    """The user that one of these fields names, by text or by number; None where none does."""
+    found = first(data, *keys)
+    return id_of(found) if isinstance(found, (str, int, float)) and not isinstance(found, bool) else None
 
 
 def paired(messages: Iterable[Message]) -> Iterator[Message]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from functools import cache
 from itertools import islice, repeat
 from typing import Final
@@ -15,7 +15,7 @@ from recollect.flow.days import ago, written
 from recollect.flow.pack import Moment, distinct, of_sessions, one_by_one, pack, turn_line
 from recollect.flow.talk import asks_of_talk
 from recollect.frozen import EMPTY
-from recollect.layers.columns import Columns, day_of, speaker_of
+from recollect.layers.columns import Columns, speaker_of
 from recollect.layers.marks import there
 from recollect.layers.ranking import MANY, Asked, Ranker, Ranking
 from recollect.settings import DEFAULTS
@@ -88,10 +88,10 @@ class Episodic:
         asked = replace(asked, by_time=asks_of_talk(asked.text))
         ranking = self.ranker.rank(asked)
         nothing = not asked.by_time and self.ranker.is_off_topic(ranking, self.floor)
-        matter, today = set(query_words(asked.text)), date.fromordinal(day_of(asked.at))
+        matter = set(query_words(asked.text))
 
         def day(at: datetime) -> str:
-            return f"{written(at)} ({ago(date.fromordinal(day_of(at)), today)})"
+            return f"{written(at)} ({ago(at.date(), _there(asked.at, at).date())})"
 
         @cache
         def beside(shown: frozenset[str]) -> tuple[_Kept, _Chosen]:
@@ -196,6 +196,14 @@ class _Kept:
         for moment in self.source:
             self.read.append(moment)
             yield moment
+
+
+def _there(asked: datetime, at: datetime) -> datetime:
+    """The moment of a question by the clock of the zone in which something was said."""
+    try:
+        return asked.astimezone(at.tzinfo)
+    except OverflowError:
+        return asked
 
 
 def _candidate(hit: Hit) -> Candidate:

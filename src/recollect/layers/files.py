@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +12,9 @@ from recollect.flow.html import html_text
 NEW_PAGE: Final = "\f"
 WEB: Final = (".html", ".htm", ".xhtml")
 ENDINGS: Final = (".md", ".markdown", ".txt", ".pdf", *WEB)
+_DECLARED: Final = re.compile(rb"<(?:meta|\?xml)\b[^>]*?\b(?:charset|encoding)\s*=\s*[\"']?\s*([\w-]+)", re.IGNORECASE)
+LOOKED_AT: Final = 4_096
+"""Bytes at the beginning of a web page that may say how it is written."""
 
 
 def read(path: Path) -> str:
@@ -32,22 +36,39 @@ def _decoded(path: Path, kept: bytes) -> str:
     try:
         text = kept.decode(encoding)
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not UTF-8 text ({error.reason}): save it as UTF-8, or give its text") from error
+        text = _as_declared(kept) if path.suffix.lower() in WEB else ""
+        if not text:
+            why = f"{path} is not UTF-8 text ({error.reason})"
+            raise ConfigError(f"{why}: save it as UTF-8, or give its text") from error
     if "\x00" in text:
         raise ConfigError(f"{path} is no text: give Markdown, plain text, HTML or PDF, or the text itself")
     return text
+
+
+def _as_declared(kept: bytes) -> str:
+    """A web page in the encoding that it names; empty where it names none that fits."""
+    found = _DECLARED.search(kept, 0, LOOKED_AT)
+    name = found[1].decode("ascii", "replace").lower() if found else ""
+    try:
+        return kept.decode("cp1252" if name in ("iso-8859-1", "latin1") else name)
+    except (LookupError, ValueError):
+        return ""
 
 
 def _pdf(path: Path) -> str:
     """The pages of a PDF with a form feed between them."""
     try:
         from pypdf import PdfReader
+        from pypdf.errors import DependencyError
     except ImportError as error:
         raise MissingExtra("pypdf", "pdf", f"reading {path.name}") from error
     try:
         reader = PdfReader(path)
         locked = reader.is_encrypted and not reader.decrypt("")
         text = "" if locked else NEW_PAGE.join(f"{page.extract_text()}\n" for page in reader.pages)
+    except DependencyError as error:  # pypdf leaves it to others to decrypt
+        what = f"{path} is encrypted, and reading it takes one more package ({error})"
+        raise ConfigError(f"{what}: pip install cryptography, or save it without encryption") from error
     except Exception as error:  # a broken file makes pypdf raise anything
         raise ConfigError(f"{path} can't be read as a PDF ({error}): repair it, or give its text") from error
     if locked:
