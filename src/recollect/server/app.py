@@ -48,10 +48,6 @@ CLOSE_SECONDS: Final = 5.0
 """How long a stop waits for the job at hand: its model may not answer at all."""
 SWITCH_SECONDS: Final = 0.001
 """How long a thread may compute while others wait. It is short: a request would wait for learning at each statement."""
-ERRORS: Final[dict[int | str, dict[str, Any]]] = {
-    status: {"model": shown.Problem, "description": says}
-    for status, says in (("4XX", "The request can't be done as it is."), ("5XX", "The service can't do it now."))
-}
 
 
 def create_app(options: Options | None = None, memory: Memory | None = None, model: ChatModel | None = None) -> FastAPI:
@@ -96,11 +92,10 @@ def _routed(**more: Any) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        responses=ERRORS,
         **more,
     )
     for part in (openai, chat, rest, learned, upkeep, metrics, page):
-        app.include_router(part.routes)
+        app.router.routes += part.routes.routes  # if included, they are looked through twice for each request
     return app
 
 
@@ -116,7 +111,7 @@ def document() -> dict[str, Any]:
     schemas["Line"] = {"oneOf": lines}
     for operations in (of for path, of in found["paths"].items() if not path.startswith(openai.routes.prefix)):
         for operation in operations.values():
-            for status in ERRORS:
+            for status in shown.ERRORS:
                 content = operation["responses"][status]["content"]
                 content[problems.MEDIA] = content.pop("application/json")
     return found

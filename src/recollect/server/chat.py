@@ -23,13 +23,13 @@ from recollect.flow.context import Context
 from recollect.flow.receipt import CONVERSATION
 from recollect.layers.answer import stream_fitting
 from recollect.llm.model import PARTIAL, Delta, Reply
-from recollect.server import given
+from recollect.server import given, shown
 from recollect.server.keeping import answer_id, keep, keep_answer
 from recollect.server.logs import log
 from recollect.server.problems import told
 from recollect.server.replies import to_json
 from recollect.server.rest import IdempotencyKey, derived_id
-from recollect.server.service import Served, Service, TalkedSession, context_for
+from recollect.server.service import Service, TalkedSession, context_for, served
 from recollect.server.streams import Stream
 from recollect.server.upstream import from_thread
 from recollect.session import Session
@@ -45,14 +45,15 @@ EVENTS: Final[dict[int | str, dict[str, Any]]] = {
     },
 }
 
-routes = APIRouter()
+routes = APIRouter(responses=shown.ERRORS)
 
 
 @routes.post("/chat", operation_id="chat", response_class=StreamingResponse, responses=EVENTS)
 async def chat(
-    request: Request, service: Served, chat: TalkedSession, said: given.Said, idempotency_key: IdempotencyKey = None
+    request: Request, chat: TalkedSession, said: given.Said, idempotency_key: IdempotencyKey = None
 ) -> Response:
     """An answer as it is made, to a message that is kept before the model is asked."""
+    service = served(request)
     with service.streams.place():
         message = Message("user", said.message, id=derived_id(idempotency_key, 0))
         if idempotency_key and (answer := await service.run(_answered, chat, message)):

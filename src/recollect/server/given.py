@@ -183,7 +183,7 @@ class Question(Given):
     question: str
     at: Moment | None = None
     scope: Literal["user", "session"] = "user"
-    where: Where = Where()
+    where: Where = Field(default_factory=Where)
     recency: float = Field(default=0.0, ge=0, le=1_000)
 
 

@@ -17,7 +17,7 @@ from recollect.layers.files import ENDINGS
 from recollect.server import given, shown
 from recollect.server.given import Id
 from recollect.server.replies import answer, tagged
-from recollect.server.service import ErasedUser, ReadSession, ReadUser, Served, WrittenSession, WrittenUser
+from recollect.server.service import ErasedUser, ReadSession, ReadUser, WrittenSession, WrittenUser, served
 from recollect.user import User
 
 FILE: Final[dict[str, Any]] = {
@@ -27,13 +27,13 @@ FILE: Final[dict[str, Any]] = {
     },
 }
 
-routes = APIRouter()
+routes = APIRouter(responses=shown.ERRORS)
 
 
 @routes.post("/context", operation_id="context", response_model=shown.ShownContext)
-async def context(service: Served, chat: ReadSession, asked: given.ContextQuestion) -> Response:
+async def context(request: Request, chat: ReadSession, asked: given.ContextQuestion) -> Response:
     """The best prompt for a question that fits a budget, with a receipt of every choice."""
-    made = await service.run(
+    made = await served(request).run(
         chat.context, asked.question, asked.budget, system=asked.system, at=asked.at, tools=asked.tools
     )
     shown = made.to_dict()
@@ -44,37 +44,36 @@ async def context(service: Served, chat: ReadSession, asked: given.ContextQuesti
 
 @routes.get("/contexts/{message:path}", operation_id="replay", response_model=shown.ShownContext)
 async def replay(
-    service: Served,
+    request: Request,
     chat: ReadSession,
     message: Annotated[given.Place, Path(description="A message of the user, by its number or its id.")],
     budget: Annotated[given.Budget | SkipJsonSchema[None], Query()] = None,
     system: Annotated[str | SkipJsonSchema[None], Query()] = None,
 ) -> Response:
     """The context as it was built for an earlier question, from what was kept until then, with that system text."""
-    return answer(await service.run(chat.replay, message, budget, system=system))
+    return answer(await served(request).run(chat.replay, message, budget, system=system))
 
 
 @routes.get("/facts", operation_id="listFacts", response_model=shown.Facts)
 async def list_facts(
     request: Request,
-    service: Served,
     chat: ReadUser,
     as_of: Annotated[given.Moment | SkipJsonSchema[None], Query()] = None,
 ) -> Response:
     """What the user said of themselves, up to now or as it was known at an earlier time."""
-    return tagged(request, {"items": [*map(_labelled, await service.run(chat.facts, as_of))]})
+    return tagged(request, {"items": [*map(_labelled, await served(request).run(chat.facts, as_of))]})
 
 
 @routes.get("/facts/history", operation_id="factHistory", response_model=shown.Facts)
-async def fact_history(request: Request, service: Served, chat: ReadUser, key: Annotated[Id, Query()]) -> Response:
+async def fact_history(request: Request, chat: ReadUser, key: Annotated[Id, Query()]) -> Response:
     """Every value a fact has had, with the messages that say it."""
-    return tagged(request, {"items": [*map(_labelled, await service.run(chat.fact_history, key))]})
+    return tagged(request, {"items": [*map(_labelled, await served(request).run(chat.fact_history, key))]})
 
 
 @routes.post("/facts", operation_id="remember", status_code=201, response_model=shown.Remembered)
-async def remember(service: Served, chat: WrittenUser, fact: given.GivenFact) -> Response:
+async def remember(request: Request, chat: WrittenUser, fact: given.GivenFact) -> Response:
     """Keep a fact in place of what was known under its key, which stays on record; without a value it ends."""
-    kept = await service.run(chat.remember, fact.key, fact.value, fact.type)
+    kept = await served(request).run(chat.remember, fact.key, fact.value, fact.type)
     return answer({"item": kept and _labelled(kept)}, 201)
 
 
@@ -83,28 +82,28 @@ def _labelled(fact: Fact) -> dict[str, Any]:
 
 
 @routes.get("/patterns", operation_id="patterns", response_model=shown.Shown)
-async def patterns(request: Request, service: Served, chat: ReadUser) -> Response:
+async def patterns(request: Request, chat: ReadUser) -> Response:
     """How the user talks with the assistant, counted over everything said."""
-    return tagged(request, await service.run(chat.patterns))
+    return tagged(request, await served(request).run(chat.patterns))
 
 
 @routes.get("/summary", operation_id="summary", response_model=shown.Text)
-async def summary(request: Request, service: Served, chat: ReadSession) -> Response:
+async def summary(request: Request, chat: ReadSession) -> Response:
     """What was said in the session, in a few hundred tokens of its own sentences."""
-    return tagged(request, {"text": await service.run(chat.summary)})
+    return tagged(request, {"text": await served(request).run(chat.summary)})
 
 
 @routes.get("/documents", operation_id="listDocuments", response_model=shown.Documents)
-async def list_documents(request: Request, service: Served, chat: ReadUser) -> Response:
+async def list_documents(request: Request, chat: ReadUser) -> Response:
     """The user's documents by name."""
-    return tagged(request, {"items": await service.run(chat.documents.list)})
+    return tagged(request, {"items": await served(request).run(chat.documents.list)})
 
 
 @routes.post("/documents", operation_id="addDocument", status_code=201, response_model=shown.ShownDocument)
-async def add_document(service: Served, chat: WrittenUser, document: given.GivenDocument) -> Response:
+async def add_document(request: Request, chat: WrittenUser, document: given.GivenDocument) -> Response:
     """Keep a document's text; one of the same name is replaced."""
     add = chat.documents.add
-    made = await service.run(add, document.text, name=document.name, metadata=document.metadata, at=document.at)
+    made = await served(request).run(add, document.text, name=document.name, metadata=document.metadata, at=document.at)
     return answer(made, 201)
 
 
@@ -115,12 +114,10 @@ async def add_document(service: Served, chat: WrittenUser, document: given.Given
     response_model=shown.ShownDocument,
     openapi_extra=FILE,
 )
-async def upload_document(
-    request: Request, service: Served, chat: WrittenUser, name: Annotated[Id, Query()]
-) -> Response:
+async def upload_document(request: Request, chat: WrittenUser, name: Annotated[Id, Query()]) -> Response:
     """Keep a file (Markdown, plain text, HTML, PDF) under a name whose end says what it is."""
     data = await request.body()
-    return answer(await service.run(_upload, chat, name, data), 201)
+    return answer(await served(request).run(_upload, chat, name, data), 201)
 
 
 def _upload(user: User, name: str, data: bytes) -> Document:
@@ -135,30 +132,30 @@ def _upload(user: User, name: str, data: bytes) -> Document:
 
 
 @routes.delete("/documents", operation_id="removeDocument", response_model=shown.ShownDocument)
-async def remove_document(service: Served, chat: ErasedUser, name: Annotated[Id, Query()]) -> Response:
+async def remove_document(request: Request, chat: ErasedUser, name: Annotated[Id, Query()]) -> Response:
     """Erase a document and its chunks for good."""
-    return answer(await service.run(chat.documents.remove, name))
+    return answer(await served(request).run(chat.documents.remove, name))
 
 
 @routes.post("/documents/search", operation_id="searchDocuments", response_model=shown.Passages)
-async def search_documents(service: Served, chat: ReadUser, asked: given.DocumentQuestion) -> Response:
+async def search_documents(request: Request, chat: ReadUser, asked: given.DocumentQuestion) -> Response:
     """The passages near enough to a question, best first."""
-    return answer({"items": await service.run(chat.documents.search, asked.question, asked.k)})
+    return answer({"items": await served(request).run(chat.documents.search, asked.question, asked.k)})
 
 
 @routes.post("/tools", operation_id="addExcerpt", status_code=201, response_model=shown.ShownExcerpt)
-async def add_excerpt(service: Served, chat: WrittenSession, excerpt: given.GivenExcerpt) -> Response:
+async def add_excerpt(request: Request, chat: WrittenSession, excerpt: given.GivenExcerpt) -> Response:
     """Keep what a tool or a web search found, with its source, until it expires."""
-    return answer(await service.run(chat.tools.add, excerpt.text, excerpt.source, excerpt.at), 201)
+    return answer(await served(request).run(chat.tools.add, excerpt.text, excerpt.source, excerpt.at), 201)
 
 
 @routes.get("/tools", operation_id="listExcerpts", response_model=shown.Excerpts)
-async def list_excerpts(request: Request, service: Served, chat: ReadSession) -> Response:
+async def list_excerpts(request: Request, chat: ReadSession) -> Response:
     """What tools and searches brought into a session and is not expired, in the order in which it came."""
-    return tagged(request, {"items": await service.run(chat.tools.list)})
+    return tagged(request, {"items": await served(request).run(chat.tools.list)})
 
 
 @routes.post("/tools/search", operation_id="searchExcerpts", response_model=shown.Excerpts)
-async def search_excerpts(service: Served, chat: ReadSession, asked: given.DocumentQuestion) -> Response:
+async def search_excerpts(request: Request, chat: ReadSession, asked: given.DocumentQuestion) -> Response:
     """Those of them that are to the point of a question, best first."""
-    return answer({"items": await service.run(chat.tools.search, asked.question, asked.k)})
+    return answer({"items": await served(request).run(chat.tools.search, asked.question, asked.k)})

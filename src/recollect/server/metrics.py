@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import Final
 
 from anyio import move_on_after, to_thread
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
@@ -24,7 +24,7 @@ from recollect.memory import Memory
 from recollect.server import shown
 from recollect.server.problems import MEDIA, problem
 from recollect.server.replies import answer, to_json
-from recollect.server.service import Administers, Served
+from recollect.server.service import Administers, served
 from recollect.store import Store
 from recollect.telemetry import ALERTED, ALERTS, COUNTERS, GAUGES, SERIES
 from recollect.types import Scope
@@ -40,7 +40,7 @@ SHARE_SECONDS: Final = 1.0
 READY_SECONDS: Final = 2.0
 """How long `/readyz` waits for the store; whoever asks wants to know now."""
 
-routes = APIRouter()
+routes = APIRouter(responses=shown.ERRORS)
 
 
 class Metrics:
@@ -201,8 +201,9 @@ async def health() -> Response:
 
 
 @routes.get("/readyz", operation_id="ready", response_model=shown.Health)
-async def ready(service: Served) -> Response:
+async def ready(request: Request) -> Response:
     """The store can be read and written to, and the service is not stopping."""
+    service = served(request)
     found: RecollectError = StoreUnavailable(f"the store does not answer within {READY_SECONDS:g} seconds")
     with move_on_after(READY_SECONDS):
         try:
@@ -220,6 +221,6 @@ def _look(store: Store) -> None:
 
 
 @routes.get("/metrics", operation_id="metrics", response_class=Response)
-async def metrics(service: Served, _: Administers) -> Response:
+async def metrics(request: Request, _: Administers) -> Response:
     """Counts and times for Prometheus."""
-    return Response(service.metrics.text(), media_type=CONTENT_TYPE_LATEST)
+    return Response(served(request).metrics.text(), media_type=CONTENT_TYPE_LATEST)

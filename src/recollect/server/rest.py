@@ -25,14 +25,14 @@ from recollect.server.service import (
     ReadScope,
     ReadSession,
     ReadUser,
-    Served,
     WrittenSession,
+    served,
 )
 from recollect.session import Session, entries_of, number_of
 from recollect.store import ANY, Entry, Erased, Filter, SessionStats
 from recollect.types import Message, Scope
 
-routes = APIRouter()
+routes = APIRouter(responses=shown.ERRORS)
 
 IdempotencyKey = Annotated[Annotated[str, Field(min_length=1, max_length=255)] | SkipJsonSchema[None], Header()]
 Limit = Annotated[int, Query(ge=1, le=1_000)]
@@ -43,22 +43,22 @@ Place = Annotated[given.Place | SkipJsonSchema[None], Query()]
 @routes.get("/sessions", operation_id="listSessions", response_model=shown.Sessions)
 async def list_sessions(
     request: Request,
-    service: Served,
     key: Reads,
     user: MaybeId = None,
     limit: Limit = 50,
     before: Number = None,
 ) -> Response:
     """Sessions of a user, or of everyone, the one written to last first."""
+    service = served(request)
     found = await service.run(service.memory.sessions, user, tenant=key.tenant, before=before, limit=limit)
     items = [_session(session) for session in found]
     return tagged(request, {"items": items, "next": found[-1].position if len(found) == limit else None})
 
 
 @routes.get("/session", operation_id="getSession", response_model=shown.ShownSession)
-async def get_session(request: Request, service: Served, chat: ReadSession) -> Response:
+async def get_session(request: Request, chat: ReadSession) -> Response:
     """One session at a glance."""
-    return tagged(request, _session(await service.run(_begun, chat)))
+    return tagged(request, _session(await served(request).run(_begun, chat)))
 
 
 def _begun(chat: Session) -> SessionStats:
@@ -80,14 +80,13 @@ def _session(session: SessionStats) -> dict[str, Any]:
 @routes.get("/messages", operation_id="listMessages", response_model=shown.Messages)
 async def list_messages(
     request: Request,
-    service: Served,
     chat: ReadSession,
     limit: Limit = 50,
     before: Place = None,
     after: Place = None,
 ) -> Response:
     """The last messages of a session; those `before` one, by its number or its id, or those `after` one."""
-    return tagged(request, await service.run(_page, chat, limit, before, after))
+    return tagged(request, await served(request).run(_page, chat, limit, before, after))
 
 
 def _page(chat: Session, limit: int, before: int | str | None, after: int | str | None) -> dict[str, Any]:
@@ -109,10 +108,10 @@ def _entry(entry: Entry) -> dict[str, Any]:
 
 @routes.post("/messages/search", operation_id="searchMessages", response_model=shown.FoundMessages)
 async def search_messages(
-    service: Served, chat: ReadSession, where: given.Where, limit: Limit = 50, before: Place = None
+    request: Request, chat: ReadSession, where: given.Where, limit: Limit = 50, before: Place = None
 ) -> Response:
     """The last messages of a session by role, time and metadata; those `before` one, by its number or its id."""
-    found = await service.run(entries_of, chat, limit + 1, before, _filter(where))
+    found = await served(request).run(entries_of, chat, limit + 1, before, _filter(where))
     return answer({"items": [_entry(entry) for entry in found[-limit:]], "earlier": len(found) > limit})
 
 
@@ -121,8 +120,9 @@ def _filter(where: given.Where) -> Filter:
 
 
 @routes.get("/message", operation_id="getMessage", response_model=shown.FoundEntry)
-async def get_message(request: Request, service: Served, scope: ReadScope, id: Annotated[Id, Query()]) -> Response:
+async def get_message(request: Request, scope: ReadScope, id: Annotated[Id, Query()]) -> Response:
     """One message with its number, in a session, or in whichever of the user's has it where none is named."""
+    service = served(request)
     found = await service.run(service.memory.store.log.get, scope, [id])
     if not found:
         raise NotFound(f"no message {id!r} in this session" if scope.session else f"no message {id!r} of this user")
@@ -130,9 +130,9 @@ async def get_message(request: Request, service: Served, scope: ReadScope, id: A
 
 
 @routes.patch("/message", operation_id="tagMessage", response_model=shown.FoundEntry)
-async def tag_message(service: Served, chat: WrittenSession, id: Annotated[Id, Query()], tags: given.Tags) -> Response:
+async def tag_message(request: Request, chat: WrittenSession, id: Annotated[Id, Query()], tags: given.Tags) -> Response:
     """Set metadata on a message of a session, such as a score that is given later; null takes a tag off."""
-    return answer(_found(await service.run(_tag, chat, id, tags.metadata)))
+    return answer(_found(await served(request).run(_tag, chat, id, tags.metadata)))
 
 
 def _tag(chat: Session, id: str, metadata: Mapping[str, Any]) -> Entry:
@@ -146,13 +146,13 @@ def _found(entry: Entry) -> dict[str, Any]:
 
 @routes.post("/messages", operation_id="addMessages", response_model=shown.Added, status_code=201)
 async def add_messages(
-    service: Served,
+    request: Request,
     chat: WrittenSession,
     batch: given.Batch,
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Keep messages, whole or not at all. With an Idempotency-Key, or ids, sending them again is harmless."""
-    return await service.run(_add, chat, batch, idempotency_key)
+    return await served(request).run(_add, chat, batch, idempotency_key)
 
 
 def _add(chat: Session, batch: given.Batch, key: str | None) -> Response:
@@ -178,15 +178,15 @@ def message_of(one: given.FromPerson | given.FromModel | given.FromTool, id: str
 
 
 @routes.post("/recall", operation_id="recall", response_model=shown.Hits)
-async def recall(service: Served, chat: ReadUser, asked: given.RecallQuestion) -> Response:
+async def recall(request: Request, chat: ReadUser, asked: given.RecallQuestion) -> Response:
     """The messages that answer a question, best first, within a budget of tokens."""
-    return _hits(await service.run(chat.recall, asked.question, asked.budget, asked.k, **_narrowed(asked)))
+    return _hits(await served(request).run(chat.recall, asked.question, asked.budget, asked.k, **_narrowed(asked)))
 
 
 @routes.post("/search", operation_id="search", response_model=shown.Hits)
-async def search(service: Served, chat: ReadUser, asked: given.SearchQuestion) -> Response:
+async def search(request: Request, chat: ReadUser, asked: given.SearchQuestion) -> Response:
     """The best messages, one a hit, best first; or of the `kind` that is named: parts of summaries, facts, excerpts."""
-    return _hits(await service.run(chat.search, asked.question, asked.k, kind=asked.kind, **_narrowed(asked)))
+    return _hits(await served(request).run(chat.search, asked.question, asked.k, kind=asked.kind, **_narrowed(asked)))
 
 
 def _narrowed(asked: given.Question) -> dict[str, Any]:
@@ -199,14 +199,16 @@ def _hits(found: Recalled) -> Response:
 
 
 @routes.post("/forget/preview", operation_id="previewForget", response_model=shown.ShownErased)
-async def preview_forget(service: Served, scope: ErasedScope, what: given.Forget) -> Response:
+async def preview_forget(request: Request, scope: ErasedScope, what: given.Forget) -> Response:
     """How much `forget` would erase; nothing is touched."""
+    service = served(request)
     return answer(await service.run(_would_erase, service.memory, scope, what.ids))
 
 
 @routes.post("/forget", operation_id="forget", response_model=shown.ShownErased)
-async def forget(service: Served, scope: ErasedScope, what: given.Forget) -> Response:
+async def forget(request: Request, scope: ErasedScope, what: given.Forget) -> Response:
     """Erase messages, a session, or all of a user for good: text, index and all that was learned from them."""
+    service = served(request)
     return answer(await service.run(service.memory.forget, scope, what.ids))
 
 

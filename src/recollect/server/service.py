@@ -70,10 +70,6 @@ def served(request: Request) -> Service:
     return found
 
 
-async def _served(request: Request) -> Service:
-    return served(request)
-
-
 def context_for(
     message: Message,
     chat: Session,
@@ -239,4 +235,3 @@ ErasedUser: TypeAlias = Annotated[User, Depends(_erased_user)]
 ReadScope: TypeAlias = Annotated[Scope, Depends(_within)]
 ErasedScope: TypeAlias = Annotated[Scope, Depends(_erasing)]
 """A session, or all of a user where no session is named."""
-Served: TypeAlias = Annotated[Service, Depends(_served)]

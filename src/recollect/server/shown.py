@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -120,6 +120,12 @@ class Problem(Shown):
     class_: str = Field(alias="class")
     detail: str
     next: str
+
+
+ERRORS: Final[dict[int | str, dict[str, Any]]] = {
+    status: {"model": Problem, "description": says}
+    for status, says in (("4XX", "The request can't be done as it is."), ("5XX", "The service can't do it now."))
+}
 
 
 class Health(Shown):

@@ -21,7 +21,7 @@ from recollect.server.auth import Key
 from recollect.server.lines import BY_KIND
 from recollect.server.problems import Refused, unfit
 from recollect.server.replies import answer
-from recollect.server.service import Administers, ErasedScope, Reads, ReadScope, Served, Writes
+from recollect.server.service import Administers, ErasedScope, Reads, ReadScope, Writes, served
 from recollect.transfer import PAGE, export_lines, import_lines
 from recollect.types import Scope
 
@@ -37,15 +37,15 @@ BODY: Final[dict[str, Any]] = {
     },
 }
 
-routes = APIRouter()
+routes = APIRouter(responses=shown.ERRORS)
 
 
 @routes.get(
     "/export", operation_id="export", response_class=StreamingResponse, responses={200: {"content": {LINES: {}}}}
 )
-async def export(service: Served, scope: ReadScope) -> Response:
+async def export(request: Request, scope: ReadScope) -> Response:
     """All that was put in by a user, or in one session, as lines of JSON that `import` takes."""
-    return StreamingResponse(_pieces(export_lines(service.memory, scope)), media_type=LINES)
+    return StreamingResponse(_pieces(export_lines(served(request).memory, scope)), media_type=LINES)
 
 
 def _pieces(lines: Iterator[str]) -> Iterator[str]:
@@ -60,8 +60,9 @@ def _pieces(lines: Iterator[str]) -> Iterator[str]:
 
 
 @routes.post("/import", operation_id="import", response_model=shown.Taken, openapi_extra=BODY)
-async def take(request: Request, service: Served, key: Writes) -> Response:
+async def take(request: Request, key: Writes) -> Response:
     """Take in what `export` gave, ids and times kept. Taking it in again changes nothing."""
+    service = served(request)
     if request.headers.get("content-type", LINES).lower().partition(";")[0].strip() != LINES:
         raise Refused(415, f"the body must be lines of JSON ({LINES})", f"send Content-Type: {LINES}")
     taken, first = Counter[str](), 1
@@ -111,16 +112,18 @@ async def _pages(request: Request, longest: int) -> AsyncIterator[list[bytes]]:
 
 
 @routes.post("/retention/preview", operation_id="previewRetention", response_model=shown.RetentionPlan)
-async def preview_retention(service: Served, scope: ErasedScope, wanted: given.Policies) -> Response:
+async def preview_retention(request: Request, scope: ErasedScope, wanted: given.Policies) -> Response:
     """What these policies would let go now; nothing is touched. The digest names exactly that."""
+    service = served(request)
     policies = [retention.Policy(**policy.model_dump()) for policy in wanted.policies]
     plan = await service.run(retention.preview, service.memory.store, scope, policies, service.memory.clock())
     return answer({"now": plan.now, "digest": plan.digest, "going": plan.going})
 
 
 @routes.post("/retention", operation_id="applyRetention", response_model=shown.ShownErased)
-async def apply_retention(service: Served, scope: ErasedScope, wanted: given.PlannedPolicies) -> Response:
+async def apply_retention(request: Request, scope: ErasedScope, wanted: given.PlannedPolicies) -> Response:
     """Erase exactly what was previewed; refused where that is no longer the same."""
+    service = served(request)
     policies = tuple(retention.Policy(**policy.model_dump()) for policy in wanted.policies)
     plan = retention.Plan(scope, policies, wanted.now, (), wanted.digest)
     erased = await service.run(retention.apply, service.memory.store, plan)
@@ -129,26 +132,29 @@ async def apply_retention(service: Served, scope: ErasedScope, wanted: given.Pla
 
 
 @routes.get("/stats", operation_id="stats", response_model=dict[str, float])
-async def stats(service: Served, _: Administers) -> Response:
+async def stats(request: Request, _: Administers) -> Response:
     """Every metric by its name."""
+    service = served(request)
     return answer(service.metrics.stats(service.memory))
 
 
 @routes.get("/jobs", operation_id="listJobs", response_model=shown.Jobs)
 async def list_jobs(
-    service: Served,
+    request: Request,
     key: Reads,
     state: Annotated[Literal["waiting", "running", "dead"] | SkipJsonSchema[None], Query()] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
 ) -> Response:
     """Background work that waits, runs or was given up, oldest first."""
+    service = served(request)
     found = await service.run(service.memory.store.jobs.find, Scope(key.tenant), state=state, limit=limit)
     return answer({"items": found})
 
 
 @routes.post("/jobs/revive", operation_id="reviveJobs", response_model=shown.Revived)
-async def revive_jobs(service: Served, key: Administers) -> Response:
+async def revive_jobs(request: Request, key: Administers) -> Response:
     """Have work that was given up tried again."""
+    service = served(request)
     revived = await service.run(service.memory.store.jobs.revive, Scope(key.tenant))
     service.memory.wake()
     return answer({"revived": revived})
