@@ -26,9 +26,9 @@ class Change:
     def __init__(self, cursor: apsw.Cursor, clock: Clock, places: dict[Scope, scopes.Place]) -> None:
         self.cursor, self.db, self._clock, self.places = cursor, cursor.connection, clock, places
         counter = cursor.execute(_BEGIN).fetchone()
-        if counter is None or [*map(type, counter)] != [int, int, int]:
+        self.start, self.epoch, self.indexed = counter or (None, None, None)
+        if not type(self.start) is type(self.epoch) is type(self.indexed) is int:
             raise apsw.CorruptError("the counter is gone")
-        self.start, self.epoch, self.indexed = counter
         self.position: int = self.start
         self.erased = self.forgot = self.ended = False
         self.gone: list[tuple[int, scopes.Place, str, str, bytes]] = []

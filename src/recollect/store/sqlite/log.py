@@ -213,7 +213,9 @@ def _append(change: Change, scope: Scope, ready: Sequence[_Ready], jobs: Sequenc
     session = place.id
     head = change.cursor.execute(_HEAD, (session,)).fetchone()
     seq, link, count, total, first = head or (0, codec.START, 0, 0, None)
-    out, rows, started = list[Entry](), list[tuple[Any, ...]](), seq
+    started = seq
+    out: list[Entry] = []
+    rows: list[tuple[Any, ...]] = []
     named: dict[str, Entry] = {}
     for given, message, tokens, body in ready:
         if given.id and (known := _again(change, scope, session, given, named)):
@@ -231,7 +233,8 @@ def _append(change: Change, scope: Scope, ready: Sequence[_Ready], jobs: Sequenc
     if rows:
         change.cursor.executemany(_PUT, rows)
         change.cursor.execute(_PUT_HEAD, (session, seq, link, position, count + seq - started, total, first, last))
-        enqueue(change, place, (job for job in jobs if job.reached(started, seq)))
+        if jobs:
+            enqueue(change, place, (job for job in jobs if job.reached(started, seq)))
     return out
 
 
