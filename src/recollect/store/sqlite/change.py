@@ -12,7 +12,7 @@ from recollect.store.protocols import Clock
 from recollect.store.sqlite import borders, keywords, scopes
 from recollect.types import Scope
 
-_BEGIN: Final = "BEGIN IMMEDIATE; SELECT position, epoch, indexed FROM counter"
+_BEGIN: Final = "BEGIN IMMEDIATE; SELECT position, epoch, indexed FROM counter WHERE id = 1"
 
 
 class Change:
@@ -66,7 +66,7 @@ class Change:
             borders.forget(self.db, self.removed)
         try:
             if self.position != self.start:
-                self.cursor.execute("UPDATE counter SET position = ?; COMMIT", (self.position,))
+                self.cursor.execute("UPDATE counter SET position = ? WHERE id = 1; COMMIT", (self.position,))
             else:
                 self.cursor.execute("COMMIT")
         finally:
