@@ -66,7 +66,7 @@ class Writers(Generic[C]):
         self.queue.append(request)
         try:
             while not request.done:
-                if self._lock.acquire(blocking=False):
+                if self._lock.acquire(False):
                     self._lead(request, run)
                 else:
                     if len(self.queue) >= self._crowd and (leader := self._leader) is not None:
