@@ -25,10 +25,10 @@ class Change:
 
     def __init__(self, cursor: apsw.Cursor, clock: Clock, places: dict[Scope, scopes.Place]) -> None:
         self.cursor, self.db, self._clock, self.places = cursor, cursor.connection, clock, places
-        counter = cursor.execute(_BEGIN).fetchone()
-        self.start, self.epoch, self.indexed = counter or (None, None, None)
-        if not type(self.start) is type(self.epoch) is type(self.indexed) is int:
+        start, epoch, indexed = cursor.execute(_BEGIN).fetchone() or (None, None, None)
+        if not type(start) is type(epoch) is type(indexed) is int:
             raise apsw.CorruptError("the counter is gone")
+        self.start, self.epoch, self.indexed = start, epoch, indexed
         self.position: int = self.start
         self.erased = self.forgot = self.ended = False
         self.gone: list[tuple[int, scopes.Place, str, str, bytes]] = []
