@@ -44,9 +44,11 @@ def as_message(message: Message | Role, content: str | Sequence[Part], fields: M
 
 def messages_only(messages: Iterable[Message]) -> list[Message]:
     """The messages as a list; what is no Message is refused with what to do about it."""
-    if not isinstance(messages, Iterable):
-        raise InvalidTranscript(f"expected a list of messages, got {type(messages).__name__}")
-    found = list(messages)
+    try:
+        each = iter(messages)
+    except TypeError:
+        raise InvalidTranscript(f"expected a list of messages, got {type(messages).__name__}") from None
+    found = list(each)
     for index, message in () if {Message}.issuperset(map(type, found)) else enumerate(found):
         if not isinstance(message, Message):
             raise InvalidTranscript(

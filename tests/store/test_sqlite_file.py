@@ -172,6 +172,16 @@ def test_a_counter_of_positions_that_was_set_back_is_put_right(path: Path) -> No
         assert store.check() == []
 
 
+def test_without_its_counter_of_positions_a_file_is_not_written_to(path: Path) -> None:
+    with SqliteStore(path) as store:
+        fill(store, ADA)
+    with_raw(path, "PRAGMA ignore_check_constraints = ON; UPDATE counter SET id = 2")
+    with SqliteStore(path) as store:
+        with pytest.raises(StoreError, match="counter"):
+            say(store, ADA, "lost")
+        assert [finding.part for finding in store.check()] == ["file"]
+
+
 def test_every_released_schema_opens(tmp_path: Path) -> None:
     fixtures = [FIXTURES / f"sqlite_v{step.number}.db" for step in migrate.migrations()]
     for fixture in fixtures:

@@ -32,7 +32,7 @@ def utc_now() -> datetime:
 
 def new_id() -> str:
     """An id no one else has; those made later mostly sort later, which keeps indexes of them compact."""
-    return f"{time.time_ns() // 1_000_000:012x}{os.urandom(8).hex()}"
+    return ((time.time_ns() // 1_000_000).to_bytes(6, "big") + os.urandom(8)).hex()
 
 
 def id_of(kind: str, key: str) -> str:

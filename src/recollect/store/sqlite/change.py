@@ -12,7 +12,7 @@ from recollect.store.protocols import Clock
 from recollect.store.sqlite import borders, keywords, scopes
 from recollect.types import Scope
 
-_BEGIN: Final = "BEGIN IMMEDIATE; SELECT position, epoch, indexed FROM counter"
+_BEGIN: Final = "BEGIN IMMEDIATE; SELECT position, epoch, indexed FROM counter WHERE id = 1"
 
 
 class Change:
@@ -25,10 +25,10 @@ class Change:
 
     def __init__(self, cursor: apsw.Cursor, clock: Clock, places: dict[Scope, scopes.Place]) -> None:
         self.cursor, self.db, self._clock, self.places = cursor, cursor.connection, clock, places
-        counter = cursor.execute(_BEGIN).fetchone()
-        if counter is None or [*map(type, counter)] != [int, int, int]:
+        start, epoch, indexed = cursor.execute(_BEGIN).fetchone() or (None, None, None)
+        if not type(start) is type(epoch) is type(indexed) is int:
             raise apsw.CorruptError("the counter is gone")
-        self.start, self.epoch, self.indexed = counter
+        self.start, self.epoch, self.indexed = start, epoch, indexed
         self.position: int = self.start
         self.erased = self.forgot = self.ended = False
         self.gone: list[tuple[int, scopes.Place, str, str, bytes]] = []
@@ -66,7 +66,7 @@ class Change:
             borders.forget(self.db, self.removed)
         try:
             if self.position != self.start:
-                self.cursor.execute("UPDATE counter SET position = ?; COMMIT", (self.position,))
+                self.cursor.execute("UPDATE counter SET position = ? WHERE id = 1; COMMIT", (self.position,))
             else:
                 self.cursor.execute("COMMIT")
         finally:

@@ -234,7 +234,8 @@ class Database:
         change.db.execute("RELEASE step")
 
     def _begin(self) -> Change:
-        self.connections.check_open()
+        if self.connections.closed:  # while it waited for its turn
+            self.connections.check_open()
         self._check_there()
         change = Change(self._cursor, self.clock, self._places)
         change.position = max(change.position, self._seen_to)

@@ -73,8 +73,8 @@ WALKS: Final = 8
 _TAG: Final = "UPDATE message SET tags = ? WHERE position = ?"
 
 
-_Ready: TypeAlias = tuple[Message, Message, int, bytes]
-"""A message as it was given and as it arrived, its tokens and its bytes."""
+_Ready: TypeAlias = tuple[Sequence[Message], Sequence[Message], Sequence[int], Sequence[bytes]]
+"""Messages as they were given and as they arrived, their tokens and their bytes."""
 
 
 class _Walk(NamedTuple):
@@ -111,7 +111,7 @@ class SqliteLog:
         arrived = codec.arrived(messages, self._database.clock())
         if not arrived:
             return []
-        ready = [*zip(messages, arrived, counts, map(codec.encode, arrived), strict=True)]
+        ready = messages, arrived, counts, [*map(codec.encode, arrived)]
         return self._database.write(lambda change: _append(change, scope, ready, jobs))
 
     def read(
@@ -208,14 +208,16 @@ class SqliteLog:
         return walk.positions[start : start + limit]
 
 
-def _append(change: Change, scope: Scope, ready: Sequence[_Ready], jobs: Sequence[Job]) -> list[Entry]:
+def _append(change: Change, scope: Scope, ready: _Ready, jobs: Sequence[Job]) -> list[Entry]:
     place = change.place(scope)
     session = place.id
     head = change.cursor.execute(_HEAD, (session,)).fetchone()
     seq, link, count, total, first = head or (0, codec.START, 0, 0, None)
-    out, rows, started = list[Entry](), list[tuple[Any, ...]](), seq
+    started = seq
+    out: list[Entry] = []
+    rows: list[tuple[Any, ...]] = []
     named: dict[str, Entry] = {}
-    for given, message, tokens, body in ready:
+    for given, message, tokens, body in zip(*ready, strict=True):
         if given.id and (known := _again(change, scope, session, given, named)):
             out.append(known)
             continue
@@ -231,7 +233,8 @@ def _append(change: Change, scope: Scope, ready: Sequence[_Ready], jobs: Sequenc
     if rows:
         change.cursor.executemany(_PUT, rows)
         change.cursor.execute(_PUT_HEAD, (session, seq, link, position, count + seq - started, total, first, last))
-        enqueue(change, place, (job for job in jobs if job.reached(started, seq)))
+        if jobs:
+            enqueue(change, place, (job for job in jobs if job.reached(started, seq)))
     return out
 
 

@@ -66,7 +66,7 @@ class Writers(Generic[C]):
         self.queue.append(request)
         try:
             while not request.done:
-                if self._lock.acquire(blocking=False):
+                if self._lock.acquire(False):
                     self._lead(request, run)
                 else:
                     if len(self.queue) >= self._crowd and (leader := self._leader) is not None:
@@ -112,7 +112,7 @@ class Writers(Generic[C]):
 
     def enter_if_free(self) -> bool:
         """Take the turn to write if no one has it or waits for it; whether that was so. Then `release` must follow."""
-        return self._crowd == 1 and not self.queue and self._lock.acquire(blocking=False)
+        return self._crowd == 1 and not self.queue and self._lock.acquire(False)
 
     def enter(self, wait: float) -> bool:
         """Wait for a turn to write, up to `wait` seconds; whether it came. Then `release` must follow."""
