@@ -13,7 +13,7 @@ import openai
 import pytest
 from pydantic import BaseModel
 
-from recollect import Memory, Message, ToolCall
+from recollect import Memory, Message, Text, Thinking, ToolCall
 from recollect.adapters.clients import remember
 from recollect.errors import BudgetTooSmall, ConfigError
 from recollect.history import History
@@ -122,6 +122,25 @@ def test_calls_of_a_stream_are_put_together(memory: Memory) -> None:
     assert [(call.id, call.name, call.input) for call in answer.tool_calls] == [
         ("c1", "lookup", {"number": 1}),
         ("c2", "lookup", {"number": 2}),
+    ]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_was_thought_before_a_call_is_sent_with_its_result(memory: Memory, stream: bool) -> None:
+    called = Message("assistant", (Thinking("Page 7?"), ToolCall("c1", "lookup", '{"number": 7}')))
+    answered = Message("assistant", (Thinking("So Oslo."), Text(OSLO)))
+    result: Any = [{"role": "tool", "tool_call_id": "c1", "content": "page 7: in Oslo"}]
+    with Provider("openai", [called, answered]) as provider, connect(provider, openai.OpenAI) as plain:
+        client = remember(plain, memory, user="ada", session="trip")
+        for messages in (HI, result, HI):
+            for _ in client.chat.completions.create(model="gpt", messages=messages, stream=stream):
+                pass
+    assert [message.get("reasoning_content") for message in provider.requests[-1].body["messages"]] == [
+        None,
+        "Page 7?",
+        None,
+        None,
+        None,
     ]
 
 
