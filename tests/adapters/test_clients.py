@@ -367,7 +367,9 @@ def test_a_conversation_that_the_provider_keeps_is_left_to_it(memory: Memory) ->
     with responses(requests) as plain:
         client = remember(plain, memory, user="ada", session="trip")
         client.responses.create(model="gpt", input="And now?", previous_response_id="resp_0")
+        client.responses.create(model="gpt", prompt={"id": "pmpt_1"})
     assert requests[0]["input"] == "And now?"
+    assert "input" not in requests[1]
     assert said(memory) == []
 
 

@@ -15,6 +15,7 @@ from recollect.adapters.answers import ANSWERS, Answer
 from recollect.aio import done
 from recollect.errors import ConfigError
 from recollect.flow.render import parse, render, sendable
+from recollect.flow.shapes import shape_of
 from recollect.history import Asking, Histories, History, Sent
 from recollect.memory import Memory
 
@@ -24,7 +25,7 @@ C = TypeVar("C")
 SHAPES: Final = {"/chat/completions": "openai", "/responses": "openai-responses", "/v1/messages": "anthropic"}
 """The shape of what is posted, by the address it is posted to."""
 ELSEWHERE: Final = ("previous_response_id", "conversation", "thread")
-"""Fields of a request whose conversation the provider itself keeps."""
+"""Fields of a request whose conversation the provider itself keeps; one that has none may name a prompt kept there."""
 
 BYTES: Final = ("APIResponse", "AsyncAPIResponse", "Response")
 """The types of answers whose bytes the caller reads."""
@@ -101,10 +102,11 @@ def _awaited(post: Callable[..., Any], history: History) -> Callable[..., Any]:
 
 def _shape(path: str, request: Mapping[str, Any]) -> str | None:
     """The shape of a request that is a conversation of ours to fit."""
-    body = request.get("body")
-    if not isinstance(body, Mapping) or any(body.get(name) for name in ELSEWHERE):
+    body, shape = request.get("body"), SHAPES.get(path.partition("?")[0])
+    if shape is None or not isinstance(body, Mapping) or any(body.get(name) for name in ELSEWHERE):
         return None
-    return SHAPES.get(path.partition("?")[0])
+    given = body.get(shape_of(shape).messages)
+    return None if given is None or type(given).__name__ in NOT_GIVEN else shape
 
 
 def _asking(history: History, body: Mapping[str, Any], shape: str) -> Asking[dict[str, Any]]:
