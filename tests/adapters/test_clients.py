@@ -13,7 +13,7 @@ import openai
 import pytest
 from pydantic import BaseModel
 
-from recollect import Memory, Message, Text, Thinking, ToolCall
+from recollect import Memory, Message, Text, Thinking, ToolCall, validate
 from recollect.adapters.clients import remember
 from recollect.errors import BudgetTooSmall, ConfigError
 from recollect.history import History
@@ -239,6 +239,16 @@ def test_a_tool_runner_sends_the_whole_conversation_and_all_of_it_is_kept(memory
     assert provider.requests[1].body["tools"]
     assert [message.role for message in provider.requests[1].messages] == ["user", "assistant", "tool"]
     assert [role for role, _ in said(memory)] == ["user", "assistant", "tool", "assistant"]
+
+
+def test_where_the_first_question_was_erased_the_conversation_goes_on(memory: Memory) -> None:
+    with Provider("anthropic", [OSLO]) as provider, connect(provider, anthropic.Anthropic) as plain:
+        client, session = remember(plain, memory, user="ada", session="trip"), memory.session("trip", user="ada")
+        create_anthropic(client)
+        session.forget([session.history()[0].id])
+        create_anthropic(client)
+    assert validate(provider.requests[-1].messages, "anthropic") == []
+    assert [message.role for message in provider.requests[-1].messages] == ["user", "assistant", "user"]
 
 
 def test_a_budget_that_is_too_small_is_an_error_before_anything_is_sent(memory: Memory) -> None:

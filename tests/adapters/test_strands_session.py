@@ -144,6 +144,25 @@ class TestRestore:
             again = open_agent()
             assert [m["content"][0]["text"] for m in again.messages][::2] == ["question 3", "And now?"]
 
+    @pytest.mark.parametrize("questions", [1, 4])
+    def test_an_answer_whose_question_was_erased_begins_no_request(self, memory: Memory, questions: int) -> None:
+        session, script = memory.session("trip", user="ada"), Script()
+
+        def open_agent() -> Any:
+            window = SlidingWindowConversationManager(4)
+            return agent_of(ScriptedModel(script), conversation_manager=window, session_manager=SessionLog(session))
+
+        agent = open_agent()
+        for n in range(questions):
+            script.call_tools(1)
+            agent(f"question {n}")
+        session.forget([agent.messages[0]["tracking_id"]])
+        for n in range(3):
+            again = open_agent()
+            again(f"and {n}")
+            assert validate(script.requests[-1], "bedrock") == []
+        assert [m["content"][0]["text"] for m in again.messages][::2] == ["and 1", "and 2"]
+
     def test_a_second_agent_has_a_session_of_its_own(self, memory: Memory) -> None:
         keeper = SessionLog(memory.session("trip", user="ada"))
         first = agent_of(ScriptedModel(Script()), session_manager=keeper)

@@ -141,10 +141,15 @@ def render(messages: Sequence[Message], shape: str) -> Rendered:
     apart = [item.message for item in placed if target.apart(item.message)]
     rest = join([item for item in placed if not target.apart(item.message)], target)
     _tell_moved(placed, target, carrier)
-    if target.strict and rest and rest[0].message.role == "assistant" and not rest[0].native:
+    if target.strict and rest and rest[0].message.role == "assistant" and not _as_read(rest[0]):
         carrier.lost.append(f"message {rest[0].source}: its place as the first, {shape} starts with the user")
         rest.insert(0, Placed(Message("user", NOTHING, shape=shape), rest[0].source, False))
     return _written(rest, apart, target, carrier.lost)
+
+
+def _as_read(item: Placed) -> bool:
+    """Whether it was read from this shape and handed on; a memory gave it an id, and may have lost what came before."""
+    return item.native and not item.message.id
 
 
 def _placed(message: Message, index: int, carrier: Carrier) -> list[Placed]:

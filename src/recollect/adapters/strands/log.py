@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 from recollect.adapters.strands.budget import SHAPE
 from recollect.adapters.strands.memory import SessionMemory
 from recollect.adapters.strands.sdk import (
+    Agent,
     LocalAgent,
     MultiAgentBase,
     RepositorySessionManager,
@@ -53,6 +54,7 @@ class SessionLog(RepositorySessionManager):
         if self._memory:
             self._memory.session = self._log._session(session, name)
         super().initialize(agent, **kwargs)
+        _begin_with_a_question(agent)
 
 
 class LogRepository(SessionRepository):
@@ -170,6 +172,18 @@ class LogRepository(SessionRepository):
         with store.transaction(scope):
             store.records.delete(scope, [record.id for record in self._records(session_id, key)])
             store.records.put(scope, [Record(KIND, key, value, id=id_of(KIND, key))])
+
+
+def _begin_with_a_question(agent: LocalAgent) -> None:
+    """Take out what stands before the first words of the user: answers whose question was erased."""
+    asked = (n for n, wire in enumerate(agent.messages) if wire["role"] == "user" and _says(wire))
+    if isinstance(agent, Agent) and (before := next(asked, len(agent.messages))):
+        del agent.messages[:before]
+        agent.conversation_manager.removed_message_count += before
+
+
+def _says(wire: Wire) -> bool:
+    return not any("toolResult" in block for block in wire["content"])
 
 
 def _read(session_message: SessionMessage) -> Message:
