@@ -206,6 +206,21 @@ def test_what_the_caller_marks_for_the_cache_stays_marked(memory: Memory) -> Non
         assert provider.requests[0].body["messages"] == messages
 
 
+def test_marks_of_earlier_requests_do_not_pile_up(memory: Memory) -> None:
+    mark: Any = {"cache_control": {"type": "ephemeral"}}
+    system: Any = [{"type": "text", "text": SYSTEM, **mark}]
+    tools: Any = [{"name": "lookup", "input_schema": {"type": "object"}, **mark}]
+    with Provider("anthropic", [OSLO]) as provider, connect(provider, anthropic.Anthropic) as plain:
+        client = remember(plain, memory, user="ada", session="trip")
+        for n in range(5):
+            messages: Any = [{"role": "user", "content": [{"type": "text", "text": f"Question {n}", **mark}]}]
+            client.messages.create(model="any", max_tokens=100, system=system, tools=tools, messages=messages)
+    body = provider.requests[-1].body
+    assert "cache_control" in body["system"][0]
+    marked = [m["content"][0]["text"] for m in body["messages"] if "cache_control" in m["content"][0]]
+    assert marked == ["Question 3", "Question 4"]
+
+
 def test_the_client_that_was_given_stays_as_it_is(memory: Memory) -> None:
     with Provider("openai", [OSLO]) as provider, connect(provider, openai.OpenAI) as plain:
         remember(plain, memory, user="ada", session="trip")

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 from recollect.adapters.answers import ANSWERS, Answer
 from recollect.aio import done
 from recollect.errors import ConfigError
-from recollect.flow.render import parse, render, sendable
+from recollect.flow.render import MOST_MARKS, parse, render, sendable
 from recollect.flow.shapes import shape_of
 from recollect.history import Asking, Histories, History, Sent
 from recollect.memory import Memory
@@ -113,10 +113,12 @@ def _asking(history: History, body: Mapping[str, Any], shape: str) -> Asking[dic
     """What a request asks, with what fits and with memory."""
 
     def made(sent: Sequence[Sent]) -> dict[str, Any]:
-        return {**body, **sendable(render([line.message for line in sent], shape)).request()}
+        return {**body, **sendable(render([line.message for line in sent], shape), marks).request()}
 
     plain = _plain_json(body)
-    return Asking(history, parse(plain, shape), plain.get("tools") or (), made)
+    tools = plain.get("tools") or ()
+    marks = MOST_MARKS - sum("cache_control" in given for given in (plain, *tools))
+    return Asking(history, parse(plain, shape), tools, made)
 
 
 def _plain_json(value: Any) -> Any:

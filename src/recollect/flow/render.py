@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
 from recollect.arguments import messages_only
 from recollect.errors import InvalidTranscript
@@ -13,6 +13,9 @@ from recollect.flow.convert import Carrier, Placed, join
 from recollect.flow.shapes import Shape, shape_of
 from recollect.flow.shapes.wire import NOTHING, OpenCalls, plain
 from recollect.types import Message
+
+MOST_MARKS: Final = 4
+"""How many marks of where a prompt cache is to begin a request may have."""
 
 
 class Rendered(list[dict[str, Any]]):
@@ -35,13 +38,33 @@ class Rendered(list[dict[str, Any]]):
         return fields if self.system is None else {shape.system[0]: self.system, **fields}
 
 
-def sendable(rendered: Rendered) -> Rendered:
-    """The same, with a question mark for each half of a surrogate pair, at which clients fail."""
+def sendable(rendered: Rendered, marks: int = MOST_MARKS) -> Rendered:
+    """The same, with a question mark for each half of a surrogate pair, at which clients fail, and with few marks."""
+    keep_marks(rendered, marks)
     try:
         _encode_all(rendered)
     except UnicodeEncodeError:
         rendered[:], rendered.system = _replaced(rendered), _replaced(rendered.system)
     return rendered
+
+
+def keep_marks(rendered: Rendered, most: int) -> None:
+    """Leave at most so many marks of where a prompt cache is to begin: those of the system text, and the newest.
+
+    Messages are kept with their marks, so that those of all earlier requests would come together.
+    """
+    marked = [block for wire in rendered for block in _blocks(wire) if "cache_control" in block]
+    system = rendered.system if isinstance(rendered.system, list) else ()
+    room = max(0, most - sum("cache_control" in block for block in system))
+    for block in marked[: max(0, len(marked) - room)]:
+        del block["cache_control"]
+
+
+def _blocks(wire: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    content = wire.get("content")
+    for block in content if isinstance(content, list) else ():
+        yield from _blocks(block)
+        yield block
 
 
 def _encode_all(rendered: Rendered) -> None:
