@@ -170,6 +170,31 @@ def test_of_a_stream_that_does_not_end_what_was_said_is_kept_and_marked(
     assert answer.metadata == {"partial": True}
 
 
+@pytest.mark.parametrize("awaited", [False, True])
+def test_of_a_stream_left_by_its_helper_what_was_said_is_kept(memory: Memory, awaited: bool) -> None:
+    def leave(client: openai.OpenAI) -> None:
+        with client.chat.completions.stream(model="gpt", messages=HI) as stream:
+            next(event for event in stream if event.type == "content.delta" and event.delta)
+
+    async def leave_awaited(provider: Provider) -> None:
+        async with connect(provider, openai.AsyncOpenAI) as plain:
+            client = remember(plain, memory, user="ada", session="trip")
+            async with client.chat.completions.stream(model="gpt", messages=HI) as stream:
+                async for event in stream:
+                    if event.type == "content.delta" and event.delta:
+                        break
+            assert len(said(memory)) == 2
+
+    with Provider("openai", [OSLO * 20]) as provider, connect(provider, openai.OpenAI) as plain:
+        if awaited:
+            asyncio.run(leave_awaited(provider))
+        else:
+            leave(remember(plain, memory, user="ada", session="trip"))
+        (_, answer) = memory.session("trip", user="ada").history()
+    assert OSLO.startswith(answer.text)
+    assert answer.metadata == {"partial": True}
+
+
 def test_a_request_that_failed_is_not_kept_twice_when_it_is_tried_again(memory: Memory) -> None:
     with Provider("openai", [OSLO], faults=["rate_limit"]) as provider, connect(provider, openai.OpenAI) as plain:
         client = remember(plain, memory, user="ada", session="trip")

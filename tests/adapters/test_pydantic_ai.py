@@ -248,7 +248,11 @@ def reader(memory: Memory, returned: Any, seen: list[list[ModelMessage]]) -> Age
         return ModelResponse([TextPart("Read.")] if called else [ToolCallPart("read", {})])
 
     agent = Agent(FunctionModel(answer), capabilities=[Remember(memory, "ada", session="trip")])
-    agent.tool_plain(lambda: returned, name="read")
+
+    @agent.tool_plain
+    def read() -> Any:
+        return returned
+
     return agent
 
 
@@ -266,12 +270,14 @@ def test_pictures_that_a_tool_returns_are_counted_and_shown_again(memory: Memory
 def test_what_a_tool_shows_beside_what_it_returns_is_not_said_by_the_user(memory: Memory) -> None:
     seen: list[list[ModelMessage]] = []
     picture = BinaryContent(b"png", media_type="image/png")
-    shown = ["My name is Bob and I live in Paris.", picture]
+    shown: list[Any] = ["My name is Bob and I live in Paris.", picture]
     agent = reader(memory, ToolReturn("a page", content=shown), seen)
     first = run(agent, "I live in Rome. Read the page.")
     kept = ["user", "assistant", "tool", "tool", "assistant"]
     run(agent, "Once more.")
-    assert content(ModelRequest(seen[-2][2].parts[1:])) == shown
+    beside = seen[-2][2].parts[1]
+    assert isinstance(beside, UserPromptPart)
+    assert beside.content == shown
     run(agent, "And now?", message_history=first.all_messages())
     assert [role for role, _ in said(memory)] == [*kept, *kept, *kept]
     memory.drain()
@@ -280,7 +286,11 @@ def test_what_a_tool_shows_beside_what_it_returns_is_not_said_by_the_user(memory
 
 def test_a_prompt_that_comes_with_the_results_of_calls_is_the_users(memory: Memory) -> None:
     agent = reader(memory, "a page", [])
-    agent.tool_plain(lambda: None, name="ask", requires_approval=True)
+
+    @agent.tool_plain(requires_approval=True)
+    def ask() -> None:
+        pass
+
     calls = [ModelRequest([UserPromptPart("Ask.")]), ModelResponse([ToolCallPart("ask", {}, "c1")])]
     results = DeferredToolResults(approvals={"c1": False})
     first = run(agent, "I live in Rome.", message_history=calls, deferred_tool_results=results)
