@@ -57,9 +57,9 @@ def run(agent: Agent[Any, Any], *prompt: Any, **options: Any) -> Any:
     return asyncio.run(agent.run(*prompt, **options))
 
 
-def content(message: ModelMessage) -> Any:
-    """What the one who asks says first in a message."""
-    part = message.parts[0]
+def content(message: ModelMessage, place: int = 0) -> Any:
+    """What the one who asks says in a message, as a rule first."""
+    part = message.parts[place]
     assert isinstance(part, UserPromptPart | SystemPromptPart | ToolReturnPart)
     return part.content
 
@@ -275,13 +275,21 @@ def test_what_a_tool_shows_beside_what_it_returns_is_not_said_by_the_user(memory
     first = run(agent, "I live in Rome. Read the page.")
     kept = ["user", "assistant", "tool", "tool", "assistant"]
     run(agent, "Once more.")
-    beside = seen[-2][2].parts[1]
-    assert isinstance(beside, UserPromptPart)
-    assert beside.content == shown
+    assert content(seen[-2][2], 1) == shown
     run(agent, "And now?", message_history=first.all_messages())
     assert [role for role, _ in said(memory)] == [*kept, *kept, *kept]
     memory.drain()
     assert [(fact.key, fact.value) for fact in memory.user("ada").facts()] == [("place", "Rome")]
+
+
+def test_what_tools_show_beside_what_they_return_is_shortened_too(memory: Memory) -> None:
+    seen: list[list[ModelMessage]] = []
+    shown: list[Any] = ["word " * 900, BinaryContent(b"png", media_type="image/png")]
+    agent = reader(memory, ToolReturn("a page", content=shown), seen)
+    run(agent, "Read it.", capabilities=[Remember(memory, "ada", session="short", budget=1_000)])
+    words, picture = content(seen[-1][2], 1)
+    assert words.startswith("word word")
+    assert picture == "[image cut]"
 
 
 def test_a_prompt_that_comes_with_the_results_of_calls_is_the_users(memory: Memory) -> None:

@@ -36,9 +36,11 @@ def shorten_text(text: str, limit: int, count: Count) -> str:
 
 
 def shorten_results(message: Message, limit: int, count: Count) -> Message:
-    """The tool message with each of its results held to its share of `limit` tokens."""
+    """The tool message with each of its results, or what it shows beside them, held to its share of `limit` tokens."""
     if isinstance(message.content, str):
         return message.replace(content=shorten_text(message.content, limit, count))
+    if not message.tool_results and not message.extra:
+        return only_words(message, limit, count)
     share = limit // max(1, len(message.tool_results))
     return _with_parts(message, [_shorten_result(p, share, count) for p in message.content])
 
