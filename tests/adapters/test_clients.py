@@ -13,7 +13,7 @@ import openai
 import pytest
 from pydantic import BaseModel
 
-from recollect import Memory, Message, ToolCall
+from recollect import Memory, Message, Text, Thinking, ToolCall, validate
 from recollect.adapters.clients import remember
 from recollect.errors import BudgetTooSmall, ConfigError
 from recollect.history import History
@@ -125,6 +125,25 @@ def test_calls_of_a_stream_are_put_together(memory: Memory) -> None:
     ]
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_was_thought_before_a_call_is_sent_with_its_result(memory: Memory, stream: bool) -> None:
+    called = Message("assistant", (Thinking("Page 7?"), ToolCall("c1", "lookup", '{"number": 7}')))
+    answered = Message("assistant", (Thinking("So Oslo."), Text(OSLO)))
+    result: Any = [{"role": "tool", "tool_call_id": "c1", "content": "page 7: in Oslo"}]
+    with Provider("openai", [called, answered]) as provider, connect(provider, openai.OpenAI) as plain:
+        client = remember(plain, memory, user="ada", session="trip")
+        for messages in (HI, result, HI):
+            for _ in client.chat.completions.create(model="gpt", messages=messages, stream=stream):
+                pass
+    assert [message.get("reasoning_content") for message in provider.requests[-1].body["messages"]] == [
+        None,
+        "Page 7?",
+        None,
+        None,
+        None,
+    ]
+
+
 @pytest.mark.parametrize(("style", "kind"), [("openai", openai.OpenAI), ("anthropic", anthropic.Anthropic)])
 @pytest.mark.parametrize("how", ["it breaks", "the caller leaves"])
 def test_of_a_stream_that_does_not_end_what_was_said_is_kept_and_marked(
@@ -148,6 +167,31 @@ def test_of_a_stream_that_does_not_end_what_was_said_is_kept_and_marked(
             assert how == "it breaks"
     (_, answer) = memory.session("trip", user="ada").history()
     assert (OSLO * 20).startswith(answer.text)
+    assert answer.metadata == {"partial": True}
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+def test_of_a_stream_left_by_its_helper_what_was_said_is_kept(memory: Memory, awaited: bool) -> None:
+    def leave(client: openai.OpenAI) -> None:
+        with client.chat.completions.stream(model="gpt", messages=HI) as stream:
+            next(event for event in stream if event.type == "content.delta" and event.delta)
+
+    async def leave_awaited(provider: Provider) -> None:
+        async with connect(provider, openai.AsyncOpenAI) as plain:
+            client = remember(plain, memory, user="ada", session="trip")
+            async with client.chat.completions.stream(model="gpt", messages=HI) as stream:
+                async for event in stream:
+                    if event.type == "content.delta" and event.delta:
+                        break
+            assert len(said(memory)) == 2
+
+    with Provider("openai", [OSLO * 20]) as provider, connect(provider, openai.OpenAI) as plain:
+        if awaited:
+            asyncio.run(leave_awaited(provider))
+        else:
+            leave(remember(plain, memory, user="ada", session="trip"))
+        (_, answer) = memory.session("trip", user="ada").history()
+    assert OSLO.startswith(answer.text)
     assert answer.metadata == {"partial": True}
 
 
@@ -187,6 +231,21 @@ def test_what_the_caller_marks_for_the_cache_stays_marked(memory: Memory) -> Non
         assert provider.requests[0].body["messages"] == messages
 
 
+def test_marks_of_earlier_requests_do_not_pile_up(memory: Memory) -> None:
+    mark: Any = {"cache_control": {"type": "ephemeral"}}
+    system: Any = [{"type": "text", "text": SYSTEM, **mark}]
+    tools: Any = [{"name": "lookup", "input_schema": {"type": "object"}, **mark}]
+    with Provider("anthropic", [OSLO]) as provider, connect(provider, anthropic.Anthropic) as plain:
+        client = remember(plain, memory, user="ada", session="trip")
+        for n in range(5):
+            messages: Any = [{"role": "user", "content": [{"type": "text", "text": f"Question {n}", **mark}]}]
+            client.messages.create(model="any", max_tokens=100, system=system, tools=tools, messages=messages)
+    body = provider.requests[-1].body
+    assert "cache_control" in body["system"][0]
+    marked = [m["content"][0]["text"] for m in body["messages"] if "cache_control" in m["content"][0]]
+    assert marked == ["Question 3", "Question 4"]
+
+
 def test_the_client_that_was_given_stays_as_it_is(memory: Memory) -> None:
     with Provider("openai", [OSLO]) as provider, connect(provider, openai.OpenAI) as plain:
         remember(plain, memory, user="ada", session="trip")
@@ -220,6 +279,16 @@ def test_a_tool_runner_sends_the_whole_conversation_and_all_of_it_is_kept(memory
     assert provider.requests[1].body["tools"]
     assert [message.role for message in provider.requests[1].messages] == ["user", "assistant", "tool"]
     assert [role for role, _ in said(memory)] == ["user", "assistant", "tool", "assistant"]
+
+
+def test_where_the_first_question_was_erased_the_conversation_goes_on(memory: Memory) -> None:
+    with Provider("anthropic", [OSLO]) as provider, connect(provider, anthropic.Anthropic) as plain:
+        client, session = remember(plain, memory, user="ada", session="trip"), memory.session("trip", user="ada")
+        create_anthropic(client)
+        session.forget([session.history()[0].id])
+        create_anthropic(client)
+    assert validate(provider.requests[-1].messages, "anthropic") == []
+    assert [message.role for message in provider.requests[-1].messages] == ["user", "assistant", "user"]
 
 
 def test_a_budget_that_is_too_small_is_an_error_before_anything_is_sent(memory: Memory) -> None:
@@ -348,7 +417,9 @@ def test_a_conversation_that_the_provider_keeps_is_left_to_it(memory: Memory) ->
     with responses(requests) as plain:
         client = remember(plain, memory, user="ada", session="trip")
         client.responses.create(model="gpt", input="And now?", previous_response_id="resp_0")
+        client.responses.create(model="gpt", prompt={"id": "pmpt_1"})
     assert requests[0]["input"] == "And now?"
+    assert "input" not in requests[1]
     assert said(memory) == []
 
 

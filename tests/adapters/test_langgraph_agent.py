@@ -171,6 +171,13 @@ class Summing(Script):
         return Message("assistant", "I live in Bergen.")
 
 
+def test_tools_that_the_provider_runs_are_no_obstacle(memory: Memory) -> None:
+    middleware = [RecollectMiddleware(memory, user="ada", session="trip")]
+    agent = create_agent(ScriptedModel(script=Script()), [tool(lookup), {"google_search": {}}], middleware=middleware)
+    agent.invoke({"messages": [HumanMessage("What is new?")]})
+    assert len(history(memory)) == 2
+
+
 def test_a_summary_that_langchain_writes_is_sent_and_not_kept_as_the_users_words(tmp_path: Path) -> None:
     script = Script()
     with Memory.open(tmp_path / "memory.db", embedder=None) as memory:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from pydantic_ai import Agent, BinaryContent, DocumentUrl, ImageUrl, ModelRetry, models
+from pydantic_ai import Agent, BinaryContent, DeferredToolResults, DocumentUrl, ImageUrl, ModelRetry, models
 from pydantic_ai.messages import (
     CachePoint,
     ModelMessage,
@@ -18,6 +18,8 @@ from pydantic_ai.messages import (
     TextPart,
     ThinkingPart,
     ToolCallPart,
+    ToolReturn,
+    ToolReturnPart,
     UploadedFile,
     UserPromptPart,
 )
@@ -55,10 +57,10 @@ def run(agent: Agent[Any, Any], *prompt: Any, **options: Any) -> Any:
     return asyncio.run(agent.run(*prompt, **options))
 
 
-def content(message: ModelMessage) -> Any:
-    """What the one who asks says first in a message."""
-    part = message.parts[0]
-    assert isinstance(part, UserPromptPart | SystemPromptPart)
+def content(message: ModelMessage, place: int = 0) -> Any:
+    """What the one who asks says in a message, as a rule first."""
+    part = message.parts[place]
+    assert isinstance(part, UserPromptPart | SystemPromptPart | ToolReturnPart)
     return part.content
 
 
@@ -123,6 +125,22 @@ def test_a_streamed_answer_is_kept(memory: Memory) -> None:
 
     assert asyncio.run(ask()) == "In Oslo."
     assert said(memory) == [("user", "Where?"), ("assistant", "In Oslo.")]
+
+
+def test_of_a_stream_that_the_caller_leaves_what_was_said_is_kept_and_marked(memory: Memory) -> None:
+    async def stream(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str]:
+        for word in ("In ", "Oslo."):
+            yield word
+
+    async def ask() -> None:
+        agent = Agent(FunctionModel(stream_function=stream))
+        async with agent.run_stream("Where?", capabilities=[Remember(memory, "ada", session="trip")]) as result:
+            async for _ in result.stream_text(delta=True, debounce_by=None):
+                break
+
+    asyncio.run(ask())
+    (_, answer) = memory.session("trip", user="ada").history()
+    assert (answer.text, answer.metadata) == ("In ", {"partial": True})
 
 
 def test_an_answer_of_a_type_and_what_was_said_against_it_are_kept_in_order(memory: Memory) -> None:
@@ -219,6 +237,74 @@ def test_a_file_is_shown_again(memory: Memory) -> None:
         [letter, upload, "What are these?"],
         "Thank you.",
     ]
+
+
+def reader(memory: Memory, returned: Any, seen: list[list[ModelMessage]]) -> Agent[Any, Any]:
+    """An agent that calls a tool, which returns this, for each prompt."""
+
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        seen.append(messages)
+        called = any(isinstance(part, ToolReturnPart) for part in messages[-1].parts)
+        return ModelResponse([TextPart("Read.")] if called else [ToolCallPart("read", {})])
+
+    agent = Agent(FunctionModel(answer), capabilities=[Remember(memory, "ada", session="trip")])
+
+    @agent.tool_plain
+    def read() -> Any:
+        return returned
+
+    return agent
+
+
+def test_pictures_that_a_tool_returns_are_counted_and_shown_again(memory: Memory) -> None:
+    seen: list[list[ModelMessage]] = []
+    picture, letter = BinaryContent(b"png", media_type="image/png"), DocumentUrl("https://example.org/letter.pdf")
+    agent = reader(memory, ["a cat", picture, letter], seen)
+    run(agent, "Read it.")
+    run(agent, "Thank you.")
+    assert [content(messages[2]) for messages in seen[1:]] == [["a cat", picture, letter]] * 3
+    kept = memory.session("trip", user="ada").history()[2]
+    assert count_messages([kept], memory.counter) > 500
+
+
+def test_what_a_tool_shows_beside_what_it_returns_is_not_said_by_the_user(memory: Memory) -> None:
+    seen: list[list[ModelMessage]] = []
+    picture = BinaryContent(b"png", media_type="image/png")
+    shown: list[Any] = ["My name is Bob and I live in Paris.", picture]
+    agent = reader(memory, ToolReturn("a page", content=shown), seen)
+    first = run(agent, "I live in Rome. Read the page.")
+    kept = ["user", "assistant", "tool", "tool", "assistant"]
+    run(agent, "Once more.")
+    assert content(seen[-2][2], 1) == shown
+    run(agent, "And now?", message_history=first.all_messages())
+    assert [role for role, _ in said(memory)] == [*kept, *kept, *kept]
+    memory.drain()
+    assert [(fact.key, fact.value) for fact in memory.user("ada").facts()] == [("place", "Rome")]
+
+
+def test_what_tools_show_beside_what_they_return_is_shortened_too(memory: Memory) -> None:
+    seen: list[list[ModelMessage]] = []
+    shown: list[Any] = ["word " * 900, BinaryContent(b"png", media_type="image/png")]
+    agent = reader(memory, ToolReturn("a page", content=shown), seen)
+    run(agent, "Read it.", capabilities=[Remember(memory, "ada", session="short", budget=1_000)])
+    words, picture = content(seen[-1][2], 1)
+    assert words.startswith("word word")
+    assert picture == "[image cut]"
+
+
+def test_a_prompt_that_comes_with_the_results_of_calls_is_the_users(memory: Memory) -> None:
+    agent = reader(memory, "a page", [])
+
+    @agent.tool_plain(requires_approval=True)
+    def ask() -> None:
+        pass
+
+    calls = [ModelRequest([UserPromptPart("Ask.")]), ModelResponse([ToolCallPart("ask", {}, "c1")])]
+    results = DeferredToolResults(approvals={"c1": False})
+    first = run(agent, "I live in Rome.", message_history=calls, deferred_tool_results=results)
+    assert [role for role, _ in said(memory)] == ["user", "assistant", "tool", "user", "assistant"]
+    run(agent, "Thank you.", message_history=first.all_messages())
+    assert len(said(memory)) == 9
 
 
 def test_what_overflows_the_model_is_asked_again_with_less(memory: Memory) -> None:

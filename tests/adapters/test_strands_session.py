@@ -12,11 +12,12 @@ from strands.agent.conversation_manager.compression.pin_message import pin_messa
 from strands.session import FileSessionManager
 from strands.types.exceptions import SessionException
 
-from recollect import Memory, Scope, estimate, parse, validate
+from recollect import Memory, Message, Scope, ToolCall, ToolResult, estimate, parse, validate
 from recollect.adapters.strands import (
     LogRepository,
     SessionLog,
     SessionMemory,
+    SlidingWindowConversationManager,
     TokenBudgetConversationManager,
     with_memory,
 )
@@ -112,6 +113,55 @@ class TestRestore:
         agent.messages[-1]["content"] = [{"text": "[redacted]"}]
         keeper.redact_latest_message(agent.messages[-1], agent)
         assert [m.text for m in session.history()] == ["The secret is avocado.", "[redacted]"]
+
+    @pytest.mark.parametrize("how", ["began elsewhere", "greeted", "redacted", "erased"])
+    def test_what_left_the_list_stays_out_though_the_log_counts_otherwise(self, memory: Memory, how: str) -> None:
+        session = memory.session("trip", user="ada")
+
+        def open_agent() -> Any:
+            window = SlidingWindowConversationManager(4)
+            return agent_of(ScriptedModel(Script()), conversation_manager=window, session_manager=SessionLog(session))
+
+        if how == "greeted":
+            session.add("assistant", "Welcome!")
+        if how == "began elsewhere":
+            session.add("user", "Read two pages.")
+            session.add(Message("assistant", (ToolCall("a", "lookup"), ToolCall("b", "lookup"))))
+            session.add_many([Message("tool", (ToolResult(id, "a page"),)) for id in ("a", "b")])
+            session.add("assistant", "Done.")
+        agent = open_agent()
+        for n in range(4):
+            agent(f"question {n}")
+            if how == "redacted" and n == 1:
+                agent.messages[-1]["content"] = [{"text": "[redacted]"}]
+                agent._session_manager.redact_latest_message(agent.messages[-1], agent)
+            again = open_agent()
+            assert [m["content"] for m in again.messages] == [m["content"] for m in agent.messages]
+        if how == "erased":
+            session.forget([session.history()[0].id])
+            again = open_agent()
+            again("And now?")
+            again = open_agent()
+            assert [m["content"][0]["text"] for m in again.messages][::2] == ["question 3", "And now?"]
+
+    @pytest.mark.parametrize("questions", [1, 4])
+    def test_an_answer_whose_question_was_erased_begins_no_request(self, memory: Memory, questions: int) -> None:
+        session, script = memory.session("trip", user="ada"), Script()
+
+        def open_agent() -> Any:
+            window = SlidingWindowConversationManager(4)
+            return agent_of(ScriptedModel(script), conversation_manager=window, session_manager=SessionLog(session))
+
+        agent = open_agent()
+        for n in range(questions):
+            script.call_tools(1)
+            agent(f"question {n}")
+        session.forget([agent.messages[0]["tracking_id"]])
+        for n in range(3):
+            again = open_agent()
+            again(f"and {n}")
+            assert validate(script.requests[-1], "bedrock") == []
+        assert [m["content"][0]["text"] for m in again.messages][::2] == ["and 1", "and 2"]
 
     def test_a_second_agent_has_a_session_of_its_own(self, memory: Memory) -> None:
         keeper = SessionLog(memory.session("trip", user="ada"))

@@ -12,6 +12,7 @@ from recollect.flow.shorten import shorten_results, shorten_text
 from recollect.flow.turns import turns
 from recollect.flow.window import Limits, Window
 from recollect.layers.working import fit
+from recollect.tokens import count_message, estimate
 from recollect.types import Image, Message, Opaque, Text, ToolCall, ToolResult
 
 
@@ -230,6 +231,24 @@ def test_pictures_and_files_of_a_turn_before_give_way_to_the_question() -> None:
     assert fit(talk, 20_000).messages == tuple(talk)
     with pytest.raises(BudgetTooSmall):
         fit(talk, 1_500)
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ({"type": "base64", "media_type": "application/pdf", "data": "JVBERi0x" * 5_000}, "see\n[file cut]"),
+        ({"type": "text", "media_type": "text/plain", "data": "word " * 20}, None),
+        ({"type": "text", "media_type": "text/plain", "data": "文" * 2_000}, "characters cut"),
+        ({"type": "text", "media_type": "text/plain", "data": " " * 2_000}, None),
+    ],
+)
+def test_a_file_in_a_result_is_cut_as_one_and_not_shown_as_base64(source: dict[str, str], shown: str | None) -> None:
+    document = Opaque("anthropic", {"type": "document", "source": source})
+    talk = [user("go"), call("1"), Message("tool", (ToolResult("1", (Text("see"), document)),)), user("next")]
+    kept = shorten_results(talk[2], 100, lambda message: count_message(message, estimate))
+    assert kept == talk[2] if shown is None else shown in kept.text
+    assert "JVBER" not in kept.text
+    assert fit(talk, 400).tokens <= 400
 
 
 def test_a_result_that_is_short_already_is_not_shortened_again_with_each_message() -> None:

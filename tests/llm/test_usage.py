@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from recollect import Message, ToolCall, ToolResult
+from recollect import Message, ToolCall, ToolResult, parse
 from recollect.errors import BadReply, ModelUnavailable
 from recollect.llm import ChatModel, Metered, Usage
 from recollect.llm.dialect import Ask
@@ -71,6 +71,13 @@ def test_anthropic_gets_breakpoints_where_the_prompt_stays_the_same(serve: Serve
     model.complete([Message("user", "Hello")], tools=[WEATHER])
     assert breakpoints(dict(provider.requests[2].body)) == ["weather", "Hello"]
     assert [asked.status for asked in provider.requests] == [200, 200, 200]
+
+
+def test_breakpoints_that_messages_were_kept_with_do_not_come_on_top(serve: Serve) -> None:
+    provider, model = serve("anthropic")
+    marked = {"type": "text", "text": "Hello", "cache_control": {"type": "ephemeral"}}
+    model.complete(parse([{"role": "user", "content": [marked]}] * 6, "anthropic"), tools=[WEATHER])
+    assert breakpoints(dict(provider.requests[0].body)) == ["weather", "Hello", "Hello", "Hello"]
 
 
 def test_usage_teaches_the_counter(serve: Serve) -> None:

@@ -49,6 +49,14 @@ def test_only_what_is_new_can_be_sent_too(proxy: Running, provider: Provider) ->
     assert len(provider.requests[-1].body["messages"]) == 5
 
 
+def test_marks_of_earlier_requests_do_not_pile_up(proxy: Running, provider: Provider) -> None:
+    for n in range(6):
+        marked = {"type": "text", "text": f"question {n}", "cache_control": {"type": "ephemeral"}}
+        ask(client(proxy), {"role": "user", "content": [marked]})
+    sent = [m["content"][0] for m in provider.requests[-1].body["messages"] if m["role"] == "user"]
+    assert [part["text"] for part in sent if "cache_control" in part] == [f"question {n}" for n in range(2, 6)]
+
+
 def test_memory_of_another_session_reaches_the_model(proxy: Running, provider: Provider) -> None:
     ask(client(proxy, "spring"), HELLO)
     ask(client(proxy, "autumn"), {"role": "user", "content": "Where does my sister live?"})

@@ -12,6 +12,9 @@ from recollect.llm.model import PARTIAL
 from recollect.llm.openai import Chunks
 from recollect.types import Message
 
+THOUGHTS: Final = ("reasoning_content", "reasoning", "reasoning_details")
+"""Where servers of chat completions tell what was thought."""
+
 
 class Answer(Protocol):
     """An answer of one provider."""
@@ -56,7 +59,9 @@ class OpenAIAnswer:
 
 
 def _openai(said: Mapping[str, Any]) -> list[Message]:
-    message = {key: said[key] for key in ("content", "tool_calls") if said.get(key)}
+    """The words and calls; what was thought before calls as well, which many models refuse to go on without."""
+    kept = ("content", "tool_calls", *(THOUGHTS if said.get("tool_calls") else ()))
+    message = {key: said[key] for key in kept if said.get(key)}
     return parse([{"role": "assistant", "content": None, **message}], "openai") if message else []
 
 

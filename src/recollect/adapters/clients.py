@@ -8,13 +8,15 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Final, TypeVar
 
 from recollect.adapters.answers import ANSWERS, Answer
 from recollect.aio import done
 from recollect.errors import ConfigError
-from recollect.flow.render import parse, render, sendable
+from recollect.flow.render import MOST_MARKS, parse, render, sendable
+from recollect.flow.shapes import shape_of
 from recollect.history import Asking, Histories, History, Sent
 from recollect.memory import Memory
 
@@ -24,7 +26,7 @@ C = TypeVar("C")
 SHAPES: Final = {"/chat/completions": "openai", "/responses": "openai-responses", "/v1/messages": "anthropic"}
 """The shape of what is posted, by the address it is posted to."""
 ELSEWHERE: Final = ("previous_response_id", "conversation", "thread")
-"""Fields of a request whose conversation the provider itself keeps."""
+"""Fields of a request whose conversation the provider itself keeps; one that has none may name a prompt kept there."""
 
 BYTES: Final = ("APIResponse", "AsyncAPIResponse", "Response")
 """The types of answers whose bytes the caller reads."""
@@ -73,7 +75,7 @@ def _plain(post: Callable[..., Any], history: History) -> Callable[..., Any]:
         response = asking.ask(lambda body: post(path, **{**request, "body": body}))
         answer, result = ANSWERS[shape](), _read(response)
         if hasattr(result, "_iterator"):
-            _watch(result, _watched(result._iterator, answer, history))
+            _watch(result, Hearing(answer, history))
         elif result is not None:
             history.keep(*answer.whole(result))
         return response
@@ -91,7 +93,7 @@ def _awaited(post: Callable[..., Any], history: History) -> Callable[..., Any]:
         response = await asking.ask_async(lambda body: post(path, **{**request, "body": body}))
         answer, result = ANSWERS[shape](), _read(response)
         if hasattr(result, "_iterator"):
-            _watch_async(result, _watched_async(result._iterator, answer, history))
+            _watch_async(result, Hearing(answer, history))
         elif result is not None:
             await done(history.keep, *answer.whole(result))
         return response
@@ -101,20 +103,23 @@ def _awaited(post: Callable[..., Any], history: History) -> Callable[..., Any]:
 
 def _shape(path: str, request: Mapping[str, Any]) -> str | None:
     """The shape of a request that is a conversation of ours to fit."""
-    body = request.get("body")
-    if not isinstance(body, Mapping) or any(body.get(name) for name in ELSEWHERE):
+    body, shape = request.get("body"), SHAPES.get(path.partition("?")[0])
+    if shape is None or not isinstance(body, Mapping) or any(body.get(name) for name in ELSEWHERE):
         return None
-    return SHAPES.get(path.partition("?")[0])
+    given = body.get(shape_of(shape).messages)
+    return None if given is None or type(given).__name__ in NOT_GIVEN else shape
 
 
 def _asking(history: History, body: Mapping[str, Any], shape: str) -> Asking[dict[str, Any]]:
     """What a request asks, with what fits and with memory."""
 
     def made(sent: Sequence[Sent]) -> dict[str, Any]:
-        return {**body, **sendable(render([line.message for line in sent], shape)).request()}
+        return {**body, **sendable(render([line.message for line in sent], shape), marks).request()}
 
     plain = _plain_json(body)
-    return Asking(history, parse(plain, shape), plain.get("tools") or (), made)
+    tools = plain.get("tools") or ()
+    marks = MOST_MARKS - sum("cache_control" in given for given in (plain, *tools))
+    return Asking(history, parse(plain, shape), tools, made)
 
 
 def _plain_json(value: Any) -> Any:
@@ -139,41 +144,62 @@ def _read(response: Any) -> Any:
     return None
 
 
-def _watch(stream: Any, events: Generator[Any, None, None]) -> None:
-    """Let the stream go on by these events; a stream that is closed ends them."""
-    close = stream.close
+@dataclass(slots=True, eq=False)
+class Hearing:
+    """An answer that comes in a stream; kept once, at its end or when the caller leaves."""
+
+    answer: Answer
+    history: History
+    kept: bool = False
+
+    def keep(self) -> None:
+        """Keep what was said, whole or as far as it came."""
+        if not self.kept:
+            self.kept = True
+            self.history.keep(*self.answer.said())
+
+
+def _watch(stream: Any, heard: Hearing) -> None:
+    """Hear what the stream says until it ends, or its response is closed, as all ways to leave it do."""
+    response, close, events = stream.response, stream.response.close, stream._iterator
 
     def closed() -> None:
-        close()
-        events.close()
+        try:
+            close()
+        finally:
+            if not getattr(events, "gi_running", False):  # else they close it themselves, at their end
+                heard.keep()
 
-    stream._iterator, stream.close = events, closed
+    stream._iterator, response.close = _watched(events, heard), closed
 
 
-def _watch_async(stream: Any, events: AsyncGenerator[Any, None]) -> None:
-    close = stream.close
+def _watch_async(stream: Any, heard: Hearing) -> None:
+    response, close, events = stream.response, stream.response.aclose, stream._iterator
 
     async def closed() -> None:
-        await close()
-        await events.aclose()
+        try:
+            await close()
+        finally:
+            if not getattr(events, "ag_running", False):
+                await done(heard.keep)
 
-    stream._iterator, stream.close = events, closed
+    stream._iterator, response.aclose = _watched_async(events, heard), closed
 
 
-def _watched(events: Iterator[Any], answer: Answer, history: History) -> Generator[Any, None, None]:
+def _watched(events: Iterator[Any], heard: Hearing) -> Generator[Any, None, None]:
     """The events as they come; what they say is kept at their end, or as far as they came."""
     try:
         for event in events:
-            answer.add(event)
+            heard.answer.add(event)
             yield event
     finally:
-        history.keep(*answer.said())
+        heard.keep()
 
 
-async def _watched_async(events: AsyncIterator[Any], answer: Answer, history: History) -> AsyncGenerator[Any, None]:
+async def _watched_async(events: AsyncIterator[Any], heard: Hearing) -> AsyncGenerator[Any, None]:
     try:
         async for event in events:
-            answer.add(event)
+            heard.answer.add(event)
             yield event
     finally:
-        await done(history.keep, *answer.said())
+        await done(heard.keep)

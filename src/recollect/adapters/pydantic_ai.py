@@ -10,16 +10,18 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from recollect.aio import done
 from recollect.errors import ConfigError, MissingExtra
-from recollect.frozen import FrozenDict, thaw
+from recollect.flow.shapes.wire import Word, words_of
+from recollect.frozen import EMPTY, FrozenDict, thaw
 from recollect.history import Histories, History, Sent
 from recollect.layers.working import REDUCE_TO
+from recollect.llm.model import PARTIAL
 from recollect.llm.overflow import detect
 from recollect.memory import Memory
-from recollect.types import Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
+from recollect.types import Image, Message, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult
 
 try:
     from pydantic import TypeAdapter
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from pydantic_ai.tools import RunContext
 
 SHAPE: Final = "pydantic-ai"
+Prompt: TypeAlias = str | Sequence[UserContent]
 CONTENT: Final = TypeAdapter[UserContent](UserContent)
 
 
@@ -81,7 +84,7 @@ class Remember(AbstractCapability[Any]):
     ) -> ModelRequestContext:
         """The request with what fits, and with memory."""
         error = self._overflows.pop(ctx.run_id, None)
-        messages = await asyncio.to_thread(_fitted, self._history(ctx), request_context, error)
+        messages = await asyncio.to_thread(_fitted, self._history(ctx), request_context, ctx.prompt, error)
         return replace(request_context, messages=messages)
 
     async def on_model_request_error(
@@ -124,10 +127,12 @@ class _Piece:
     message: Message
 
 
-def _fitted(history: History, request: ModelRequestContext, error: Exception | None) -> list[ModelMessage]:
+def _fitted(
+    history: History, request: ModelRequestContext, prompt: Prompt | None, error: Exception | None
+) -> list[ModelMessage]:
     """What fits, with memory; after an overflow less of it."""
     parameters = request.model_request_parameters
-    pieces = [piece for place, message in enumerate(request.messages) for piece in _pieces(place, message)]
+    pieces = [piece for place, message in enumerate(request.messages) for piece in _pieces(place, message, prompt)]
     instructions = "\n\n".join(part.content for part in parameters.instruction_parts or ())
     system = [Message("system", instructions)] if instructions else []
     given, tools = [*system, *(piece.message for piece in pieces)], _tools(parameters)
@@ -166,11 +171,12 @@ def _parts(line: Sent, piece: _Piece) -> Sequence[Any]:
         return piece.parts
     if isinstance(piece.native, ModelResponse):
         return _reworded(piece.parts, piece.message, line.message) or to_pydantic(line.message).parts
-    results = {result.call_id: result.text for result in line.message.tool_results}
+    before = piece.message.tool_results
+    results = {result.call_id: result for result in line.message.tool_results if result not in before}
     changed: list[Any] = []
     for part in piece.parts:
         if isinstance(part, ToolReturnPart) and part.tool_call_id in results:
-            changed.append(replace(part, content=results[part.tool_call_id]))
+            changed.append(replace(part, content=_returned(results[part.tool_call_id])))
         elif isinstance(part, UserPromptPart) and not isinstance(part.content, str):
             items = _reworded(part.content, piece.message, line.message)
             changed += [replace(part, content=items)] if items else to_pydantic(line.message).parts
@@ -197,26 +203,30 @@ def _with_words(native: Any, part: Part) -> Any:
     return replace(native, content=part.text) if isinstance(native, (TextPart, TextContent)) else part.text
 
 
-def _pieces(place: int, message: ModelMessage) -> Iterator[_Piece]:
-    """The message in pieces of one speaker each."""
+def _pieces(place: int, message: ModelMessage, prompt: Prompt | None = None) -> Iterator[_Piece]:
+    """The message in pieces of one speaker each; what follows the returns of tools is theirs, but for the prompt."""
     if isinstance(message, ModelResponse):
         yield _Piece(place, message, message.parts, _answer(message))
         return
-    group: list[Any] = []
+    groups: list[list[Any]] = []
     for part in message.parts:
-        if group and not (isinstance(part, ToolReturnPart) and isinstance(group[-1], ToolReturnPart)) and _spoken(part):
-            yield _Piece(place, message, group, _request(group))
-            group = []
-        group.append(part)
-    if group:
-        yield _Piece(place, message, group, _request(group))
+        returns = isinstance(part, ToolReturnPart) and groups and isinstance(groups[-1][-1], ToolReturnPart)
+        if groups and (returns or not _spoken(part)):
+            groups[-1].append(part)
+        else:
+            groups.append([part])
+    role: Role = "user"
+    for group in groups:
+        asked = isinstance(group[0], UserPromptPart) and group[0].content == prompt
+        yield _Piece(place, message, group, _request(group, "user" if asked else role))
+        role = "tool" if isinstance(group[0], ToolReturnPart) else role
 
 
 def _spoken(part: ModelRequestPart) -> bool:
     return isinstance(part, (SystemPromptPart, UserPromptPart, ToolReturnPart, RetryFeedbackPart))
 
 
-def _request(parts: Sequence[Any]) -> Message:
+def _request(parts: Sequence[Any], role: Role) -> Message:
     first = parts[0]
     if isinstance(first, ToolReturnPart):
         results = [part for part in parts if isinstance(part, ToolReturnPart)]
@@ -225,17 +235,18 @@ def _request(parts: Sequence[Any]) -> Message:
         return Message("system", first.content)
     if isinstance(first, UserPromptPart):
         content = first.content
-        return Message("user", content if isinstance(content, str) else tuple(_content(item) for item in content))
+        return Message(role, content if isinstance(content, str) else tuple(_content(item) for item in content))
     if isinstance(first, RetryFeedbackPart):
         return Message("user", first.model_response(), name="validation")
     return Message("system", "")
 
 
 def _result(part: ToolReturnPart[Any]) -> ToolResult:
-    return ToolResult(part.tool_call_id, part.model_response_str(), part.outcome != "success", part.tool_name)
+    files = part.files and tuple(_content(item) for item in part.content_items(mode="str"))
+    return ToolResult(part.tool_call_id, files or part.model_response_str(), part.outcome != "success", part.tool_name)
 
 
-def _content(item: UserContent) -> Part:
+def _content(item: UserContent) -> Word:
     if isinstance(item, str):
         return Text(item)
     if isinstance(item, TextContent):
@@ -248,8 +259,9 @@ def _content(item: UserContent) -> Part:
 
 
 def _answer(response: ModelResponse) -> Message:
-    """What the model said, thought and called."""
-    return Message("assistant", tuple(_said(part) for part in response.parts))
+    """What the model said, thought and called; marked as partial where the caller left before its end."""
+    metadata = EMPTY if response.state == "complete" else PARTIAL
+    return Message("assistant", tuple(_said(part) for part in response.parts), metadata=metadata)
 
 
 def _said(part: ModelResponsePart) -> Part:
@@ -273,13 +285,20 @@ def to_pydantic(message: Message) -> ModelMessage:
     if message.role == "assistant":
         calls = [ToolCallPart(call.name, call.arguments, call.id) for call in message.tool_calls]
         return ModelResponse([*([TextPart(message.text)] if message.text else []), *calls])
-    if message.role == "tool":
-        return ModelRequest([ToolReturnPart(r.name or "tool", r.text, r.call_id) for r in message.tool_results])
     if message.role == "system":
         return ModelRequest([SystemPromptPart(message.text)])
-    if isinstance(message.content, str):
-        return ModelRequest([UserPromptPart(message.content)])
-    return ModelRequest([UserPromptPart([item for part in message.content if (item := _item(part)) is not None])])
+    returns = [ToolReturnPart(r.name or "tool", _returned(r), r.call_id) for r in message.tool_results]
+    words = message.content if isinstance(message.content, str) else _items(words_of(message.content))
+    return ModelRequest([*returns, *([UserPromptPart(words)] if words or not returns else ())])
+
+
+def _returned(result: ToolResult) -> str | list[UserContent]:
+    """What a tool returned, files among it."""
+    return result.content if isinstance(result.content, str) else _items(result.content)
+
+
+def _items(parts: Sequence[Part]) -> list[UserContent]:
+    return [item for part in parts if (item := _item(part)) is not None]
 
 
 def _item(part: Part) -> UserContent | None:

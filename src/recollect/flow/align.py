@@ -73,13 +73,14 @@ def fingerprint(message: Message) -> Hashable:
     """A key that is equal for two messages when they are the same one, handed over once more.
 
     That is the role, the text, the ids of tool calls and results, pictures, and the user's files and sounds. Marks of
-    where a prompt cache is to begin do not count.
+    where a prompt cache is to begin do not count. What a tool shows beside its results may come back as the user's.
     """
+    role = "user" if message.role == "tool" and not message.tool_results else message.role
     images = tuple((part.url, part.data) for part in message.parts if isinstance(part, Image))
     files = tuple(part.data for part in message.parts if isinstance(part, Opaque) and "cachePoint" not in part.data)
-    shown = (images, files if message.role == "user" else ())
+    shown = (images, files if role == "user" else ())
     calls = tuple(call.id for call in message.tool_calls)
-    return message.role, message.text.strip(), calls, tuple(result.call_id for result in message.tool_results), shown
+    return role, message.text.strip(), calls, tuple(result.call_id for result in message.tool_results), shown
 
 
 def align(known: Sequence[Hashable], given: Sequence[Hashable]) -> list[int | None]:

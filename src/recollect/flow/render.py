@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
 from recollect.arguments import messages_only
 from recollect.errors import InvalidTranscript
@@ -13,6 +13,9 @@ from recollect.flow.convert import Carrier, Placed, join
 from recollect.flow.shapes import Shape, shape_of
 from recollect.flow.shapes.wire import NOTHING, OpenCalls, plain
 from recollect.types import Message
+
+MOST_MARKS: Final = 4
+"""How many marks of where a prompt cache is to begin a request may have."""
 
 
 class Rendered(list[dict[str, Any]]):
@@ -35,13 +38,33 @@ class Rendered(list[dict[str, Any]]):
         return fields if self.system is None else {shape.system[0]: self.system, **fields}
 
 
-def sendable(rendered: Rendered) -> Rendered:
-    """The same, with a question mark for each half of a surrogate pair, at which clients fail."""
+def sendable(rendered: Rendered, marks: int = MOST_MARKS) -> Rendered:
+    """The same, with a question mark for each half of a surrogate pair, at which clients fail, and with few marks."""
+    keep_marks(rendered, marks)
     try:
         _encode_all(rendered)
     except UnicodeEncodeError:
         rendered[:], rendered.system = _replaced(rendered), _replaced(rendered.system)
     return rendered
+
+
+def keep_marks(rendered: Rendered, most: int) -> None:
+    """Leave at most so many marks of where a prompt cache is to begin: those of the system text, and the newest.
+
+    Messages are kept with their marks, so that those of all earlier requests would come together.
+    """
+    marked = [block for wire in rendered for block in _blocks(wire) if "cache_control" in block]
+    system = rendered.system if isinstance(rendered.system, list) else ()
+    room = max(0, most - sum("cache_control" in block for block in system))
+    for block in marked[: max(0, len(marked) - room)]:
+        del block["cache_control"]
+
+
+def _blocks(wire: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    content = wire.get("content")
+    for block in content if isinstance(content, list) else ():
+        yield from _blocks(block)
+        yield block
 
 
 def _encode_all(rendered: Rendered) -> None:
@@ -141,10 +164,15 @@ def render(messages: Sequence[Message], shape: str) -> Rendered:
     apart = [item.message for item in placed if target.apart(item.message)]
     rest = join([item for item in placed if not target.apart(item.message)], target)
     _tell_moved(placed, target, carrier)
-    if target.strict and rest and rest[0].message.role == "assistant" and not rest[0].native:
+    if target.strict and rest and rest[0].message.role == "assistant" and not _as_read(rest[0]):
         carrier.lost.append(f"message {rest[0].source}: its place as the first, {shape} starts with the user")
         rest.insert(0, Placed(Message("user", NOTHING, shape=shape), rest[0].source, False))
     return _written(rest, apart, target, carrier.lost)
+
+
+def _as_read(item: Placed) -> bool:
+    """Whether it was read from this shape and handed on; a memory gave it an id, and may have lost what came before."""
+    return item.native and not item.message.id
 
 
 def _placed(message: Message, index: int, carrier: Carrier) -> list[Placed]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable
-from typing import Final, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
 
 from recollect.types import Image, Message, Opaque, Part, Text, ToolResult
 
@@ -13,6 +13,8 @@ Count: TypeAlias = Callable[[Message], int]
 
 IMAGE_CUT: Final = "[image cut]"
 FILE_CUT: Final = "[file cut]"
+LONGEST_WORD: Final = 500
+"""ASCII characters without a blank; a longer run is a file in base64."""
 
 
 def shorten_text(text: str, limit: int, count: Count) -> str:
@@ -34,9 +36,11 @@ def shorten_text(text: str, limit: int, count: Count) -> str:
 
 
 def shorten_results(message: Message, limit: int, count: Count) -> Message:
-    """The tool message with each of its results held to its share of `limit` tokens."""
+    """The tool message with each of its results, or what it shows beside them, held to its share of `limit` tokens."""
     if isinstance(message.content, str):
         return message.replace(content=shorten_text(message.content, limit, count))
+    if not message.tool_results and not message.extra:
+        return only_words(message, limit, count)
     share = limit // max(1, len(message.tool_results))
     return _with_parts(message, [_shorten_result(p, share, count) for p in message.content])
 
@@ -78,13 +82,23 @@ def _shorten_result(part: Part, limit: int, count: Count) -> Part:
         return part
     whole = part.content if isinstance(part.content, str) else "\n".join(_words(inner) for inner in part.content)
     short = shorten_text(whole, limit, count)
-    if short == whole and not _has_pictures(part):
+    if short == whole and not _has_files(part):
         return part
     return dataclasses.replace(part, content=short if isinstance(part.content, str) else (Text(short),))
 
 
-def _has_pictures(result: ToolResult) -> bool:
-    return not isinstance(result.content, str) and any(isinstance(part, Image) for part in result.content)
+def _has_files(result: ToolResult) -> bool:
+    return not isinstance(result.content, str) and any(
+        isinstance(part, Image) or (isinstance(part, Opaque) and _has_bytes(part.data)) for part in result.content
+    )
+
+
+def _has_bytes(value: Any) -> bool:
+    """Whether a value holds a file as text: a word that is longer than any that is written."""
+    if isinstance(value, str):
+        return any(len(word) > LONGEST_WORD and word.isascii() for word in value[: 2 * LONGEST_WORD].split())
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, (list, tuple)) else ()
+    return any(map(_has_bytes, inner))
 
 
 def _words(part: Text | Image | Opaque) -> str:
@@ -94,4 +108,4 @@ def _words(part: Text | Image | Opaque) -> str:
         case Image():
             return IMAGE_CUT
         case Opaque():
-            return json.dumps(part.data, ensure_ascii=False)
+            return FILE_CUT if _has_bytes(part.data) else json.dumps(part.data, ensure_ascii=False)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Literal
 
 from recollect.flow.fence import OPEN
-from recollect.flow.render import Rendered, render
+from recollect.flow.render import MOST_MARKS, Rendered, keep_marks, render
 from recollect.flow.shapes.wire import RAW
 from recollect.frozen import thaw
 from recollect.llm.dialect import Ask, count, part, reply_of, shown, text
@@ -33,6 +33,7 @@ class Anthropic:
         wire = render(ask.messages, "anthropic")
         tools = [_tool(tool) for tool in ask.tools]
         mark_stable(wire, tools, ask.messages)
+        keep_marks(wire, MOST_MARKS - sum("cache_control" in tool for tool in tools))
         body: dict[str, Any] = {"model": ask.model, "max_tokens": ask.max_tokens or MAX_TOKENS, **wire.request()}
         if ask.schema is not None:
             tools.append({"name": ANSWER, "description": "Give the answer.", "input_schema": thaw(ask.schema)})

@@ -22,7 +22,7 @@ from starlette.requests import ClientDisconnect
 
 from recollect.errors import BudgetTooSmall, ConfigError, ContextOverflow, RecollectError
 from recollect.flow.align import fingerprint
-from recollect.flow.render import parse, render
+from recollect.flow.render import MOST_MARKS, keep_marks, parse, render
 from recollect.flow.room import beside
 from recollect.history import History
 from recollect.layers.answer import room
@@ -196,15 +196,19 @@ class Turn:
         tools = self.body.get("tools") or ()
         if kept.changed:
             shown = [line.message for line in History(chat, budget).prompt(self.sent, tools)]
-            body = {**self.body, "messages": list(render(shown, SHAPE))}
-            return self.service.upstream.prepared(body), sum(count_message(m, chat.memory.counter) for m in shown)
+            return self._prepared(shown), sum(count_message(m, chat.memory.counter) for m in shown)
         with beside(system, partial(count_message, count=chat.memory.counter), budget) as left:
             if kept.last and kept.last.role == "user":
                 context = context_for(kept.last, chat, left, tools=tools)
             else:
                 context = chat.context(None, left, tools=tools)
-        body = {**self.body, "messages": [*render(system, SHAPE), *render(context.prompt, SHAPE)]}
-        return self.service.upstream.prepared(body), context.tokens + budget - left
+        return self._prepared([*system, *context.prompt]), context.tokens + budget - left
+
+    def _prepared(self, messages: Sequence[Message]) -> Any:
+        """The request with these messages; of the marks that they were kept with, as many as one may have."""
+        wire, tools = render(messages, SHAPE), self.body.get("tools") or ()
+        keep_marks(wire, MOST_MARKS - sum("cache_control" in tool for tool in tools))
+        return self.service.upstream.prepared({**self.body, "messages": list(wire)})
 
     async def _opened(self, request: Any) -> Reply | Opened:
         async with AsyncExitStack() as stack:

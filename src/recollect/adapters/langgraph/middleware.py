@@ -76,7 +76,7 @@ def _asking(history: History, request: ModelRequest[Any]) -> Asking[ModelRequest
     def made(sent: Sequence[Sent]) -> ModelRequest[Any]:
         return request.override(messages=[m for line in sent[len(system) :] for m in _native(line, natives)])
 
-    tools = [convert_to_openai_tool(tool) for tool in request.tools]
+    tools = [tool if isinstance(tool, dict) else convert_to_openai_tool(tool) for tool in request.tools]
     return Asking(history, [from_langchain(message) for message in natives], tools, made)
 
 

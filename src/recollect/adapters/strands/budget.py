@@ -224,7 +224,7 @@ def _pinned(wire: Wire) -> bool:
 
 
 def _write(message: Message) -> Wire:
-    return cast("Wire", render([message], SHAPE)[0])
+    return cast("Wire", render([message], SHAPE)[-1])
 
 
 def _same(some: Sequence[Wire], others: Sequence[Wire]) -> bool:

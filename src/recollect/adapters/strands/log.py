@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, cast
 
 from recollect.adapters.strands.budget import SHAPE
 from recollect.adapters.strands.memory import SessionMemory
 from recollect.adapters.strands.sdk import (
+    Agent,
     LocalAgent,
     MultiAgentBase,
     RepositorySessionManager,
@@ -54,6 +54,7 @@ class SessionLog(RepositorySessionManager):
         if self._memory:
             self._memory.session = self._log._session(session, name)
         super().initialize(agent, **kwargs)
+        _begin_with_a_question(agent)
 
 
 class LogRepository(SessionRepository):
@@ -75,8 +76,14 @@ class LogRepository(SessionRepository):
         return None if found is None else SdkSession.from_dict(found)
 
     def create_agent(self, session_id: str, session_agent: SessionAgent, **kwargs: Any) -> None:
-        """Keep the state of an agent."""
-        self._put(session_id, f"agent {session_agent.agent_id}", session_agent.to_dict())
+        """Keep the state of an agent, and where in the log the messages begin that it has left."""
+        name, removed = session_agent.agent_id, session_agent.conversation_manager_state.get("removed_message_count", 0)
+        if removed != self._mark(session_id, name)[0]:
+            left = self._from(session_id, name, removed)
+            newest = self.memory.store.log.read(self._session(session_id, name).scope, limit=1, reverse=True)
+            seq = left[0][1].seq - 1 if left else sum(entry.seq for entry in newest)
+            self._put(session_id, f"mark {name}", {"messages": removed, "seq": seq})
+        self._put(session_id, f"agent {name}", session_agent.to_dict())
 
     def read_agent(self, session_id: str, agent_id: str, **kwargs: Any) -> SessionAgent | None:
         """The state of an agent, or None."""
@@ -112,8 +119,8 @@ class LogRepository(SessionRepository):
         self, session_id: str, agent_id: str, limit: int | None = None, offset: int = 0, **kwargs: Any
     ) -> list[SessionMessage]:
         """The messages of an agent from number `offset` on."""
-        scope = self._session(session_id, agent_id).scope
-        return _written(self.memory.store.log.read(scope, after=offset, limit=limit))
+        found = self._from(session_id, agent_id, offset)[:limit]
+        return [_message(wire, entry, number) for number, (wire, entry) in enumerate(found, offset)]
 
     def create_multi_agent(self, session_id: str, multi_agent: MultiAgentBase, **kwargs: Any) -> None:
         """Keep the state of several agents that work together."""
@@ -128,6 +135,25 @@ class LogRepository(SessionRepository):
         if self.read_multi_agent(session_id, multi_agent.id) is None:
             raise SessionException(f"MultiAgent {multi_agent.id} in session {session_id} does not exist")
         self.create_multi_agent(session_id, multi_agent)
+
+    def _from(self, session_id: str, agent_id: str, offset: int) -> list[tuple[dict[str, Any], Entry]]:
+        """The messages from number `offset` on, each with the entry it begins with.
+
+        They are counted as the agent has them: one may be several entries, as results that came from another SDK are.
+        """
+        messages, seq = self._mark(session_id, agent_id)
+        if messages > offset:
+            messages = seq = 0
+        entries = self.memory.store.log.read(self._session(session_id, agent_id).scope, after=seq)
+        wires = render([entry.message for entry in entries], SHAPE)
+        found = [(wire, entries[n]) for wire, n in zip(wires, wires.sources, strict=True)]
+        stand_in = messages > 0 and wires.sources[:2] == [0, 0]
+        return found[offset - messages + stand_in :]
+
+    def _mark(self, session_id: str, agent_id: str) -> tuple[int, int]:
+        """How many messages the agent's list had lost when it was last kept, and the place in the log of the last."""
+        kept = self._get(session_id, f"mark {agent_id}")
+        return (kept["messages"], kept["seq"]) if kept else (0, 0)
 
     def _session(self, session_id: str, agent_id: str = DEFAULT_AGENT) -> Session:
         own = session_id if agent_id == DEFAULT_AGENT else f"{session_id}/{agent_id}"
@@ -148,6 +174,18 @@ class LogRepository(SessionRepository):
             store.records.put(scope, [Record(KIND, key, value, id=id_of(KIND, key))])
 
 
+def _begin_with_a_question(agent: LocalAgent) -> None:
+    """Take out what stands before the first words of the user: answers whose question was erased."""
+    asked = (n for n, wire in enumerate(agent.messages) if wire["role"] == "user" and _says(wire))
+    if isinstance(agent, Agent) and (before := next(asked, len(agent.messages))):
+        del agent.messages[:before]
+        agent.conversation_manager.removed_message_count += before
+
+
+def _says(wire: Wire) -> bool:
+    return not any("toolResult" in block for block in wire["content"])
+
+
 def _read(session_message: SessionMessage) -> Message:
     """The message as the log keeps it, under the id that the SDK knows it by."""
     wire = session_message.to_message()
@@ -155,12 +193,7 @@ def _read(session_message: SessionMessage) -> Message:
     return message.replace(id=wire.get("tracking_id") or "")
 
 
-def _written(entries: Sequence[Entry]) -> list[SessionMessage]:
-    wires = render([entry.message for entry in entries], SHAPE)
-    return [_message(wire, entries[n]) for wire, n in zip(wires, wires.sources, strict=True)]
-
-
-def _message(wire: dict[str, Any], entry: Entry) -> SessionMessage:
+def _message(wire: dict[str, Any], entry: Entry, number: int) -> SessionMessage:
     wire.setdefault("tracking_id", entry.message.id)
     at = (entry.message.received or datetime.now(UTC)).isoformat()
-    return SessionMessage(cast("Wire", wire), entry.seq - 1, created_at=at, updated_at=at)
+    return SessionMessage(cast("Wire", wire), number, created_at=at, updated_at=at)
