@@ -17,7 +17,7 @@ from recollect.flow.facts import Found, Known, Statement, extract, known, noted
 from recollect.flow.facts.asked import wanted
 from recollect.flow.facts.known import opposite
 from recollect.flow.facts.phrases import slug
-from recollect.flow.facts.tell import Told, asked_by, tell
+from recollect.flow.facts.tell import VALUED, Told, asked_by, tell
 from recollect.layers.marks import check_there, learned, read_to, set_read_to
 from recollect.recent import Recent
 from recollect.settings import DEFAULTS
@@ -37,8 +37,6 @@ KEPT_USERS: Final = 512
 MOST: Final = 12
 NEAR_MISSES: Final = 10
 BIRTHDAY: Final = "birthday"
-MANY: Final = frozenset({"likes", "dislikes", "allergy", "avoids", "speaks", "uses", "prefers", "todo"})
-"""Keys that hold several values at a time: the value is part of the key."""
 NOTED_VIA: Final = "mcp"
 """The `via` in the metadata of messages that a model wrote down for a user, who may be called "the user" in them."""
 ORIGINS: Final[dict[FactOrigin, str]] = {"user": "user", "note": "a model's note", "import": "another memory"}
@@ -141,9 +139,9 @@ class Semantic:
         if value is not None and not (isinstance(value, str) and value.strip()):
             raise ConfigError(f"a fact's value is text that is not empty, got {value!r}; None ends the fact")
         keys = [key]
-        if key in MANY and value is not None:
+        if key in VALUED and value is not None:
             keys = [f"{key}:{slug(value)}"]
-        elif key in MANY:
+        elif key in VALUED:
             keys += [fact.key for fact in self.facts(user) if fact.key.startswith(f"{key}:")]
         said, ended = with_zone(at), value is None
         body = {
