@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
@@ -252,7 +252,7 @@ class Semantic:
         """Take in what is new in the store; whether there was something."""
         new = self.store.records.find(user, kind=KIND, exact=True, after=kept.position)
         if new:
-            kept.statements = [*kept.statements, *map(_statement, new)]  # a new list: others may be reading the old one
+            kept.statements = _in_turn(kept.statements, new)  # a new list: others may be reading the old one
             kept.position, kept.known = new[-1].position, known(kept.statements)
         return bool(new)
 
@@ -302,6 +302,19 @@ def _check(fact: Record) -> None:
     known = body["type"] in FACT_TYPES and isinstance(body["ended"], bool) and body.keys() <= SAID
     if not (texts and times and known and (body["ended"] or body["value"].strip())):
         raise InvalidTranscript(f"{fact.key} is no fact that a user can have stated")
+
+
+def _in_turn(before: Sequence[Statement], new: Sequence[Record]) -> list[Statement]:
+    """The statements with new ones after them; what a clock that was ahead dated comes before what was kept later."""
+    found, kept = list[Statement](), datetime.max.replace(tzinfo=UTC)
+    for record in reversed(new):
+        found.append(_by(kept, _statement(record)))
+        kept = min(kept, record.recorded_at or kept)
+    return [*(_by(kept, one) for one in before), *reversed(found)]
+
+
+def _by(latest: datetime, said: Statement) -> Statement:
+    return said if said.order[0] <= latest else replace(said, order=(latest, *said.order[1:]))
 
 
 def _statement(record: Record) -> Statement:
