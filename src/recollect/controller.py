@@ -138,9 +138,8 @@ class Controller:
         if entries[0].message.role != "user":
             raise NotFound(f"message {seq} of this session is no question of a user: there was no context for it")
         message = entries[0].message
-        asked = replace(
-            request, question=Message("user", message.content, name=message.name), at=message.at or request.at
-        )
+        question = Message("user", message.content, name=message.name, at=message.at)
+        asked = replace(request, question=question, at=message.at or request.at)
         view, before = self._view(scope, asked, seq - 1), entries[0].position - 1
         own = self._own_sections(scope, _text(asked.question))
         offers = self._offers(scope, view, asked.question, asked.at, before, before, own=own)
