@@ -114,7 +114,15 @@ def of_a_conversation(_: Session) -> Calls:
 
 
 def of_values(_: Session) -> Calls:
-    narrow = {"kinds": (), "since": None, "before": None, "roles": (), "metadata": {}, "as_of": None, "exact": False}
+    narrow: dict[str, Any] = {
+        "kinds": (),
+        "since": None,
+        "before": None,
+        "roles": (),
+        "metadata": {},
+        "as_of": None,
+        "exact": False,
+    }
 
     def from_dict(**data: Any) -> Message:
         return Message.from_dict({"role": "user", **data})

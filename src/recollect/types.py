@@ -338,7 +338,8 @@ def _part_from_dict(data: Mapping[str, Any]) -> Part:
         raise InvalidTranscript(f"part type {kind!r} is not one of {', '.join(PARTS)}")
     if kind == "tool_result" and isinstance(inside := fields.get("content", ""), list | tuple):
         fields["content"] = tuple(_part_from_dict(inner) for inner in inside)
-    return _made(PARTS[kind], fields)
+    part: Callable[..., Part] = PARTS[kind]
+    return _made(part, fields)
 
 
 def _fields(data: Any, what: str) -> dict[str, Any]:
