@@ -30,10 +30,6 @@ from recollect import Memory, Message, embed
 from recollect.embed import Embedder
 from recollect.types import Scope
 
-if not hasattr(sqlite3.Connection, "enable_load_extension"):
-    import sqlean  # the same module, with the extensions that LangGraph's store needs and this Python was built without
-
-    sys.modules["sqlite3"] = sqlean
 os.environ["MEM0_TELEMETRY"] = "False"
 os.environ["ANONYMIZED_TELEMETRY"] = "False"
 
@@ -129,6 +125,10 @@ class LangGraph:
     clock = staticmethod(time.process_time)
 
     def __init__(self, folder: Path, embedder: Embedder) -> None:
+        if not hasattr(sqlite3.Connection, "enable_load_extension"):
+            import sqlean  # the same module, with the extensions that the store needs and this Python was built without
+
+            sys.modules["sqlite3"] = sqlean
         from langgraph.store.sqlite import SqliteStore
 
         index: Any = {"dims": embedder.dimension, "embed": Same(embedder), "text_fields": ["text"]}

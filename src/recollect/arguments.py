@@ -86,9 +86,11 @@ def check_given(**given: tuple[object, bool, str]) -> None:
 
 
 def check_budget(budget: int | None) -> None:
-    """Raises unless it is none, or a whole number of tokens above 0."""
+    """Raises unless it is none, or a whole number of tokens above 0 that a store can hold."""
     if budget is not None and (not isinstance(budget, int) or isinstance(budget, bool) or budget <= 0):
         raise ConfigError(f"budget is {budget!r}; it must be a whole number of tokens above 0")
+    if budget is not None and budget > MAX_WHOLE:
+        raise ConfigError(f"budget is over {MAX_WHOLE}; name a smaller one")
 
 
 def check_whole(name: str, value: int, least: int = 0) -> None:

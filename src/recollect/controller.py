@@ -92,7 +92,7 @@ class Controller:
             except BudgetTooSmall:
                 return {}  # building it tells by how much
             last = _last_asked(view)
-            if self.settled.offers(_place(scope, view, last, request)):
+            if self.settled.before(_place(scope, view, last, request)):
                 return {}
         text = _text(request.question or last)
         self.layers.tools.look_up(scope, text, request.at, last.id if last else None)
@@ -107,14 +107,15 @@ class Controller:
         view = self._view(scope, request)
         question = request.question or _last_asked(view)
         place = _place(scope, view, question, request)
-        if not request.question and (known := self.settled.offers(place)):
-            return self._assemble(scope, view, known, request)
-        started, before = perf_counter(), None if request.question else view.asked_at - 1
+        if not request.question and (before := self.settled.before(place)):
+            view = replace(view, shown=before.shown(view.shown, self.windows.count))
+            return self._assemble(scope, view, before.offers, request)
+        started, until = perf_counter(), None if request.question else view.asked_at - 1
         with span("search_memory", scope):
-            offers = self._offers(scope, view, question, request.at, None, before, own=fetched)
+            offers = self._offers(scope, view, question, request.at, None, until, own=fetched)
         self.watch.retrieved(perf_counter() - started)
         context = self._assemble(scope, view, offers, request)
-        self.settled.keep(place, context.offered)
+        self.settled.keep(place, context)
         return context
 
     def _enough(
@@ -138,9 +139,8 @@ class Controller:
         if entries[0].message.role != "user":
             raise NotFound(f"message {seq} of this session is no question of a user: there was no context for it")
         message = entries[0].message
-        asked = replace(
-            request, question=Message("user", message.content, name=message.name), at=message.at or request.at
-        )
+        question = Message("user", message.content, name=message.name, at=message.at)
+        asked = replace(request, question=question, at=message.at or request.at)
         view, before = self._view(scope, asked, seq - 1), entries[0].position - 1
         own = self._own_sections(scope, _text(asked.question))
         offers = self._offers(scope, view, asked.question, asked.at, before, before, own=own)

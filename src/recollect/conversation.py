@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Protocol
 
-from recollect.arguments import as_message, messages_only
-from recollect.errors import ConfigError, InvalidTranscript
+from recollect.arguments import as_message, check_given, check_whole, messages_only
+from recollect.errors import InvalidTranscript
 from recollect.flow.receipt import Receipt
 from recollect.flow.window import Window
 from recollect.tokens import TokenCounter, count_message, estimate
@@ -161,8 +161,7 @@ class ConversationMemory:
 
     def recent(self, n: int) -> tuple[Message, ...]:
         """The last `n` messages, in the order they came."""
-        if n < 0:
-            raise ConfigError(f"n is {n}; it can't be negative")
+        check_whole("n", n)
         return self.messages[-n:] if n else ()
 
     def by_role(self, role: Role) -> tuple[Message, ...]:
@@ -183,6 +182,7 @@ class ConversationMemory:
         **metadata: Any,
     ) -> tuple[Message, ...]:
         """The messages that hold `text` in any case, from `since` on and before `until`, with these metadata."""
+        check_given(text=(text, isinstance(text, str), "text"))
         wanted = text.casefold()
         since, until = with_zone(since) if since else None, with_zone(until) if until else None
 
@@ -200,6 +200,7 @@ class ConversationMemory:
 
     def tag(self, id: str, **metadata: Any) -> Message:
         """Set metadata on a message that is there; None takes a tag off."""
+        check_given(id=(id, isinstance(id, str), "the id of a message"))
         with self._lock:
             place = self._places.get(id)
             if place is None:
@@ -215,6 +216,7 @@ class ConversationMemory:
 
         The receipt lists what went. BudgetTooSmall, and nothing changed, where what must stay is larger.
         """
+        check_given(limit=(limit, type(limit) is int, "a whole number of tokens"))
         with self._lock:
             receipt = self._window.prune(limit)
             gone = [entry for entry in receipt.entries if entry.verdict == "dropped"]
@@ -246,6 +248,7 @@ class ConversationMemory:
         return iter(self.messages)
 
     def _check_same(self, message: Message, seen: dict[str, int]) -> None:
+        check_given(id=(message.id, isinstance(message.id, str), "text"))
         said = _said(message)
         if message.id and self._came.get(message.id, seen.setdefault(message.id, said)) != said:
             raise InvalidTranscript(

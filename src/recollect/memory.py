@@ -14,11 +14,12 @@ from datetime import UTC, datetime
 from functools import partial
 from os import PathLike
 from pathlib import Path
+from threading import TIMEOUT_MAX
 from typing import TYPE_CHECKING, Final, NoReturn, Self, TypeAlias
 
 from recollect import embed, llm, store
 from recollect.answers import Excerpt
-from recollect.arguments import check_given
+from recollect.arguments import check_given, check_number
 from recollect.controller import Controller
 from recollect.data_folder import made_data_dir
 from recollect.embed import Embedder, Reranker
@@ -204,6 +205,7 @@ class Memory:
         Messages and documents of all tenants that lack a vector get one in the background. Jobs for an embedder that
         nobody runs any more are dropped.
         """
+        check_given(progress=(progress, progress is None or callable(progress), "a function of two numbers"))
         items = self.store.reindex(progress)
         embedding.clear(self.store, self._background.learners.keys(), self.clock())
         if self._vectors:
@@ -225,8 +227,7 @@ class Memory:
         is learned anew from those.
         """
         check_given(scope=(scope, isinstance(scope, Scope), "Scope(tenant, user, session)"))
-        for id in each_once(ids or ()):
-            check_id(id, "the id of a message")
+        ids = None if ids is None else [check_id(id, "the id of a message") for id in each_once(ids)]
         along = 0
         with span("delete_memory", scope) as note, self.store.transaction(scope):
             for session, gone in self._in_sessions(scope, ids or ()).items():
@@ -273,6 +274,8 @@ class Memory:
 
         The job at hand is finished first, or left after `wait` seconds, to be done again once its lease is over.
         """
+        if wait is not None:
+            check_number("wait", wait, 0, TIMEOUT_MAX)
         self._background.stop(wait)
         self.store.close()
 

@@ -140,11 +140,14 @@ class Session(User):
         check_budget(budget)
         tokens = memory.settings.budget if budget is None else budget
         check_given(system=(system, isinstance(system, str | None), "text"))
+        when = with_zone(at) if at else None
         asked = Message("user", question) if isinstance(question, str) else question
         if not (asked is None or (isinstance(asked, Message) and asked.role == "user")):
             raise ConfigError("a question is text or a user's Message")
+        if asked and when:
+            asked = asked.replace(at=when)
         first = Message("system", system) if system else None
-        return ContextRequest(asked, with_zone(at) if at else memory.clock(), tokens, first, tools)
+        return ContextRequest(asked, when or memory.clock(), tokens, first, tools)
 
     def history(
         self, limit: int | None = None, before: int | str | None = None, *, where: Filter = ANY

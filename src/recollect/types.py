@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args
 
 from recollect.errors import ConfigError, InvalidTranscript
 from recollect.frozen import EMPTY, FrozenDict, freeze_dict, thaw
+
+T = TypeVar("T")
 
 READ_WITH_PARSE: Final = "read a provider's messages with parse(raw, shape)"
 
@@ -78,7 +80,8 @@ class ToolCall:
 
     def __post_init__(self) -> None:
         if isinstance(self.arguments, Mapping):
-            object.__setattr__(self, "arguments", json.dumps(thaw(self.arguments), ensure_ascii=False))
+            given = thaw(freeze_dict(self.arguments, "arguments"))
+            object.__setattr__(self, "arguments", json.dumps(given, ensure_ascii=False))
         check_fields(self, "a tool call", str, "id", "name", "arguments")
         _freeze(self, "extra")
 
@@ -237,13 +240,16 @@ class Message:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Message:
         """The message that `to_dict` described."""
-        fields = dict(data)
-        if isinstance(content := fields.get("content", ""), Sequence) and not isinstance(content, str):
+        fields = _fields(data, "a message")
+        if isinstance(content := fields.get("content", ""), Sequence) and not isinstance(content, str | bytes):
             fields["content"] = tuple(_part_from_dict(part) for part in content)
         for name in ("at", "received"):
             if isinstance(fields.get(name), str):
-                fields[name] = datetime.fromisoformat(fields[name])
-        return cls(**fields)
+                try:
+                    fields[name] = datetime.fromisoformat(fields[name])
+                except ValueError as error:
+                    raise InvalidTranscript(f"`{name}` is no time: {error}") from error
+        return _made(cls, fields)
 
 
 MAX_ID: Final = 1_000
@@ -326,10 +332,24 @@ def _part_to_dict(part: Part) -> dict[str, Any]:
 
 
 def _part_from_dict(data: Mapping[str, Any]) -> Part:
-    fields = dict(data)
+    fields = _fields(data, "a part")
     kind = fields.pop("type", None)
-    if kind not in PARTS:
+    if not isinstance(kind, str) or kind not in PARTS:
         raise InvalidTranscript(f"part type {kind!r} is not one of {', '.join(PARTS)}")
-    if kind == "tool_result" and not isinstance(fields.get("content", ""), str):
-        fields["content"] = tuple(_part_from_dict(inner) for inner in fields["content"])
-    return PARTS[kind](**fields)
+    if kind == "tool_result" and isinstance(inside := fields.get("content", ""), list | tuple):
+        fields["content"] = tuple(_part_from_dict(inner) for inner in inside)
+    part: Callable[..., Part] = PARTS[kind]
+    return _made(part, fields)
+
+
+def _fields(data: Any, what: str) -> dict[str, Any]:
+    if not isinstance(data, Mapping):
+        raise InvalidTranscript(f"{what} is a mapping, got {type(data).__name__}")
+    return dict(data)
+
+
+def _made(cls: Callable[..., T], fields: Mapping[str, Any]) -> T:
+    try:
+        return cls(**fields)
+    except TypeError as error:
+        raise InvalidTranscript(f"fields are missing, or are none that are known: {error}") from error

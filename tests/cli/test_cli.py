@@ -139,6 +139,20 @@ def test_a_reader_that_goes_away_is_no_news(file: str, unbuffered: str) -> None:
     assert (told.returncode, told.stderr) == (1, "")
 
 
+@pytest.mark.parametrize("arguments", [("history", "--wrong"), ("history", "--user", "nobody"), ("nonsense",)])
+@pytest.mark.parametrize("apart", [True, False])
+def test_nobody_who_reads_an_error_is_no_news_either(file: str, arguments: tuple[str, ...], apart: bool) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "recollect", *arguments]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "", "RECOLLECT_STORE": file}
+    told = subprocess.run(
+        command, env=environment, stdout=subprocess.DEVNULL if apart else writer, stderr=writer, check=False
+    )
+    os.close(writer)
+    assert told.returncode == 1
+
+
 @pytest.mark.parametrize(
     "command", [("history",), ("stats",), ("context", "tea"), ("chat", "What did I say of green?")]
 )

@@ -135,6 +135,21 @@ def test_inside_an_agents_loop_what_was_erased_elsewhere_is_gone(tmp_path: Path,
         assert "4417" not in chat.context(budget=1_000).memory
 
 
+def test_what_gave_way_to_memory_stays_out_in_an_agents_loop(memory: Memory, clock: ManualClock) -> None:
+    chat = told(memory, clock)
+    chat.documents.add("\n\n".join(f"Platform {n} is by the river. " * 9 for n in range(5)), name="guide")
+    for n in range(8):
+        chat.add_turn(f"Is platform {n} far from the river?", "It is not far at all, " * 5)
+    chat.add("user", "Which platform is by the river, and where do I live?")
+    for budget in range(300, 1_200, 20):
+        made = chat.context(budget=budget)
+        assert chat.context(budget=budget).prompt == made.prompt, budget
+    before = chat.context(budget=700).prompt
+    chat.add("assistant", [ToolCall("1", "look", "{}")])
+    chat.add("tool", [ToolResult("1", "It is.")])
+    assert chat.context(budget=700).prompt[: len(before)] == before
+
+
 def test_more_tokens_are_never_too_few_where_fewer_are_enough(memory: Memory, clock: ManualClock) -> None:
     chat = told(memory, clock)
     for n in range(6):

@@ -41,6 +41,31 @@ def test_likes_that_are_stated_stand_side_by_side(store: Store, layer: Semantic)
     assert values(layer.facts(ADA)) == {"likes:tea": "tea", "likes:beatles": "The Beatles"}
 
 
+@pytest.mark.parametrize(
+    ("said", "key", "more"),
+    [
+        ("I play the piano.", "plays", "tennis"),
+        ("I teach biology.", "teaches", "chemistry"),
+        ("I'm learning Spanish.", "learning", "chess"),
+        ("I study law at the university.", "studies", "history"),
+        ("I graduated from Harvard.", "school", "MIT"),
+        ("I drive a Tesla.", "drives", "Volvo"),
+        ("I usually get up at six.", "habit", "run before breakfast"),
+    ],
+)
+def test_what_a_user_may_have_several_of_stands_side_by_side(
+    store: Store, layer: Semantic, said: str, key: str, more: str
+) -> None:
+    say(store, said, 0)
+    layer.catch_up(TRIP)
+    first, *_ = layer.facts(ADA)
+    for what in (more, f"{more} too"):
+        layer.remember(ADA, first.type, key, what, day(1))
+    assert [*values(layer.facts(ADA)).values()] == [first.value, more, f"{more} too"]
+    layer.remember(ADA, first.type, key, None, day(2))
+    assert layer.facts(ADA) == []
+
+
 def test_likes_are_taken_back_one_by_one_or_all_at_once(store: Store, layer: Semantic) -> None:
     say(store, "I love hiking.", 0)
     layer.catch_up(TRIP)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -345,3 +345,21 @@ def test_a_misspelt_word_is_the_same_one_in_every_process() -> None:
 def test_a_misspelt_word_is_understood_when_it_is_asked_again() -> None:
     said = [Message("user", "The blue kayak lies behind the shed."), Message("user", "Where is the kayakk?")]
     assert answer(said) == answer([*said, said[-1]]) != NOTHING
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_today_is_the_day_that_a_context_is_for(tmp_path: Path, whole: bool) -> None:
+    with Memory.open(tmp_path / "m.db", embedder=None) as memory:
+        chat, day = memory.session("first", user="ada"), datetime(2024, 5, 13, 9, tzinfo=UTC)
+        chat.add("user", "I bought a red kite.", at=day)
+        chat.add("user", "Remind me to call Bob tomorrow.", at=day)
+        memory.drain()
+        later, asked = memory.session("later", user="ada"), day + timedelta(days=1)
+        for question, told in (
+            ("What did we talk about yesterday?", "user: I bought a red kite."),
+            ("What are my plans for today?", "- To do: call Bob, 14 May 2024"),
+        ):
+            given = Message("user", question) if whole else question
+            assert told in answer(later.context(given, 2_000, at=asked).prompt)
+            later.add("user", question, at=asked, id=question)
+            assert told in answer(later.replay(question, 2_000).prompt)

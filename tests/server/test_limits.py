@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 
 import pytest
@@ -126,3 +127,15 @@ def test_a_service_says_when_it_is_asked_too_often() -> None:
         assert 429 in [answer.status_code for answer in answers]
         assert all("retry-after" in answer.headers for answer in answers if answer.status_code == 429)
         assert service.http.get("/healthz").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/messages", "/import", "/v1/chat/completions"])
+def test_a_compressed_body_is_refused_with_its_cause(path: str) -> None:
+    body = gzip.compress(b'{"messages": [{"role": "user", "content": "Hello."}]}')
+    with running() as service:
+        sent = service.http.post(path, content=body, params=ADA, headers={**JSON, "content-encoding": "gzip"})
+        assert (sent.status_code, sent.headers["accept-encoding"]) == (415, "identity")
+        assert "Content-Encoding: gzip, which is not read here" in sent.text
+        assert "send it as it is, without Content-Encoding" in sent.text
+        plain = service.http.get("/healthz", headers={"content-encoding": "Identity"})
+        assert plain.status_code == 200

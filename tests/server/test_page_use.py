@@ -335,6 +335,18 @@ def test_the_words_of_a_job_are_not_broken(width: int, sample: Running, tab: Any
 
 
 @needs_chromium
+def test_only_a_job_that_waits_is_due(sample: Running, tab: Any) -> None:
+    jobs = [
+        {"id": state, "kind": "summary", "state": state, "attempts": 1, "due": "2024-05-01T10:00:00Z"}
+        for state in ("waiting", "running", "dead")
+    ]
+    with tab(sample.url) as found:
+        found.page.route("**/jobs?*", lambda route: route.fulfill(json={"items": jobs}))
+        due = found.open("jobs").locator("tbody td:nth-child(4)").all_inner_texts()
+        assert [bool(text) for text in due] == [True, False, False]
+
+
+@needs_chromium
 def test_keys_go_through_the_page_from_its_top(sample: Running, tab: Any) -> None:
     with tab(sample.url) as found:
         page = found.open("facts")

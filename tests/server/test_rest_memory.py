@@ -163,3 +163,11 @@ def test_a_context_with_a_system_text_comes_again_as_it_was(service: Running) ->
     add(service, {"role": "user", "content": question})
     again: dict[str, Any] = {**ADA, **given}
     assert service.http.get("/contexts/81", params=again).json()["messages"] == made["messages"]
+
+
+def test_an_id_in_an_address_keeps_its_line_breaks(service: Running) -> None:
+    add(service, {**HELLO, "id": "abc"}, {**HELLO, "id": "abc\n"}, {**HELLO, "id": "a\nb"})
+    for id, lines in (("abc", 1), ("abc%0A", 2), ("a%0Ab", 3)):
+        replayed = service.http.get(f"/contexts/{id}", params=ADA)
+        assert (replayed.status_code, len(replayed.json().get("messages", ()))) == (200, lines)
+    assert service.http.get("/contexts/b%0A", params=ADA).json()["detail"] == "no message 'b\\n' in session 'trip'"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -74,6 +75,23 @@ def test_an_import_that_is_cut_off_is_brought_to_its_end_by_the_same_again(tmp_p
         taken = again.http.post("/import", content=b"".join(lines), headers=LINES)
         assert (taken.status_code, taken.json()["messages"]) == (200, 2_000)
         assert again.http.get("/session", params=ADA).json()["messages"] == 2_000
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_who_comes_during_a_stop_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processes: str) -> None:
+    monkeypatch.setenv("RECOLLECT_DRAIN_SECONDS", "6")
+    process = Process(str(tmp_path / "memory.db"), "--workers", processes)
+    there = ("127.0.0.1", process.port)
+    with socket.create_connection(there) as slow:
+        head = "POST /messages?user=ada&session=trip HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json"
+        slow.sendall(f"{head}\r\nContent-Length: 9\r\n\r\n{{".encode())
+        time.sleep(0.5)
+        process._process.send_signal(signal.SIGTERM)
+        time.sleep(2)
+        assert process._process.poll() is None
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(there, timeout=2)
+    process.stop()
 
 
 def test_a_model_that_never_answers_holds_no_stop_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

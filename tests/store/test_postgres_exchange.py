@@ -97,6 +97,27 @@ def test_a_transaction_begins_though_the_server_has_prepared_nothing(store: Post
     assert [entry.seq for entry in store.log.read(scope)] == [*range(1, 9)]
 
 
+def test_a_transaction_goes_on_though_the_server_lacks_what_was_prepared_before(store: PostgresStore) -> None:
+    scope = Scope("pooled", "kim", "trip")
+
+    def both(forgets: bool) -> None:
+        with store.transaction(scope):
+            store.log.append(scope, [said("zebra")])
+            if forgets:
+                held = store._database._held()
+                assert held
+                held.execute("DEALLOCATE ALL")
+            with store.transaction(scope):
+                store.log.append(scope, [said("horse")])
+            store.records.put(scope, [Record("note", "key", "value")])
+            assert store.index.search(scope, "zebra")
+
+    for forgets in (False, True, False):
+        for _ in range(4):  # each connection in turn
+            both(forgets)
+    assert [entry.seq for entry in store.log.read(scope)] == [*range(1, 25)]
+
+
 def test_a_name_that_the_server_has_for_something_else_is_not_used(url: str) -> None:
     with PostgresStore(url) as store:
         scope = Scope("pooled", "eve", "trip")

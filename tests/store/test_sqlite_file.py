@@ -339,15 +339,32 @@ def test_a_writer_elsewhere_right_after_a_restore_writes_to_its_own_session(
         store.backup(path.with_name("backup.db"))
         say(elsewhere, BOB, "not in the backup")
 
-        def in_between(db: apsw.Connection, path: str) -> None:
+        def right_after() -> None:
             say(elsewhere, BOB, "right after")
-            migrate.migrate(db, path)
 
-        monkeypatch.setattr(database, "migrate", in_between)
+        monkeypatch.setattr(store._database, "scrub", right_after)
         store.restore(path.with_name("backup.db"))
         say(store, Scope("acme", "eve", "new"), "hello")
         assert texts(store.log.read(BOB)) == ["right after"]
         assert texts(store.log.read(Scope("acme", "eve", "new"))) == ["hello"]
+
+
+def test_a_position_that_was_given_while_a_backup_is_restored_is_not_given_again(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with SqliteStore(path) as store, SqliteStore(path) as elsewhere:
+        say(store, ADA, "before")
+        store.backup(path.with_name("backup.db"))
+        given = say(elsewhere, BOB, "not in the backup")
+
+        def in_between(db: apsw.Connection, path: str) -> None:
+            given.extend(say(elsewhere, BOB, "meanwhile"))
+            migrate.migrate(db, path)
+
+        monkeypatch.setattr(database, "migrate", in_between)
+        store.restore(path.with_name("backup.db"))
+        given.extend(say(elsewhere, BOB, "after"))
+        assert [entry.position for entry in given] == [2, 3, 4]
 
 
 def test_more_writers_than_fit_in_a_batch_are_all_served(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,13 +40,18 @@ def _stand_in() -> None:
 def _ended(app: Callable[[], object]) -> int | str | None:
     """Run a command and write out all that it says; returns its exit status. A reader that left is not reported."""
     status: int | str | None = None
+    out, err = sys.stdout, sys.stderr
     try:
         try:
             app()
         except SystemExit as end:
             status = end.code
-        sys.stdout.flush()
+        out.flush()
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python tries to write the rest as it ends
-        return status or (1 if isinstance(error, BrokenPipeError) else f"{type(error).__name__}: {error}")
+        status = status or (1 if isinstance(error, BrokenPipeError) else f"{type(error).__name__}: {error}")
+    for number, stream in ((1, out), (2, err)):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), number)  # Python tries to write the rest as it ends
     return status

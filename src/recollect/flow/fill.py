@@ -29,6 +29,8 @@ FIRM: Final = ("profile", "facts")
 """Sections whose best candidates come first, and never give way."""
 LEAST_FIRM: Final = 2
 """How many of the profile and the facts come first, however small their share is."""
+LONGEST_FIRM: Final = 100
+"""The most tokens of one of those two: a longer one, as can be stated by hand, would take a small prompt for itself."""
 REPEATING: Final = (*FIRM, "episodic")
 """Sections that repeat messages: a candidate is left out where the conversation shows one of its messages."""
 IN_CONVERSATION: Final = "in the conversation"
@@ -150,7 +152,8 @@ class Fill:
         for candidate in sorted(offered, key=lambda one: -one.score):
             opens = all(other.section != candidate.section for other in first)
             cost = self._cost(candidate) + opens * self._title(candidate.section)
-            if (cost <= left or len(first) < LEAST_FIRM) and not self._repeats(candidate, shown):
+            granted = len(first) < LEAST_FIRM and cost <= LONGEST_FIRM
+            if (cost <= left or granted) and not self._repeats(candidate, shown):
                 first.append(candidate)
                 left -= cost
         return frozenset(first)

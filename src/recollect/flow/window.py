@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
 
+from recollect.arguments import MAX_WHOLE, check_number, check_whole
 from recollect.errors import BudgetTooSmall, ConfigError
 from recollect.flow.receipt import Entry, Receipt, Verdict
 from recollect.flow.shorten import Count
@@ -40,14 +41,14 @@ class Limits:
     whole_pictures: bool = False
 
     def __post_init__(self) -> None:
-        if self.budget is not None and not isinstance(self.budget, int):
+        if self.budget is not None and not (isinstance(self.budget, int) and abs(self.budget) <= MAX_WHOLE):
             raise ConfigError(f"budget is {self.budget!r}; it must be a whole number of tokens")
+        check_number("low_water", self.low_water)
         if not 0 < self.low_water <= 1:
             raise ConfigError(f"low_water is {self.low_water}; it must be above 0 and at most 1")
         for name in ("last_messages", "last_turns", "min_turns", "min_messages"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ConfigError(f"{name} is {value}; it must be at least 1")
+            if (value := getattr(self, name)) is not None:
+                check_whole(name, value, 1)
 
 
 OLDEST: Final = Edit(None, 0, "oldest turns")

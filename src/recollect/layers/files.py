@@ -21,10 +21,9 @@ def read(path: Path) -> str:
     """The text of a file, by its kind; ConfigError, with what to do, where it can't be read."""
     try:
         kept = path.read_bytes()
-    except OSError as error:
-        raise ConfigError(
-            f"{path} can't be read ({error.strerror or error}): name a file that can, one at a time"
-        ) from error
+    except (OSError, ValueError) as error:  # ValueError: no name that a file can have
+        why = getattr(error, "strerror", None) or error
+        raise ConfigError(f"{str(path)!r} can't be read ({why}): name a file that can, one at a time") from error
     if path.suffix.lower() == ".pdf" or kept.startswith(b"%PDF-"):
         return _pdf(path)
     text = _decoded(path, kept)

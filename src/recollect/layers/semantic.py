@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
@@ -17,7 +17,7 @@ from recollect.flow.facts import Found, Known, Statement, extract, known, noted
 from recollect.flow.facts.asked import wanted
 from recollect.flow.facts.known import opposite
 from recollect.flow.facts.phrases import slug
-from recollect.flow.facts.tell import Told, asked_by, tell
+from recollect.flow.facts.tell import VALUED, Told, asked_by, tell
 from recollect.layers.marks import check_there, learned, read_to, set_read_to
 from recollect.recent import Recent
 from recollect.settings import DEFAULTS
@@ -37,8 +37,6 @@ KEPT_USERS: Final = 512
 MOST: Final = 12
 NEAR_MISSES: Final = 10
 BIRTHDAY: Final = "birthday"
-MANY: Final = frozenset({"likes", "dislikes", "allergy", "avoids", "speaks", "uses", "prefers", "todo"})
-"""Keys that hold several values at a time: the value is part of the key."""
 NOTED_VIA: Final = "mcp"
 """The `via` in the metadata of messages that a model wrote down for a user, who may be called "the user" in them."""
 ORIGINS: Final[dict[FactOrigin, str]] = {"user": "user", "note": "a model's note", "import": "another memory"}
@@ -141,9 +139,9 @@ class Semantic:
         if value is not None and not (isinstance(value, str) and value.strip()):
             raise ConfigError(f"a fact's value is text that is not empty, got {value!r}; None ends the fact")
         keys = [key]
-        if key in MANY and value is not None:
+        if key in VALUED and value is not None:
             keys = [f"{key}:{slug(value)}"]
-        elif key in MANY:
+        elif key in VALUED:
             keys += [fact.key for fact in self.facts(user) if fact.key.startswith(f"{key}:")]
         said, ended = with_zone(at), value is None
         body = {
@@ -254,7 +252,7 @@ class Semantic:
         """Take in what is new in the store; whether there was something."""
         new = self.store.records.find(user, kind=KIND, exact=True, after=kept.position)
         if new:
-            kept.statements = [*kept.statements, *map(_statement, new)]  # a new list: others may be reading the old one
+            kept.statements = _in_turn(kept.statements, new)  # a new list: others may be reading the old one
             kept.position, kept.known = new[-1].position, known(kept.statements)
         return bool(new)
 
@@ -304,6 +302,19 @@ def _check(fact: Record) -> None:
     known = body["type"] in FACT_TYPES and isinstance(body["ended"], bool) and body.keys() <= SAID
     if not (texts and times and known and (body["ended"] or body["value"].strip())):
         raise InvalidTranscript(f"{fact.key} is no fact that a user can have stated")
+
+
+def _in_turn(before: Sequence[Statement], new: Sequence[Record]) -> list[Statement]:
+    """The statements with new ones after them; what a clock that was ahead dated comes before what was kept later."""
+    found, kept = list[Statement](), datetime.max.replace(tzinfo=UTC)
+    for record in reversed(new):
+        found.append(_by(kept, _statement(record)))
+        kept = min(kept, record.recorded_at or kept)
+    return [*(_by(kept, one) for one in before), *reversed(found)]
+
+
+def _by(latest: datetime, said: Statement) -> Statement:
+    return said if said.order[0] <= latest else replace(said, order=(latest, *said.order[1:]))
 
 
 def _statement(record: Record) -> Statement:

@@ -1,25 +1,32 @@
-"""What memory offered for the last questions, so that one asked again, as in an agent's loop, gets the same."""
+"""What was shown and offered for the last questions, so that one asked again, as in an agent's loop, gets the same."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Final, NamedTuple, TypeAlias
 
 from recollect.answers import Candidate
+from recollect.flow.assemble import Shown
+from recollect.flow.context import Context
 from recollect.flow.fill import IN_CONVERSATION
 from recollect.flow.receipt import Line
+from recollect.flow.turns import turns
 from recollect.layers.embedding import CHUNK
 from recollect.layers.marks import there
 from recollect.recent import Recent
 from recollect.store import Store
-from recollect.types import Scope
+from recollect.types import Message, Scope
 
 KEPT_QUESTIONS: Final = 256
 
 Offers: TypeAlias = Mapping[str, Sequence[Candidate]]
 """What is offered for a question, by section; `out` says why a context did not take it."""
+
+
+Kept: TypeAlias = tuple[tuple[Line, ...], frozenset[str]]
+"""The receipt of a context, and the ids of the messages that it showed."""
 
 
 class Question(NamedTuple):
@@ -31,32 +38,52 @@ class Question(NamedTuple):
     budget: int
 
 
+class Before(NamedTuple):
+    """What was offered for a question when it was asked before, and the ids of the messages shown beside it."""
+
+    offers: Offers
+    ids: frozenset[str]
+
+    def shown(self, now: Shown, count: Callable[[Message], int]) -> Shown:
+        """Now without the turns that had to give way to what was offered, unless they were pinned since."""
+        before = turns(now.messages)[:-1]
+        unpinned = (turn for turn in before if not any(message.pinned for message in turn))
+        gone = {message.id: count(message) for turn in unpinned for message in turn if message.id not in self.ids}
+        return replace(
+            now,
+            messages=tuple(message for message in now.messages if message.id not in gone),
+            tokens=now.tokens - sum(gone.values()),
+            left_out=now.left_out + len(gone),
+        )
+
+
 @dataclass(slots=True, eq=False)
 class Settled:
-    """The receipts of the questions asked last: what was offered for each, and what became of it."""
+    """The contexts of the questions asked last: what was offered for each, what became of it, and what was shown."""
 
     store: Store
-    _lines: Recent[Question, tuple[Line, ...]] = field(default_factory=lambda: Recent(KEPT_QUESTIONS))
+    _kept: Recent[Question, Kept] = field(default_factory=lambda: Recent(KEPT_QUESTIONS))
     _lock: Lock = field(default_factory=Lock)
 
-    def keep(self, question: Question, lines: tuple[Line, ...]) -> None:
-        """Remember the receipt of the context for a question."""
+    def keep(self, question: Question, context: Context) -> None:
+        """Remember the context for a question."""
         with self._lock:
-            self._lines[question] = lines
+            self._kept[question] = context.offered, frozenset(message.id for message in context.conversation)
 
-    def offers(self, question: Question) -> Offers:
-        """The same offers as before, with what was decided on each; none where something that they quote is gone."""
+    def before(self, question: Question) -> Before | None:
+        """The same offers as before, with what was decided on each; None where something that they quote is gone."""
         with self._lock:
-            if lines := self._lines.get(question, ()):
-                self._lines[question] = lines
-        offers = _decided(lines)
-        return offers if offers and self._still_there(question.scope.owner, offers) else {}
+            if (kept := self._kept.get(question)) is None:
+                return None
+            self._kept[question] = kept
+        offers = _decided(kept[0])
+        return Before(offers, kept[1]) if offers and self._still_there(question.scope.owner, offers) else None
 
     def forget(self, scope: Scope) -> None:
         """Drop the offers that may quote something of a scope."""
         with self._lock:
-            for key in [key for key in self._lines if key.scope.owner.covers(scope) or scope.covers(key.scope)]:
-                del self._lines[key]
+            for key in [key for key in self._kept if key.scope.owner.covers(scope) or scope.covers(key.scope)]:
+                del self._kept[key]
 
     def _still_there(self, owner: Scope, offers: Offers) -> bool:
         """Whether all that these offers quote is still there, and not erased by this or another process."""

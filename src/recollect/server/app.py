@@ -168,26 +168,31 @@ def serve(options: Options, host: str = "127.0.0.1", port: int = 8642, workers: 
     """Run the service until it is told to stop; refuses an address others can reach while there are no keys."""
     import uvicorn
 
-    from recollect.server.connections import Timely
+    from recollect.server.connections import Processes, Timely
 
     _check(options, host, workers)
     _end_with_the_terminal(workers)
     for name, value in options.model_dump(exclude_unset=True, exclude_none=True).items():
         os.environ[f"RECOLLECT_{name.upper()}"] = value if isinstance(value, str) else json.dumps(value)
-    with _counting_together(workers):
-        uvicorn.run(
-            "recollect.server.app:app_alone",
-            factory=True,
-            host=host,
-            port=port,
-            workers=workers,
-            http=Timely,
-            access_log=False,
-            log_config=logs.CONFIG,
-            server_header=False,
-            timeout_graceful_shutdown=math.ceil(options.drain_seconds),
-            timeout_worker_healthcheck=START_SECONDS,
-        )
+    chosen: dict[str, Any] = {
+        "app": "recollect.server.app:app_alone",
+        "factory": True,
+        "host": host,
+        "port": port,
+        "workers": workers,
+        "http": Timely,
+        "access_log": False,
+        "log_config": logs.CONFIG,
+        "server_header": False,
+        "timeout_graceful_shutdown": math.ceil(options.drain_seconds),
+        "timeout_worker_healthcheck": START_SECONDS,
+    }
+    if workers == 1:
+        uvicorn.run(**chosen)
+        return
+    with _counting_together():
+        config = uvicorn.Config(**chosen)
+        Processes(config, [config.bind_socket()]).run()
 
 
 def _end_with_the_terminal(workers: int) -> None:
@@ -216,9 +221,9 @@ def _check(options: Options, host: str, workers: int) -> None:
 
 
 @contextmanager
-def _counting_together(workers: int) -> Iterator[None]:
+def _counting_together() -> Iterator[None]:
     """Give the processes of a service one folder to count in, so that `/metrics` is about all of them."""
-    if workers == 1 or os.environ.get(SHARED):
+    if os.environ.get(SHARED):
         yield
         return
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Closes connections whose request does not come, or whose answer nobody reads.
+"""Closes connections whose request does not come, whose answer nobody reads, or that come when all is over.
 
 Until the headers of a request are there, nobody knows who sends it: keys and limits of callers can't help before.
 """
@@ -9,6 +9,7 @@ from asyncio import TimerHandle, Transport
 from typing import Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.supervisors import Multiprocess
 
 HEAD_SECONDS: Final = 30.0
 """How long the first line and the headers of a request may take to come."""
@@ -16,6 +17,16 @@ HEAD_BYTES: Final = 2**17
 """How large they may be together, give or take what one read brings."""
 READ_SECONDS: Final = 60.0
 """How long a caller may read nothing of an answer that is ready."""
+
+
+class Processes(Multiprocess):
+    """Processes that share a port. Once they are told to stop, whoever connects to it is refused, and need not wait."""
+
+    def terminate_all(self) -> None:
+        """Listen no longer, and tell the processes, which do the same, to stop."""
+        for listener in self.sockets:
+            listener.close()
+        super().terminate_all()
 
 
 class Timely(HttpToolsProtocol):

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic.json_schema import SkipJsonSchema
+from starlette.convertors import PathConvertor, register_url_convertor
 
 from recollect.answers import Document, Fact
 from recollect.errors import ConfigError
@@ -42,7 +43,16 @@ async def context(request: Request, chat: ReadSession, asked: given.ContextQuest
     return answer(shown)
 
 
-@routes.get("/contexts/{message:path}", operation_id="replay", response_model=shown.ShownContext)
+class AnyId(PathConvertor):
+    """What is left of an address, line breaks and all: ids may hold anything."""
+
+    regex = "(?s:.*)"
+
+
+register_url_convertor("id", AnyId())
+
+
+@routes.get("/contexts/{message:id}", operation_id="replay", response_model=shown.ShownContext)
 async def replay(
     request: Request,
     chat: ReadSession,

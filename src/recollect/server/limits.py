@@ -69,6 +69,14 @@ def timely(receive: Receive) -> Receive:
     return timed
 
 
+def _check_plain(headers: Headers) -> None:
+    """Raises for a body that is compressed."""
+    coded = headers.get("content-encoding", "identity")
+    if coded.lower() != "identity":
+        detail = f"the body is sent with Content-Encoding: {coded}, which is not read here"
+        raise Refused(415, detail, "send it as it is, without Content-Encoding", {"Accept-Encoding": "identity"})
+
+
 def _too_slow() -> Refused:
     detail = f"the body comes too slowly: {SILENT_SECONDS:g} seconds passed without a byte, or with hardly any"
     return Refused(408, detail, "send it again, in smaller parts over a slow line", {"Connection": "close"})
@@ -90,14 +98,15 @@ class Bodies:
         """Serve a request, or refuse it before the app sees it."""
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
-        receive = timely(receive)
-        if scope["path"] in STREAMED:
-            return await self.app(scope, receive, send)
+        receive, headers = timely(receive), Headers(scope=scope)
+        whole = scope["path"] not in STREAMED
         try:
-            self._check_size(int(Headers(scope=scope).get("content-length") or 0))
+            _check_plain(headers)
+            if whole:
+                self._check_size(int(headers.get("content-length") or 0))
         except (Refused, ValueError) as error:
             return await reply(error, scope["path"])(scope, receive, send)
-        return await self.app(scope, self._checked(Request(scope), receive), send)
+        return await self.app(scope, self._checked(Request(scope), receive) if whole else receive, send)
 
     def _check_size(self, size: int) -> None:
         if size > self.max_body:

@@ -38,7 +38,10 @@ def each_once(ids: Sequence[str]) -> dict[str, None]:
     """The ids in their order, each once."""
     if isinstance(ids, str):
         raise ConfigError(f"ids={ids!r}: give a list of ids, not one text")
-    return dict.fromkeys(ids)
+    try:
+        return dict.fromkeys(ids)
+    except TypeError as error:
+        raise ConfigError(f"ids={ids!r}: give a list of ids") from error
 
 
 def in_order(ids: Sequence[str], found: Iterable[T], id_of: Callable[[T], str]) -> list[T]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
@@ -24,8 +24,8 @@ def _set(frozen: object, /, **fields: Any) -> None:
 
 
 def _ids(values: Any, what: str) -> tuple[str, ...]:
-    if isinstance(values, str):
-        raise ConfigError(f"{what}: give a tuple of texts, not the one text {values!r}")
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise ConfigError(f"{what}: give a tuple of texts, not {values!r}")
     return tuple(check_id(value, what) for value in values)
 
 

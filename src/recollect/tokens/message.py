@@ -37,6 +37,8 @@ def count_messages(messages: Iterable[Message], count: TokenCounter) -> int:
 
 def count_tools(schemas: Iterable[Mapping[str, Any]], count: TokenCounter) -> int:
     """An upper bound of what tool schemas add to a request: their minified JSON."""
+    if not isinstance(schemas, Iterable):
+        raise ConfigError(f"tools are a list of schemas, got {schemas!r}")
     return sum(count(_schema(schema)) for schema in schemas)
 
 

@@ -49,7 +49,7 @@ LABELS: Final = {"todo": "to do"}
 VALUED: Final = word_set(
     """likes dislikes allergy avoids speaks uses prefers todo plays teaches learning studies school drives habit"""
 )
-"""Keys with the value in them, which may have a colon: "todo:flight at 9:25"."""
+"""Keys that hold several values at a time: each has its value in it, which may have a colon: "todo:flight at 9:25"."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,6 +78,6 @@ SHAPES: Final = {
 
 def shape_of(name: str) -> Shape:
     """The shape of that name; ConfigError names the five."""
-    if name not in SHAPES:
+    if not isinstance(name, str) or name not in SHAPES:
         raise ConfigError(f"shape {name!r} is not one of {', '.join(SHAPES)}")
     return SHAPES[name]

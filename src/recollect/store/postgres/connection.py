@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 _Key: TypeAlias = tuple[bytes, tuple[int, ...]]
 _DONE: Final = psycopg.pq.ExecStatus.COMMAND_OK
 
+_STEPS: Final = (b"SAVEPOINT", b"RELEASE", b"ROLLBACK", b"COMMIT")
+"""Statements that are never prepared: where one failed for that, what was done before it would be lost."""
+
 MOST: Final = 100
 """The most statements that are prepared on the server at the same time, so that it need not plan them each time."""
 
@@ -87,7 +90,8 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
         for each in self.forget():
             key = each.sql, each.types
             name, is_new = self._names.get(key) or new.get(key, b""), False
-            if not name and self._prepares and len(self._names) + len(new) < MOST:
+            prepares = self._prepares and not each.sql.startswith(_STEPS)
+            if not name and prepares and len(self._names) + len(new) < MOST:
                 name, is_new = _name(next(self._numbers), key), True
                 new[key] = name
             out.append(Sent(each, name, is_new))

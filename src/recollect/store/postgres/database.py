@@ -153,9 +153,10 @@ class Database:
         first = None if scope is None else self._locking(scope)
         if (outer := self._held()) is not None:
             with self._translated(), _savepoint(outer):
-                if first is not None:
-                    outer.later(*first)
-                outer.send()
+                if first is None:
+                    outer.send()
+                else:
+                    _inside(outer, first, lambda _: None)
                 yield
             return
         with self._turn(scope) as until, self._holding() as connection:
@@ -194,9 +195,8 @@ class Database:
         until: float | None = None,
     ) -> T:
         if (held := self._held()) is not None:
-            with self._translated(), _savepoint(held):
-                held.later(*first)
-                return work(held)
+            with self._translated():
+                return _inside(held, first, work)
         retries = iter(range(1, ATTEMPTS))
         while True:
             attempt = _Attempt()
@@ -343,6 +343,22 @@ def _start(connection: Connection, first: _First | None, until: float | None) ->
             if not (again and errors.is_unprepared(error)):
                 raise
             connection.rollback()
+
+
+def _inside(held: Connection, first: _First, work: Callable[[Connection], T]) -> T:
+    """Run a function in a transaction that has begun; anew where the server had not prepared a statement of it."""
+    try:
+        return _nested(held, first, work)
+    except psycopg.Error as error:
+        if not errors.is_unprepared(error):
+            raise
+    return _nested(held, first, work)
+
+
+def _nested(held: Connection, first: _First, work: Callable[[Connection], T]) -> T:
+    with _savepoint(held):
+        held.later(*first)
+        return work(held)
 
 
 def _commit(connection: Connection) -> None:

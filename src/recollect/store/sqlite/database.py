@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -314,15 +314,18 @@ class Database:
         """Replace everything in the file by what the source holds, in one transaction."""
         self._refuse_inside("restoring")
         self.connections.check_open()
-        with self._writers:
+        with closing(apsw.Connection("")) as ready, self._writers:
             self.connections.check_open()
             self._check_there()
             try:
-                before = self._writer.execute("SELECT position, epoch FROM counter").get
-                with self._writer.backup("main", source, "main") as copy:
+                with ready.backup("main", source, "main") as copy:
                     copy.step()
-                migrate(self._writer, self.path)
-                self._writer.execute(_GO_ON, before)
+                migrate(ready, self.path)
+                with self._writer.backup("main", ready, "main") as copy:
+                    copy.step(0)  # from here on no one else writes
+                    with self.connections.lent() as db:
+                        ready.execute(_GO_ON, db.execute("SELECT position, epoch FROM counter").get)
+                    copy.step()
                 self.scrub()
             except apsw.Error as error:
                 raise errors.translated(error, self.path) from error

@@ -1,0 +1,50 @@
+"""Facts that were stated by hand, in contexts: long ones, and those of a clock that was wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from recollect import Memory
+from recollect.testing.clock import ManualClock
+from tests.contexts import opened
+
+LONG = "a bag and a small tent, " * 70
+
+
+@pytest.mark.parametrize("budget", [120, 300, 500])
+def test_a_long_fact_leaves_a_small_prompt_to_others(memory: Memory, budget: int) -> None:
+    chat = memory.session("trip", user="ada")
+    chat.remember("luggage", LONG)
+    chat.remember("place", "Oslo")
+    chat.add_turn("Hello there.", "Hi!")
+    question = "What luggage do I have?"
+    context = chat.context(question, budget)
+    assert "place: Oslo" in context.memory and "Hello there." in str(context.messages)
+    (line,) = [line for line in context.receipt.lines if line.text.startswith("luggage")]
+    assert (line.shown, line.rule) == (0, "no room")
+    assert "luggage: a bag" in chat.context(question, 1_000).memory
+
+
+def test_a_clock_that_was_ahead_lets_a_fact_stand_no_longer_than_another(tmp_path: Path, clock: ManualClock) -> None:
+    def known(to: Memory) -> list[str]:
+        return [fact.value for fact in to.user("ada").facts()]
+
+    with opened(tmp_path, clock) as memory:
+        chat = memory.session("trip", user="ada")
+        clock.forward(days=1_000)
+        chat.remember("place", "Oslo")
+        chat.add("user", "I like jazz.")
+        assert known(memory) == ["Oslo", "jazz"]
+        clock.forward(days=-999)
+        chat.add("user", "I live in Rome now and I hate jazz.")
+        assert known(memory) == ["Rome", "jazz"]
+        clock.forward(days=1)
+        chat.remember("place", "Bergen")
+        clock.forward(days=1)
+        chat.add("user", "I moved to Porto.")
+        assert sorted(known(memory)) == ["Porto", "jazz"]
+        assert [fact.value for fact in chat.fact_history("place")] == ["Oslo", "Rome", "Bergen", "Porto"]
+        with opened(tmp_path, clock) as anew:
+            assert known(anew) == known(memory)
