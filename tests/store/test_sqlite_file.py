@@ -8,7 +8,6 @@ import threading
 import time
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any
 
 import apsw
 import numpy as np
@@ -16,14 +15,12 @@ import pytest
 
 from recollect.errors import ConfigError, Conflict, DiskFull, MigrationError, StoreError, StoreUnavailable
 from recollect.store import Item, Job, open, words
-from recollect.store.reference import ReferenceStore
 from recollect.store.sqlite import SqliteStore, connections, database, errors, migrate, writers
 from recollect.store.sqlite.change import Change
 from recollect.store.steps import Migration
 from recollect.testing.stores.base import ADA, BOB, USER, fact, fill, found, said, say, texts, v
 from recollect.types import Scope
 from tests.store.disk import with_raw
-from tests.wrong import wrong
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 
@@ -456,42 +453,6 @@ def test_vectors_beyond_the_cache_are_searched_too(path: Path) -> None:
         store.index.cache._limit = 10
         store.index.cache.clear()
         assert [match.id for match in store.index.nearest(ADA, rows[7], "m", 5)] == best
-
-
-@pytest.mark.parametrize("url", ["{}", "sqlite:///{}"])
-def test_open_takes_files_and_urls(path: Path, url: str) -> None:
-    with open(url.format(path)) as store:
-        say(store, ADA, "a")
-    assert path.exists()
-    with SqliteStore(path) as store:
-        assert texts(store.log.read(ADA)) == ["a"]
-
-
-@pytest.mark.parametrize("name", ["nul\x00.db", "bytes\udcff.db", "x" * 300])
-def test_what_can_be_no_name_of_a_file_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises((ConfigError, StoreUnavailable), match="name another file"):
-        open(f"{tmp_path}/{name}")
-
-
-def test_what_a_postgresql_client_takes_is_no_name_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigError, match=r"postgresql://user") as refused:
-        open("host=db user=ada password=secret")
-    assert "secret" not in str(refused.value)
-    assert not list(tmp_path.iterdir())
-
-
-def test_open_refuses_what_it_does_not_know(tmp_path: Path) -> None:
-    assert all(isinstance(open(url), ReferenceStore) for url in (":memory:", "sqlite:///:memory:"))
-    for nothing in ("", "sqlite://", "sqlite:///"):
-        with pytest.raises(ConfigError, match="is not a store: give a file"):
-            open(nothing)
-    bad: list[tuple[Any, Any]] = [("redis://x", ConfigError), (str(tmp_path / "no" / "dir" / "x.db"), StoreUnavailable)]
-    for url, error in bad:
-        with pytest.raises(error):
-            open(url)
-    with pytest.raises(ConfigError, match="durability"):
-        open(str(tmp_path / "x.db"), durability=wrong("maybe"))
 
 
 def test_a_backup_of_another_kind_of_store_is_not_called_damaged(tmp_path: Path) -> None:
