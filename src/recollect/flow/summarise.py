@@ -153,6 +153,8 @@ def unquoted(summary: Candidate, quoted: Sequence[Candidate], session: str) -> C
     lead, before = max(0, len(lines) - len(cited)), max(0, len(cited) - len(lines))
     pairs = zip(lines[lead:], cited[before:], strict=True)
     told = [(_left(line, words.get(source, ""), same), source) for line, source in pairs]
+    if [line for line, _ in told] == lines[lead:]:
+        return summary
     left = [(line, source) for line, source in told if line]
     sources = [*cited[:before], *(source for _, source in left)]
     return replace(
