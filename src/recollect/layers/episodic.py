@@ -136,7 +136,7 @@ class Episodic:
         everything = where == ANY
         while True:
             if chosen and chosen.all:
-                ranking, chosen = ranking.within(chosen.sessions), None
+                ranking, chosen, size = ranking.within(chosen.sessions), None, first + SPARE
             best = ranking.best(size + len(shown))
             named = zip(best, columns.ids_of(best), strict=True)
             new = ((place, id) for place, id in named if place not in read and id not in shown)
