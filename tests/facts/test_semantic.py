@@ -417,12 +417,11 @@ def test_what_was_read_before_an_erasure_is_not_kept_after_it(
     layer.catch_up(TRIP)
     take = Semantic._take
 
-    def erased_meanwhile(self: Semantic, kept: Any, user: Scope) -> bool:
-        new = take(self, kept, user)
+    def erased_meanwhile(self: Semantic, kept: Any, user: Scope) -> None:
+        take(self, kept, user)
         monkeypatch.setattr(Semantic, "_take", take)
         store.log.erase(TRIP)
         layer.forget(TRIP)
-        return new
 
     layer.forget(TRIP)
     monkeypatch.setattr(Semantic, "_take", erased_meanwhile)
