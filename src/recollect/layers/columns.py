@@ -170,7 +170,8 @@ class Columns:
 
     def turns(self) -> Turns:
         """The columns as arrays, until the next `refresh`."""
-        return Turns._make(column[: len(self)] for column in self._turns)._replace(runs=np.array(self._runs, np.int32))
+        count, runs = len(self), np.array(self._runs, np.int32)
+        return Turns._make(column[:count] for column in self._turns)._replace(runs=runs)
 
     def postings(self, asked: Sequence[str]) -> list[Places]:
         """The places of each of these words that was said, rarest first; without common words among many turns."""
