@@ -17,7 +17,7 @@ from recollect.layers.files import ENDINGS
 from recollect.server import given, shown
 from recollect.server.given import Id
 from recollect.server.replies import answer, tagged
-from recollect.server.service import ErasedUser, ReadSession, ReadUser, Served, WrittenSession, WrittenUser, served
+from recollect.server.service import ErasedUser, ReadSession, ReadUser, Served, WrittenSession, WrittenUser
 from recollect.user import User
 
 FILE: Final[dict[str, Any]] = {
@@ -31,9 +31,9 @@ routes = APIRouter()
 
 
 @routes.post("/context", operation_id="context", response_model=shown.ShownContext)
-async def context(request: Request, chat: ReadSession, asked: given.ContextQuestion) -> Response:
+async def context(service: Served, chat: ReadSession, asked: given.ContextQuestion) -> Response:
     """The best prompt for a question that fits a budget, with a receipt of every choice."""
-    made = await served(request).run(
+    made = await service.run(
         chat.context, asked.question, asked.budget, system=asked.system, at=asked.at, tools=asked.tools
     )
     shown = made.to_dict()

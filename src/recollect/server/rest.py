@@ -27,7 +27,6 @@ from recollect.server.service import (
     ReadUser,
     Served,
     WrittenSession,
-    served,
 )
 from recollect.session import Session, entries_of, number_of
 from recollect.store import ANY, Entry, Erased, Filter, SessionStats
@@ -147,13 +146,13 @@ def _found(entry: Entry) -> dict[str, Any]:
 
 @routes.post("/messages", operation_id="addMessages", response_model=shown.Added, status_code=201)
 async def add_messages(
-    request: Request,
+    service: Served,
     chat: WrittenSession,
     batch: given.Batch,
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Keep messages, whole or not at all. With an Idempotency-Key, or ids, sending them again is harmless."""
-    return await served(request).run(_add, chat, batch, idempotency_key)
+    return await service.run(_add, chat, batch, idempotency_key)
 
 
 def _add(chat: Session, batch: given.Batch, key: str | None) -> Response:
@@ -179,16 +178,15 @@ def message_of(one: given.FromPerson | given.FromModel | given.FromTool, id: str
 
 
 @routes.post("/recall", operation_id="recall", response_model=shown.Hits)
-async def recall(request: Request, chat: ReadUser, asked: given.RecallQuestion) -> Response:
+async def recall(service: Served, chat: ReadUser, asked: given.RecallQuestion) -> Response:
     """The messages that answer a question, best first, within a budget of tokens."""
-    return _hits(await served(request).run(chat.recall, asked.question, asked.budget, asked.k, **_narrowed(asked)))
+    return _hits(await service.run(chat.recall, asked.question, asked.budget, asked.k, **_narrowed(asked)))
 
 
 @routes.post("/search", operation_id="search", response_model=shown.Hits)
-async def search(request: Request, chat: ReadUser, asked: given.SearchQuestion) -> Response:
+async def search(service: Served, chat: ReadUser, asked: given.SearchQuestion) -> Response:
     """The best messages, one a hit, best first; or of the `kind` that is named: parts of summaries, facts, excerpts."""
-    found = await served(request).run(chat.search, asked.question, asked.k, kind=asked.kind, **_narrowed(asked))
-    return _hits(found)
+    return _hits(await service.run(chat.search, asked.question, asked.k, kind=asked.kind, **_narrowed(asked)))
 
 
 def _narrowed(asked: given.Question) -> dict[str, Any]:

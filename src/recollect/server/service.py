@@ -240,4 +240,3 @@ ReadScope: TypeAlias = Annotated[Scope, Depends(_within)]
 ErasedScope: TypeAlias = Annotated[Scope, Depends(_erasing)]
 """A session, or all of a user where no session is named."""
 Served: TypeAlias = Annotated[Service, Depends(_served)]
-"""The service, where a request may take its time: each dependency does, and those asked for most call `served`."""
