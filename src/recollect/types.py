@@ -292,7 +292,7 @@ class Scope:
     @property
     def owner(self) -> Scope:
         """The same scope without its session."""
-        return Scope(self.tenant, self.user)
+        return self if self.session is None else Scope(self.tenant, self.user)
 
 
 def with_zone(when: datetime) -> datetime:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis.strategies import from_regex
 
 from recollect.answers import Fact
-from recollect.flow.facts.asked import wanted
+from recollect.flow.facts.asked import KINDS, TELLING, Kind, wanted
 from tests.facts.test_spoken import stated
 
 KNOWN = stated(
@@ -80,3 +84,12 @@ def test_a_long_question_takes_no_minutes(text: str) -> None:
     for _ in range(20):
         wanted(text * 20_000, many)
     assert isinstance(many[0], Fact)
+
+
+@pytest.mark.parametrize(("telling", "kind"), TELLING, ids=[kind.keys for kind in KINDS])
+def test_a_question_that_asks_for_something_has_one_of_its_words(telling: frozenset[str], kind: Kind) -> None:
+    @given(from_regex(kind.asks.pattern, fullmatch=True))
+    def check(question: str) -> None:
+        assert not telling.isdisjoint(re.findall(r"\w+", question.lower()))
+
+    check()

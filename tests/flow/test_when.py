@@ -28,6 +28,7 @@ def days(question: str, asked: date = ASKED) -> list[tuple[str, str]]:
         ("Who came on the 5th of November?", "2022-11-05", "2022-11-05"),
         ("Who came on 2023-07-14?", "2023-07-14", "2023-07-14"),
         ("Where was I in May 2021?", "2021-05-01", "2021-05-31"),
+        ("Where was I in mid2021?", "2021-01-01", "2021-12-31"),
         ("Where was I last May?", "2023-05-01", "2023-05-31"),
         ("Where was I in December?", "2022-12-01", "2022-12-31"),
         ("What did I buy two weeks ago?", "2023-10-05", "2023-10-11"),

@@ -52,7 +52,11 @@ def quoted(candidate: Candidate) -> str:
     fail, becomes a question mark.
     """
     text = candidate.text if candidate.section not in SOURCED else f"[{candidate.origin}] {candidate.text}"
-    return _HEADING.sub(r"\\", _FENCE.sub("&lt;", text)).encode("utf-8", "replace").decode()
+    if "<" in text:
+        text = _FENCE.sub("&lt;", text)
+    if "## " in text:
+        text = _HEADING.sub(r"\\", text)
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def with_memory(message: Message, memory: str) -> Message:

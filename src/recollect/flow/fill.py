@@ -162,6 +162,8 @@ class Fill:
         self, name: str, filled: Filled, limits: _Limits, shown: frozenset[str], first: frozenset[Candidate]
     ) -> None:
         """Fill one section; of the profile and the facts, only with those that come first or, later, with the rest."""
+        if not self.offers.get(name):
+            return
         title, texts, start = self._title(name), filled.texts, filled.spent[name]
         room = limits.room - filled.used
         offered = self._offered(name, max(0, min(limits.share, room) - title), shown)

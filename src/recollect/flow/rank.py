@@ -222,7 +222,8 @@ def add_session_best(scores: Numbers, turns: Turns) -> None:
     session = turns.session[turns.runs]
     best = np.full(int(session.max()) + 1, -np.inf)
     np.maximum.at(best, session, np.maximum.reduceat(scores, turns.runs))
-    scores += np.repeat(SESSION * best[session], np.diff(turns.runs, append=len(scores)))
+    ends = np.concatenate((turns.runs[1:], [len(scores)]))
+    scores += np.repeat(SESSION * best[session], ends - turns.runs)
 
 
 def matching(turns: Turns, question: Question) -> Places:

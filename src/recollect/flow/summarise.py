@@ -9,6 +9,7 @@ import heapq
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 from recollect.answers import Candidate
@@ -30,6 +31,8 @@ TELLING, LITTLE = 3.0, 0.2
 """What a name or number, and what a word of small talk, is worth beside another word."""
 OVERHEAD, LENGTH = 15, 0.9
 """A sentence costs its length and this many characters, to this power."""
+KEPT: Final = 2_048
+"""How many sentences are remembered with what they are: most are looked at for several summaries."""
 
 _LEAD: Final = re.compile(r"(?:[-*+>#|\u2022\s]|\d{1,3}[.)]\s)+")
 _SAYS: Final = re.compile(r"[^\W_]{2}|[^\W\d_a-zA-Z]")
@@ -105,9 +108,9 @@ def score(messages: Sequence[Said]) -> list[Sentence]:
             message.seq,
             message.id,
             message.speaker,
-            _worth(message, text),
+            _worth(message.role, text),
             _asks(text),
-            message.day if relative(text) else "",
+            message.day if _is_relative(text) else "",
         )
         for message in messages
         for text in _texts(message)
@@ -153,6 +156,8 @@ def unquoted(summary: Candidate, quoted: Sequence[Candidate], session: str) -> C
     lead, before = max(0, len(lines) - len(cited)), max(0, len(cited) - len(lines))
     pairs = zip(lines[lead:], cited[before:], strict=True)
     told = [(_left(line, words.get(source, ""), same), source) for line, source in pairs]
+    if [line for line, _ in told] == lines[lead:]:
+        return summary
     left = [(line, source) for line, source in told if line]
     sources = [*cited[:before], *(source for _, source in left)]
     return replace(
@@ -209,17 +214,23 @@ def _gain(sentence: Sentence, terms: Mapping[str, float], held: set[str]) -> flo
 
 def _terms(text: str, words: Words, speakers: set[str]) -> dict[str, float]:
     """The words of a sentence and what each is worth: names and numbers most, small talk and who speaks little."""
+    terms = _all_terms(text, words).items()
+    return {word: LITTLE if word in speakers or word in _SMALL_TALK else worth for word, worth in terms}
+
+
+@lru_cache(maxsize=KEPT)
+def _all_terms(text: str, words: Words) -> Mapping[str, float]:
     terms = dict.fromkeys(words(text), 1.0)
     for telling in (*NAME.findall(text), *_NUMBER.findall(text)):
         terms.update(dict.fromkeys(words(telling), TELLING))
-    return {word: LITTLE if word in speakers or word in _SMALL_TALK else worth for word, worth in terms.items()}
+    return terms
 
 
 def _contrary(found: Sequence[Sentence], terms: Sequence[Mapping[str, float]]) -> Iterator[Mapping[str, float]]:
     """The terms of each sentence; one that denies an earlier sentence, or takes a denial back, gets a term for that."""
     said: tuple[dict[str, set[int]], dict[str, set[int]]] = ({}, {})
     for n, own in enumerate(terms):
-        denies = _DENIES.search(found[n].text) is not None
+        denies = _denies(found[n].text)
         before = [said[not denies].get(term, set()) for term in own]
         yield {**own, f"{denies}: {' '.join(own)}": 1.0} if before and set.intersection(*before) else own
         for term in own:
@@ -257,16 +268,25 @@ def _parts(text: str) -> Iterator[str]:
         yield text
 
 
-def _worth(message: Said, text: str) -> float:
+_is_relative: Final = lru_cache(maxsize=KEPT)(relative)
+
+
+@lru_cache(maxsize=KEPT)
+def _denies(text: str) -> bool:
+    return _DENIES.search(text) is not None
+
+
+@lru_cache(maxsize=KEPT)
+def _worth(role: str, text: str) -> float:
     """How much a word of a sentence is worth by what it is: the user's own, a decision, a question, noise."""
-    worth = {"user": OWN_WORDS, "tool": TOOL_WORDS}.get(message.role, 1.0)
+    worth = {"user": OWN_WORDS, "tool": TOOL_WORDS}.get(role, 1.0)
     if _DECISION.search(text):
         worth *= DECIDED
     if _FILLER.match(text):
         worth *= FILLER
     if text.rstrip("* ").endswith(":") or _is_code(text):
         worth *= NOISE
-    return 0.0 if message.role == "tool" and _is_code(text) else round(worth, 4)
+    return 0.0 if role == "tool" and _is_code(text) else round(worth, 4)
 
 
 def _is_code(text: str) -> bool:

@@ -155,9 +155,10 @@ class Columns:
         """The number of a session, -1 where it has no turns."""
         return self._sessions.get(name, -1)
 
-    def id_of(self, place: int) -> tuple[str, str]:
-        """The session and the id of a turn's message."""
-        return self._names[self._turns.session[place]], self._ids[place]
+    def ids_of(self, places: Sequence[int]) -> list[tuple[str, str]]:
+        """The session and the id of each of these turns' messages."""
+        names, ids = self._names, self._ids
+        return [(names[n], ids[at]) for n, at in zip(self._turns.session[places].tolist(), places, strict=True)]
 
     def position_of(self, place: int) -> int:
         """The position of a turn in the log."""
@@ -169,7 +170,8 @@ class Columns:
 
     def turns(self) -> Turns:
         """The columns as arrays, until the next `refresh`."""
-        return Turns._make(column[: len(self)] for column in self._turns)._replace(runs=np.array(self._runs, np.int32))
+        count, runs = len(self), np.array(self._runs, np.int32)
+        return Turns._make(column[:count] for column in self._turns)._replace(runs=runs)
 
     def postings(self, asked: Sequence[str]) -> list[Places]:
         """The places of each of these words that was said, rarest first; without common words among many turns."""

@@ -85,7 +85,8 @@ class Episodic:
         Messages that the context shows, all of session `here`, are not among them, nor are the same words from
         elsewhere: `said` has the texts of messages by their ids. A question about the talk itself goes by time alone.
         """
-        asked = replace(asked, by_time=asks_of_talk(asked.text))
+        if asks_of_talk(asked.text):
+            asked = replace(asked, by_time=True)
         ranking = self.ranker.rank(asked)
         nothing = not asked.by_time and self.ranker.is_off_topic(ranking, self.floor)
         matter = set(query_words(asked.text))
@@ -130,24 +131,26 @@ class Episodic:
         Once all sessions are chosen, only their turns are read.
         """
         size, columns, read = first + SPARE, ranking.columns, set[int]()
-        where = replace(asked.where, as_of=None)  # the ranking goes no further than that
+        # the ranking goes no further than `as_of`
+        where = asked.where if asked.where.as_of is None else replace(asked.where, as_of=None)
         everything = where == ANY
         while True:
             if chosen and chosen.all:
-                ranking, chosen = ranking.within(chosen.sessions), None
+                ranking, chosen, size = ranking.within(chosen.sessions), None, first + SPARE
             best = ranking.best(size + len(shown))
-            new = (place for place in best if place not in read and columns.id_of(place) not in shown)
-            places = list(islice(new, size))
+            named = zip(best, columns.ids_of(best), strict=True)
+            new = ((place, id) for place, id in named if place not in read and id not in shown)
+            places = dict(islice(new, size))
             if not places and len(best) < size + len(shown):
                 return
-            entries = there(self.store, asked.within, [columns.id_of(place) for place in places])
-            gone = [place for place in places if columns.id_of(place) not in entries]
+            entries = there(self.store, asked.within, places.values())
+            gone = [place for place, id in places.items() if id not in entries]
             if self._forget_erased(columns, gone) and not read:
                 ranking = self.ranker.rank(asked, ranking.matching)
                 columns = ranking.columns
                 continue
-            for place in places:
-                entry = entries.get(columns.id_of(place))
+            for place, id in places.items():
+                entry = entries.get(id)
                 if entry and _scores(entry, self.min_score) and (everything or where.passes(item_of(entry))):
                     yield _moment(entry, float(ranking.scores[place]))
             read.update(places)

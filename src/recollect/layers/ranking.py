@@ -23,6 +23,7 @@ from recollect.flow.rank import (
     Numbers,
     Places,
     Question,
+    Turns,
     aligned,
     best_first,
     dated,
@@ -154,12 +155,12 @@ class Ranker:
             near, vector = self._meaning(columns, vectors, as_of) if vectors else (None, None)
             turns, question = columns.turns(), self._question(columns, asked, near)
             relevance = _relevance(question, len(columns))
-            part = self._unheard(columns, asked, question)
-            ranking = Ranking(score(turns, question), columns, relevance, vector, part)
+            part, places = self._unheard(columns, asked, question, turns), None
             if only_matching and not _has_meaning(question):
                 every_word = replace(question, postings=columns.holding(query_words(asked.text)))
-                ranking = replace(ranking, places=matching(turns, every_word))
-            ranking = replace(ranking, matching=only_matching)
+                places = matching(turns, every_word)
+            scores = score(turns, question)
+            ranking = Ranking(scores, columns, relevance, vector, part, places, only_matching)
             return ranking if asked.within.session is None else ranking.within([asked.within.session])
 
     def is_off_topic(self, ranking: Ranking, floor: float) -> bool:
@@ -202,12 +203,12 @@ class Ranker:
         while self._kept and room < 0:
             room += self._kept.popitem(last=False)[1].bytes
 
-    def _unheard(self, columns: Columns, asked: Asked, question: Question) -> float:
+    def _unheard(self, columns: Columns, asked: Asked, question: Question, turns: Turns) -> float:
         """The part of a question's words that were never said; 0 where it names a speaker or a day that is in the log.
 
         It is 0 without vectors, too.
         """
-        if not _has_meaning(question) or dated(columns.turns().day, question.periods).any():
+        if not _has_meaning(question) or (question.periods and dated(turns.day, question.periods).any()):
             return 0.0
         holders = columns.holders([word for word in query_words(asked.text) if word not in columns.names])
         part = unheard(holders, len(columns))

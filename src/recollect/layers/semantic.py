@@ -235,9 +235,11 @@ class Semantic:
         if kept is None:
             return self._read(user), True
         with kept.lock:
-            fresh = self._take(kept, user)
-            if (len(kept.statements), kept.position) == self.store.records.extent(user, KIND):
-                return kept, fresh
+            if self._holds_all(kept, user):
+                return kept, False
+            self._take(kept, user)
+            if self._holds_all(kept, user):
+                return kept, True
         return self._read(user), True  # some were erased by another process, or a backup was restored
 
     def _read(self, user: Scope) -> _Kept:
@@ -248,13 +250,16 @@ class Semantic:
                 self._users[user] = kept
         return kept
 
-    def _take(self, kept: _Kept, user: Scope) -> bool:
-        """Take in what is new in the store; whether there was something."""
+    def _holds_all(self, kept: _Kept, user: Scope) -> bool:
+        """Whether what is kept is all that the store has of a user."""
+        return (len(kept.statements), kept.position) == self.store.records.extent(user, KIND)
+
+    def _take(self, kept: _Kept, user: Scope) -> None:
+        """Take in what is new in the store."""
         new = self.store.records.find(user, kind=KIND, exact=True, after=kept.position)
         if new:
             kept.statements = _in_turn(kept.statements, new)  # a new list: others may be reading the old one
             kept.position, kept.known = new[-1].position, known(kept.statements)
-        return bool(new)
 
 
 def _records(entry: Entry) -> Iterable[Record]:

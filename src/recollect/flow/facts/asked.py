@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from recollect.answers import Fact
 from recollect.flow.facts.people import ABOUT, FRIENDS, KEYS, PARTNERS, PEOPLE, PETS, PLURALS
@@ -30,6 +30,8 @@ _EVERYTHING: Final = rule(
     r"\bwas wei(?:ß|ss)t du (?:alles )?(?:über|von|ueber) mi[cr]h?\W*$|\bqu[eé] sabes (?:de|sobre) m[ií]\W*$",
 )
 """Asks for all that is known; also in German and Spanish, in which no facts are found but much is said."""
+_EVERYTHING_HAS: Final = word_set("me myself you memory profile facts weißt weisst sabes")
+"""Words of which every such question has one."""
 _DO_I: Final = (
     r"\b(?:do|am|are|can|might|would|must|should|may|could) (?:i|we)"
     r"(?: (?:usually|really|also|still|now|currently|actually|most))*"
@@ -37,14 +39,28 @@ _DO_I: Final = (
 _DAYS: Final = """monday tuesday wednesday thursday friday saturday sunday today tonight tomorrow week weekend month
     morning afternoon evening next january february march april may june july august september october november
     december"""
-_KINDS: Final[tuple[tuple[str, str, re.Pattern[str]], ...]] = (
-    ("name pronouns role company place hometown age", "", rule(r"\bwho (?:am|are) (?:i|we)\b")),
-    (
+
+
+class Kind(NamedTuple):
+    """Keys, the words of a question that they explain, and how one asks for them.
+
+    Every question that asks for them has one of those words, or one of those in `also`: that is quick to tell.
+    """
+
+    keys: str
+    explains: str
+    asks: re.Pattern[str]
+    also: str = ""
+
+
+KINDS: Final = (
+    Kind("name pronouns role company place hometown age", "", rule(r"\bwho (?:am|are) (?:i|we)\b"), "who"),
+    Kind(
         "name",
         "name names called call full first last real own",
         rule(r"\bmy (?:full |first |last |real |own )?name\b|\b(?:am i|i'm|i am) called\b|\bcall me\b"),
     ),
-    (
+    Kind(
         "place household",
         "live living home city town country reside based address stay located",
         rule(
@@ -53,15 +69,17 @@ _KINDS: Final[tuple[tuple[str, str, re.Pattern[str]], ...]] = (
             r"\b(?:what|which) (?:city|town|country|place) (?:am i|is my home)\b",
             r"\bmy (?:home|city|town|country|address|place)\W*$",
         ),
+        "staying where place",
     ),
-    (
+    Kind(
         "hometown",
         "come born grow grew raised hometown originally",
         rule(
             r"\bwhere (?:am i|do i come|was i|did i grow)(?: originally)? (?:from|born|raised|up)\b", r"\bmy hometown\b"
         ),
+        "where",
     ),
-    (
+    Kind(
         "role company teaches studies",
         "job work working profession occupation living career employer company role professionally",
         rule(
@@ -69,14 +87,16 @@ _KINDS: Final[tuple[tuple[str, str, re.Pattern[str]], ...]] = (
             rf"{_DO_I} work(?:ing)?\b",
             r"\bmy (?:\w+ )?(?:job|profession|occupation|career|employer|company|role|work)\W*$",
         ),
+        "do",
     ),
-    ("age born", "old age years", rule(r"\bhow old (?:am|are) (?:i|we)\b|\bmy age\b")),
-    (
+    Kind("age born", "old age years", rule(r"\bhow old (?:am|are) (?:i|we)\b|\bmy age\b")),
+    Kind(
         "birthday born",
         "birthday born birth bday date",
         rule(r"\bmy (?:birthday|bday|birth ?date|date of birth)\b|\bwhen was i born\b"),
+        "birthdate",
     ),
-    (
+    Kind(
         "diet allergy avoids",
         "eat drink allergic allergy allergies diet food foods meat fish vegan vegetarian intolerant",
         rule(
@@ -86,7 +106,7 @@ _KINDS: Final[tuple[tuple[str, str, re.Pattern[str]], ...]] = (
             r"\bmy (?:\w+ )?(?:diet|allerg(?:y|ies))\b",
         ),
     ),
-    (
+    Kind(
         "likes favorite prefers plays",
         "like likes love enjoy prefer taste tastes interest interests interested most best",
         rule(
@@ -94,8 +114,9 @@ _KINDS: Final[tuple[tuple[str, str, re.Pattern[str]], ...]] = (
             r"\bthings (?:that )?i (?:like|love|enjoy)\b|\bmy (?:likes|tastes?|interests?)\b",
             r"\bwhat i (?:like|love|enjoy)\W*$",
         ),
+        "into fond fan",
     ),
-    (
+    Kind(
         "dislikes avoids",
         "like love enjoy hate dislike dislikes stand",
         rule(
@@ -104,38 +125,47 @@ _KINDS: Final[tuple[tuple[str, str, re.Pattern[str]], ...]] = (
             r"\bi (?:don't|do not|can't) (?:really )?(?:like|love|enjoy|stand)\b|\bmy dislikes\b",
         ),
     ),
-    (
+    Kind(
         "likes plays learning habit",
         "hobby hobbies pastime pastimes free time leisure fun spare",
         rule(r"\bmy (?:\w+ )?(?:hobby|hobbies|pastimes?)\b|\bin my (?:free|spare) time\b|\bdo i do for fun\b"),
     ),
-    ("favorite", "favorite favourite fav fave best", rule(r"\bmy (?:all-time )?fav(?:e|ou?rite)?s?\b")),
-    (
+    Kind(
+        "favorite",
+        "favorite favourite fav fave best",
+        rule(r"\bmy (?:all-time )?fav(?:e|ou?rite)?s?\b"),
+        "favs faves favorites favourites",
+    ),
+    Kind(
         "speaks",
         "language languages speak",
         rule(r"\b(?:do|can) i speak\b|\bmy (?:native )?languages?\b|\blanguages (?:do|can) i\b"),
     ),
-    ("plays", "play instrument instruments sport sports game games", rule(rf"{_DO_I} play\b")),
-    ("teaches", "teach subject subjects", rule(rf"{_DO_I} teach(?:ing)?\b")),
-    (
+    Kind("plays", "play instrument instruments sport sports game games", rule(rf"{_DO_I} play\b")),
+    Kind("teaches", "teach subject subjects", rule(rf"{_DO_I} teach(?:ing)?\b"), "teaching"),
+    Kind(
         "learning studies",
         "learn learning study studying subject language languages",
         rule(rf"{_DO_I} (?:learn|study)(?:ing)?\b"),
     ),
-    (
+    Kind(
         "school studies",
         "study school university college degree",
         rule(r"\bwhere did i study\b|\bdid i go to (?:school|university|college)\b|\bmy (?:university|college)\b"),
     ),
-    ("drives", "car drive vehicle", rule(rf"{_DO_I} drive\b|\bmy car\W*$|\b(?:car|vehicle) do i (?:have|own|drive)\b")),
-    (
+    Kind(
+        "drives",
+        "car drive vehicle",
+        rule(rf"{_DO_I} drive\b|\bmy car\W*$|\b(?:car|vehicle) do i (?:have|own|drive)\b"),
+    ),
+    Kind(
         "habit",
         "habit habits routine routines usually normally morning",
         rule(r"\bmy (?:\w+ )?(?:habits?|routines?)\b|\bdo i (?:usually|normally) do\b"),
     ),
-    ("email", "email mail address", rule(r"\bmy e-?mail\b")),
-    ("timezone", "time zone timezone", rule(r"\bmy time ?zone\b")),
-    (
+    Kind("email", "email mail address", rule(r"\bmy e-?mail\b")),
+    Kind("timezone", "time zone timezone", rule(r"\bmy time ?zone\b")),
+    Kind(
         "answer_length answer_style language units prefers",
         "answer answers reply replies respond talk speak write preference preferences",
         rule(
@@ -143,7 +173,7 @@ _KINDS: Final[tuple[tuple[str, str, re.Pattern[str]], ...]] = (
             r"\bhow do i (?:like|want|prefer) (?:your |my |the )?answers\b",
         ),
     ),
-    (
+    Kind(
         "todo",
         f"""plan plans planned todo todos list agenda calendar schedule scheduled reminder reminders appointment
         appointments task tasks remind due coming upcoming deadline deadlines need ask asked anything forget {_DAYS}""",
@@ -156,11 +186,11 @@ _KINDS: Final[tuple[tuple[str, str, re.Pattern[str]], ...]] = (
             r"\bwhat(?:'s| is) (?:coming up|due|on (?:my|for|next|this|\w+day|tomorrow))\b",
             r"\bto remind me (?:of|about)\W*$|\b(?:should|must) i not forget\b",
         ),
+        "do dos on",
     ),
 )
-"""Keys, the words of a question that they explain, and how one asks for them."""
-_PERSONAL: Final = rule(r"\b(?:i|we|my|me|you)\b|\bwhat(?:'s| is)\b")
-"""Words of which every question has one that asks for any of them."""
+TELLING: Final = tuple((frozenset(f"{kind.explains} {kind.also}".split()), kind) for kind in KINDS)
+_WORD: Final = re.compile(r"\w+")
 _SORTS: Final = word_set(
     """music food foods drink drinks sport sports movie movies film films book books game games activity activities kind
     kinds sort sorts type types genre day days"""
@@ -247,14 +277,15 @@ def wanted(question: str, known: Sequence[Fact]) -> Wanted:
     about = {what for what, (asks, _) in _OF_KIN.items() if people and asks.search(text)}
     if people and not about and not _WHO.search(text):
         people = set()
-    asked = [kind for kind in _KINDS if kind[2].search(text)] if _PERSONAL.search(text) else []
-    kinds = [kind for kind in asked if not named or kind[0] == "todo"]
-    keys = word_set(" ".join(keys for keys, _, _ in kinds))
-    explains = {word for _, words, _ in kinds for word in words.split()}
+    words = set(_WORD.findall(text.lower()))
+    asked = [kind for telling, kind in TELLING if not telling.isdisjoint(words) and kind.asks.search(text)]
+    kinds = [kind for kind in asked if not named or kind.keys == "todo"]
+    keys = word_set(" ".join(kind.keys for kind in kinds))
+    explains = {word for kind in kinds for word in kind.explains.split()}
     if people:
         explains.update((*named, *_NAMING.split()), *(_OF_KIN[what][1].split() for what in about))
     return Wanted(
-        _EVERYTHING.search(text) is not None,
+        not _EVERYTHING_HAS.isdisjoint(words) and _EVERYTHING.search(text) is not None,
         keys,
         frozenset(people),
         frozenset(about),

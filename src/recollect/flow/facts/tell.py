@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from functools import lru_cache
 from typing import Final
 
 from recollect.answers import Fact
@@ -44,6 +45,8 @@ _ASKED_BY: Final = {
 """Words of questions that a key answers, besides its own."""
 _ALWAYS: Final = frozenset({"name", "allergy", "avoids", "diet", "answer_length", "answer_style", "language", "units"})
 """Keys that matter to every answer."""
+KEPT: Final = 4_096
+"""How many facts are remembered with their lines, and how many keys."""
 LABELS: Final = {"todo": "to do"}
 """Keys that are told in other words than their own."""
 VALUED: Final = word_set(
@@ -94,9 +97,16 @@ def tell(
 
 def _score(fact: Fact, shared: int, at: datetime) -> float:
     days = max(0.0, (at - fact.updated_at).total_seconds() / 86_400)
-    first, *_, last = fact.key.split(":") if ":" in fact.key else (fact.key, "")
-    always, of_another = first in _ALWAYS, shared > 0 and last in ABOUT
-    return round(shared + 0.5 * (always - of_another) + 0.5 * fact.confidence + 0.4 / (1 + days / 30), 6)
+    always, of_another = _matters(fact.key)
+    more = always - (shared > 0 and of_another)
+    return round(shared + 0.5 * more + 0.5 * fact.confidence + 0.4 / (1 + days / 30), 6)
+
+
+@lru_cache(maxsize=KEPT)
+def _matters(key: str) -> tuple[bool, bool]:
+    """Whether what has that key matters to every answer, and whether it is about someone else."""
+    first, *rest = key.split(":")
+    return first in _ALWAYS, bool(rest) and rest[-1] in ABOUT
 
 
 def asked_by(fact: Fact) -> str:
@@ -108,6 +118,7 @@ def _hints(parts: Iterable[str]) -> str:
     return " ".join(_ASKED_BY.get(part, "") for part in parts)
 
 
+@lru_cache(maxsize=KEPT)
 def line(fact: Fact) -> str:
     """A fact as the model reads it: "sister Nadia, place: Oslo (said 12 May 2025)"; or noted, where no user said it."""
     how = "said" if fact.origin == "user" else "noted"

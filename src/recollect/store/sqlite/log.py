@@ -67,6 +67,10 @@ _SESSIONS: Final = scopes.by_scope(
     " SELECT scope FROM session WHERE scope <scope> AND position < ?2 ORDER BY position DESC LIMIT ?3)"
     " ORDER BY position DESC"
 )
+_SESSION: Final = (
+    "SELECT tenant, user, scope.session, messages, tokens, first, last, position FROM session"
+    " JOIN scope ON scope.id = session.scope WHERE session.scope = ?1 AND position < ?2 LIMIT ?3"
+)
 FEW: Final = 2_000
 """Positions up to which it is faster to look at all that came since than at all that the scope holds."""
 WALKS: Final = 8
@@ -155,7 +159,8 @@ class SqliteLog:
             if place is None:
                 return []
             bounds = (place.id, MAX_WHOLE if before is None else before, limit)
-            return [_session(row) for row in db.execute(_SESSIONS[scopes.level(scope)], bounds)]
+            query = _SESSIONS[scopes.level(scope)] if scope.session is None else _SESSION
+            return [_session(row) for row in db.execute(query, bounds)]
 
     def tag(self, scope: Scope, id: str, tags: Mapping[str, Any]) -> Entry:
         """See `Log.tag`."""

@@ -60,6 +60,8 @@ def find(db: apsw.Connection, scope: Scope) -> Place | None:
     place = Place(*row) if row else None
     if known is not None:
         known[scope] = place
+        if place is not None and scope.session is not None:
+            known[scope.owner] = Place(place.user, place.user, place.tenant)
     return place
 
 
