@@ -85,7 +85,10 @@ def app_alone() -> FastAPI:
 
 
 def _routed(**more: Any) -> FastAPI:
-    app = FastAPI(
+    """The app with its routes: given, not included, or each request looks through them twice."""
+    parts = (openai, chat, rest, learned, upkeep, metrics, page)
+    return FastAPI(
+        routes=[route for part in parts for route in part.routes.routes],
         title="Recollect",
         version=version("recollect"),
         summary="The memory of LLM agents.",
@@ -94,9 +97,6 @@ def _routed(**more: Any) -> FastAPI:
         redirect_slashes=False,
         **more,
     )
-    for part in (openai, chat, rest, learned, upkeep, metrics, page):
-        app.router.routes += part.routes.routes  # if included, they are looked through twice for each request
-    return app
 
 
 @cache
