@@ -117,3 +117,17 @@ def test_a_car_that_was_sold_is_no_longer_driven(
         say(store, text, n)
     layer.catch_up(TRIP)
     assert values(layer.facts(ADA)) == left
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ("My girlfriend is Mia.", "I've just broken up with Mia."),
+        ("I'm allergic to cats.", "It turns out I'm not allergic to cats after all."),
+    ],
+)
+def test_what_is_over_is_no_longer_known(store: Store, layer: Semantic, known: str, said: str) -> None:
+    say(store, known, 0)
+    say(store, said, 1)
+    layer.catch_up(TRIP)
+    assert layer.facts(ADA) == []

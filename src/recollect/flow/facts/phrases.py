@@ -70,8 +70,9 @@ _LIGHT: Final = word_set(
 _TRAILING: Final = rule(
     any_of(
         """a_lot very_much so_much the_most the_best these_days any_?more as_well at_the_moment right_now by_the_way
-        of_course more_than_anything better_than above_all at_all in_general a_bit quite_a_bit quite_a_lot lots all_day
-        to_death with_a_passion (?:on|at)_(?:the_)?weekends? in_my_(?:free|spare)_time after_work in_the_evenings?"""
+        of_course more_than_anything better_than above_all after_all at_all in_general a_bit quite_a_bit quite_a_lot
+        lots all_day to_death with_a_passion (?:on|at)_(?:the_)?weekends? in_my_(?:free|spare)_time after_work
+        in_the_evenings?"""
     )
     + r"(?!\w| of\b)"
 )
