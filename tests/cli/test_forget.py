@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from .conftest import Run, parsed
@@ -17,6 +20,16 @@ def test_forget_shows_a_line_of_a_long_message(run: Run) -> None:
     run("add", "word " * 100_000)
     told = run("forget", said="n\n", code=1).stderr.splitlines()
     assert told[1].startswith("  user: word word") and told[1].endswith("\u2026") and told[2].startswith("Erase")
+
+
+def test_forget_shows_the_calls_of_a_message_without_words(run: Run) -> None:
+    weather = {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
+    call = {"role": "assistant", "content": None, "tool_calls": [weather]}
+    asked = {"role": "user", "content": "Is it raining?"}
+    result = {"role": "tool", "tool_call_id": "call_1", "content": "6 °C, rain"}
+    Path("talk.jsonl").write_text(json.dumps({"session_id": "default", "messages": [asked, call, result]}))
+    run("import", "talk.jsonl")
+    assert "  assistant: weather({})" in run("forget", said="n\n", code=1).stderr.splitlines()
 
 
 def test_forget_erases_messages_by_id(trip: Run) -> None:

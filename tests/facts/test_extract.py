@@ -319,6 +319,20 @@ def test_a_plan_with_a_place_is_moved_to_a_day() -> None:
     assert (moved.key, moved.valid_to) == ("todo:flight to rome", datetime(2025, 5, 20, tzinfo=UTC))
 
 
+@pytest.mark.parametrize(
+    ("text", "key", "value"),
+    [
+        ("I live in St. Gallen.", "place", "St. Gallen"),
+        ("My sister lives in St. Louis.", "sister:place", "St. Louis"),
+        ("I moved to Ft. Lauderdale. I love it.", "place", "Ft. Lauderdale"),
+        ("I work at St. Anna hospital in Graz.", "company", "St. Anna hospital"),
+    ],
+)
+def test_a_name_goes_on_after_the_dot_of_a_saint(text: str, key: str, value: str) -> None:
+    found = one(text)
+    assert (found.key, found.value) == (key, value)
+
+
 def test_a_plan_that_is_now_on_another_day_keeps_its_name() -> None:
     assert one("My flight to Rome is now on 22 October.").key == "todo:flight to rome"
 

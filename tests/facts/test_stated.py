@@ -99,3 +99,35 @@ def test_what_is_no_fact_is_refused(layer: Semantic, type: Any, key: str, value:
     with pytest.raises(ConfigError, match=wrong):
         layer.remember(ADA, type, key, value, day(0))
     assert layer.facts(ADA) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        ("We sold the Volvo.", {"drives:tesla": "Tesla"}),
+        ("I've just got rid of my old Volvo and bought a bike.", {"drives:tesla": "Tesla"}),
+        ("We sold the Volvo keychain.", {"drives:tesla": "Tesla", "drives:volvo v60": "Volvo V60"}),
+        ("I sold Volvo shares.", {"drives:tesla": "Tesla", "drives:volvo v60": "Volvo V60"}),
+    ],
+)
+def test_a_car_that_was_sold_is_no_longer_driven(
+    store: Store, layer: Semantic, said: str, left: dict[str, str]
+) -> None:
+    for n, text in enumerate(("I drive a blue Volvo V60.", "We now drive a Tesla.", said)):
+        say(store, text, n)
+    layer.catch_up(TRIP)
+    assert values(layer.facts(ADA)) == left
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ("My girlfriend is Mia.", "I've just broken up with Mia."),
+        ("I'm allergic to cats.", "It turns out I'm not allergic to cats after all."),
+    ],
+)
+def test_what_is_over_is_no_longer_known(store: Store, layer: Semantic, known: str, said: str) -> None:
+    say(store, known, 0)
+    say(store, said, 1)
+    layer.catch_up(TRIP)
+    assert layer.facts(ADA) == []

@@ -65,6 +65,10 @@ ASKED = [
     ("what was our last conversation about?", ["SAS", "the Thief"], "footbridge|Lyon|Petit"),
     ("Which hotel did I choose?", ["picked the Thief"], "Oslo"),
     ("how many cats do I have?", ["Misty", "Bo"], "Theo"),
+    ("What pets do I have?", ["Misty", "Bo"], "Theo"),
+    ("Who are the people in my family?", ["Nadia is your sister", "Theo is your son"], "Misty|Jonas"),
+    ("Tell me about my family", ["Nadia is your sister", "Theo is your son"], "Misty|Jonas"),
+    ("How old am I?", ["birthday is 9 June"], "Theo|6 years"),
     ("Which books did I read?", ["Dune"], "flight"),
     ("remind me what the wifi pasword is", ["troll1234"], "present"),
     ("what did I ask you to remind me of?", ["buy a present for Theo"], "wifi"),
@@ -84,6 +88,9 @@ HERE = [
     (["im vegan"], "can i eat meat?", "diet is vegan"),
     (["I'm learning Spanish"], "which language am I learning?", "learning Spanish"),
     (["My wife is Eva."], "who is eva?", "Eva is your wife"),
+    (["Our kids are 8 and 5."], "how many children do I have?", "8 and 5"),
+    (["My favourite book is Emma", "My favourite book is now Dune"], "what was my favourite book before?", "Emma"),
+    (["My boss is Olav", "My new boss is Ida"], "who was my boss previously?", "is Olav"),
     (["I bought a red lamp"], "what did I buy?", "red lamp"),
     (["I'll take the blue one, not the red one"], "which did I pick?", "the blue one"),
     (["The meeting with Lars is cancelled.", "The door code is 4711."], "what's the door code?", "4711"),
@@ -173,3 +180,24 @@ def test_it_says_what_it_can_do(memory: Memory, asked: str) -> None:
 def test_an_empty_memory_has_nothing(tmp_path: Path, question: str) -> None:
     with Memory.open(tmp_path / "memory.db", embedder=None) as memory:
         assert answer(memory.session("today", user="ada"), question) == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("What are my plans in December?", "Rome"),
+        ("What are my plans for December?", "Rome"),
+        ("What do I have planned next week?", "call"),
+        ("What are my plans for the weekend?", "paint"),
+    ],
+)
+def test_plans_are_those_of_the_days_that_are_asked_for(question: str, told: str) -> None:
+    monday = datetime(2026, 11, 16, 9, tzinfo=UTC)
+    plans = (
+        "I must call Bo on 24 November.",
+        "I must paint the door on Saturday.",
+        "I'm flying to Rome on 4 December.",
+    )
+    said = [Message("user", text, at=monday) for text in (*plans, question)]
+    found = llm.open("recall:").complete(said).text
+    assert [word for word in ("Rome", "call", "paint") if word in found] == [told], found

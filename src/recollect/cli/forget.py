@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from recollect.cli.history import spelt_out
 from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, Yes, remembering
 from recollect.cli.terminal import answer, confirm, counted, drawn, err, printable
 from recollect.errors import ConfigError, NotFound
@@ -88,7 +89,7 @@ def _show(chat: Session, messages: list[Entry], ids: list[str] | None, everythin
     what = "all that is kept of" if everything else f"session {scope.session} of"
     err.print(f"{counted(total, 'message')} of {what} {scope.user}:")
     for entry in messages[:SAMPLE]:
-        words = printable(" ".join(entry.message.text[:LINE].split()))
+        words = printable(" ".join(spelt_out(entry.message)[:LINE].split()))
         err.print(f"  {entry.message.role}: {words}", no_wrap=True, overflow="ellipsis")
     if total > SAMPLE:
         err.print(drawn(f"  \u2026 and {total - SAMPLE:,} more"))

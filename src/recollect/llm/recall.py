@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from math import fsum
 from typing import Any, Final, NamedTuple
 
@@ -13,7 +13,7 @@ from recollect.answers import Fact
 from recollect.arguments import messages_only
 from recollect.errors import ConfigError
 from recollect.flow.ahead import ahead
-from recollect.flow.days import written
+from recollect.flow.days import MONTH, written
 from recollect.flow.facts import extract
 from recollect.flow.facts.asked import MAX_QUESTION, Wanted, someone, wanted
 from recollect.flow.facts.spoken import place_in_telling, sentence
@@ -95,6 +95,12 @@ _FILLERS: Final = frozenset(
 """Words of questions that say nothing of what is asked for."""
 _OF_ME: Final = re.compile(r"\b(?:i|we)\b", re.IGNORECASE)
 _OF_THE_PAST: Final = re.compile(r"\b(?:did|used? to|before|was|were|ever)\b", re.IGNORECASE)
+_OF_BEFORE: Final = re.compile(
+    r"\b(?:was|were|did|had)\b.*\b(?:before(?=\W*$)|previously|formerly)|\b(?:previous|former)\b", re.IGNORECASE
+)
+"""Asks for what no longer holds, so that no fact answers it."""
+_MONTH: Final = re.compile(rf"\D*\b(?:months?|{MONTH}\b(?! \d\d?\b))", re.IGNORECASE)
+_FOR_MONTH: Final = re.compile(rf"\bfor (?={MONTH}\b)", re.IGNORECASE)
 _OF_SOMEONE: Final = re.compile(r"\b(?!(?:what|that|it|who|where|there|how|when|here|name)'s)\w+'s\b", re.IGNORECASE)
 """What tells a question that is about the one who asks from those about others, or about how it was once."""
 _LOOSE: Final = frozenset(
@@ -110,7 +116,8 @@ _SAME: Final = {
         "break broke broken", "drive drove driven", "teach taught", "bring brought", "win won", "wear wore worn",
         "sleep slept", "run ran", "sing sang", "build built", "lend lent", "hear heard", "keep kept",
         "begin began begun start", "grow grew grown", "swim swam", "ride rode", "steal stole stolen", "catch caught",
-        "mother mom mum", "father dad", "favorite favourite", "color colour", "movie film", "phone telephone",
+        "mother mom mum", "father dad", "child children kid kids",
+        "favorite favourite", "color colour", "movie film", "phone telephone",
     )
     for word in group.split()
 }  # fmt: skip
@@ -208,6 +215,8 @@ def _spelt(question: str) -> str:
 def _best(question: str, lines: Sequence[Line], facts: Sequence[Fact], at: datetime) -> list[tuple[str, str]]:
     """What answers a question, each line with its heading: the facts it asks for, else what shares words with it."""
     facts = [fact for fact in facts if fact.valid_to is None or fact.valid_to > at]
+    if _OF_BEFORE.search(question[:MAX_QUESTION]):
+        facts = []
     asked, want = set(query_words(question)), wanted(question, facts)
     if want.everything:
         told = [*_told(facts), *(_quoted(line) for line in lines if line.heading == HABITS)]
@@ -246,16 +255,18 @@ def _quoted(line: Line) -> tuple[str, str]:
 
 def _due(question: str, facts: Sequence[Fact], at: datetime) -> list[Fact]:
     """The facts; of plans, where the question names a day to come, those due on it, or in its week or month."""
-    named = ahead(question[:MAX_QUESTION], at.date())
+    text = _FOR_MONTH.sub("in ", question[:MAX_QUESTION])
+    named = ahead(text, at.date())
     if named is None:
         return list(facts)
-    within = not {"week", "month"}.isdisjoint(words(question[named[0] : named[1]]))
+    first = last = named[2]
+    said = text[named[0] : named[1]].lower()
+    if "week" in said:
+        first -= timedelta(days=1 if "weekend" in said else 6)
+    elif _MONTH.match(said):
+        first = first.replace(day=1)
     days = [(fact, due(fact)) for fact in facts]
-    return [
-        fact
-        for fact, day in days
-        if fact.type != "action_item" or day == named[2] or (within and day and day < named[2])
-    ]
+    return [fact for fact, day in days if fact.type != "action_item" or (day and first <= day <= last)]
 
 
 def _talked(question: str, lines: Sequence[Line], at: datetime) -> list[Line]:

@@ -89,7 +89,7 @@ KINDS: Final = (
         ),
         "do",
     ),
-    Kind("age born", "old age years", rule(r"\bhow old (?:am|are) (?:i|we)\b|\bmy age\b")),
+    Kind("age born birthday", "old age years", rule(r"\bhow old (?:am|are) (?:i|we)\b|\bmy age\b")),
     Kind(
         "birthday born",
         "birthday born birth bday date",
@@ -200,7 +200,7 @@ _PETS: Final = " ".join(sorted({*PETS.values()}))
 _GROUPS: Final = {
     **dict.fromkeys(("kid", "kids", "child", "children"), "child son daughter"),
     **dict.fromkeys(("sibling", "siblings"), "brother sister"),
-    **dict.fromkeys(("pet", "pets"), _PETS),
+    **dict.fromkeys(("pet", "pets", "animal", "animals"), _PETS),
     **dict.fromkeys(("boss", "manager", "supervisor"), "boss manager"),
     **dict.fromkeys(("wife", "husband", "spouse", "partner"), " ".join(sorted(PARTNERS))),
     "parents": "mother father parents",
@@ -209,7 +209,8 @@ _GROUPS: Final = {
 """Words for people that stand for more than one key."""
 _ALL_KIN: Final = "|".join(sorted({*KEYS, *PLURALS, *_GROUPS}, key=len, reverse=True))
 _KIN: Final = rule(
-    rf"\b(?:my|our|how many|(?:do|have) (?:i|we) (?:have|got)(?: an?| any)?)(?: (?:\w+ )??)({_ALL_KIN})(?:'s|s'|s)?\b"
+    r"\b(?:my|our|how many|(?:what|which)(?= \w+ (?:do|have) (?:i|we)\b)"
+    rf"|(?:do|have) (?:i|we) (?:have|got)(?: an?| any)?)(?: (?:\w+ )??)({_ALL_KIN})(?:'s|s'|s)?\b"
 )
 _OF_KIN: Final = {
     "place": (rule(r"\bwhere\b|\blives?\b|\bliving\b|\bcity\b|\bhome\b"), "live living city town country home"),
@@ -225,8 +226,10 @@ _OF_KIN: Final = {
 }
 """What may be asked of someone, how, and the words of a question that it explains."""
 _THEY: Final = rule(r"\b(?:he|she|they|his|her|hers|their|him|them)\b")
-_WHO: Final = rule(r"\bwho(?:s|m|se|'s)?\b|\bnames?\b|\bcalled\b|\bhow many\b|\b(?:do|have) (?:i|we)\b")
-_NAMING: Final = "name names called named call many"
+_WHO: Final = rule(
+    r"\bwho(?:s|m|se|'s)?\b|\bnames?\b|\bcalled\b|\bhow many\b|\b(?:do|have) (?:i|we)\b|\btell me about\b"
+)
+_NAMING: Final = "name names called named call many people member members"
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,11 +102,13 @@ def _meant(said: Statement, standing: Mapping[str, Fact]) -> str:
 
 
 def _fits(said: Statement, standing: Mapping[str, Fact]) -> Iterator[str]:
-    """The keys that a statement may mean though they say more: a plan told in fewer words, someone without a name."""
+    """The keys that a statement may mean though they say more: a plan or car in fewer words, someone without a name."""
     words, of_all = _words(said.key), not said.value and said.key in PEOPLE
     for key, fact in standing.items():
         if fact.type == said.type == "action_item":
             fits = bool(words) and words <= _words(key) and _may_mean(said, fact)
+        elif said.key.startswith("drives:"):
+            fits = key.startswith("drives:") and words <= _words(key)
         elif said.key.startswith(f"{CALLED}:"):
             fits = is_someone(key) and fact.value.casefold() == said.value.casefold()
         else:

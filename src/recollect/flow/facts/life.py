@@ -111,11 +111,12 @@ _AT_SCHOOL: Final = rule(
     r"i went to (?=(?:the )?(?-i:[A-Z])[^.,;!?]{1,40}\b(?-i:University|College|Polytechnic|State)\b)"
     r"(?!.*\b(?:for|to)\b)",
 )
-_DRIVE: Final = rule(
-    rf"(?:{_WE} drive|(?:my|our) (?:(?:new|current|family) )?car is) (?:an? |the )?"
-    "(?:(?:old|used|new|red|blue|black|white|silver|grey|gray|green) )?"
+_LOOKS: Final = "(?:(?:old|used|new|red|blue|black|white|silver|grey|gray|green) )?"
+_DRIVE: Final = rule(rf"(?:{_WE} drive|(?:my|our) (?:(?:new|current|family) )?car is) (?:an? |the )?{_LOOKS}")
+_DRIVE_NO_MORE: Final = rule(
+    f"{_NO_MORE.format('drive', 'driving')} (?:an? |the )?",
+    rf"(?:i|we)(?:'ve| have)?(?: (?:just|finally|now))? (?:sold|scrapped|traded in|got rid of) (?:my|our|the) {_LOOKS}",
 )
-_DRIVE_NO_MORE: Final = rule(f"{_NO_MORE.format('drive', 'driving')} (?:an? |the )?")
 _LINKS: Final = any_of("and but so n for with to that in on at through into over past like from around up down")
 _CAR: Final = rule(rf"((?:(?:19|20)\d\d )?{_CARS}\b(?: (?!{_LINKS}\b)[\w-]+){{0,3}}?)(?! in (?!(?-i:[A-Z]))){_WHOLE}")
 _BORN: Final = rule(r"i was born (?:in|back in) ((?:19|20)\d\d)\b(?!s)")
@@ -186,7 +187,7 @@ _TIMEZONE: Final = rule(
 
 _MAY_TELL: Final = small(
     "play|teach|taught|learn|stud|driv|car is|born|liv|mail|pronoun|zone| on |graduat|went to|major|degree|phd|master"
-    "|bachelor|reach me|contact me"
+    "|bachelor|reach me|contact me|sold|scrapped|traded|rid of"
 )
 _MAY_REPEAT: Final = small(
     "every|each |times|[0-9]x |once|twice|weekends|days|in the |ly |always|before work|after work"

@@ -27,6 +27,7 @@ _TOKEN: Final = re.compile(r"[^\W_](?:[\w&'/+#-]|\.(?=\w))*")
 _IN_NAMES: Final = word_set("of the de del da do dos das van von der den la le el di al bin")
 _ENDS_NAMES: Final = word_set("hospital university college school bank council airport")
 _TITLES: Final = word_set("dr mr mrs ms prof")
+_BEGINS_NAMES: Final = word_set("st ft mt")
 _NO_NAMES: Final = word_set(
     """i i'm i've i'd i'll monday tuesday wednesday thursday friday saturday sunday january february march april june
     july august september october november december christmas easter english god ok yes no the a an my your his her"""
@@ -69,8 +70,9 @@ _LIGHT: Final = word_set(
 _TRAILING: Final = rule(
     any_of(
         """a_lot very_much so_much the_most the_best these_days any_?more as_well at_the_moment right_now by_the_way
-        of_course more_than_anything better_than above_all at_all in_general a_bit quite_a_bit quite_a_lot lots all_day
-        to_death with_a_passion (?:on|at)_(?:the_)?weekends? in_my_(?:free|spare)_time after_work in_the_evenings?"""
+        of_course more_than_anything better_than above_all after_all at_all in_general a_bit quite_a_bit quite_a_lot
+        lots all_day to_death with_a_passion (?:on|at)_(?:the_)?weekends? in_my_(?:free|spare)_time after_work
+        in_the_evenings?"""
     )
     + r"(?!\w| of\b)"
 )
@@ -92,11 +94,12 @@ _ENDS: Final = rule(r"\s*(?:[.,;!?)]|$|(?:and|but|so|now|with|for|where|at)\b)")
 
 
 def tokens(text: str, start: int) -> Iterator[re.Match[str]]:
-    """The words from a place on, as long as only single blanks stand between them, or the dot of a "Dr."."""
-    place = start
+    """The words from a place on, as long as only single blanks stand between them, or the dot of a "Dr." or "St."."""
+    place, dotted = start, _TITLES | _BEGINS_NAMES
     while token := _TOKEN.match(text, place):
         yield token
-        place = token.end() + (token[0].lower() in _TITLES and text[token.end() : token.end() + 1] == ".")
+        place = token.end() + (token[0].lower() in dotted and text[token.end() : token.end() + 1] == ".")
+        dotted = _TITLES
         if text[place : place + 1] != " ":
             return
         place += 1
@@ -112,7 +115,7 @@ def name(text: str, start: int, most: int = 4) -> Phrase | None:
         if word[0].isupper() or (words and word[0].isdigit()):
             if word.lower().removesuffix("'s") in _NO_NAMES or (word.lower() in _STOPS | LINKED and words):
                 break
-            words, end = words + (word.lower() not in _TITLES), token.end()
+            words, end = words + (word.lower() not in _TITLES | _BEGINS_NAMES), token.end()
             if word.endswith("'s") or words == most:
                 break
         elif words and word in _ENDS_NAMES:

@@ -8,6 +8,7 @@ from typing import Final
 
 from recollect.answers import FactType
 from recollect.flow.ahead import ahead
+from recollect.flow.days import MONTH, WEEKDAY
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.phrases import slug
 from recollect.flow.facts.places import PLACE
@@ -138,6 +139,14 @@ _OR: Final = rule(r"\s+or\b")
 _SO_FAR: Final = rule(r"\b(?:before|so far|in the past|(?:many|several|a few) times)$")
 """What someone did already, and may still plan to do again."""
 _POINTS: Final = rule(r"\b(?:it|this|that|there|here|him|her|them|these|those|one|every|each)\b")
+_ONE_DAY: Final = (
+    rf"(?:{WEEKDAY}|(?:{WEEKDAY},? )?(?:the )?\d{{1,2}}(?:st|nd|rd|th)?(?:(?: of)? {MONTH})?"
+    rf"|{MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?)\b(?:,? \d{{4}}\b)?"
+)
+_FROM_TO: Final = rule(
+    rf"\b(?:{_ONE_DAY}(?:[\u2013\u2014-]| (?:to|until|till|through) )|between {_ONE_DAY} and )(?P<last>{_ONE_DAY})"
+)
+"""Days from one to another: "4 to 11 December"."""
 _TAIL: Final = rule(r"\s*(?:at|with|to|from|in|for|on|about|after|before)\b")
 
 
@@ -233,11 +242,17 @@ def _moved(clause: Clause, start: int) -> Iterator[Found]:
 def _without_day(words: str, said: date) -> tuple[str, date | None, int]:
     """What is to be done, by which day, and where that ends."""
     named, end = ahead(words, said), len(words.rstrip(" ."))
+    day = named[2] if named else None
     if named:
-        before, after = words[: named[0]], words[named[1] :]
+        first, last, _ = named
+        days = next((one for one in _FROM_TO.finditer(words) if one.start() <= first < one.end()), None)
+        if days:
+            first = last = days.end()
+            day = over[2] if (over := ahead(days["last"], named[2])) else day
+        before, after = words[:first], words[last:]
         if _OR.match(after):
             return "", None, end
         if before.strip() and not _TAIL.match(after):
-            after, end = "", named[1]
+            after, end = "", last
         words = f"{_IS.sub('', before)} {after}"
-    return " ".join(_AFTER.sub("", _BEFORE.sub("", words)).split()), named[2] if named else None, end
+    return " ".join(_AFTER.sub("", _BEFORE.sub("", words)).split()), day, end

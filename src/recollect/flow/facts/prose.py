@@ -219,7 +219,7 @@ _WRITE: Final = rule(
     rf"(?:{_DO_WITH_TEXT}|tell (?:me )?a|make up|sing|come up with)\b"
 )
 _SENTENCE: Final = re.compile(r"[^.!?\n;]+(?:[.!?;](?![\s\"')\]]|$)[^.!?\n;]*)*[.!?;]*")
-_ABBREVIATED: Final = rule(r"(?:^|[\s(])(?:mr|mrs|ms|dr|st|prof|sr|jr|vs|inc|ltd|e\.g|i\.e|approx|no|[A-Z])\.$")
+_ABBREVIATED: Final = rule(r"(?:^|[\s(])(?:mr|mrs|ms|dr|st|ft|mt|prof|sr|jr|vs|inc|ltd|e\.g|i\.e|approx|no|[A-Z])\.$")
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,10 +87,12 @@ _WE_PARTED: Final = rule(
 )
 _PARTED: Final = rule(rf"{_STILL} (?:left|dumped|divorced) me{_WHEN}", _WE_PARTED.pattern)
 _LOST: Final = rule(_DIED.pattern, _WE_PARTED.pattern)
-_I_PARTED: Final = rule(
+_PARTING: Final = (
     rf"i(?:'ve| have)?(?: {any_of('just recently finally')})* (?:broke up with|broken up with|split up with"
-    rf"|separated from|divorced|dumped) my {_WHO}\b"
+    "|separated from|divorced|dumped) "
 )
+_I_PARTED: Final = rule(rf"{_PARTING}my {_WHO}\b")
+_PARTED_FROM: Final = rule(rf"{_PARTING}(?=(?-i:[^\W\d_a-z]))")
 _DIVORCED: Final = rule(
     rf"(?:i'm|i am|we're|we are)(?: {any_of('now newly recently officially')})* divorced(?: now)?{_WHEN}",
     rf"(?:i|we)(?:'ve| have)?(?: {any_of('just recently finally officially')})* "
@@ -162,6 +164,9 @@ def _all(clause: Clause, kind: str, start: int) -> Iterator[Found]:
 
 def _called(text: str) -> tuple[str, int] | None:
     """Who died or parted, where only the name is said, and where that ends: earlier messages tell who it is."""
+    if parted := _PARTED_FROM.match(text):
+        who = name(text, parted.end(), most=2)
+        return (who.text, who.end) if who else None
     put = _PUT_DOWN.match(text)
     who = name(text, put.end() if put else 0, most=2)
     over = (_DOWN if put else _LOST).match(text, who.end) if who else None
