@@ -187,7 +187,7 @@ def _fact(note: Note, memory: Memory, scope: Scope) -> Record:
         "imported": note.metadata,
     }
     key = f"note:{note.id[:900]}"
-    id = stable("note", note.id, note.text)  # a memory may change its notes in place: both stay, the newer one holds
+    id = stable("note", note.id, note.text, str(note.at))  # notes may change in place, and back: the newest holds
     return Record(semantic.KIND, key, value, 0.8, "import", "import", valid_to=note.until, id=id)
 
 

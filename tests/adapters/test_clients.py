@@ -231,6 +231,27 @@ def test_what_the_caller_marks_for_the_cache_stays_marked(memory: Memory) -> Non
         assert provider.requests[0].body["messages"] == messages
 
 
+@pytest.mark.parametrize("kind", [openai.AsyncOpenAI, anthropic.AsyncAnthropic])
+def test_a_stream_that_is_left_leaves_no_errors_in_the_loop(memory: Memory, kind: Any) -> None:
+    errors = list[Any]()
+
+    async def leave(provider: Provider) -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, told: errors.append(told))
+        async with connect(provider, kind) as plain:
+            client: Any = remember(plain, memory, user="ada", session="trip")
+            asked = getattr(client, "messages", None) or client.chat.completions
+            async with await asked.create(model="any", max_tokens=100, messages=HI, stream=True) as stream:
+                for _ in range(5):
+                    await anext(stream)
+            del stream
+            await asyncio.sleep(0.05)
+
+    with Provider("openai" if kind is openai.AsyncOpenAI else "anthropic", [OSLO * 20]) as provider:
+        asyncio.run(leave(provider))
+    assert errors == []
+    assert len(said(memory)) == 2
+
+
 def test_marks_of_earlier_requests_do_not_pile_up(memory: Memory) -> None:
     mark: Any = {"cache_control": {"type": "ephemeral"}}
     system: Any = [{"type": "text", "text": SYSTEM, **mark}]

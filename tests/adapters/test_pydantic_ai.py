@@ -27,7 +27,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.usage import UsageLimits
 
-from recollect import BudgetTooSmall, Memory, Message, Opaque, count_messages
+from recollect import BudgetTooSmall, Memory, Message, Opaque, Text, ToolResult, count_messages
 from recollect.adapters.pydantic_ai import SHAPE, Remember, _pieces, to_pydantic
 from recollect.frozen import freeze_dict
 from recollect.testing import AdapterSuite, Script, Talk, lookup
@@ -331,3 +331,9 @@ def test_a_kept_message_comes_back_as_it_was() -> None:
     assert content(to_pydantic(Message("system", "Be brief."))) == "Be brief."
     without_bytes = Opaque(SHAPE, freeze_dict({"kind": "binary", "media_type": "audio/wav"}, "data"))
     assert content(to_pydantic(Message("user", (without_bytes,)))) == ["[a file that is not shown: audio/wav]"]
+
+
+def test_the_words_of_a_result_that_another_sdk_kept_as_parts_come_back_as_words() -> None:
+    told = to_pydantic(Message("tool", (ToolResult("a", (Text("one"), Text("two")), name="look"),))).parts[0]
+    assert isinstance(told, ToolReturnPart)
+    assert told.model_response_str() == "one\ntwo"

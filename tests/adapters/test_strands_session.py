@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from strands.agent.conversation_manager import SlidingWindowConversationManager as SdkWindow
 from strands.agent.conversation_manager.compression.pin_message import pin_message
 from strands.session import FileSessionManager
 from strands.types.exceptions import SessionException
@@ -65,6 +66,21 @@ class TestRestore:
             again = open_agent(other)
             assert again.state.get("mood") == "good"
             assert again.messages == agent.messages
+
+    def test_what_left_the_list_stays_out_in_another_store_which_counts_anew(self, memory: Memory) -> None:
+        def open_agent(memory: Memory) -> Any:
+            keeper = SessionLog(memory.session("trip", user="ada"))
+            window = SlidingWindowConversationManager(4)
+            return agent_of(ScriptedModel(Script()), conversation_manager=window, session_manager=keeper)
+
+        agent = open_agent(memory)
+        for n in range(4):
+            agent(f"question {n}")
+        chat = memory.session("trip", user="ada")
+        chat.forget([message.id for message in chat.history()[:2]])
+        with Memory.open(":memory:", embedder=None) as other:
+            import_lines(other, export_lines(memory, Scope("default", "ada")))
+            assert open_agent(other).messages == agent.messages
 
     def test_a_conversation_that_began_elsewhere_goes_on(self, memory: Memory) -> None:
         session, script = memory.session("trip", user="ada"), Script()
@@ -143,6 +159,20 @@ class TestRestore:
             again("And now?")
             again = open_agent()
             assert [m["content"][0]["text"] for m in again.messages][::2] == ["question 3", "And now?"]
+
+    def test_what_an_agent_has_is_restored_though_it_begins_without_a_question(self, memory: Memory) -> None:
+        session, script = memory.session("trip", user="ada"), Script()
+
+        def open_agent(**options: Any) -> Any:
+            return agent_of(ScriptedModel(script), session_manager=SessionLog(session), **options)
+
+        assert open_agent(messages=[assistant("Welcome!")]).messages[0]["content"] == [{"text": "Welcome!"}]
+        session = memory.session("long", user="ada")
+        agent = open_agent(conversation_manager=SdkWindow(4))
+        script.call_tools(8)
+        agent("Do a long thing.")
+        assert "toolUse" in agent.messages[0]["content"][0]
+        assert open_agent(conversation_manager=SdkWindow(4)).messages == agent.messages
 
     @pytest.mark.parametrize("questions", [1, 4])
     def test_an_answer_whose_question_was_erased_begins_no_request(self, memory: Memory, questions: int) -> None:

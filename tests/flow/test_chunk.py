@@ -81,6 +81,8 @@ LONG = "It goes on for a while. " * 20
         ("```pip install it``` does it.\n\n", True),
         ("~~~\n```\n~~~\n\n", True),
         ("````md\n```\n# no heading\n```\n````\n\n", True),
+        ("```\ncode\n  ```\n\n", True),
+        ("- a\n  ```sh\n# no heading\n```\n\n", True),
         ("```sh\n# no heading\n```sh\n\n", False),
     ],
 )

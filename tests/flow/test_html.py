@@ -68,6 +68,7 @@ def test_what_no_page_should_hold_is_read_as_browsers_do(page: str, text: str) -
         ("<table><tr><th></th><th>2023</th><th>2024</th></tr><tr><td>Oslo</td><td></td><td>7</td></tr></table>",
          "| 2023 | 2024\n\nOslo |  | 7"),
         ("<table><td>a<td>b</table><table><td>c<td>d</table>", "a | b\n\nc | d"),
+        ("<table><tr><td><div>a</div></td><td> b</td><td>c<br>d</td><td>e</td></tr></table>", "a\n\nb | c\n\nd | e"),
         ("<pre>x = 1\n# set\n</pre><p># 1</p>", "x = 1\n # set\n\n\n# 1"),
         ("<pre><span># set</span></pre><pre>#!/bin/sh</pre>", " # set\n\n#!/bin/sh"),
     ],

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.flow.render import parse, render
+from recollect.flow.render import parse, render, sendable
 from recollect.flow.validate import validate
 from recollect.frozen import FrozenDict, FrozenList
 from recollect.types import Image, Message, Part, Text, Thinking, ToolCall, ToolResult
@@ -258,3 +258,13 @@ def test_system_text_moves_to_its_own_field() -> None:
     }
     assert rendered.lost == ["message 2: its place, anthropic keeps system text at the front"]
     assert render(messages, "openai").system is None
+
+
+def test_of_the_marks_for_a_cache_the_systems_and_the_newest_stay() -> None:
+    mark = {"cache_control": {"type": "ephemeral"}}
+    system = {"role": "system", "content": [{"type": "text", "text": "Be brief.", **mark}]}
+    asked = [{"role": "user", "content": f"question {n}", **mark} for n in range(5)]
+    odd = {"role": "user", "content": [{"type": "odd", "content": ["no block"]}]}
+    sent = sendable(render(parse([system, *asked, odd], "openai"), "openai"))
+    assert "cache_control" in sent[0]["content"][0]
+    assert [wire["content"] for wire in sent if "cache_control" in wire] == [f"question {n}" for n in (2, 3, 4)]

@@ -69,6 +69,7 @@ def days(question: str, asked: date = ASKED) -> list[tuple[str, str]]:
         ("What did I cook in the past week?", "2023-10-12", "2023-10-22"),
         ("Whom did I meet over the last month?", "2023-09-07", "2023-10-22"),
         ("Where was I in the last week of May 2022?", "2022-05-01", "2022-05-31"),
+        ("How was the past week of training?", "2023-10-12", "2023-10-22"),
     ],
 )
 def test_a_period_is_read(question: str, first: str, last: str) -> None:

@@ -240,6 +240,7 @@ def test_pictures_and_files_of_a_turn_before_give_way_to_the_question() -> None:
         ({"type": "text", "media_type": "text/plain", "data": "word " * 20}, None),
         ({"type": "text", "media_type": "text/plain", "data": "文" * 2_000}, "characters cut"),
         ({"type": "text", "media_type": "text/plain", "data": " " * 2_000}, None),
+        ({"type": "text", "media_type": "application/json", "data": '{"id":1,"name":"n"},' * 100}, "characters cut"),
     ],
 )
 def test_a_file_in_a_result_is_cut_as_one_and_not_shown_as_base64(source: dict[str, str], shown: str | None) -> None:

@@ -155,6 +155,9 @@ def test_a_note_that_was_changed_since_is_the_newest_value_of_its_fact(memory: M
     assert [fact.value for fact in ada.facts()] == ["Lives in Bergen"]
     assert [fact.value for fact in ada.fact_history("note:n")] == ["Lives in Oslo", "Lives in Bergen"]
     assert backfill(memory, [Imported("mem0", notes=(before, after))], user="ada") == Backfilled(known=2)
+    back = Note("n", "Lives in Oslo", AT.replace(year=2025))
+    assert backfill(memory, [Imported("mem0", notes=(before, after, back))], user="ada") == Backfilled(facts=1, known=2)
+    assert [fact.value for fact in ada.facts()] == ["Lives in Oslo"]
 
 
 @pytest.mark.parametrize(

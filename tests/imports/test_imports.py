@@ -341,6 +341,23 @@ def test_langchain_documents_of_mongodb_and_dynamodb(tmp_path: Path, langchain: 
     assert (one.session, words(one), other.session, words(other)) == ("s", WORDS, "t", WORDS)
 
 
+def test_langchain_sessions_may_be_called_as_the_fields_of_a_row(tmp_path: Path, langchain: list[Any]) -> None:
+    from langchain_core.messages import messages_to_dict
+
+    said = messages_to_dict(langchain)
+    found, _ = all_of(written(tmp_path / "school.json", {"History": said, "message": said, "Math": said}))
+    assert [(one.session, words(one)) for one in found] == [(name, WORDS) for name in ("History", "message", "Math")]
+
+
+@pytest.mark.parametrize("empty", ["", None, {}])
+def test_langchain_a_row_without_a_message_is_told(tmp_path: Path, langchain: list[Any], empty: JSON) -> None:
+    from langchain_core.messages import message_to_dict
+
+    rows = [{"session_id": "s", "message": one} for one in (message_to_dict(langchain[0]), empty)]
+    (found,), skipped = all_of(lines(tmp_path / "rows.jsonl", *rows))
+    assert (len(found.messages), len(skipped)) == (1, 1)
+
+
 # mem0
 
 
@@ -384,6 +401,8 @@ def test_a_user_who_is_named_by_a_number_is_nobody_else(
         ("1612041410123", datetime(2021, 1, 30, 21, 16, 50, 123_000, UTC)),
         (1_700_000_000_500_000, datetime(2023, 11, 14, 22, 13, 20, 500_000, UTC)),
         (1_700_000_000_500_000_000, datetime(2023, 11, 14, 22, 13, 20, 500_000, UTC)),
+        ("20240102030405", None),
+        ("202401020304", None),
         ("soon", None),
         (True, None),
         (float("nan"), None),

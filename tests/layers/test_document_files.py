@@ -52,10 +52,26 @@ def test_a_page_that_is_not_utf_8_is_read_as_it_says_it_is_written(tmp_path: Pat
     assert files.read(path) == "Grüße"
 
 
-@pytest.mark.parametrize("head", ["", "<meta charset=klingon>", "<meta charset=utf-8>", "<meta charset=hex>"])
+@pytest.mark.parametrize(
+    ("named", "used", "words"),
+    [
+        ("latin1", "cp1252", "“Grüße”"),
+        ("us-ascii", "cp1252", "Grüße"),
+        ("gb2312", "gbk", "朱镕基"),
+        ("Shift_JIS", "cp932", "①髙島屋"),
+        ("euc-kr", "cp949", "똠방각하"),
+    ],
+)
+def test_a_page_may_use_more_than_the_encoding_that_it_names(tmp_path: Path, named: str, used: str, words: str) -> None:
+    path = tmp_path / "a.html"
+    path.write_bytes(f"<meta charset={named}><p>{words}</p>".encode(used))
+    assert files.read(path) == words
+
+
+@pytest.mark.parametrize("head", ["", *(f"<meta charset={name}>" for name in ("klingon", "utf-8", "hex", "utf-16"))])
 def test_a_page_that_does_not_say_how_it_is_written_is_refused(tmp_path: Path, head: str) -> None:
     path = tmp_path / "a.html"
-    path.write_bytes(f"{head}<p>Grüße</p>".encode("cp1252"))
+    path.write_bytes(f"{' ' * (len(head) % 2)}{head}<p>Grüße</p>".encode("cp1252"))
     with pytest.raises(ConfigError, match="not UTF-8"):
         files.read(path)
 

@@ -158,6 +158,11 @@ class Hearing:
             self.kept = True
             self.history.keep(*self.answer.said())
 
+    async def keep_async(self) -> None:
+        """The same, awaited; at once where it is kept, for a generator that is thrown away can't be waited in."""
+        if not self.kept:
+            await done(self.keep)
+
 
 def _watch(stream: Any, heard: Hearing) -> None:
     """Hear what the stream says until it ends, or its response is closed, as all ways to leave it do."""
@@ -181,7 +186,7 @@ def _watch_async(stream: Any, heard: Hearing) -> None:
             await close()
         finally:
             if not getattr(events, "ag_running", False):
-                await done(heard.keep)
+                await heard.keep_async()
 
     stream._iterator, response.aclose = _watched_async(events, heard), closed
 
@@ -202,4 +207,4 @@ async def _watched_async(events: AsyncIterator[Any], heard: Hearing) -> AsyncGen
             heard.answer.add(event)
             yield event
     finally:
-        await done(heard.keep)
+        await heard.keep_async()

@@ -293,8 +293,10 @@ def to_pydantic(message: Message) -> ModelMessage:
 
 
 def _returned(result: ToolResult) -> str | list[UserContent]:
-    """What a tool returned, files among it."""
-    return result.content if isinstance(result.content, str) else _items(result.content)
+    """What a tool returned: its words, or a list where files are among them."""
+    items = _items((Text(result.content),) if isinstance(result.content, str) else result.content)
+    words = [item for item in items if isinstance(item, str)]
+    return "\n".join(words) if len(words) == len(items) else items
 
 
 def _items(parts: Sequence[Part]) -> list[UserContent]:

@@ -19,7 +19,7 @@ Fits: TypeAlias = Callable[[int, int], bool]
 MIN_SIZE: Final = 20
 SMALL: Final = 4
 """A section below this part of the size shares its chunk with the next one."""
-_HEADING: Final = re.compile(r"^(?:(#{1,6})[ \t]+(\S[^\n]*)|(`{3,}|~{3,})([^\n]*))|(\f)", re.MULTILINE)
+_HEADING: Final = re.compile(r"^(?:(#{1,6})[ \t]+(\S[^\n]*)|[ \t]*(`{3,}|~{3,})([^\n]*))|(\f)", re.MULTILINE)
 _PAGE: Final = re.compile(r"page (\d+)")
 _UNDERLINED: Final = re.compile(r"(?:\A|(?<=\n\n)|(?<=\n\r\n))(?![-*>|#`~\s])([^\n|]+)\n(={3,}|-{3,})[ \t\r]*(?=\n|\Z)")
 

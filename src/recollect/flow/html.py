@@ -62,7 +62,7 @@ class _Reader:
         self._beside, self._in_text = beside, 0
         self._blocks: list[list[str]] = [[]]
         self._silent: list[str] = []
-        self._kept = self._cells = 0
+        self._kept = 0
 
     def text(self) -> str:
         joined = ["".join(block) for block in self._blocks]
@@ -77,11 +77,9 @@ class _Reader:
             self._silent += [tag] if tag not in self._silent else []
         elif tag in _BLOCKS:
             self._kept += tag == "pre"
-            self._cells *= tag not in ("table", "tr")
             self._blocks.append([_MARKS[tag]] if tag in _MARKS else [])
         elif tag in _CELLS:
-            self._blocks[-1] += [" | "] if self._cells else []
-            self._cells += 1
+            self._blocks[-1].append(" | " if self._blocks[-1] else "")  # an empty cell counts, too
 
     def _stands_beside(self, tag: str) -> bool:
         return tag in self._beside and (tag == "nav" or not self._in_text)
@@ -102,6 +100,6 @@ class _Reader:
             words = _LIKE_A_HEADING.sub(" ", words)
         else:
             words = _BLANKS.sub(" ", words)
-            words = words.lstrip() if not block or block[-1].endswith(" ") else words
+            words = words.lstrip() if not any(block[-1:]) or block[-1].endswith(" ") else words
         if words:
             block.append(words)

@@ -53,18 +53,21 @@ def keep_marks(rendered: Rendered, most: int) -> None:
 
     Messages are kept with their marks, so that those of all earlier requests would come together.
     """
-    marked = [block for wire in rendered for block in _blocks(wire) if "cache_control" in block]
+    system_last = sorted(rendered, key=lambda wire: wire.get("role") in ("system", "developer"))
+    marked = [block for wire in system_last for block in _blocks(wire) if "cache_control" in block]
     system = rendered.system if isinstance(rendered.system, list) else ()
     room = max(0, most - sum("cache_control" in block for block in system))
     for block in marked[: max(0, len(marked) - room)]:
         del block["cache_control"]
 
 
-def _blocks(wire: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    content = wire.get("content")
-    for block in content if isinstance(content, list) else ():
-        yield from _blocks(block)
-        yield block
+def _blocks(wire: Any) -> Iterator[dict[str, Any]]:
+    """The blocks of a message and in these, and itself."""
+    if isinstance(wire, dict):
+        content = wire.get("content")
+        for block in content if isinstance(content, list) else ():
+            yield from _blocks(block)
+        yield wire
 
 
 def _encode_all(rendered: Rendered) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
@@ -13,8 +14,9 @@ Count: TypeAlias = Callable[[Message], int]
 
 IMAGE_CUT: Final = "[image cut]"
 FILE_CUT: Final = "[file cut]"
-LONGEST_WORD: Final = 500
-"""ASCII characters without a blank; a longer run is a file in base64."""
+_LOOKED_AT: Final = 1_000
+_BASE64: Final = re.compile(r"(?<![\w+/-])[\w+/-]{500}", re.ASCII)
+"""A file as text; other words are never as long, and JSON, addresses and code have other signs between theirs."""
 
 
 def shorten_text(text: str, limit: int, count: Count) -> str:
@@ -94,9 +96,9 @@ def _has_files(result: ToolResult) -> bool:
 
 
 def _has_bytes(value: Any) -> bool:
-    """Whether a value holds a file as text: a word that is longer than any that is written."""
+    """Whether a value holds a file as text."""
     if isinstance(value, str):
-        return any(len(word) > LONGEST_WORD and word.isascii() for word in value[: 2 * LONGEST_WORD].split())
+        return _BASE64.search(value, 0, _LOOKED_AT) is not None
     inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, (list, tuple)) else ()
     return any(map(_has_bytes, inner))
 

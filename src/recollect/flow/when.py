@@ -193,11 +193,11 @@ _FORMS: Final[tuple[tuple[str, Callable[[re.Match[str], date], Iterator[Period]]
         lambda m, asked: _back(asked, round(number(m[1]) * DAYS[m[2]]), 0),
     ),
     (
-        r"\b(?:the last|the past|past) (week|month|year)\b(?! of\b)",
+        r"\b(?:the last(?! \w+ of\b)|past) (week|month|year)\b",
         lambda m, asked: _back(asked, 365 if m[1] == "year" else _LAST[m[1]][0], 0),
     ),
     (rf"\b(?:last|past|this|on|since) {WEEKDAY}\b", _weekday),
-    (r"\b(?:last|past|previous) (weekend|week|month|year)\b(?! of\b)", _last),
+    (r"\b(?:last(?! \w+ of\b)|past|previous) (weekend|week|month|year)\b", _last),
     (r"\bthis (week|month|year)\b", _this),
     (r"\b(day before yesterday|yesterday|last night|today|this morning)\b", _near),
 )

@@ -59,8 +59,8 @@ def _histories(data: Any, session: str) -> Iterator[_History]:
         return
     elif _fields(data):
         yield _History(session, [data], alone=True)
-    elif row := next((data[name] for name in _ROW if name in data), None):
-        said = json.loads(row) if isinstance(row, str) else row
+    elif (name := next((name for name in _ROW if name in data), "")) and not _by_session(data):
+        said = json.loads(data[name]) if isinstance(data[name], str) else data[name]
         named, at = first(data, "session_id", "SessionId"), moment(data.get("created_at"))
         alone = not isinstance(said, list)
         yield _History(id_of(named) if named else session, [said] if alone else said, at, alone)
@@ -70,6 +70,10 @@ def _histories(data: Any, session: str) -> Iterator[_History]:
     else:
         for name, history in data.items():
             yield from _histories(history, id_of(name))
+
+
+def _by_session(data: Mapping[str, Any]) -> bool:
+    return all(isinstance(history, list) for history in data.values())
 
 
 def _is_message(messages: Sequence[Any]) -> bool:

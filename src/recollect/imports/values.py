@@ -19,8 +19,8 @@ IMPLIED: Final = "implied"
 """The tag of a message that the export does not have but the conversation must have had."""
 _PARTS: Final = (1, 10**3, 10**6, 10**9)
 """How many of what a time may be counted in make a second."""
-_SECONDS: Final = re.compile(r"\d{9,}(?:\.\d+)?", re.ASCII)
-"""A number of them in a text; eight digits are a date."""
+_SECONDS: Final = re.compile(r"\d{10}(?:\d{3}){0,3}(?:\.\d+)?", re.ASCII)
+"""A number of them in a text, of this century; 8, 12 or 14 digits are a date."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from pathlib import Path
 from typing import Final
@@ -15,6 +16,11 @@ ENDINGS: Final = (".md", ".markdown", ".txt", ".pdf", *WEB)
 _DECLARED: Final = re.compile(rb"<(?:meta|\?xml)\b[^>]*?\b(?:charset|encoding)\s*=\s*[\"']?\s*([\w-]+)", re.IGNORECASE)
 LOOKED_AT: Final = 4_096
 """Bytes at the beginning of a web page that may say how it is written."""
+_READ_AS: Final = {
+    "ascii": "cp1252", "iso8859-1": "cp1252", "gb2312": "gb18030", "shift_jis": "cp932", "euc_kr": "cp949",
+    "utf-16": "utf-8",
+}  # fmt: skip
+"""As browsers do: pages name an older encoding than they use, and one that could be read so far is not UTF-16."""
 
 
 def read(path: Path) -> str:
@@ -49,7 +55,8 @@ def _as_declared(kept: bytes) -> str:
     found = _DECLARED.search(kept, 0, LOOKED_AT)
     name = found[1].decode("ascii", "replace").lower() if found else ""
     try:
-        return kept.decode("cp1252" if name in ("iso-8859-1", "latin1") else name)
+        known = codecs.lookup(name).name
+        return kept.decode(_READ_AS.get(known, known))
     except (LookupError, ValueError):
         return ""
 

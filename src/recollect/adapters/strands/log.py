@@ -54,7 +54,8 @@ class SessionLog(RepositorySessionManager):
         if self._memory:
             self._memory.session = self._log._session(session, name)
         super().initialize(agent, **kwargs)
-        _begin_with_a_question(agent)
+        if self._log._mark(session, name)[2]:
+            _begin_with_a_question(agent)
 
 
 class LogRepository(SessionRepository):
@@ -82,7 +83,8 @@ class LogRepository(SessionRepository):
             left = self._from(session_id, name, removed)
             newest = self.memory.store.log.read(self._session(session_id, name).scope, limit=1, reverse=True)
             seq = left[0][1].seq - 1 if left else sum(entry.seq for entry in newest)
-            self._put(session_id, f"mark {name}", {"messages": removed, "seq": seq})
+            first = left[0][1].message.id if left else ""
+            self._put(session_id, f"mark {name}", {"messages": removed, "seq": seq, "first": first})
         self._put(session_id, f"agent {name}", session_agent.to_dict())
 
     def read_agent(self, session_id: str, agent_id: str, **kwargs: Any) -> SessionAgent | None:
@@ -141,7 +143,7 @@ class LogRepository(SessionRepository):
 
         They are counted as the agent has them: one may be several entries, as results that came from another SDK are.
         """
-        messages, seq = self._mark(session_id, agent_id)
+        messages, seq, _ = self._mark(session_id, agent_id)
         if messages > offset:
             messages = seq = 0
         entries = self.memory.store.log.read(self._session(session_id, agent_id).scope, after=seq)
@@ -150,10 +152,15 @@ class LogRepository(SessionRepository):
         stand_in = messages > 0 and wires.sources[:2] == [0, 0]
         return found[offset - messages + stand_in :]
 
-    def _mark(self, session_id: str, agent_id: str) -> tuple[int, int]:
-        """How many messages the agent's list had lost when it was last kept, and the place in the log of the last."""
+    def _mark(self, session_id: str, agent_id: str) -> tuple[int, int, bool]:
+        """How many messages the agent's list had lost when it was last kept, the place in the log of the last of them,
+        and whether the first that was left is erased. That one is known by its id, for another store counts otherwise.
+        """
         kept = self._get(session_id, f"mark {agent_id}")
-        return (kept["messages"], kept["seq"]) if kept else (0, 0)
+        if not kept:
+            return 0, 0, False
+        found = self.memory.store.log.get(self._session(session_id, agent_id).scope, [kept["first"]])
+        return kept["messages"], found[0].seq - 1 if found else kept["seq"], bool(kept["first"]) and not found
 
     def _session(self, session_id: str, agent_id: str = DEFAULT_AGENT) -> Session:
         own = session_id if agent_id == DEFAULT_AGENT else f"{session_id}/{agent_id}"
