@@ -150,6 +150,21 @@ def test_what_gave_way_to_memory_stays_out_in_an_agents_loop(memory: Memory, clo
     assert chat.context(budget=700).prompt[: len(before)] == before
 
 
+def test_what_gave_way_stays_out_though_a_tool_answered_beside_a_pin(memory: Memory, clock: ManualClock) -> None:
+    chat = told(memory, clock)
+    chat.documents.add("\n\n".join(f"Platform {n} is by the river. " * 9 for n in range(5)), name="guide")
+    chat.add("user", "Is the platform far from the river?")
+    chat.add("assistant", [ToolCall("late", "look", "{}")])
+    for n in range(8):
+        chat.add_turn(f"Is platform {n} far from the river?", "It is not far at all, " * 5)
+    chat.add("tool", [ToolResult("late", "It is far.")])
+    chat.tag(chat.history()[-4].id, pinned=True)
+    chat.add("user", "Which platform is by the river, and where do I live?")
+    for budget in range(300, 1_200, 20):
+        made = chat.context(budget=budget)
+        assert chat.context(budget=budget).prompt == made.prompt, budget
+
+
 def test_more_tokens_are_never_too_few_where_fewer_are_enough(memory: Memory, clock: ManualClock) -> None:
     chat = told(memory, clock)
     for n in range(6):

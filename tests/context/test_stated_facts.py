@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from recollect import Memory
+from recollect import Memory, Message
 from recollect.testing.clock import ManualClock
 from tests.contexts import opened
 
@@ -48,3 +49,29 @@ def test_a_clock_that_was_ahead_lets_a_fact_stand_no_longer_than_another(tmp_pat
         assert [fact.value for fact in chat.fact_history("place")] == ["Oslo", "Rome", "Bergen", "Porto"]
         with opened(tmp_path, clock) as anew:
             assert known(anew) == known(memory)
+
+
+def test_what_is_said_after_a_clock_was_ahead_holds_though_it_is_learned_later(
+    memory: Memory, clock: ManualClock
+) -> None:
+    chat = memory.session("trip", user="ada")
+    clock.forward(days=1_000)
+    chat.add("user", "I live in Oslo.")
+    assert [fact.value for fact in chat.facts()] == ["Oslo"]
+    clock.forward(days=-999)
+    chat.add("user", "I live in Rome.")
+    clock.forward(minutes=10)
+    assert [fact.value for fact in chat.facts()] == ["Rome"]
+    long_ago = clock() - timedelta(days=900)
+    chat.add(Message("user", "I live in Cairo.", at=long_ago, received=long_ago))
+    assert [fact.value for fact in chat.facts()] == ["Rome"]
+
+
+def test_an_old_message_that_comes_after_a_clock_was_ahead_stays_old(memory: Memory, clock: ManualClock) -> None:
+    chat = memory.session("trip", user="ada")
+    clock.forward(days=1_000)
+    chat.add("user", "I live in Oslo.")
+    assert [fact.value for fact in chat.facts()] == ["Oslo"]
+    clock.forward(days=-999)
+    chat.add(Message("user", "I live in Cairo.", at=clock() - timedelta(days=900)))
+    assert [fact.value for fact in chat.facts()] == ["Oslo"]

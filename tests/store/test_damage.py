@@ -152,3 +152,20 @@ def test_a_keyword_index_whose_tables_have_other_columns_is_made_anew(whole: Pat
         assert {finding.fix for finding in store.check()} == {"run reindex"}
         store.reindex()
         assert store.check() == []
+
+
+def test_a_file_too_damaged_to_be_opened_says_what_to_do_before_a_restore(whole: Path, tmp_path: Path) -> None:
+    damaged, backup = tmp_path / "damaged.db", tmp_path / "backup.db"
+    with SqliteStore(whole, clock=lambda: NOON) as store:
+        store.backup(backup)
+    shutil.copy(whole, damaged)
+    db = apsw.Connection(str(damaged))
+    db.execute("DELETE FROM counter")
+    db.close()
+    with pytest.raises(StoreError, match="move it and its -wal aside and restore a backup"):
+        SqliteStore(damaged)
+    for part in tmp_path.glob("damaged.db*"):
+        part.rename(part.with_name(f"aside-{part.name}"))
+    with SqliteStore(damaged, clock=lambda: NOON) as store:
+        store.restore(backup)
+        assert len(store.log.read(TRIP)) == 28 and store.check() == []

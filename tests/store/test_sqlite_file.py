@@ -364,6 +364,25 @@ def test_a_position_that_was_given_while_a_backup_is_restored_is_not_given_again
         assert [entry.position for entry in given] == [2, 3, 4]
 
 
+def test_a_backup_is_made_ready_while_others_write_and_tells_where_it_has_no_room(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def in_between(db: apsw.Connection, path: str) -> None:
+        writer.start()
+        writer.join(10)
+        assert not writer.is_alive()
+        raise apsw.FullError("database or disk is full")
+
+    with SqliteStore(path) as store:
+        writer = threading.Thread(target=say, args=(store, ADA, "meanwhile"))
+        say(store, ADA, "before")
+        store.backup(path.with_name("backup.db"))
+        monkeypatch.setattr(database, "migrate", in_between)
+        with pytest.raises(DiskFull, match="SQLITE_TMPDIR"):
+            store.restore(path.with_name("backup.db"))
+        assert texts(store.log.read(ADA)) == ["before", "meanwhile"]
+
+
 def test_more_writers_than_fit_in_a_batch_are_all_served(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writers, "BATCH", 2)
     with SqliteStore(path) as store:

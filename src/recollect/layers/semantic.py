@@ -6,7 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import sha256
 from typing import Any, Final
@@ -31,6 +31,8 @@ JOB: Final = Job("facts", key="facts")
 WAIT_SECONDS: Final = 10.0
 """How long turns that are too few for a batch wait for more."""
 LATER: Final = Job("facts", key="facts later", delay=WAIT_SECONDS)
+LEARNED_WITHIN: Final = timedelta(hours=1)
+"""How long after it was said something is learned at most, unless it was imported."""
 PAGE: Final = 500
 MOST_WAITING: Final = 10_000
 KEPT_USERS: Final = 512
@@ -43,6 +45,7 @@ ORIGINS: Final[dict[FactOrigin, str]] = {"user": "user", "note": "a model's note
 """Whose words facts are in, as a receipt says it."""
 SAID: Final = frozenset({"type", "value", "at", "order", "session", "ended", "then", "imported"})
 """The fields of a fact that were stated; the others say where in a message it was found."""
+_NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(slots=True)
@@ -311,15 +314,19 @@ def _check(fact: Record) -> None:
 
 def _in_turn(before: Sequence[Statement], new: Sequence[Record]) -> list[Statement]:
     """The statements with new ones after them; what a clock that was ahead dated comes before what was kept later."""
-    found, kept = list[Statement](), datetime.max.replace(tzinfo=UTC)
+    found, later = list[Statement](), (_NEVER, _NEVER)
     for record in reversed(new):
-        found.append(_by(kept, _statement(record)))
-        kept = min(kept, record.recorded_at or kept)
-    return [*(_by(kept, one) for one in before), *reversed(found)]
+        said = _statement(record)
+        found.append(_by(later, said))
+        if at := record.recorded_at:
+            later = min(later, (at, min(at, max(said.order[0], at - LEARNED_WITHIN))))
+    return [*(_by(later, one) for one in before), *reversed(found)]
 
 
-def _by(latest: datetime, said: Statement) -> Statement:
-    return said if said.order[0] <= latest else replace(said, order=(latest, *said.order[1:]))
+def _by(later: tuple[datetime, datetime], said: Statement) -> Statement:
+    """A statement that was there when a later one was kept is no younger than what that one says."""
+    kept, at = later
+    return said if said.order[0] <= kept else replace(said, order=(at, *said.order[1:]))
 
 
 def _statement(record: Record) -> Statement:

@@ -12,7 +12,7 @@ from recollect.flow.assemble import Shown
 from recollect.flow.context import Context
 from recollect.flow.fill import IN_CONVERSATION
 from recollect.flow.receipt import Line
-from recollect.flow.turns import turns
+from recollect.flow.turns import answerable, turns
 from recollect.layers.embedding import CHUNK
 from recollect.layers.marks import there
 from recollect.recent import Recent
@@ -46,14 +46,15 @@ class Before(NamedTuple):
 
     def shown(self, now: Shown, count: Callable[[Message], int]) -> Shown:
         """Now without the turns that had to give way to what was offered, unless they were pinned since."""
-        before = turns(now.messages)[:-1]
+        before = turns(answerable(now.messages))[:-1]
         unpinned = (turn for turn in before if not any(message.pinned for message in turn))
-        gone = {message.id: count(message) for turn in unpinned for message in turn if message.id not in self.ids}
+        gone = {message.id for turn in unpinned for message in turn} - self.ids
+        kept = tuple(message for message in now.messages if message.id not in gone)
         return replace(
             now,
-            messages=tuple(message for message in now.messages if message.id not in gone),
-            tokens=now.tokens - sum(gone.values()),
-            left_out=now.left_out + len(gone),
+            messages=kept,
+            tokens=now.tokens - sum(count(message) for message in now.messages if message.id in gone),
+            left_out=now.left_out + len(now.messages) - len(kept),
         )
 
 

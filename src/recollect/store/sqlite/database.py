@@ -32,6 +32,7 @@ LOOK_SECONDS: Final = 0.1
 
 _GO_ON: Final = "UPDATE counter SET position = max(position, ?), epoch = max(epoch, ?) + 1"
 """After a restore: who has read up to a position must not miss what comes next."""
+_COPY: Final = "a copy of the backup among the temporary files (SQLITE_TMPDIR names another folder for it)"
 
 
 class _Mine(threading.local):
@@ -314,21 +315,28 @@ class Database:
         """Replace everything in the file by what the source holds, in one transaction."""
         self._refuse_inside("restoring")
         self.connections.check_open()
-        with closing(apsw.Connection("")) as ready, self._writers:
-            self.connections.check_open()
-            self._check_there()
+        with closing(apsw.Connection("")) as ready:
             try:
                 with ready.backup("main", source, "main") as copy:
                     copy.step()
                 migrate(ready, self.path)
-                with self._writer.backup("main", ready, "main") as copy:
-                    copy.step(0)  # from here on no one else writes
-                    with self.connections.lent() as db:
-                        ready.execute(_GO_ON, db.execute("SELECT position, epoch FROM counter").get)
-                    copy.step()
-                self.scrub()
             except apsw.Error as error:
-                raise errors.translated(error, self.path) from error
+                raise errors.translated(error, _COPY) from error
+            with self._writers:
+                self._replace(ready)
+
+    def _replace(self, ready: apsw.Connection) -> None:
+        self.connections.check_open()
+        self._check_there()
+        try:
+            with self._writer.backup("main", ready, "main") as copy:
+                copy.step(0)  # from here on no one else writes
+                with self.connections.lent() as db:
+                    ready.execute(_GO_ON, db.execute("SELECT position, epoch FROM counter").get)
+                copy.step()
+            self.scrub()
+        except apsw.Error as error:
+            raise errors.translated(error, self.path) from error
 
 
 def _identity(path: str) -> tuple[int, int] | None:

@@ -61,8 +61,8 @@ def _is_folder(path: Path) -> bool:
 
 def _damage(error: Exception) -> str:
     if isinstance(error, apsw.NotADBError):
-        return "not a Recollect store: name another file; if it was one, restore a backup"
-    return f"damaged ({error}); restore a backup, or recover what can be read from a copy"
+        return "not a Recollect store: name another file; if it was one, move it aside and restore a backup"
+    return f"damaged ({error}): move it and its -wal aside and restore a backup, or recover what a copy still has"
 
 
 def _no_room(error: Exception) -> bool:
