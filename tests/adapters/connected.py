@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import openai
+
+from recollect import Memory
 from recollect.testing import Provider
 
 SYSTEM = "Be brief."
@@ -13,3 +16,17 @@ C = TypeVar("C")
 
 def connect(provider: Provider, kind: Callable[..., C]) -> C:
     return kind(base_url=provider.url, api_key="none", max_retries=0)
+
+
+HI: Any = [{"role": "user", "content": "Where does Nadia live?"}]
+OSLO = "She lives in Oslo, in a house by the sea."
+KEPT = [("user", "Where does Nadia live?"), ("assistant", OSLO)]
+
+
+def said(memory: Memory) -> list[tuple[str, str]]:
+    return [(message.role, message.text) for message in memory.session("trip", user="ada").history()]
+
+
+def stream_openai(client: openai.OpenAI) -> str:
+    events = client.chat.completions.create(model="gpt", messages=HI, stream=True)
+    return "".join(event.choices[0].delta.content or "" for event in events if event.choices)
