@@ -10,7 +10,6 @@ from recollect.errors import StoreError
 from recollect.store import codec
 from recollect.store.sqlite import scopes
 from recollect.store.values import Finding
-from recollect.types import Scope
 
 if TYPE_CHECKING:
     import apsw
@@ -26,9 +25,9 @@ _LINKS: Final = (
 _FIX: Final = "restore a backup made before, or erase the session"
 
 
-def verified(db: apsw.Connection, scope: Scope, place: scopes.Place) -> Iterator[Finding]:
+def verified(db: apsw.Connection, place: scopes.Place) -> Iterator[Finding]:
     """The first thing that is wrong with each session."""
-    for id, tenant, user, name, *head in list(db.execute(_HEADS[scopes.level(scope)], (place.id,))):
+    for id, tenant, user, name, *head in list(db.execute(_HEADS[place.level()], (place.id,))):
         try:
             broken = _first_broken(db, id, head)
         except codec.DAMAGE as error:

@@ -75,7 +75,7 @@ def broken_sessions(db: apsw.Connection) -> Iterator[Finding]:
         try:
             tenant = scopes.named(*row)
             if (place := scopes.find(db, tenant)) is not None:
-                yield from verified(db, tenant, place)
+                yield from verified(db, place)
         except StoreError as error:
             yield Finding("log", str(error), fix="restore a backup")
     for (session,) in list(db.execute(_LOST)):

@@ -56,7 +56,7 @@ def erase(change: Change, scope: Scope, ids: Sequence[str] | None) -> Erased:
     place = scopes.find(change.db, scope)
     if place is None:
         return Erased()
-    level = scopes.level(scope)
+    level = place.level()
     if ids is None:
         rows = list(change.db.execute(_ALL[level], (place.id,)))
     else:

@@ -95,11 +95,11 @@ class SqliteIndex:
             place = scopes.find(db, scope)
             if place is None or not asked:
                 return []
-            if not (self._database.has_gone_words or is_late(db, scope, place, where)):
-                return _search(db, scope, place, asked, where, k)
+            if not (self._database.has_gone_words or is_late(db, place, where)):
+                return _search(db, place, asked, where, k)
         self._database.write_if_free(catch_up)
         with self._database.reading(newest=True) as db:
-            return _search(db, scope, place, asked, where, k, late=True)
+            return _search(db, place, asked, where, k, late=True)
 
     def nearest(self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
         """See `Index.nearest`."""
@@ -124,7 +124,7 @@ class SqliteIndex:
             place = scopes.find(db, scope)
             if place is None:
                 return []
-            positions = _positions(db, scope, place, kind, ids)
+            positions = _positions(db, place, kind, ids)
             found = items_at(db, positions)
             return [found[position] for position in positions]
 
@@ -140,7 +140,7 @@ class SqliteIndex:
                 return []
             known = find_model(db, place.tenant, model)
             bounds = (place.id, known[0] if known else 0, checks.id_list(wanted), after)
-            rows = db.execute(_MISSING[scopes.level(scope)], bounds)
+            rows = db.execute(_MISSING[place.level()], bounds)
             return list(itertools.islice(_with_text(db, rows), limit))
 
     def vectors(
@@ -152,7 +152,7 @@ class SqliteIndex:
             known = None if place is None else find_model(db, place.tenant, model)
             if place is None or known is None:
                 return []
-            rows = vectors_at(db, known, _positions(db, scope, place, kind, ids))
+            rows = vectors_at(db, known, _positions(db, place, kind, ids))
             found = items_at(db, list(rows))
             return [(found[position], row) for position, row in sorted(rows.items())]
 
@@ -166,7 +166,7 @@ class SqliteIndex:
             known = None if place is None else find_model(db, place.tenant, model)
             if place is None or known is None:
                 return []
-            rows = embedded(db, scope, place, known, after, limit)
+            rows = embedded(db, place, known, after, limit)
             found = items_at(db, list(rows))
             return [(found[position], row) for position, row in rows.items() if position in found]
 
@@ -179,7 +179,7 @@ class SqliteIndex:
             if place is None:
                 return 0
             change.erased = True
-            return remove_items(change, set(_positions(change.db, scope, place, kind, ids)))
+            return remove_items(change, set(_positions(change.db, place, kind, ids)))
 
         return self._database.write(work)
 
@@ -196,7 +196,7 @@ class SqliteIndex:
             return positions([])
         place, number = known
         cache = VectorCache() if self._database.in_transaction else self.cache
-        level = scopes.level(scope, where.exact)
+        level = place.level(where.exact)
         owners = list(db.execute(_OWNERS[level], (place.id,))) if level == "tenant" else [(place.user,)]
         wanted = VectorQuery(asked, k, place.id if level == "exact" else None, where)
         scored = [block for (owner,) in owners for block in cache.nearest(db, owner, number, wanted)]
@@ -227,7 +227,7 @@ def _drop(change: Change, scope: Scope, model: str) -> int:
     if place is None or known is None:
         return 0
     gone = 0
-    level = scopes.level(scope)
+    level = place.level()
     for (owner,) in list(change.db.execute(_OWNERS[level], (place.id,))):
         change.db.execute(_DROP[level], (place.id, known[0], owner))
         gone += change.db.changes()
@@ -235,8 +235,8 @@ def _drop(change: Change, scope: Scope, model: str) -> int:
     return gone
 
 
-def _positions(db: apsw.Connection, scope: Scope, place: scopes.Place, kind: str, ids: Sequence[str]) -> list[int]:
-    query = _BY_ID[kind == MESSAGE][scopes.level(scope)]
+def _positions(db: apsw.Connection, place: scopes.Place, kind: str, ids: Sequence[str]) -> list[int]:
+    query = _BY_ID[kind == MESSAGE][place.level()]
     return [row[0] for row in db.execute(query, (place.id, checks.id_list(ids), checks.askable(kind)))]
 
 
@@ -247,18 +247,11 @@ def _with_text(db: apsw.Connection, rows: Iterable[Any]) -> Iterator[Item]:
 
 
 def _search(
-    db: apsw.Connection,
-    scope: Scope,
-    place: scopes.Place,
-    asked: Sequence[str],
-    where: Filter,
-    k: int,
-    *,
-    late: bool = False,
+    db: apsw.Connection, place: scopes.Place, asked: Sequence[str], where: Filter, k: int, *, late: bool = False
 ) -> list[Match]:
     picky = _picky(where)
-    ranked: Iterable[tuple[int, float]] = best_by_words(db, scope, place, asked, where, -1 if picky else k)
-    if late and (more := list(late_by_words(db, scope, place, asked, where))):
+    ranked: Iterable[tuple[int, float]] = best_by_words(db, place, asked, where, -1 if picky else k)
+    if late and (more := list(late_by_words(db, place, asked, where))):
         ranked = sorted((*ranked, *more), key=lambda pair: (-pair[1], -pair[0]))
     return _matches(db, list(itertools.islice(_passing(db, ranked, where) if picky else ranked, k)))
 

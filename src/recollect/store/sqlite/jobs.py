@@ -81,7 +81,7 @@ class SqliteJobs:
         checks.check_range(0, None, limit)
         with self._database.reading() as db:
             place = scopes.find(db, scope)
-            return [] if place is None else _inside(db, scope, place, state, limit)
+            return [] if place is None else _inside(db, place, state, limit)
 
     def revive(self, scope: Scope) -> int:
         """See `Jobs.revive`."""
@@ -125,12 +125,12 @@ def _due(change: Change, kinds: str) -> Job | None:
 
 def _revive(change: Change, scope: Scope) -> int:
     place = scopes.find(change.db, scope)
-    dead = [] if place is None else _inside(change.db, scope, place, "dead", -1)
+    dead = [] if place is None else _inside(change.db, place, "dead", -1)
     return queue.revive(_Rows(change), dead)
 
 
-def _inside(db: apsw.Connection, scope: Scope, place: scopes.Place, state: str | None, limit: int) -> list[Job]:
-    rows = list(db.execute(_INSIDE[scopes.level(scope)], (place.id, state, limit)))
+def _inside(db: apsw.Connection, place: scopes.Place, state: str | None, limit: int) -> list[Job]:
+    rows = list(db.execute(_INSIDE[place.level()], (place.id, state, limit)))
     return [_get(db, position) for (position,) in rows]
 
 

@@ -16,7 +16,6 @@ from recollect.store import checks, codec, words
 from recollect.store.sqlite import scopes
 from recollect.store.sqlite.scopes import Place
 from recollect.store.values import MESSAGE, Filter
-from recollect.types import Scope
 
 if TYPE_CHECKING:
     import apsw
@@ -61,6 +60,8 @@ _LATE: Final = scopes.by_scope(
     )
 )
 _IS_LATE: Final = {level: f"SELECT EXISTS ({query})" for level, query in _LATE.items()}
+_LETTERS: Final = {"tenant": "t", "user": "u", "exact": "x"}
+"""What a scope's number begins with in the column `scope`, by its level."""
 
 
 def rows(db: apsw.Connection, after: int = 0) -> Iterator[tuple[int, str, str]]:
@@ -126,26 +127,26 @@ def take_out(change: Change) -> None:
         change.db.execute(_SECURELY)
 
 
-def is_late(db: apsw.Connection, scope: Scope, place: Place, where: Filter) -> bool:
+def is_late(db: apsw.Connection, place: Place, where: Filter) -> bool:
     """Whether something that a search may find is not in the index yet."""
-    return bool(db.execute(_IS_LATE[scopes.level(scope, where.exact)], (place.id, checks.id_list(where.kinds))).get)
+    return bool(db.execute(_IS_LATE[place.level(where.exact)], (place.id, checks.id_list(where.kinds))).get)
 
 
 def best_by_words(
-    db: apsw.Connection, scope: Scope, place: Place, asked: Sequence[str], where: Filter, limit: int
+    db: apsw.Connection, place: Place, asked: Sequence[str], where: Filter, limit: int
 ) -> Iterator[tuple[int, float]]:
     """Positions that share one of these words, and how well, best first."""
     some = " OR ".join(f'"{word}"' for word in asked)
-    query = f"scope : ({_inside(scope, place, where)}) AND text : ({some})"
+    query = f"scope : ({_inside(place, where)}) AND text : ({some})"
     for position, score in db.execute(_SEARCH, (query, limit)):
         yield position, -score
 
 
 def late_by_words(
-    db: apsw.Connection, scope: Scope, place: Place, asked: Sequence[str], where: Filter
+    db: apsw.Connection, place: Place, asked: Sequence[str], where: Filter
 ) -> Iterator[tuple[int, float]]:
     """The same for what is not in the index yet, in any order; scored only by how often the words stand there."""
-    late = _LATE[scopes.level(scope, where.exact)]
+    late = _LATE[place.level(where.exact)]
     for position, kind, id, body, *_ in db.execute(late, (place.id, checks.id_list(where.kinds))):
         said = Counter((_words(kind, id, body) or "").split())
         if score := sum(said[word] / (said[word] + 1) for word in asked):
@@ -172,11 +173,8 @@ def _words(kind: str, id: str, body: bytes) -> str | None:
     return " ".join(words.words(text))
 
 
-def _inside(scope: Scope, place: Place, where: Filter) -> str:
-    if where.exact or scope.session is not None:
-        owner = f"x{place.id}"
-    else:
-        owner = f"t{place.tenant}" if scope.user is None else f"u{place.user}"
+def _inside(place: Place, where: Filter) -> str:
+    owner = f"{_LETTERS[place.level(where.exact)]}{place.id}"
     kinds = " OR ".join(map(_kind, where.kinds))
     return f"{owner} AND ({kinds})" if kinds else owner
 

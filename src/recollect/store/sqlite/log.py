@@ -148,7 +148,7 @@ class SqliteLog:
             place = scopes.find(db, scope)
             if place is None or not ids:
                 return []
-            rows = db.execute(_GET[scopes.level(scope)], (place.id, checks.id_list(ids)))
+            rows = db.execute(_GET[place.level()], (place.id, checks.id_list(ids)))
             return [_entry(scopes.named(*row[7:]), row) for row in rows]
 
     def sessions(self, scope: Scope, *, before: int | None = None, limit: int = 100) -> list[SessionStats]:
@@ -159,7 +159,7 @@ class SqliteLog:
             if place is None:
                 return []
             bounds = (place.id, MAX_WHOLE if before is None else before, limit)
-            query = _SESSIONS[scopes.level(scope)] if scope.session is None else _SESSION
+            query = _SESSIONS[place.level()] if scope.session is None else _SESSION
             return [_session(row) for row in db.execute(query, bounds)]
 
     def tag(self, scope: Scope, id: str, tags: Mapping[str, Any]) -> Entry:
@@ -177,13 +177,14 @@ class SqliteLog:
         """See `Log.verify`."""
         with self._database.reading() as db:
             place = scopes.find(db, scope)
-            return [] if place is None else list(verified(db, scope, place))
+            return [] if place is None else list(verified(db, place))
 
     def _scanned(self, db: apsw.Connection, what: str, scope: Scope, after: int, limit: int) -> list[Any]:
         checks.check_range(after, None, limit)
-        place, level = scopes.find(db, scope), scopes.level(scope)
+        place = scopes.find(db, scope)
         if place is None:
             return []
+        level = place.level()
         ((last, epoch),) = db.execute("SELECT position, epoch FROM counter")
         if last - after <= FEW:
             return list(db.execute(_SCAN_FEW[level].replace("<what>", what), (place.id, after, limit)))
@@ -203,7 +204,7 @@ class SqliteLog:
         epoch, last, after, limit = wanted
         walk = None if self._database.in_transaction else self._walks.get(scope)
         if walk is None or not walk.tells(*wanted):
-            found = sorted(row[0] for row in db.execute(_WALK[scopes.level(scope)], (place.id, after)))
+            found = sorted(row[0] for row in db.execute(_WALK[place.level()], (place.id, after)))
             walk = _Walk(epoch, after, last, array("q", found))
             if not self._database.in_transaction:
                 if len(self._walks) >= WALKS:

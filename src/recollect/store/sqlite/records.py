@@ -86,9 +86,11 @@ class SqliteRecords:
         out: list[Record] = []
         with self._database.reading() as db:
             place = scopes.find(db, scope)
-            query = _FIND[kind is not None, key is not None][scopes.level(scope, exact)]
-            bounds = (checks.askable(kind), checks.askable(key), after, as_of)
-            for row in db.execute(query, (place.id, *bounds)) if place is not None else ():
+            if place is None:
+                return []
+            query = _FIND[kind is not None, key is not None][place.level(exact)]
+            bounds = (place.id, checks.askable(kind), checks.askable(key), after, as_of)
+            for row in db.execute(query, bounds):
                 record = _record(row)
                 if codec.holds(record, when):
                     out.append(record)
@@ -100,7 +102,7 @@ class SqliteRecords:
         """See `Records.get`."""
         with self._database.reading() as db:
             place = scopes.find(db, scope)
-            return [] if place is None else _get(db, scope, place, ids)
+            return [] if place is None else _get(db, place, ids)
 
     def history(self, scope: Scope, kind: str, key: str) -> list[Record]:
         """See `Records.history`."""
@@ -109,7 +111,7 @@ class SqliteRecords:
             if place is None:
                 return []
             about = (place.id, checks.askable(kind), checks.askable(key))
-            return [_record(row) for row in db.execute(_HISTORY[scopes.level(scope)], about)]
+            return [_record(row) for row in db.execute(_HISTORY[place.level()], about)]
 
     def extent(self, scope: Scope, kind: str) -> tuple[int, int]:
         """See `Records.extent`."""
@@ -128,7 +130,7 @@ class SqliteRecords:
             if place is None:
                 return 0
             change.erased = True
-            return remove_records(change.db, {record.position for record in _get(change.db, scope, place, ids)})
+            return remove_records(change.db, {record.position for record in _get(change.db, place, ids)})
 
         return self._database.write(work)
 
@@ -168,8 +170,8 @@ def _at(db: apsw.Connection, place: scopes.Place, id: str) -> Record | None:
     return None if row is None else _record(row)
 
 
-def _get(db: apsw.Connection, scope: Scope, place: scopes.Place, ids: Sequence[str]) -> list[Record]:
-    rows = db.execute(_GET[scopes.level(scope)], (place.id, checks.id_list(ids)))
+def _get(db: apsw.Connection, place: scopes.Place, ids: Sequence[str]) -> list[Record]:
+    rows = db.execute(_GET[place.level()], (place.id, checks.id_list(ids)))
     return checks.in_order(ids, map(_record, rows), lambda record: record.id)
 
 

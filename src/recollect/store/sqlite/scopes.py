@@ -21,6 +21,12 @@ class Place(NamedTuple):
     user: int
     tenant: int
 
+    def level(self, exact: bool = False) -> str:
+        """Which of the queries of `by_scope` covers that scope."""
+        if exact or self.id != self.user:
+            return "exact"
+        return "tenant" if self.id == self.tenant else "user"
+
 
 _INSIDE: Final = {
     "exact": "= ?1",
@@ -42,13 +48,6 @@ def by_scope(query: str) -> Mapping[str, str]:
         level: query.replace("<scope>", condition).replace("<in scope>", _AT[level])
         for level, condition in _INSIDE.items()
     }
-
-
-def level(scope: Scope, exact: bool = False) -> str:
-    """Which of the queries of `by_scope` covers that scope."""
-    if exact or scope.session is not None:
-        return "exact"
-    return "tenant" if scope.user is None else "user"
 
 
 def find(db: apsw.Connection, scope: Scope) -> Place | None:

@@ -108,10 +108,10 @@ def changed(db: apsw.Connection, owner: int) -> None:
 
 
 def embedded(
-    db: apsw.Connection, scope: Scope, place: Place, model: tuple[int, int], after: int, limit: int
+    db: apsw.Connection, place: Place, model: tuple[int, int], after: int, limit: int
 ) -> dict[int, NDArray[np.float32]]:
     """The directions of a model's vectors in the scope by position: those after `after`, at most `limit`."""
-    rows = db.execute(_EMBEDDED[scopes.level(scope)], (place.id, model[0], after, limit))
+    rows = db.execute(_EMBEDDED[place.level()], (place.id, model[0], after, limit))
     return _directions(rows, model[1])
 
 
