@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from recollect.store import codec
 from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.items import INTO_ITEMS, insert_words, tag_text
-from recollect.store.postgres.jobs import Waiting, enqueue_later
+from recollect.store.postgres.jobs import enqueue_later
 from recollect.store.postgres.keys import inside, key, named, names, place
 from recollect.store.postgres.lexemes import pieces
-from recollect.store.values import MESSAGE, Entry, Item, item_of, tagged
+from recollect.store.values import MESSAGE, Entry, Job, tagged
 from recollect.store.words import words
 from recollect.types import Message, Scope
 
@@ -80,7 +81,7 @@ def ready(given: Sequence[Message], arrived: Sequence[Message], counts: Sequence
     ]
 
 
-def append(db: Connection, scope: Scope, batch: Sequence[Ready], jobs: Waiting) -> list[Entry]:
+def append(db: Connection, scope: Scope, batch: Sequence[Ready], jobs: Sequence[Job], now: datetime) -> list[Entry]:
     """Add the messages that are new, and return the entries of all; the jobs are enqueued if any was new."""
     out: list[Entry] = []
     new: list[_New] = []
@@ -99,7 +100,8 @@ def append(db: Connection, scope: Scope, batch: Sequence[Ready], jobs: Waiting) 
         out.append(entry)
     if new:
         _insert(db, scope, new)
-        enqueue_later(db, scope, jobs.reached(new[0].entry.seq - 1, seq))
+        before = new[0].entry.seq - 1
+        enqueue_later(db, scope, (job for job in jobs if job.reached(before, seq)), now)
     return out
 
 
@@ -152,10 +154,6 @@ def _insert(db: Connection, scope: Scope, new: Sequence[_New]) -> None:
         insert_words(db, scope.tenant, {position: found[1:] for position, found in texts.items()}, start=1)
 
 
-def _item(entry: Entry) -> Item:
-    return item_of(entry.message, entry.scope, entry.position)
-
-
 def entry_from(scope: Scope, row: Sequence[Any]) -> Entry:
     """The entry of a row of `ENTRIES` that was found in the scope."""
     seq, position, _, _, tokens, link, tags, full, owner, session = row
@@ -169,10 +167,3 @@ def entry_from(scope: Scope, row: Sequence[Any]) -> Entry:
 def _original(row: Sequence[Any]) -> Message:
     full = row[7]
     return codec.decode(codec.from_bytes(full)[3] if full else row[2], row[3])
-
-
-def items_of(db: Connection, scope: Scope, condition: str) -> list[Item]:
-    """The items of the messages in the scope for which the condition holds."""
-    clause, known = inside(scope, "messages")
-    found = db.ask(" ".join((ENTRIES, clause, "AND body IS NOT NULL", condition)), known)
-    return [_item(entry_from(scope, row)) for row in found]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -43,22 +43,6 @@ _DELETE: Final = "DELETE FROM recollect.jobs WHERE tenant = %s AND id = %s"
 _SLACK: Final = queue.micros(queue.CLOCK_SLACK)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Waiting:
-    """Jobs to be enqueued, and when that was asked for; raises where a payload can't be stored."""
-
-    jobs: Sequence[Job]
-    now: datetime
-    payloads: tuple[bytes, ...] = ()
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "payloads", tuple(codec.to_bytes(job.payload) for job in self.jobs))
-
-    def reached(self, before: int, now: int) -> Waiting:
-        """Those that are due when a session grows from `before` to `now` messages."""
-        return Waiting([job for job in self.jobs if job.reached(before, now)], self.now)
-
-
 class PostgresJobs:
     """Jobs in a table, claimed past each other's locks."""
 
@@ -67,8 +51,8 @@ class PostgresJobs:
 
     def enqueue(self, scope: Scope, jobs: Sequence[Job]) -> list[Job]:
         """See `Jobs.enqueue`."""
-        waiting = Waiting(jobs, self._database.clock())
-        return self._database.write(scope, lambda db: enqueue(db, scope, waiting)) if jobs else []
+        now = self._database.clock()
+        return self._database.write(scope, lambda db: _enqueue(db, scope, jobs, now)) if jobs else []
 
     def claim(self, kinds: Sequence[str] = (), *, worker: str, lease: float = 60.0, limit: int = 1) -> list[Job]:
         """See `Jobs.claim`."""
@@ -109,24 +93,23 @@ class PostgresJobs:
         return self._database.write(scope, lambda db: queue.revive(_Rows(db, now), _inside(db, scope, "dead", None)))
 
 
-def enqueue(db: Connection, scope: Scope, waiting: Waiting) -> list[Job]:
-    """Enqueue jobs; returns them as they wait."""
-    return [_job(db.ask(_ENQUEUE, values)[0]) for values in _enqueued(scope, waiting)]
+def _enqueue(db: Connection, scope: Scope, jobs: Iterable[Job], now: datetime) -> list[Job]:
+    return [_job(db.ask(_ENQUEUE, values)[0]) for values in _enqueued(scope, jobs, now)]
 
 
-def enqueue_later(db: Connection, scope: Scope, waiting: Waiting) -> None:
+def enqueue_later(db: Connection, scope: Scope, jobs: Iterable[Job], now: datetime) -> None:
     """Enqueue jobs together with the next statement that is sent."""
-    for values in _enqueued(scope, waiting):
+    for values in _enqueued(scope, jobs, now):
         db.later(_ENQUEUE, values)
 
 
-def _enqueued(scope: Scope, waiting: Waiting) -> Iterator[dict[str, Any]]:
-    since = codec.micros(waiting.now)
-    for job, payload in zip(waiting.jobs, waiting.payloads, strict=True):
+def _enqueued(scope: Scope, jobs: Iterable[Job], now: datetime) -> Iterator[dict[str, Any]]:
+    since = codec.micros(now)
+    for job in jobs:
         full = names(scope.tenant, scope.user, scope.session, job.kind, job.key)
         about = {"id": 0, "kind": key(job.kind), "key": None if job.key is None else key(job.key)}
         times = {"since": since, "due": since + queue.micros(job.delay)}
-        yield place(scope)._asdict() | about | times | {"payload": payload, "names": full}
+        yield place(scope)._asdict() | about | times | {"payload": codec.to_bytes(job.payload), "names": full}
 
 
 def _claim(db: Connection, known: dict[str, Any], now: datetime, worker: str, lease: float) -> list[Job]:

@@ -15,7 +15,6 @@ from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.database import Database
 from recollect.store.postgres.erase import erase
 from recollect.store.postgres.items import tags as numbers
-from recollect.store.postgres.jobs import Waiting
 from recollect.store.postgres.keys import inside, key, keys, named, place
 from recollect.store.spoken import decoded
 from recollect.store.values import Entry, Erased, Finding, Job, SessionStats, Spoken
@@ -43,10 +42,9 @@ class PostgresLog:
         counts = checks.token_counts(messages, tokens)
         now = self._database.clock()
         batch = ready(messages, codec.arrived(messages, now), counts)
-        waiting = Waiting(jobs, now)
         if not batch:
             return []
-        return self._database.write(scope, lambda db: append(db, scope, batch, waiting), repeatable=True)
+        return self._database.write(scope, lambda db: append(db, scope, batch, jobs, now), repeatable=True)
 
     def read(
         self, scope: Scope, *, after: int = 0, until: int | None = None, limit: int | None = None, reverse: bool = False

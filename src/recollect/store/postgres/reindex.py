@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from recollect.store import codec
-from recollect.store.postgres.append import items_of
+from recollect.store.postgres.append import ENTRIES, entry_from
 from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.database import Database
 from recollect.store.postgres.items import COLUMNS, SOURCE, Prepared, insert, insert_words, item_from
@@ -15,7 +15,7 @@ from recollect.store.postgres.keys import key, place
 from recollect.store.postgres.lexemes import pieces
 from recollect.store.postgres.vectors import EXACT
 from recollect.store.protocols import Progress
-from recollect.store.values import Item
+from recollect.store.values import Item, item_of
 from recollect.store.words import VERSION, words
 from recollect.types import Scope
 
@@ -39,8 +39,8 @@ _STRAY: Final = (
     " WHERE messages.tenant = items.tenant AND messages.position = items.position AND messages.id = items.id)"
 )
 _UNINDEXED: Final = (
-    "AND NOT EXISTS (SELECT FROM recollect.items WHERE items.tenant = messages.tenant"
-    " AND items.position = messages.position)"
+    f"{ENTRIES} tenant = %s AND body IS NOT NULL AND NOT EXISTS (SELECT FROM recollect.items"
+    " WHERE items.tenant = messages.tenant AND items.position = messages.position)"
 )
 _PAGE: Final = "".join(
     ("SELECT", COLUMNS, SOURCE, "items.tenant = %s AND items.position > %s ORDER BY items.position LIMIT %s")
@@ -120,7 +120,8 @@ def _repair(db: Connection, tenant: str) -> None:
 
 def unindexed(db: Connection, tenant: str) -> list[Item]:
     """Messages of the tenant that are not in the index."""
-    return items_of(db, Scope(tenant), _UNINDEXED)
+    entries = [entry_from(Scope(tenant), row) for row in db.ask(_UNINDEXED, (key(tenant),))]
+    return [item_of(entry.message, entry.scope, entry.position) for entry in entries]
 
 
 def _rewritten(database: Database, tenant: str) -> Iterator[int]:
