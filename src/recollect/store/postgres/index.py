@@ -85,10 +85,8 @@ class PostgresIndex:
 
     def get(self, scope: Scope, kind: str, ids: Sequence[str]) -> list[Item]:
         """See `Index.get`."""
-        condition, known = inside(scope, "items")
-        clauses = f"{condition} AND items.kind = %(kind)s AND items.id = ANY(%(ids)s) ORDER BY items.position"
-        known |= {"kind": key(kind), "ids": keys(ids)}
-        found = self._found(scope, clauses, known) if checks.storable(kind) else []
+        condition, known = _these(scope, kind, ids)
+        found = self._found(scope, f"{condition} ORDER BY items.position", known)
         return checks.in_order(ids, found, lambda item: item.id)
 
     def missing(
@@ -104,10 +102,8 @@ class PostgresIndex:
         self, scope: Scope, kind: str, model: str, ids: Sequence[str]
     ) -> list[tuple[Item, NDArray[np.float32]]]:
         """See `Index.vectors`."""
-        condition, known = inside(scope, "items")
-        these = "".join((condition, " AND items.kind = %(kind)s AND items.id = ANY(%(ids)s)"))
-        known |= {"kind": known_key(kind), "ids": keys(ids), "model": known_key(model)}
-        return self._with_vectors(scope, these, known)
+        condition, known = _these(scope, kind, ids)
+        return self._with_vectors(scope, condition, known | {"model": known_key(model)})
 
     def embedded(
         self, scope: Scope, model: str, *, after: int = 0, limit: int = 1_000
@@ -128,9 +124,8 @@ class PostgresIndex:
     def delete(self, scope: Scope, kind: str, ids: Sequence[str]) -> int:
         """See `Index.delete`."""
         checks.check_own_kind(kind)
-        condition, known = inside(scope, "items")
-        query = " ".join((_DELETE, condition, "AND kind = %(kind)s AND id = ANY(%(ids)s) RETURNING id"))
-        known |= {"kind": known_key(kind), "ids": keys(ids)}
+        condition, known = _these(scope, kind, ids)
+        query = " ".join((_DELETE, condition, "RETURNING id"))
         return self._database.write(scope, lambda db: len(db.ask(query, known)))
 
     def drop(self, scope: Scope, model: str) -> int:
@@ -152,6 +147,13 @@ class PostgresIndex:
         query = "".join(("SELECT", COLUMNS, SOURCE, condition))
         found = self._database.find(scope.tenant, query, known)
         return [item_from(scope.tenant, row) for row in found]
+
+
+def _these(scope: Scope, kind: str, ids: Sequence[str]) -> tuple[str, dict[str, Any]]:
+    """The condition, with its parameters, for the items of a kind in the scope that have these ids."""
+    condition, known = inside(scope, "items")
+    asked = {"kind": known_key(kind), "ids": keys(ids)}
+    return f"{condition} AND items.kind = %(kind)s AND items.id = ANY(%(ids)s)", known | asked
 
 
 def _put(db: Connection, scope: Scope, ready: Sequence[Prepared]) -> None:
