@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import chain
 from struct import pack
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -111,8 +111,7 @@ class PgVectors:
                 raise ConfigError(
                     f"a vector of {len(row)} numbers: pgvector holds {MOST_NUMBERS:,}; use a smaller model"
                 )
-        taken = _taken(db, scope, kind, model, by_key)
-        return _put(db, _PUT_PGVECTOR, scope, model, {position: _text(row) for position, row in taken.items()}, taken)
+        return _put(db, _PUT_PGVECTOR, scope, model, _taken(db, scope, kind, model, by_key), _text)
 
     def nearest(
         self, db: Connection, scope: Scope, asked: Row, model: str, k: int, *, where: Filter, wanted: str
@@ -148,9 +147,7 @@ class ByteVectors:
 
     def embed(self, db: Connection, scope: Scope, kind: str, model: str, by_key: Mapping[str, Row]) -> int:
         """See `Vectors.embed`."""
-        taken = _taken(db, scope, kind, model, by_key)
-        data = {position: row.astype("<f4").tobytes() for position, row in taken.items()}
-        return _put(db, _PUT_BYTES, scope, model, data, taken)
+        return _put(db, _PUT_BYTES, scope, model, _taken(db, scope, kind, model, by_key), _bytes)
 
     def nearest(
         self, db: Connection, scope: Scope, asked: Row, model: str, k: int, *, where: Filter, wanted: str
@@ -206,14 +203,13 @@ def _taken(db: Connection, scope: Scope, kind: str, model: str, by_key: Mapping[
 
 
 def _put(
-    db: Connection, query: str, scope: Scope, model: str, data: Mapping[int, str | bytes], taken: Mapping[int, Row]
+    db: Connection, query: str, scope: Scope, model: str, taken: Mapping[int, Row], sent: Callable[[Row], str | bytes]
 ) -> int:
-    if not data:
-        return 0
-    at = place(scope)
-    length = len(next(iter(taken.values())))
-    db.later(query, (at.tenant, key(model), at.owner, at.session, length, list(data), list(data.values())))
-    return len(data)
+    if taken:
+        at, rows = place(scope), list(taken.values())
+        where = (at.tenant, key(model), at.owner, at.session, len(rows[0]))
+        db.later(query, (*where, list(taken), [sent(row) for row in rows]))
+    return len(taken)
 
 
 def _length(db: Connection, tenant: str, model: str, first: Row) -> int:
@@ -239,3 +235,7 @@ def _sent(row: Row) -> Own:
 
 def _text(row: Row) -> str:
     return f"[{','.join(f'{value:.9g}' for value in row.tolist())}]"
+
+
+def _bytes(row: Row) -> bytes:
+    return row.astype("<f4").tobytes()
