@@ -24,7 +24,8 @@ from recollect.types import Message, Scope
 if TYPE_CHECKING:
     import apsw
 
-_BY_ID: Final = "SELECT seq, position, id, body, tokens, hash, tags FROM message WHERE id = ? AND session = ?"
+_ROW: Final = "SELECT seq, position, id, body, tokens, hash, tags FROM message WHERE"
+_BY_ID: Final = f"{_ROW} id = ? AND session = ?"
 _HEAD: Final = "SELECT seq, hash, messages, tokens, first FROM session WHERE scope = ?"
 _PUT_HEAD: Final = (
     "INSERT OR REPLACE INTO session (scope, seq, hash, position, messages, tokens, first, last)"
@@ -34,14 +35,8 @@ _PUT: Final = (
     "INSERT INTO message (position, session, seq, tokens, at, role, id, hash, salt, body)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-_FORWARD: Final = (
-    "SELECT seq, position, id, body, tokens, hash, tags FROM message"
-    " WHERE session = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
-)
-_BACKWARD: Final = (
-    "SELECT seq, position, id, body, tokens, hash, tags FROM message"
-    " WHERE session = ? AND seq > ? AND seq <= ? ORDER BY seq DESC LIMIT ?"
-)
+_FORWARD: Final = f"{_ROW} session = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
+_BACKWARD: Final = f"{_ROW} session = ? AND seq > ? AND seq <= ? ORDER BY seq DESC LIMIT ?"
 _ENTRY: Final = "SELECT seq, position, message.id, body, tokens, hash, tags, tenant, user, scope.session"
 _SPOKEN: Final = "SELECT position, scope.session, message.id, body"
 _WALK: Final = scopes.by_scope(
@@ -61,16 +56,15 @@ _SCAN_FEW: Final = scopes.by_scope(
     "<what> FROM message CROSS JOIN scope ON scope.id = message.session WHERE position > ?2 AND <in scope>"
     " ORDER BY position LIMIT ?3"
 )
-_SESSIONS: Final = scopes.by_scope(
+_GLANCE: Final = (
     "SELECT tenant, user, scope.session, messages, tokens, first, last, position FROM session"
-    " JOIN scope ON scope.id = session.scope WHERE session.scope IN ("
-    " SELECT scope FROM session WHERE scope <scope> AND position < ?2 ORDER BY position DESC LIMIT ?3)"
-    " ORDER BY position DESC"
+    " JOIN scope ON scope.id = session.scope WHERE session.scope <these>"
 )
-_SESSION: Final = (
-    "SELECT tenant, user, scope.session, messages, tokens, first, last, position FROM session"
-    " JOIN scope ON scope.id = session.scope WHERE session.scope = ?1 AND position < ?2 LIMIT ?3"
-)
+_NEWEST: Final = "SELECT scope FROM session WHERE scope <scope> AND position < ?2 ORDER BY position DESC LIMIT ?3"
+_SESSIONS: Final = {
+    **scopes.by_scope(_GLANCE.replace("<these>", f"IN ({_NEWEST}) ORDER BY position DESC")),
+    "exact": _GLANCE.replace("<these>", "= ?1 AND position < ?2 LIMIT ?3"),
+}
 FEW: Final = 2_000
 """Positions up to which it is faster to look at all that came since than at all that the scope holds."""
 WALKS: Final = 8
@@ -159,8 +153,7 @@ class SqliteLog:
             if place is None:
                 return []
             bounds = (place.id, MAX_WHOLE if before is None else before, limit)
-            query = _SESSIONS[place.level()] if scope.session is None else _SESSION
-            return [_session(row) for row in db.execute(query, bounds)]
+            return [_session(row) for row in db.execute(_SESSIONS[place.level()], bounds)]
 
     def tag(self, scope: Scope, id: str, tags: Mapping[str, Any]) -> Entry:
         """See `Log.tag`."""
