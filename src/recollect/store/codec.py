@@ -220,14 +220,13 @@ def holds(record: Record, at: datetime | None) -> bool:
     return started and (record.valid_to is None or at < record.valid_to)
 
 
-def no_record(scope: Scope, id: str) -> NotFound:
-    """The error for a record that is not there."""
-    return NotFound(f"no record {id!r} at {scope}")
-
-
-def already_superseded(id: str) -> Conflict:
-    """The error for a record that was superseded before."""
-    return Conflict(f"record {id!r} is superseded already; read its history and supersede the current one")
+def check_standing(found: Record | None, scope: Scope, id: str) -> Record:
+    """The record with that id, to be superseded; NotFound, or Conflict where it is superseded already."""
+    if found is None:
+        raise NotFound(f"no record {id!r} at {scope}")
+    if found.superseded_at is not None:
+        raise Conflict(f"record {id!r} is superseded already; read its history and supersede the current one")
+    return found
 
 
 def other_content(id: str) -> Conflict:

@@ -129,11 +129,7 @@ def _put(db: Connection, scope: Scope, record: Record, now: datetime) -> Record:
 
 
 def _supersede(db: Connection, scope: Scope, id: str, new: Record | None, now: datetime) -> Record | None:
-    old = _at(db, scope, id) if checks.storable(id) else None
-    if old is None:
-        raise codec.no_record(scope, id)
-    if old.superseded_at is not None:
-        raise codec.already_superseded(id)
+    codec.check_standing(_at(db, scope, id) if checks.storable(id) else None, scope, id)
     if new is not None and _at(db, scope, new.id) is not None:
         raise codec.other_content(new.id)
     kept = None if new is None else _put(db, scope, new, now)

@@ -26,11 +26,7 @@ class ReferenceRecords:
     def supersede(self, scope: Scope, id: str, new: Record | None = None) -> Record | None:
         """See `Records.supersede`."""
         with self._state.changing() as tables:
-            old = tables.records.get((scope, id))
-            if old is None:
-                raise codec.no_record(scope, id)
-            if old.superseded_at is not None:
-                raise codec.already_superseded(id)
+            old = codec.check_standing(tables.records.get((scope, id)), scope, id)
             now = self._state.clock()
             if new is not None and (scope, new.id) in tables.records:
                 raise codec.other_content(new.id)

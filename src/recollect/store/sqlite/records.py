@@ -149,12 +149,8 @@ def _put(change: Change, place: scopes.Place, scope: Scope, record: Record) -> R
 
 
 def _supersede(change: Change, scope: Scope, id: str, new: Record | None) -> Record | None:
-    place = scopes.find(change.db, scope)
-    old = None if place is None else _at(change.db, place, id)
-    if place is None or old is None:
-        raise codec.no_record(scope, id)
-    if old.superseded_at is not None:
-        raise codec.already_superseded(id)
+    place = change.place(scope)
+    old = codec.check_standing(_at(change.db, place, id), scope, id)
     if new is not None and new.id and _at(change.db, place, new.id) is not None:
         raise codec.other_content(new.id)
     kept = None if new is None else _put(change, place, scope, new)
