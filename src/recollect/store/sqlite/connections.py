@@ -32,7 +32,7 @@ WRITER_KB, READER_KB = 16_000, 4_000
 class Connection(apsw.Connection):
     """A connection that remembers the scopes' rows while it sees one moment."""
 
-    places: dict[Scope, scopes.Place | None] | None = None
+    places: dict[Scope, scopes.Place] | None = None
 
 
 class Connections:

@@ -73,9 +73,7 @@ def broken_sessions(db: apsw.Connection) -> Iterator[Finding]:
     """What is wrong with the log."""
     for row in list(db.execute("SELECT tenant, user, session FROM scope WHERE user = '' AND session = ''")):
         try:
-            tenant = scopes.named(*row)
-            if (place := scopes.find(db, tenant)) is not None:
-                yield from verified(db, place)
+            yield from verified(db, scopes.find(db, scopes.named(*row)))
         except StoreError as error:
             yield Finding("log", str(error), fix="restore a backup")
     for (session,) in list(db.execute(_LOST)):

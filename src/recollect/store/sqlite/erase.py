@@ -54,7 +54,7 @@ def erase(change: Change, scope: Scope, ids: Sequence[str] | None) -> Erased:
     """Erase messages, or everything in the scope, with all that cites it; returns how much."""
     change.erased = change.forgot = True
     place = scopes.find(change.db, scope)
-    if place is None:
+    if place == scopes.NOWHERE:
         return Erased()
     level = place.level()
     if ids is None:

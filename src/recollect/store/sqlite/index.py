@@ -93,7 +93,7 @@ class SqliteIndex:
         asked = query_words(text)
         with self._database.reading() as db:
             place = scopes.find(db, scope)
-            if place is None or not asked:
+            if place == scopes.NOWHERE or not asked:
                 return []
             if not (self._database.has_gone_words or is_late(db, place, where)):
                 return _search(db, place, asked, where, k)
@@ -121,10 +121,7 @@ class SqliteIndex:
     def get(self, scope: Scope, kind: str, ids: Sequence[str]) -> list[Item]:
         """See `Index.get`."""
         with self._database.reading() as db:
-            place = scopes.find(db, scope)
-            if place is None:
-                return []
-            positions = _positions(db, place, kind, ids)
+            positions = _positions(db, scopes.find(db, scope), kind, ids)
             found = items_at(db, positions)
             return [found[position] for position in positions]
 
@@ -136,8 +133,6 @@ class SqliteIndex:
         wanted = Filter(tuple(kinds)).kinds
         with self._database.reading() as db:
             place = scopes.find(db, scope)
-            if place is None:
-                return []
             known = find_model(db, place.tenant, model)
             bounds = (place.id, known[0] if known else 0, checks.id_list(wanted), after)
             rows = db.execute(_MISSING[place.level()], bounds)
@@ -149,8 +144,8 @@ class SqliteIndex:
         """See `Index.vectors`."""
         with self._database.reading() as db:
             place = scopes.find(db, scope)
-            known = None if place is None else find_model(db, place.tenant, model)
-            if place is None or known is None:
+            known = find_model(db, place.tenant, model)
+            if known is None:
                 return []
             rows = vectors_at(db, known, _positions(db, place, kind, ids))
             found = items_at(db, list(rows))
@@ -163,8 +158,8 @@ class SqliteIndex:
         checks.check_range(after, None, limit)
         with self._database.reading() as db:
             place = scopes.find(db, scope)
-            known = None if place is None else find_model(db, place.tenant, model)
-            if place is None or known is None:
+            known = find_model(db, place.tenant, model)
+            if known is None:
                 return []
             rows = embedded(db, place, known, after, limit)
             found = items_at(db, list(rows))
@@ -175,11 +170,8 @@ class SqliteIndex:
         checks.check_own_kind(kind)
 
         def work(change: Change) -> int:
-            place = scopes.find(change.db, scope)
-            if place is None:
-                return 0
             change.erased = True
-            return remove_items(change, set(_positions(change.db, place, kind, ids)))
+            return remove_items(change, set(_positions(change.db, scopes.find(change.db, scope), kind, ids)))
 
         return self._database.write(work)
 
@@ -208,10 +200,7 @@ class SqliteIndex:
 
 
 def _embed(change: Change, scope: Scope, kind: str, model: str, rows: Mapping[str, Vector]) -> int:
-    place = scopes.find(change.db, scope)
-    taken = 0
-    if place is None:
-        return taken
+    place, taken = scopes.find(change.db, scope), 0
     for id, row in rows.items():
         thing = find_thing(change.db, place, kind, id)
         if thing is not None:
@@ -223,8 +212,8 @@ def _embed(change: Change, scope: Scope, kind: str, model: str, rows: Mapping[st
 
 def _drop(change: Change, scope: Scope, model: str) -> int:
     place = scopes.find(change.db, scope)
-    known = None if place is None else find_model(change.db, place.tenant, model)
-    if place is None or known is None:
+    known = find_model(change.db, place.tenant, model)
+    if known is None:
         return 0
     gone = 0
     level = place.level()
@@ -278,10 +267,7 @@ def _joined(scored: list[Scored]) -> Scored:
 
     if len(scored) == 1:
         return scored[0]
-    cosines, places = [np.zeros(0, np.float32)], [np.zeros(0, np.int64)]
-    for block in scored:
-        cosines.append(block[0])
-        places.append(block[1])
+    cosines, places = zip((np.zeros(0, np.float32), np.zeros(0, np.int64)), *scored, strict=True)
     return np.concatenate(cosines), np.concatenate(places)
 
 

@@ -80,12 +80,11 @@ class SqliteJobs:
         """See `Jobs.find`."""
         checks.check_range(0, None, limit)
         with self._database.reading() as db:
-            place = scopes.find(db, scope)
-            return [] if place is None else _inside(db, place, state, limit)
+            return _inside(db, scope, state, limit)
 
     def revive(self, scope: Scope) -> int:
         """See `Jobs.revive`."""
-        return self._database.write(lambda change: _revive(change, scope))
+        return self._database.write(lambda change: queue.revive(_Rows(change), _inside(change.db, scope, "dead", -1)))
 
 
 def enqueue(change: Change, place: scopes.Place, jobs: Iterable[Job]) -> list[int]:
@@ -123,13 +122,8 @@ def _due(change: Change, kinds: str) -> Job | None:
     return None if row is None else _get(change.db, row[0])
 
 
-def _revive(change: Change, scope: Scope) -> int:
-    place = scopes.find(change.db, scope)
-    dead = [] if place is None else _inside(change.db, place, "dead", -1)
-    return queue.revive(_Rows(change), dead)
-
-
-def _inside(db: apsw.Connection, place: scopes.Place, state: str | None, limit: int) -> list[Job]:
+def _inside(db: apsw.Connection, scope: Scope, state: str | None, limit: int) -> list[Job]:
+    place = scopes.find(db, scope)
     rows = list(db.execute(_INSIDE[place.level()], (place.id, state, limit)))
     return [_get(db, position) for (position,) in rows]
 

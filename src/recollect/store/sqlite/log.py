@@ -119,11 +119,8 @@ class SqliteLog:
         checks.check_session(scope)
         checks.check_range(after, until, limit)
         with self._database.reading() as db:
-            place = scopes.find(db, scope)
-            if place is None:
-                return []
             query = _BACKWARD if reverse else _FORWARD
-            bounds = (place.id, after, MAX_WHOLE if until is None else until, limit or -1)
+            bounds = (scopes.find(db, scope).id, after, MAX_WHOLE if until is None else until, limit or -1)
             return [_entry(scope, row) for row in db.execute(query, bounds)]
 
     def scan(self, scope: Scope, *, after: int = 0, limit: int = 1_000) -> list[Entry]:
@@ -140,8 +137,6 @@ class SqliteLog:
         """See `Log.get`."""
         with self._database.reading() as db:
             place = scopes.find(db, scope)
-            if place is None or not ids:
-                return []
             rows = db.execute(_GET[place.level()], (place.id, checks.id_list(ids)))
             return [_entry(scopes.named(*row[7:]), row) for row in rows]
 
@@ -150,8 +145,6 @@ class SqliteLog:
         checks.check_range(0, before, limit)
         with self._database.reading() as db:
             place = scopes.find(db, scope)
-            if place is None:
-                return []
             bounds = (place.id, MAX_WHOLE if before is None else before, limit)
             return [_session(row) for row in db.execute(_SESSIONS[place.level()], bounds)]
 
@@ -169,14 +162,11 @@ class SqliteLog:
     def verify(self, scope: Scope) -> list[Finding]:
         """See `Log.verify`."""
         with self._database.reading() as db:
-            place = scopes.find(db, scope)
-            return [] if place is None else list(verified(db, place))
+            return list(verified(db, scopes.find(db, scope)))
 
     def _scanned(self, db: apsw.Connection, what: str, scope: Scope, after: int, limit: int) -> list[Any]:
         checks.check_range(after, None, limit)
         place = scopes.find(db, scope)
-        if place is None:
-            return []
         level = place.level()
         ((last, epoch),) = db.execute("SELECT position, epoch FROM counter")
         if last - after <= FEW:
@@ -265,7 +255,7 @@ def _session(row: Sequence[Any]) -> SessionStats:
 
 def _tag(change: Change, scope: Scope, id: str, tags: Mapping[str, Any]) -> Entry:
     place = scopes.find(change.db, scope)
-    row = change.db.execute(_BY_ID, (id, place.id)).fetchone() if place and checks.storable(id) else None
+    row = change.db.execute(_BY_ID, (id, place.id)).fetchone() if checks.storable(id) else None
     if row is None:
         raise NotFound(f"no message {id!r} in session {scope.session!r}")
     before = codec.unsealed(row[6]) if row[6] else {}

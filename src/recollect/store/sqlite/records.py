@@ -86,8 +86,6 @@ class SqliteRecords:
         out: list[Record] = []
         with self._database.reading() as db:
             place = scopes.find(db, scope)
-            if place is None:
-                return []
             query = _FIND[kind is not None, key is not None][place.level(exact)]
             bounds = (place.id, checks.askable(kind), checks.askable(key), after, as_of)
             for row in db.execute(query, bounds):
@@ -101,36 +99,28 @@ class SqliteRecords:
     def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
         """See `Records.get`."""
         with self._database.reading() as db:
-            place = scopes.find(db, scope)
-            return [] if place is None else _get(db, place, ids)
+            return _get(db, scopes.find(db, scope), ids)
 
     def history(self, scope: Scope, kind: str, key: str) -> list[Record]:
         """See `Records.history`."""
         with self._database.reading() as db:
             place = scopes.find(db, scope)
-            if place is None:
-                return []
             about = (place.id, checks.askable(kind), checks.askable(key))
             return [_record(row) for row in db.execute(_HISTORY[place.level()], about)]
 
     def extent(self, scope: Scope, kind: str) -> tuple[int, int]:
         """See `Records.extent`."""
         with self._database.reading() as db:
-            place = scopes.find(db, scope)
-            if place is None:
-                return 0, 0
-            ((count, last),) = db.execute(_EXTENT, (place.id, checks.askable(kind)))
+            ((count, last),) = db.execute(_EXTENT, (scopes.find(db, scope).id, checks.askable(kind)))
             return count, last
 
     def delete(self, scope: Scope, ids: Sequence[str]) -> int:
         """See `Records.delete`."""
 
         def work(change: Change) -> int:
-            place = scopes.find(change.db, scope)
-            if place is None:
-                return 0
+            gone = {record.position for record in _get(change.db, scopes.find(change.db, scope), ids)}
             change.erased = True
-            return remove_records(change.db, {record.position for record in _get(change.db, place, ids)})
+            return remove_records(change.db, gone)
 
         return self._database.write(work)
 

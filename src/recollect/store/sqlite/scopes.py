@@ -28,6 +28,9 @@ class Place(NamedTuple):
         return "tenant" if self.id == self.tenant else "user"
 
 
+NOWHERE: Final = Place(0, 0, 0)
+"""Stands for a scope in which nothing was ever put: no row has that number, so that every query finds nothing."""
+
 _INSIDE: Final = {
     "exact": "= ?1",
     "user": "IN (SELECT id FROM scope WHERE user_id = ?1)",
@@ -50,23 +53,23 @@ def by_scope(query: str) -> Mapping[str, str]:
     }
 
 
-def find(db: apsw.Connection, scope: Scope) -> Place | None:
-    """The scope's rows, if anything was ever put there or inside."""
-    known: dict[Scope, Place | None] | None = getattr(db, "places", None)
+def find(db: apsw.Connection, scope: Scope) -> Place:
+    """The scope's rows; NOWHERE if nothing was ever put there or inside."""
+    known: dict[Scope, Place] | None = getattr(db, "places", None)
     if known is not None and scope in known:
         return known[scope]
     row = db.execute(_FIND, (scope.tenant, scope.user or "", scope.session or "")).fetchone()
-    place = Place(*row) if row else None
+    place = Place(*row) if row else NOWHERE
     if known is not None:
         known[scope] = place
-        if place is not None and scope.session is not None:
+        if row and scope.session is not None:
             known[scope.owner] = Place(place.user, place.user, place.tenant)
     return place
 
 
 def make(db: apsw.Connection, scope: Scope) -> Place:
     """The scope's rows, made where they are missing."""
-    if (known := find(db, scope)) is not None:
+    if (known := find(db, scope)) != NOWHERE:
         return known
     names = (scope.tenant, scope.user or "", scope.session or "")
     parent = None
