@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from recollect.cli.history import spelt_out
-from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, Yes, remembering
+from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, Yes, given, remembering
 from recollect.cli.terminal import answer, confirm, counted, drawn, err, printable
 from recollect.errors import ConfigError, NotFound
 from recollect.store import Entry, each_session
@@ -45,7 +45,7 @@ def forget(
     with remembering(store, user, session, finds=False) as chat:
         if ids and everything:
             raise ConfigError("give ids of messages, or --everything, not both")
-        if yes and not ids and not everything and not _given(called, "session"):
+        if yes and not ids and not everything and not given(called, "session"):
             raise ConfigError("say what is to go: ids of messages, --session NAME, or --everything; nothing was erased")
         messages = _going(chat, ids, everything)
         if not yes:
@@ -57,12 +57,6 @@ def forget(
     others = f"{counted(erased.records, 'thing')} {'kept beside' if everything else 'learned'}"
     told = f"Gone for good: {counted(erased.messages, 'message')}, and {others}."
     answer(as_json, dataclasses.asdict(erased), told)
-
-
-def _given(called: typer.Context, name: str) -> bool:
-    """Whether an option was given on the command line, and not by the environment or as a default."""
-    source = called.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
 
 
 def _going(chat: Session, ids: list[str] | None, everything: bool) -> list[Entry]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from recollect.cli.shell import Json, User, Where, login, remembering, telling_errors
+from recollect.cli.shell import Json, User, Where, given, login, remembering, telling_errors
 from recollect.cli.terminal import bar, counted, err, machine, printable, say
 from recollect.errors import ConfigError
 from recollect.imports import FORMATS, Read, Skipped, read
@@ -47,8 +47,7 @@ def bring(
 
     Example: recollect import chats.jsonl --format openai --user ada
     """
-    source, users = context.get_parameter_source("user"), set[str]()
-    only = user if source is not None and source.name == "COMMANDLINE" else None
+    only, users = user if given(context, "user") else None, set[str]()
     with telling_errors(), _file(file) as found:
         with err.status("Reading"):
             total = sum(1 for _ in read(found, format))

@@ -45,6 +45,12 @@ def named(option: typer.CallbackParam, name: str | None) -> str | None:
     return name
 
 
+def given(called: typer.Context, name: str) -> bool:
+    """Whether an option was given on the command line, and not by the environment or as a default."""
+    source = called.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
 def asked(question: str | None) -> str | None:
     """The question; refused where it is blank."""
     if question is not None and not question.strip():
