@@ -13,7 +13,6 @@ from asyncio import Future
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
 
@@ -140,7 +139,6 @@ class Ring:
         return self._keys.get(hashed(secret))
 
 
-@lru_cache(1_000)
 def from_here(host: str, origin: str | None) -> bool:
     """Whether a request without a key comes from this machine's own pages and programs.
 

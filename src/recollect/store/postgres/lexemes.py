@@ -26,12 +26,7 @@ _SMALL: Final = {1: "D", 2: "C", 3: "B"}
 
 def lexemes(tenant: str) -> Callable[[str], str]:
     """The function that hashes the words of a tenant."""
-    return partial(_lexeme, _salt(tenant))
-
-
-@lru_cache(maxsize=1_000)
-def _salt(tenant: str) -> bytes:
-    return sha256(tenant.encode()).digest()
+    return partial(_lexeme, sha256(tenant.encode()).digest())
 
 
 @lru_cache(maxsize=KNOWN)
