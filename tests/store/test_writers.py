@@ -9,10 +9,10 @@ import pytest
 
 from recollect.store.sqlite.writers import Request, Writers
 
-Batch = list[Request[None]]
+Batch = list[Request]
 
 
-def served(writers: Writers[None], count: int, run: Callable[[Batch], None]) -> list[BaseException | None]:
+def served(writers: Writers, count: int, run: Callable[[Batch], None]) -> list[BaseException | None]:
     """What each of so many threads that wait at once got: nothing, or an error."""
     out: list[BaseException | None] = []
 
@@ -48,7 +48,7 @@ def test_all_that_wait_are_served_by_one() -> None:
 
 
 def test_who_was_served_does_not_wait_for_the_next_commit() -> None:
-    writers, free = Writers[None](), threading.Semaphore(0)
+    writers, free = Writers(), threading.Semaphore(0)
 
     def finish(batch: Batch) -> None:
         for request in batch:
@@ -96,7 +96,7 @@ def test_one_that_is_interrupted_leaves_the_others_to_the_next() -> None:
 
 
 def test_the_turn_is_free_again_after_an_error() -> None:
-    writers = Writers[None]()
+    writers = Writers()
 
     def fail(batch: Batch) -> None:
         raise ValueError("no")
@@ -108,7 +108,7 @@ def test_the_turn_is_free_again_after_an_error() -> None:
         pass
 
 
-def twice(writers: Writers[None], run: Callable[[Batch], None]) -> None:
+def twice(writers: Writers, run: Callable[[Batch], None]) -> None:
     """Two threads wait at once, are served, and ask again."""
 
     def ask() -> None:
@@ -141,7 +141,7 @@ def test_those_who_were_served_together_are_waited_for(monkeypatch: pytest.Monke
 
 
 def test_those_who_do_not_come_again_are_not_waited_for_twice() -> None:
-    writers, batches = Writers[None](), list[int]()
+    writers, batches = Writers(), list[int]()
 
     def run(batch: Batch) -> None:
         batches.append(len(batch))

@@ -48,7 +48,7 @@ class Database:
     def __init__(self, path: str, durability: Durability, clock: Clock, vfs: str | None = None) -> None:
         self.path, self.clock = path, clock
         self.connections = Connections(path, durability, vfs)
-        self._writers = Writers[Change]()
+        self._writers = Writers()
         self._mine = _Mine()
         self._places: dict[Scope, scopes.Place] = {}
         self._epoch = -1
@@ -100,7 +100,7 @@ class Database:
                 return self._committed(work)
             finally:
                 self._writers.release()
-        request: Request[Change] = Request(work)
+        request = Request(work)
         self._writers.serve(request, self._run)
         if request.error is not None:
             raise request.error
@@ -172,7 +172,7 @@ class Database:
         self._after(change)
         return result
 
-    def _run(self, batch: list[Request[Change]]) -> None:
+    def _run(self, batch: list[Request]) -> None:
         try:
             self._commit_for(batch, lambda change: _serve(change, batch))
         except Exception as error:
@@ -181,7 +181,7 @@ class Database:
                 return
             _refuse(batch, error)
 
-    def _run_in_steps(self, batch: list[Request[Change]]) -> None:
+    def _run_in_steps(self, batch: list[Request]) -> None:
         """The same, one by one, after something went wrong: only the request that is refused gets its error."""
         try:
             self._commit_for(batch, lambda change: self._serve_in_steps(change, batch))
@@ -191,7 +191,7 @@ class Database:
             for request in batch:
                 self._run([request])
 
-    def _commit_for(self, batch: list[Request[Change]], serve: Callable[[Change], None]) -> None:
+    def _commit_for(self, batch: list[Request], serve: Callable[[Change], None]) -> None:
         """Serves and commits; what is durable is done, and not done again, though this thread be interrupted then."""
         change: Change | None = None
 
@@ -208,7 +208,7 @@ class Database:
                 _finish(batch)
             raise
 
-    def _serve_in_steps(self, change: Change, batch: list[Request[Change]]) -> None:
+    def _serve_in_steps(self, change: Change, batch: list[Request]) -> None:
         for request in batch:
             try:
                 self._nested(change, request.serve)
@@ -348,18 +348,18 @@ def _identity(path: str) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def _serve(change: Change, batch: list[Request[Change]]) -> None:
+def _serve(change: Change, batch: list[Request]) -> None:
     for request in batch:
         request.serve(change)
 
 
-def _refuse(batch: list[Request[Change]], error: Exception) -> None:
+def _refuse(batch: list[Request], error: Exception) -> None:
     """Give all of them the error: a file that another process holds is held for each, so none need wait in turn."""
     for request in batch:
         request.error = error
         request.finish()
 
 
-def _finish(batch: list[Request[Change]]) -> None:
+def _finish(batch: list[Request]) -> None:
     for request in batch:
         request.finish()

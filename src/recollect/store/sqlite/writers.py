@@ -7,9 +7,10 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
-C = TypeVar("C")
+if TYPE_CHECKING:
+    from recollect.store.sqlite.change import Change
 
 BATCH: Final = 512
 
@@ -18,12 +19,12 @@ LONGEST: Final = 0.005
 """The writer waits for others to join for PATIENCE of the time the last commit took, at most LONGEST seconds."""
 
 
-class Request(Generic[C]):
+class Request:
     """Work to be done in a transaction, and what came of it."""
 
     __slots__ = ("_signal", "done", "error", "result", "work")
 
-    def __init__(self, work: Callable[[C], Any]) -> None:
+    def __init__(self, work: Callable[[Change], Any]) -> None:
         self.work = work
         self.done = False
         self.result: Any = None
@@ -31,7 +32,7 @@ class Request(Generic[C]):
         self._signal = threading.Lock()
         self._signal.acquire()
 
-    def serve(self, change: C) -> None:
+    def serve(self, change: Change) -> None:
         """Do the work, and keep its result or error."""
         self.result, self.error = self.work(change), None
 
@@ -52,16 +53,16 @@ class Request(Generic[C]):
         self.wake()
 
 
-class Writers(Generic[C]):
+class Writers:
     """Lets one thread write at a time, which serves what others ask for, then wakes the first that still waits."""
 
     def __init__(self) -> None:
-        self.queue: deque[Request[C]] = deque()
+        self.queue: deque[Request] = deque()
         self._lock = threading.Lock()
-        self._leader: Request[C] | None = None
+        self._leader: Request | None = None
         self._crowd, self._took = 1, 0.0
 
-    def serve(self, request: Request[C], run: Callable[[list[Request[C]]], None]) -> None:
+    def serve(self, request: Request, run: Callable[[list[Request]], None]) -> None:
         """Have the request done: by this thread, together with all that wait, or by one that is writing already."""
         self.queue.append(request)
         try:
@@ -78,7 +79,7 @@ class Writers(Generic[C]):
             self._wake()
             raise
 
-    def _lead(self, request: Request[C], run: Callable[[list[Request[C]]], None]) -> None:
+    def _lead(self, request: Request, run: Callable[[list[Request]], None]) -> None:
         try:
             while not request.done:
                 self._gather(request)
@@ -93,7 +94,7 @@ class Writers(Generic[C]):
         finally:
             self.release()
 
-    def _gather(self, request: Request[C]) -> None:
+    def _gather(self, request: Request) -> None:
         """Wait briefly for as many requests as were served together last time: they are likely to come again."""
         self._leader = request
         if len(self.queue) < self._crowd:
