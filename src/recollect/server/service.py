@@ -25,7 +25,8 @@ from recollect.server.given import Id
 from recollect.server.limits import Rate, Streams
 from recollect.server.options import Options
 from recollect.server.problems import Refused
-from recollect.server.upstream import Upstream
+from recollect.server.translated import Translated
+from recollect.server.upstream import Passthrough
 from recollect.session import Session
 from recollect.types import Message, Scope
 from recollect.user import User
@@ -53,7 +54,7 @@ class Service:
     streams: Streams
     metrics: Metrics
     model: ChatModel
-    upstream: Upstream[Any]
+    upstream: Passthrough | Translated
     threads: CapacityLimiter
     parameters: Mapping[tuple[str, str], frozenset[str]]
     takes: dict[str, int] = field(default_factory=dict)

@@ -7,9 +7,9 @@ import json
 import os
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 import httpx2
@@ -50,41 +50,6 @@ class Reply:
         return data if isinstance(data, dict) else {}
 
 
-R = TypeVar("R")
-
-
-class Upstream(Protocol[R]):
-    """Answers requests in OpenAI's format; `R` is a request in the form that it sends."""
-
-    def named(self, model: str) -> str:
-        """The model that a caller means."""
-        ...
-
-    async def models(self) -> Reply:
-        """The models there are."""
-        ...
-
-    async def retrieve(self, model: str) -> Reply:
-        """The model that a caller means, as the list has it."""
-        ...
-
-    def prepared(self, body: Mapping[str, Any]) -> R:
-        """The body as a request in the form that it sends; call it on a thread."""
-        ...
-
-    async def complete(self, request: R) -> Reply:
-        """The whole answer."""
-        ...
-
-    def stream(self, request: R) -> AbstractAsyncContextManager[Reply | AsyncIterator[bytes]]:
-        """The event stream of the answer; a whole Reply for a refusal, or from a server that does not stream."""
-        ...
-
-    async def close(self) -> None:
-        """Let go of the connections."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Passthrough:
     """A server that speaks OpenAI's wire format: requests go to it as they are, so that no field is lost."""
@@ -118,7 +83,10 @@ class Passthrough:
             return await _whole(response)
 
     def prepared(self, body: Mapping[str, Any]) -> bytes:
-        """The body as JSON; half a surrogate pair, which no server takes, becomes a question mark."""
+        """The body as it is sent, in JSON; call it on a thread.
+
+        Half a surrogate pair, which no server takes, becomes a question mark.
+        """
         try:
             return to_json(body)
         except PydanticSerializationError:
