@@ -12,7 +12,7 @@ from recollect.store.postgres.database import Database
 from recollect.store.postgres.items import COLUMNS, SOURCE, Prepared, insert, item_from, passing
 from recollect.store.postgres.keys import inside, key, keys, known_key
 from recollect.store.postgres.search import keywords, matches
-from recollect.store.postgres.vectors import NAMED, PLACED, ByteVectors, PgVectors, Vectors
+from recollect.store.postgres.vectors import NAMED, PLACED, ByteVectors, PgVectors
 from recollect.store.values import ANY, Filter, Item, Match
 from recollect.store.vectors import checked, positions, unit
 from recollect.store.words import words
@@ -47,7 +47,7 @@ class PostgresIndex:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._vectors: Vectors = PgVectors() if database.pgvector else ByteVectors()
+        self._vectors = PgVectors() if database.pgvector else ByteVectors()
 
     def put(self, scope: Scope, items: Sequence[Item]) -> None:
         """See `Index.put`."""

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Callable, Mapping
 from itertools import chain
 from struct import pack
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from recollect.errors import ConfigError
 from recollect.store.postgres.connection import Connection
@@ -80,32 +80,14 @@ _GIVEN: Final = (
 )
 
 
-class Vectors(Protocol):
-    """Keeps vectors as rows of length one, and finds the nearest."""
-
-    def embed(self, db: Connection, scope: Scope, kind: str, model: str, by_key: Mapping[str, Row]) -> int:
-        """Keep vectors for items with these keys; returns how many were taken."""
-        ...
-
-    def nearest(
-        self, db: Connection, scope: Scope, asked: Row, model: str, k: int, *, where: Filter, wanted: str
-    ) -> list[Any]:
-        """The k items whose vectors point most nearly the same way, each as `wanted`: NAMED or PLACED."""
-        ...
-
-    def read(self, data: bytes) -> Row:
-        """The row that a column's bytes hold."""
-        ...
-
-
 class PgVectors:
-    """Vectors in pgvector's type."""
+    """Vectors in pgvector's type, as rows of length one."""
 
     def __init__(self) -> None:
         self._large: set[tuple[str, str]] = set()
 
     def embed(self, db: Connection, scope: Scope, kind: str, model: str, by_key: Mapping[str, Row]) -> int:
-        """See `Vectors.embed`."""
+        """Keep vectors for items with these keys; returns how many were taken."""
         for row in by_key.values():
             if len(row) > MOST_NUMBERS:
                 raise ConfigError(
@@ -116,7 +98,7 @@ class PgVectors:
     def nearest(
         self, db: Connection, scope: Scope, asked: Row, model: str, k: int, *, where: Filter, wanted: str
     ) -> list[Any]:
-        """See `Vectors.nearest`."""
+        """The k items whose vectors point most nearly the same way, each as `wanted`: NAMED or PLACED."""
         source, known = _candidates(scope, model, where, len(asked))
         known |= {"asked": _sent(asked), "k": k}
         if scope.user is None and not where.exact and self._is_large(db, key(scope.tenant), key(model)):
@@ -127,7 +109,7 @@ class PgVectors:
         return db.ask(" ".join((_EXACT, source, _EXACT_BEST, wanted)), known) or _none(db, scope, model, asked)
 
     def read(self, data: bytes) -> Row:
-        """See `Vectors.read`; pgvector sends two numbers of two bytes before the row."""
+        """The row that a column's bytes hold: pgvector sends two numbers of two bytes before it."""
         import numpy as np
 
         return np.frombuffer(data, ">f4", offset=4).astype(np.float32)
@@ -146,13 +128,13 @@ class ByteVectors:
     """Vectors as bytes, for a server without pgvector: every one in the scope is fetched and compared."""
 
     def embed(self, db: Connection, scope: Scope, kind: str, model: str, by_key: Mapping[str, Row]) -> int:
-        """See `Vectors.embed`."""
+        """See `PgVectors.embed`."""
         return _put(db, _PUT_BYTES, scope, model, _taken(db, scope, kind, model, by_key), _bytes)
 
     def nearest(
         self, db: Connection, scope: Scope, asked: Row, model: str, k: int, *, where: Filter, wanted: str
     ) -> list[Any]:
-        """See `Vectors.nearest`."""
+        """See `PgVectors.nearest`."""
         source, known = _candidates(scope, model, where, len(asked))
         best = _compared(db, " ".join((_BYTES, source)), known, asked, k)
         if not best:
@@ -161,7 +143,7 @@ class ByteVectors:
         return db.ask(" ".join((_GIVEN, wanted)), known | found)
 
     def read(self, data: bytes) -> Row:
-        """See `Vectors.read`."""
+        """See `PgVectors.read`."""
         import numpy as np
 
         return np.frombuffer(data, "<f4").astype(np.float32)
