@@ -103,10 +103,11 @@ def numbers(data: Sequence[bytes], size: int) -> NDArray[np.float32]:
 
     if all(len(each) == size * 4 for each in data):
         return np.frombuffer(b"".join(data), np.float32).reshape(-1, size)
-    return np.array([_floats(each, size) for each in data], np.float32)
+    return np.array([floats(each, size) for each in data], np.float32)
 
 
-def _floats(data: bytes, size: int) -> NDArray[np.float32]:
+def floats(data: bytes, size: int) -> NDArray[np.float32]:
+    """The vector these bytes hold, as four bytes a number or as one."""
     import numpy as np
 
     kind = np.float32 if len(data) == size * 4 else np.int8

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from recollect.store import checks, codec
 from recollect.store.sqlite import scopes
+from recollect.store.sqlite.rows import floats
 from recollect.store.sqlite.scopes import Place
 from recollect.store.values import MESSAGE
 from recollect.store.vectors import check_length, unit
@@ -121,6 +122,4 @@ def vectors_at(db: apsw.Connection, model: tuple[int, int], positions: Sequence[
 
 
 def _directions(rows: Iterable[Any], size: int) -> dict[int, NDArray[np.float32]]:
-    import numpy as np
-
-    return {position: unit(np.frombuffer(data, np.int8 if len(data) == size else "<f4")) for position, data in rows}
+    return {position: unit(floats(data, size)) for position, data in rows}
