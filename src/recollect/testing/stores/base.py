@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import pytest
@@ -56,12 +56,8 @@ HOSTILE_TEXTS = (
 )
 
 
-class OpenStore(Protocol):
-    """Opens the test's own store; each call gives one more handle on the same store."""
-
-    def __call__(self, clock: Clock) -> Store:
-        """A new handle."""
-        ...
+OpenStore: TypeAlias = Callable[[Clock], Store]
+"""Opens the test's own store; each call gives one more handle on the same store."""
 
 
 class StoreTests(Suite):
