@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -36,8 +36,5 @@ def tag(
             tagged = chat.tag(id, **given)
         except NotFound:
             raise NotFound(f"no message {id!r} in the session {session}: see the ids by `recollect history`") from None
-    answer(as_json, tagged.to_dict(), f"Tagged: {', '.join(f'{name}={_told(given[name])}' for name in given)}")
-
-
-def _told(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    told = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in given.items())
+    answer(as_json, tagged.to_dict(), f"Tagged: {told}")
