@@ -21,6 +21,8 @@ from recollect.store.values import Entry, Erased, Finding, Job, SessionStats, Sp
 from recollect.types import Message, Scope
 
 _SPOKEN: Final = "SELECT position, session, id, body, names FROM recollect.messages WHERE"
+_RANGE: Final = "AND seq > %(after)s AND seq <= %(until)s AND body IS NOT NULL ORDER BY seq"
+_AFTER: Final = "AND position > %(after)s AND body IS NOT NULL ORDER BY position LIMIT %(limit)s"
 _SESSIONS: Final = (
     "SELECT tenant, owner, session, names, messages, tokens, first, last, position FROM recollect.sessions WHERE"
 )
@@ -53,16 +55,7 @@ class PostgresLog:
         checks.check_session(scope)
         checks.check_range(after, until, limit)
         condition, known = inside(scope, "messages")
-        order = "DESC" if reverse else "ASC"
-        query = " ".join(
-            (
-                ENTRIES,
-                condition,
-                "AND seq > %(after)s AND seq <= %(until)s AND body IS NOT NULL ORDER BY seq",
-                order,
-                "LIMIT %(limit)s",
-            )
-        )
+        query = " ".join((ENTRIES, condition, _RANGE, "DESC" if reverse else "ASC", "LIMIT %(limit)s"))
         known |= {"after": after, "until": MAX_WHOLE if until is None else until, "limit": limit}
         return self._entries(scope, query, known)
 
@@ -109,9 +102,7 @@ class PostgresLog:
     def _scanned(self, what: str, scope: Scope, after: int, limit: int) -> list[tuple[Any, ...]]:
         checks.check_range(after, None, limit)
         condition, known = inside(scope, "messages")
-        query = " ".join(
-            (what, condition, "AND position > %(after)s AND body IS NOT NULL ORDER BY position LIMIT %(limit)s")
-        )
+        query = " ".join((what, condition, _AFTER))
         return self._database.find(scope.tenant, query, known | {"after": after, "limit": limit})
 
     def _entries(self, scope: Scope, query: str, known: Mapping[str, Any]) -> list[Entry]:
