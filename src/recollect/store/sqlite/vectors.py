@@ -69,14 +69,14 @@ def find_vectors(db: apsw.Connection, scope: Scope, model: str, size: int) -> tu
 def make_model(db: apsw.Connection, tenant: int, name: str, size: int) -> int:
     """The model's row; ConfigError if its vectors have another length."""
     row = db.execute(_MODEL, (tenant, name)).fetchone()
-    if row is not None and row[1] != size:
+    if row is None:
+        db.execute("INSERT INTO model (tenant, name, size) VALUES (?, ?, ?)", (tenant, name, size))
+        return db.last_insert_rowid()
+    if row[1] != size:
         if find_model(db, tenant, name) is not None:
             check_length(name, row[1], size)
         db.execute("UPDATE model SET size = ? WHERE id = ?", (size, row[0]))
-    if row is not None:
-        return int(row[0])
-    db.execute("INSERT INTO model (tenant, name, size) VALUES (?, ?, ?)", (tenant, name, size))
-    return db.last_insert_rowid()
+    return int(row[0])
 
 
 def put_vector(
