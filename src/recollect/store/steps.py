@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ class Migration(NamedTuple):
     sql: str
 
 
+@cache
 def steps(engine: str) -> tuple[Migration, ...]:
     """Every step this version knows for an engine, in order."""
     folder = resources.files("recollect.store") / "sql" / engine

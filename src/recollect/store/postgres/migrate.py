@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Final
 
 from recollect.errors import MigrationError
@@ -23,7 +22,6 @@ _TYPE: Final = (
 _DONE: Final = "INSERT INTO recollect.migrations VALUES (%s, %s)"
 
 
-@cache
 def migrations() -> tuple[Migration, ...]:
     """Every step this version knows, in order."""
     return steps("postgres")

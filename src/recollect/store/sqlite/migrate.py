@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from recollect.errors import MigrationError
@@ -17,7 +16,6 @@ APPLICATION: Final = 0x52434C54
 _RECORDS: Final = "CREATE TABLE migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT"
 
 
-@cache
 def migrations() -> tuple[Migration, ...]:
     """Every step this version knows, in order."""
     return steps("sqlite")
