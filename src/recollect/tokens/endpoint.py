@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache, lru_cache
 from http.client import HTTPException
 from typing import Any, Final
@@ -13,15 +13,15 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from recollect.errors import BadReply, ConfigError, ModelError, ModelUnavailable, RateLimited
+from recollect.tokens.estimator import TokenCounter
 
 TIMEOUT: Final = 10.0
 """Seconds to wait for a server."""
 KEPT: Final = 4096
 """Texts whose counts each counter remembers."""
-Counter = Callable[[str], int]
 
 
-def anthropic_counter(model: str) -> Counter:
+def anthropic_counter(model: str) -> TokenCounter:
     """Counts by Anthropic's endpoint; ANTHROPIC_API_KEY is needed, ANTHROPIC_BASE_URL is used where set.
 
     What the endpoint adds around a message is asked for once and taken off. Blank text, which it refuses, counts as
@@ -45,7 +45,7 @@ def anthropic_counter(model: str) -> Counter:
     return _remembered(lambda text: max(ask(text) - around(), 1) if text.strip() else len(text))
 
 
-def llamacpp_counter(base: str) -> Counter:
+def llamacpp_counter(base: str) -> TokenCounter:
     """Counts by a llama.cpp server's own tokenizer."""
     url = _address(base, "/tokenize")
 
@@ -58,7 +58,7 @@ def llamacpp_counter(base: str) -> Counter:
     return _remembered(ask)
 
 
-def vllm_counter(base: str) -> Counter:
+def vllm_counter(base: str) -> TokenCounter:
     """Counts by a vLLM server's own tokenizer."""
     url = _address(base, "/tokenize")
     return _remembered(
@@ -69,7 +69,7 @@ def vllm_counter(base: str) -> Counter:
 COUNTERS: Final = {"anthropic": anthropic_counter, "llamacpp": llamacpp_counter, "vllm": vllm_counter}
 
 
-def _remembered(ask: Counter) -> Counter:
+def _remembered(ask: TokenCounter) -> TokenCounter:
     kept = lru_cache(KEPT)(ask)
 
     def count(text: str) -> int:

@@ -8,7 +8,6 @@ unknown words and signs, is weighed by its bytes, with weights fitted to seldom 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import cache, lru_cache
 from itertools import filterfalse
 from operator import mul
@@ -127,7 +126,7 @@ def _sum(values: bytes) -> int:
     return sum((adler32(values[at : at + 256]) & 0xFFFF) - 1 for at in range(0, len(values), 256))
 
 
-def estimator(family: str = "any") -> Callable[[str], int]:
+def estimator(family: str = "any") -> TokenCounter:
     """An estimator for one family of encodings; `any` is safe for each of them.
 
     It never counts more than the text has bytes: no byte-level encoding can.

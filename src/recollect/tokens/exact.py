@@ -6,13 +6,13 @@ import base64
 import gzip
 import hashlib
 import zlib
-from collections.abc import Callable
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from recollect.errors import ConfigError, MissingExtra
+from recollect.tokens.estimator import TokenCounter
 
 if TYPE_CHECKING:
     import tiktoken
@@ -35,7 +35,7 @@ _ENCODINGS: Final = {
 """Of each encoding the sha256 of its rank file and the pattern that splits text, both as OpenAI publishes them."""
 
 
-def tiktoken_counter(name: str) -> Callable[[str], int]:
+def tiktoken_counter(name: str) -> TokenCounter:
     """Counts by an encoding (`o200k_base`) or by that of an OpenAI model (`gpt-4o`)."""
     encode = _encoding(name if name in _ENCODINGS else _encoding_of(name)).encode_ordinary
     return lambda text: len(encode(text))
@@ -84,7 +84,7 @@ def _ranks(name: str) -> dict[bytes, int]:
     return {base64.b64decode(token): int(rank) for token, rank in map(bytes.split, plain.splitlines())}
 
 
-def tokenizer_counter(path: str) -> Callable[[str], int]:
+def tokenizer_counter(path: str) -> TokenCounter:
     """Counts by a Hugging Face `tokenizer.json`; special tokens are not added."""
     try:
         from tokenizers import Tokenizer
