@@ -31,7 +31,7 @@ class ReferenceJobs:
         with self._state.changing() as tables:
             ready = [q for q in tables.jobs.values() if _claimable(q, kinds, now)]
             claimed, rows = list[Job](), _Rows(tables, now)
-            for queued in sorted(ready, key=lambda q: (q.due, q.number)):
+            for queued in sorted(ready, key=lambda q: (q.due, int(q.job.id))):
                 job = queued.job
                 if job.state == "running" and queue.is_dead(job.attempts):
                     rows.move(job, 0, state="dead", error=job.error or "its lease ended")
@@ -102,7 +102,7 @@ class _Rows:
     def move(self, job: Job, wait: float, **changes: Any) -> Job:
         due = self.now + timedelta(seconds=wait)
         job = queue.moved(job, due.astimezone(UTC), changes)
-        self.tables.jobs[job.id] = Queued(job, int(job.id), self.now.timestamp(), due.timestamp())
+        self.tables.jobs[job.id] = Queued(job, self.now.timestamp(), due.timestamp())
         return job
 
     def remove(self, job: Job) -> None:
@@ -119,5 +119,5 @@ def _claimable(queued: Queued, kinds: Sequence[str], now: datetime) -> bool:
 
 
 def _inside(tables: Tables, scope: Scope) -> list[Job]:
-    queued = sorted(tables.jobs.values(), key=lambda q: q.number)
+    queued = sorted(tables.jobs.values(), key=lambda q: int(q.job.id))
     return [q.job for q in queued if q.job.scope is not None and scope.covers(q.job.scope)]

@@ -33,10 +33,9 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Queued:
-    """A job with its number and the moment it got into its state."""
+    """A job, when it got into its state, and when it is due."""
 
     job: Job
-    number: int
     since: float
     due: float
 
