@@ -142,7 +142,7 @@ class Copies:
         if scope.user is None:
             self._client.delete_collection(collection.name)
         else:
-            collection.delete(where=conditions(_inside(scope, False)))
+            collection.delete(where=_conditions(_inside(scope, False)))
 
     def compare(self, tenant: str) -> None:
         """Make every copy of the tenant equal to the store."""
@@ -196,7 +196,7 @@ class Copies:
                 yield collection, collection.metadata["tenant"], collection.metadata["model"]
 
 
-def conditions(clauses: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+def _conditions(clauses: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     """All of these conditions in Chroma's form."""
     if len(clauses) < 2:
         return clauses[0] if clauses else None
@@ -214,7 +214,7 @@ def passing(scope: Scope, where: Filter) -> dict[str, Any] | None:
         clauses.append({"at": {"$lt": codec.micros(where.before)}})
     if where.as_of is not None:
         clauses.append({"position": {"$lte": min(where.as_of, 2**62)}})
-    return conditions(clauses)
+    return _conditions(clauses)
 
 
 def _inside(scope: Scope, exact: bool) -> list[dict[str, Any]]:
