@@ -32,7 +32,7 @@ from recollect.cli.shell import Json, Where, Yes, begins, check_new, opened, rem
 from recollect.cli.stats import stats
 from recollect.cli.summary import summary
 from recollect.cli.tag import tag
-from recollect.cli.terminal import answer, bar, confirm, counted, err, machine, out, say, table
+from recollect.cli.terminal import answer, bar, confirm, counted, err, listed, machine, say, table
 from recollect.cli.tools import tools
 from recollect.environment import here, misspelt
 
@@ -112,14 +112,9 @@ def doctor(
     """
     with opened(file or store) as opened_store:
         findings = opened_store.check()
-    if as_json:
-        machine([dataclasses.asdict(finding) for finding in findings])
-    elif findings:
-        table(
-            ("part", "problem", "where", "what to do"), [(f.part, f.problem, f.seq or f.scope, f.fix) for f in findings]
-        )
-    else:
-        out.print("All is well.")
+    rows = [(f.part, f.problem, f.seq or f.scope, f.fix) for f in findings]
+    columns = ("part", "problem", "where", "what to do")
+    listed(as_json, [dataclasses.asdict(finding) for finding in findings], columns, rows, "All is well.")
     raise typer.Exit(1 if findings else 0)
 
 

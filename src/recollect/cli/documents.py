@@ -11,7 +11,7 @@ import typer
 
 from recollect.answers import Document
 from recollect.cli.shell import Json, User, Where, asked, remembering, telling_errors
-from recollect.cli.terminal import answer, bar, counted, day, machine, quotes, say, table
+from recollect.cli.terminal import answer, bar, counted, day, listed, machine, quotes, say
 from recollect.errors import ConfigError
 from recollect.frozen import thaw
 
@@ -67,12 +67,9 @@ def list_them(store: Where = None, user: User = None, as_json: Json = False) -> 
     """
     with remembering(store, user) as chat:
         there = chat.documents.list()
-    if as_json:
-        machine([_told(document) for document in there])
-    elif there:
-        table(("document", "chunks", "tokens", "at"), [(d.name, d.chunks, d.tokens, day(d.at)) for d in there])
-    else:
-        say("There are no documents yet. Add one with: recollect documents add FILE")
+    rows = [(d.name, d.chunks, d.tokens, day(d.at)) for d in there]
+    nothing = "There are no documents yet. Add one with: recollect documents add FILE"
+    listed(as_json, [*map(_told, there)], ("document", "chunks", "tokens", "at"), rows, nothing)
 
 
 @documents.command("search")

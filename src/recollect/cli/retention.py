@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from recollect.cli.shell import Json, User, Where, Yes, remembering
-from recollect.cli.terminal import answer, confirm, counted, day, err, machine, say, table
+from recollect.cli.terminal import answer, confirm, counted, day, err, listed
 from recollect.flow.retain import LAYERS, Layer
 from recollect.types import Scope
-
-if TYPE_CHECKING:
-    from recollect.retention import Going
 
 
 def retention(
@@ -46,7 +43,9 @@ def retention(
         memory, scope = chat.memory, Scope(chat.scope.tenant, None if everyone else chat.scope.user)
         plan = kept.preview(memory.store, scope, [kept.Policy(layer, days, count, idle)], memory.clock())
         if preview:
-            _previewed(plan.going, as_json)
+            rows = [(one.layer, one.count, day(one.oldest)) for one in plan.going]
+            value = [dataclasses.asdict(one) for one in plan.going]
+            listed(as_json, value, ("layer", "would go", "oldest"), rows, "Nothing would go.")
             return
         if not yes and plan.going:
             for going in plan.going:
@@ -56,12 +55,3 @@ def retention(
     others = counted(erased.records, "thing")
     told = f"Gone for good: {counted(erased.messages, 'message')}, and {others} kept beside."
     answer(as_json, dataclasses.asdict(erased), told)
-
-
-def _previewed(going: tuple[Going, ...], as_json: bool) -> None:
-    if as_json:
-        machine([dataclasses.asdict(one) for one in going])
-    elif going:
-        table(("layer", "would go", "oldest"), [(one.layer, one.count, day(one.oldest)) for one in going])
-    else:
-        say("Nothing would go.")

@@ -8,7 +8,7 @@ import typer
 
 from recollect.cli.ports import check_free
 from recollect.cli.shell import Json, Where, opened, telling_errors
-from recollect.cli.terminal import answer, day, err, machine, say, table
+from recollect.cli.terminal import answer, day, err, listed
 from recollect.errors import NotFound
 
 keys = typer.Typer(help="Keys of the service: who may read, write, erase and administer.", no_args_is_help=True)
@@ -79,15 +79,11 @@ def list_them(store: Where = None, as_json: Json = False) -> None:
 
     with opened(store) as opened_store:
         found = list_keys(opened_store)
-    if as_json:
-        machine([{"id": k.id, "tenant": k.tenant, "may": sorted(k.may), "name": k.name, "made": k.made} for k in found])
-    elif not found:
-        say("There are no keys: the service answers this machine only. Make one with: recollect keys add")
-    else:
-        table(
-            ("id", "tenant", "may", "name", "made"),
-            [(k.id, k.tenant, ", ".join(sorted(k.may)), k.name, day(k.made)) for k in found],
-        )
+    columns = ("id", "tenant", "may", "name", "made")
+    value = [dict(zip(columns, (k.id, k.tenant, sorted(k.may), k.name, k.made), strict=True)) for k in found]
+    rows = [(k.id, k.tenant, ", ".join(sorted(k.may)), k.name, day(k.made)) for k in found]
+    nothing = "There are no keys: the service answers this machine only. Make one with: recollect keys add"
+    listed(as_json, value, columns, rows, nothing)
 
 
 @keys.command("revoke")

@@ -62,6 +62,16 @@ def quotes(as_json: bool, value: Any, found: Sequence[tuple[str, str]], nothing:
         say(nothing)
 
 
+def listed(as_json: bool, value: Any, columns: Sequence[str], rows: Sequence[Sequence[Any]], nothing: str) -> None:
+    """Print `value` for machines; for people a table, or `nothing` where it has no rows."""
+    if as_json:
+        machine(value)
+    elif rows:
+        table(columns, rows)
+    else:
+        say(nothing)
+
+
 def answer(as_json: bool, value: Any, words: str) -> None:
     """Print `value` for machines, or `words` for people."""
     if as_json:
