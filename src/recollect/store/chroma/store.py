@@ -29,18 +29,16 @@ _Scored: TypeAlias = tuple[float, int, Item]
 _LOGGER: Final = logging.getLogger(__name__)
 
 
-class After:
-    """What is to be copied once the store has committed; where a block is rolled back, nothing is copied."""
+class After(threading.local):
+    """What is to be copied once the store has committed; where a block is rolled back, nothing is copied.
+
+    `waiting` is what this thread is to copy at the end of its transaction; None outside of one.
+    """
+
+    waiting: list[tuple[str | None, Callable[[], None]]] | None = None
 
     def __init__(self, copies: Copies) -> None:
         self._copies = copies
-        self._mine = threading.local()
-
-    @property
-    def waiting(self) -> list[tuple[str | None, Callable[[], None]]] | None:
-        """What this thread is to copy at the end of its transaction; None outside of one."""
-        found: list[tuple[str | None, Callable[[], None]]] | None = getattr(self._mine, "waiting", None)
-        return found
 
     def do(self, tenant: str | None, copy: Callable[[], None]) -> None:
         """Copy now, or at the end of this thread's transaction.
@@ -71,12 +69,11 @@ class After:
         if self.waiting is not None:
             yield
             return
-        done: list[tuple[str | None, Callable[[], None]]] = []
-        self._mine.waiting = done
+        done = self.waiting = list[tuple[str | None, Callable[[], None]]]()
         try:
             yield
         finally:
-            self._mine.waiting = None
+            self.waiting = None
         for tenant, copy in done:
             self.do(tenant, copy)
 
