@@ -60,7 +60,6 @@ class Log(Protocol):
         differs (`at` and `received` count only where given). Jobs are enqueued when at least one message was new.
         `tokens`, where given, has one count a message.
         """
-        ...
 
     def read(
         self, scope: Scope, *, after: int = 0, until: int | None = None, limit: int | None = None, reverse: bool = False
@@ -70,33 +69,27 @@ class Log(Protocol):
         `until` gives the log as of an earlier moment. The next page is `after=page[-1].seq`, or reversed
         `until=page[-1].seq - 1`.
         """
-        ...
 
     def scan(self, scope: Scope, *, after: int = 0, limit: int = 1_000) -> list[Entry]:
         """Entries of all sessions in the scope with a larger position than `after`, by position."""
-        ...
 
     def spoken(self, scope: Scope, *, after: int = 0, limit: int = 1_000) -> list[Spoken]:
         """The text of the entries that `scan` finds, in a fraction of its time: for reading all of a long log."""
-        ...
 
     def get(self, scope: Scope, ids: Sequence[str]) -> list[Entry]:
         """The entries with these ids, each once, in the order asked for; unknown ones are left out.
 
         Of an id that several sessions in the scope have, all come, by position.
         """
-        ...
 
     def sessions(self, scope: Scope, *, before: int | None = None, limit: int = 100) -> list[SessionStats]:
         """The sessions in the scope, the one written to last first; the next page is `before=page[-1].position`."""
-        ...
 
     def tag(self, scope: Scope, id: str, tags: Mapping[str, Any]) -> Entry:
         """Set tags on the metadata of a message (None removes a key); returns its entry. Content and hash stay.
 
         The scope names a session. Raises NotFound.
         """
-        ...
 
     def erase(self, scope: Scope, ids: Sequence[str] | None = None) -> Erased:
         """Erase messages with all that cites them or, without ids, everything in the scope; returns how much that was.
@@ -104,11 +97,9 @@ class Log(Protocol):
         What is gone is in no index, no file and no backup made from then on. Sequence numbers of erased
         messages are not used again unless the whole session was erased.
         """
-        ...
 
     def verify(self, scope: Scope) -> list[Finding]:
         """The first broken entry of each session in the scope; empty when every hash and number holds."""
-        ...
 
 
 class Records(Protocol):
@@ -116,7 +107,6 @@ class Records(Protocol):
 
     def put(self, scope: Scope, records: Sequence[Record]) -> list[Record]:
         """Keep records; returns them as kept. One with a known id is left as it is if equal, else Conflict."""
-        ...
 
     def supersede(self, scope: Scope, id: str, new: Record | None = None) -> Record | None:
         """Keep a new record in place of an old one, which stays on record as superseded; returns the new one.
@@ -124,7 +114,6 @@ class Records(Protocol):
         Without a new one the old just ends. Both are at this very scope. Raises NotFound, and Conflict if the old
         one is superseded already.
         """
-        ...
 
     def find(
         self,
@@ -142,23 +131,18 @@ class Records(Protocol):
 
         With `as_of` what stood on record at that position; with `valid_at` only what holds at that time.
         """
-        ...
 
     def get(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
         """The records with these ids, superseded or not, each once, in the order asked for."""
-        ...
 
     def history(self, scope: Scope, kind: str, key: str) -> list[Record]:
         """Every record of that kind and key, superseded ones too, by position."""
-        ...
 
     def extent(self, scope: Scope, kind: str) -> tuple[int, int]:
         """How many records of that kind there are at this very scope, superseded ones too, and the last's position."""
-        ...
 
     def delete(self, scope: Scope, ids: Sequence[str]) -> int:
         """Delete records for good; returns how many there were."""
-        ...
 
 
 class Index(Protocol):
@@ -166,7 +150,6 @@ class Index(Protocol):
 
     def put(self, scope: Scope, items: Sequence[Item]) -> None:
         """Add items, to be found from now on; one with the same scope, kind and id is replaced, vectors included."""
-        ...
 
     def embed(self, scope: Scope, kind: str, model: str, vectors: Mapping[str, Vector]) -> int:
         """Keep vectors for the items with these ids at this very scope; returns how many were taken.
@@ -175,51 +158,41 @@ class Index(Protocol):
         Vectors are float32 or int8, compared by cosine; one model's all have one length, else ConfigError. Vectors of
         several models live side by side.
         """
-        ...
 
     def search(self, scope: Scope, text: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
         """The k best items that share a word with the text, best first; nothing in the text is syntax."""
-        ...
 
     def nearest(self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY) -> list[Match]:
         """The k items whose vectors of that model are nearest, best first; the score is the cosine."""
-        ...
 
     def nearest_positions(
         self, scope: Scope, vector: Vector, model: str, k: int = 10, *, where: Filter = ANY
     ) -> Positions:
         """What `nearest` finds, as positions and cosines in any order, without looking the items up."""
-        ...
 
     def get(self, scope: Scope, kind: str, ids: Sequence[str]) -> list[Item]:
         """The items with these ids, each once, in the order asked for."""
-        ...
 
     def missing(
         self, scope: Scope, model: str, *, kinds: Sequence[str] = (), after: int = 0, limit: int = 1_000
     ) -> list[Item]:
         """Items with text after position `after` that have no vector of that model yet, by position."""
-        ...
 
     def vectors(
         self, scope: Scope, kind: str, model: str, ids: Sequence[str]
     ) -> list[tuple[Item, NDArray[np.float32]]]:
         """Those of the items with these ids that have a vector of that model, with its direction, by position."""
-        ...
 
     def embedded(
         self, scope: Scope, model: str, *, after: int = 0, limit: int = 1_000
     ) -> list[tuple[Item, NDArray[np.float32]]]:
         """Items after position `after` that have a vector of that model, with its direction, by position."""
-        ...
 
     def delete(self, scope: Scope, kind: str, ids: Sequence[str]) -> int:
         """Delete items; returns how many there were. Messages leave the index by `Log.erase` alone."""
-        ...
 
     def drop(self, scope: Scope, model: str) -> int:
         """Delete the vectors of a model; returns how many there were."""
-        ...
 
 
 class Jobs(Protocol):
@@ -227,7 +200,6 @@ class Jobs(Protocol):
 
     def enqueue(self, scope: Scope, jobs: Sequence[Job]) -> list[Job]:
         """Add jobs to the queue; returns them as they wait: for one with the key of a waiting job, that job."""
-        ...
 
     def claim(self, kinds: Sequence[str] = (), *, worker: str, lease: float = 60.0, limit: int = 1) -> list[Job]:
         """Take up to `limit` jobs that are due, oldest first; they are this worker's until the lease (seconds) ends.
@@ -235,27 +207,21 @@ class Jobs(Protocol):
         The one call without a scope: a worker serves the whole store. A job whose lease ended is
         claimed again, or dead once it was claimed `MAX_ATTEMPTS` times.
         """
-        ...
 
     def renew(self, job: Job, lease: float = 60.0) -> Job:
         """Count the lease of a job from now; Conflict if the lease was lost."""
-        ...
 
     def finish(self, job: Job) -> None:
         """Remove a job that is done; Conflict if the lease was lost. Call it in the transaction of its effects."""
-        ...
 
     def fail(self, job: Job, error: str, *, retry: bool = True) -> Job:
         """Have a job wait for its next attempt, or give it up; returns it so. Conflict if the lease was lost."""
-        ...
 
     def find(self, scope: Scope, *, state: JobState | None = None, limit: int = 100) -> list[Job]:
         """Jobs in the scope in that state, oldest first."""
-        ...
 
     def revive(self, scope: Scope) -> int:
         """Have the dead jobs of the scope wait again, as if new; returns how many there were."""
-        ...
 
 
 class Store(Protocol):
@@ -264,22 +230,18 @@ class Store(Protocol):
     @property
     def log(self) -> Log:
         """The messages."""
-        ...
 
     @property
     def records(self) -> Records:
         """What was learned."""
-        ...
 
     @property
     def index(self) -> Index:
         """What can be found."""
-        ...
 
     @property
     def jobs(self) -> Jobs:
         """What is to be done."""
-        ...
 
     def transaction(self, scope: Scope | None = None) -> AbstractContextManager[None]:
         """Make all calls of this thread on this store inside the block one: all happen at its end, or none.
@@ -287,18 +249,15 @@ class Store(Protocol):
         Reads inside see what the block wrote. An inner block is part of the outer one. With a scope no one else writes
         there from the beginning on: what the block reads of it still holds when it writes.
         """
-        ...
 
     def reading(self) -> AbstractContextManager[None]:
         """Make many reads of this thread inside the block cheaper; where the backend can, all see the same moment.
 
         Nobody else has to wait for it.
         """
-        ...
 
     def tenants(self) -> list[str]:
         """The tenants that have anything here, by name."""
-        ...
 
     def check_writable(self) -> None:
         """Raises where nothing can be written now, and says why: StoreUnavailable, DiskFull.
@@ -306,27 +265,21 @@ class Store(Protocol):
         Cheap enough to ask every few seconds, and it writes nothing; only after a write was refused, it waits for its
         turn to write a number.
         """
-        ...
 
     def check(self) -> list[Finding]:
         """What is wrong with the engine, the file, the schema, the log and the index; empty when all is well."""
-        ...
 
     def reindex(self, progress: Progress | None = None) -> int:
         """Rebuild the keyword index from the log and the items; returns how many items it holds. Vectors stay."""
-        ...
 
     def backup(self, path: str | Path) -> None:
         """Write a complete copy to a file that was not there before; the store stays in use meanwhile."""
-        ...
 
     def restore(self, path: str | Path) -> None:
         """Replace everything in the store by what that backup holds; refused if the backup is damaged."""
-        ...
 
     def close(self) -> None:
         """Close files and connections; every later call raises StoreUnavailable."""
-        ...
 
     def __enter__(self) -> Self: ...
 

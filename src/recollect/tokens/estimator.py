@@ -42,7 +42,6 @@ class TokenCounter(Protocol):
 
     def __call__(self, text: str, /) -> int:
         """How many tokens the text has."""
-        ...
 
 
 class Cut(NamedTuple):
