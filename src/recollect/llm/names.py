@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -30,13 +29,18 @@ def open(name: str, *, url: str | None = None, context: int | None = None, retri
     provider, _, model = name.partition(":")
     if provider == "recall":
         return RecallModel()
-    if provider == "local" and model:
-        from recollect.llm import local
+    match provider if model else "":
+        case "openai":
+            return _openai(name, model, url, retries)
+        case "anthropic":
+            return _anthropic(name, model, url, retries)
+        case "ollama":
+            return _ollama(name, model, url, context or CONTEXT, retries)
+        case "local":
+            from recollect.llm import local
 
-        return local.local_model(model, context or local.CONTEXT, retries)
-    if provider not in _REMOTE or not model:
-        raise ConfigError(f"model {name!r} is not known: use a name like {', '.join(EXAMPLES)}")
-    return _REMOTE[provider](name, model, url, context, retries)
+            return local.local_model(model, context or local.CONTEXT, retries)
+    raise ConfigError(f"model {name!r} is not known: use a name like {', '.join(EXAMPLES)}")
 
 
 def check(name: str) -> None:
@@ -56,14 +60,14 @@ EXAMPLES: Final = (
 """An example of every kind of name."""
 
 
-def _openai(name: str, model: str, url: str | None, context: int | None, retries: Retries) -> RemoteModel:
+def _openai(name: str, model: str, url: str | None, retries: Retries) -> RemoteModel:
     url = url or os.environ.get("OPENAI_BASE_URL") or OPENAI
     endpoint = Endpoint(name, url, "OPENAI_BASE_URL", "OPENAI_API_KEY", judge=detect, retries=retries)
     renamed = urlsplit(url).hostname == urlsplit(OPENAI).hostname
     return RemoteModel(model, endpoint, OpenAI("max_completion_tokens" if renamed else "max_tokens"))
 
 
-def _anthropic(name: str, model: str, url: str | None, context: int | None, retries: Retries) -> RemoteModel:
+def _anthropic(name: str, model: str, url: str | None, retries: Retries) -> RemoteModel:
     url = url or os.environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC
 
     def sign(key: str) -> dict[str, str]:
@@ -73,16 +77,9 @@ def _anthropic(name: str, model: str, url: str | None, context: int | None, retr
     return RemoteModel(model, endpoint, Anthropic())
 
 
-def _ollama(name: str, model: str, url: str | None, context: int | None, retries: Retries) -> RemoteModel:
+def _ollama(name: str, model: str, url: str | None, context: int, retries: Retries) -> RemoteModel:
     url = url or os.environ.get("OLLAMA_HOST") or OLLAMA
     if "://" not in url:
         url = f"http://{url}" if ":" in url else f"http://{url}:11434"
     endpoint = Endpoint(name, url, "OLLAMA_HOST", judge=detect, retries=retries)
-    return RemoteModel(model, endpoint, Ollama(context or CONTEXT))
-
-
-_REMOTE: Final[dict[str, Callable[[str, str, str | None, int | None, Retries], RemoteModel]]] = {
-    "openai": _openai,
-    "anthropic": _anthropic,
-    "ollama": _ollama,
-}
+    return RemoteModel(model, endpoint, Ollama(context))
