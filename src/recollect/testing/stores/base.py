@@ -126,12 +126,15 @@ def nothing(*found: Any) -> None:
     assert found == ([],) * len(found)
 
 
-def fill(store: Store, scope: Scope) -> None:
-    """Put one of everything into a store."""
-    store.log.append(scope, [said("zebra one", "m1"), said("zebra two", "m2")], tokens=[2, 3], jobs=[Job("embed")])
-    store.index.embed(scope, "message", "m", {"m1": v(1, 0), "m2": v(0, 1)})
-    store.records.put(scope, [fact("of one", "zebra", sources=("m1",)), fact("of both", "zebra", sources=("m1", "m2"))])
-    store.index.put(
-        scope, [Item("turn", "t1", "zebra turn", sources=("m1",)), Item("turn", "t2", "zebra", sources=("m2",))]
-    )
-    store.index.embed(scope, "turn", "m", {"t1": v(1, 0), "t2": v(0, 1)})
+def fill(store: Store, *scopes: Scope) -> None:
+    """Put one of everything into a store, at each of the scopes."""
+    for scope in scopes:
+        store.log.append(scope, [said("zebra one", "m1"), said("zebra two", "m2")], tokens=[2, 3], jobs=[Job("embed")])
+        store.index.embed(scope, "message", "m", {"m1": v(1, 0), "m2": v(0, 1)})
+        store.records.put(
+            scope, [fact("of one", "zebra", sources=("m1",)), fact("of both", "zebra", sources=("m1", "m2"))]
+        )
+        store.index.put(
+            scope, [Item("turn", "t1", "zebra turn", sources=("m1",)), Item("turn", "t2", "zebra", sources=("m2",))]
+        )
+        store.index.embed(scope, "turn", "m", {"t1": v(1, 0), "t2": v(0, 1)})

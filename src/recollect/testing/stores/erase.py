@@ -90,8 +90,7 @@ class EraseTests(StoreTests):
         assert (entry.seq, entry.message.text) == (2, "something else")
 
     def test_a_whole_session(self, store: Store) -> None:
-        for scope in EVERYONE:
-            fill(store, scope)
+        fill(store, *EVERYONE)
         assert store.log.erase(ADA) == Erased(messages=2, records=2, items=2, jobs=1)
         nothing(store.log.read(ADA), store.records.find(ADA), store.jobs.find(ADA))
         nothing(found(store, ADA, "zebra"), store.index.nearest(ADA, v(1, 0), "m"))
@@ -102,8 +101,7 @@ class EraseTests(StoreTests):
         assert store.check() == []
 
     def test_a_whole_user(self, store: Store) -> None:
-        for scope in EVERYONE:
-            fill(store, scope)
+        fill(store, *EVERYONE)
         store.records.put(USER, [fact("profile", "zebra")])
         erased = store.log.erase(USER)
         assert erased == Erased(messages=4, records=5, items=4, jobs=2)
@@ -111,8 +109,7 @@ class EraseTests(StoreTests):
         assert len(store.log.scan(Scope("acme"))) == len(store.log.scan(Scope("rival"))) == 2
 
     def test_a_whole_tenant(self, store: Store) -> None:
-        for scope in EVERYONE:
-            fill(store, scope)
+        fill(store, *EVERYONE)
         store.log.erase(Scope("acme"))
         nothing(store.log.sessions(Scope("acme")), store.records.find(Scope("acme")))
         assert found(store, Scope("acme"), "zebra") == []
@@ -126,8 +123,7 @@ class EraseTests(StoreTests):
         assert [record.key for record in store.records.find(Scope("acme"))] == ["does not", "does not"]
 
     def test_the_same_id_elsewhere_stays(self, store: Store) -> None:
-        for scope in EVERYONE:
-            fill(store, scope)
+        fill(store, *EVERYONE)
         store.log.erase(ADA, ["m1", "m2"])
         for scope in EVERYONE[1:]:
             assert (len(store.log.read(scope)), len(store.records.find(scope)), len(found(store, scope, "zebra"))) == (
@@ -137,8 +133,7 @@ class EraseTests(StoreTests):
             )
 
     def test_erasing_by_id_over_a_user(self, store: Store) -> None:
-        for scope in EVERYONE:
-            fill(store, scope)
+        fill(store, *EVERYONE)
         assert store.log.erase(USER, ["m1", "m1", "nope"]).messages == 2
         assert [texts(store.log.read(scope)) for scope in (ADA, ADA_TOO)] == [["zebra two"]] * 2
         assert len(store.log.read(BOB)) == 2

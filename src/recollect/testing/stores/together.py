@@ -156,8 +156,7 @@ class LastingTests(StoreTests):
     def test_everything_is_there_after_a_restart(self, store: Store, open_store: OpenStore, clock: ManualClock) -> None:
         if not self.persistent:
             pytest.skip("this store ends with its handle")
-        for scope in EVERYONE:
-            fill(store, scope)
+        fill(store, *EVERYONE)
         store.log.tag(ADA, "m1", {"x": 1})
         store.log.erase(ADA, ["m2"])
         before = _everything(store)
@@ -172,8 +171,7 @@ class LastingTests(StoreTests):
             with pytest.raises(ConfigError):
                 store.backup(tmp_path / "backup")
             pytest.skip("this store ends with its handle")
-        for scope in EVERYONE:
-            fill(store, scope)
+        fill(store, *EVERYONE)
         before = _everything(store)
         store.backup(tmp_path / "backup")
         with pytest.raises(ConfigError):
@@ -204,8 +202,7 @@ class LastingTests(StoreTests):
     def test_of_backups_to_one_file_at_once_one_is_made_and_whole(self, store: Store, tmp_path: Path) -> None:
         if not self.persistent:
             pytest.skip("this store ends with its handle")
-        for scope in EVERYONE:
-            fill(store, scope)
+        fill(store, *EVERYONE)
         before, made = _everything(store), list[int]()
 
         def back_up(name: int) -> None:
