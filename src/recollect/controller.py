@@ -195,7 +195,7 @@ class Controller:
         where = ANY if before is None else Filter(as_of=before)
         asked = Asked(text, at, scope.owner, where, settings.episodic_recency_weight, days)
         known = layers.semantic.offer(scope, text, at, as_of)
-        shown = {message.id: message.text for message in view.shown.messages}
+        shown = view.shown.messages
         offers: dict[str, Callable[[], Offer]] = {
             "profile": lambda: [fact for fact in known if fact.section == "profile"],
             "facts": lambda: [fact for fact in known if fact.section == "facts"],

@@ -75,7 +75,7 @@ def told(columns: Columns) -> dict[str, Any]:
     vocabulary = sorted({word for text in TEXTS for word in words(text)})
     return {
         **listed(columns.turns()),
-        "ids": columns.ids_of(range(len(columns))),
+        "ids": [*map(columns.id_of, range(len(columns)))],
         "words": list(columns.words),
         "speakers": columns.speakers,
         "names": columns.names,
@@ -140,7 +140,7 @@ def test_columns_say_of_each_message_what_it_says(spoken: list[Spoken]) -> None:
         if is_turn(role, text)
     ]
     turns = columns.turns()
-    assert columns.ids_of(range(len(columns))) == [(session, each.id) for session, each, _ in kept]
+    assert [*map(columns.id_of, range(len(columns)))] == [(session, each.id) for session, each, _ in kept]
     assert list(columns.words) == [len(words(text)) for *_, text in kept]
     assert turns.worth.tolist() == [
         worth(len(words(text)), text.endswith(("?", "\uff1f"))) + ECHOED * (each.id in only_quoted(spoken))

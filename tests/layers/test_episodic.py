@@ -84,7 +84,7 @@ def test_what_is_shown_is_neither_read_nor_recalled_nor_its_words_from_elsewhere
     again = Message("user", "On walk 7 we saw the harbour of Lisbon, pier 7x.", id="again", at=START)
     store.log.append(Scope("acme", "ada", "another"), [again])
     shown = frozenset(f"m{n}" for n in range(20))
-    said = {entry.message.id: entry.message.text for entry in store.log.get(ADA, sorted(shown))}
+    said = [entry.message for entry in store.log.get(ADA, sorted(shown))]
     read = noted(store, monkeypatch)
     asked = Asked("What did we see on walk 7 in Lisbon?", START + timedelta(days=40), ADA)
     offered = layer.offer(asked, None, said, "walks")(10_000, shown)

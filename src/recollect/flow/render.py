@@ -53,7 +53,8 @@ def keep_marks(rendered: Rendered, most: int) -> None:
 
     Messages are kept with their marks, so that those of all earlier requests would come together.
     """
-    system_last = sorted(rendered, key=lambda wire: wire.get("role") in ("system", "developer"))
+    may_have = [wire for wire in rendered if "cache_control" in wire or not isinstance(wire.get("content"), str)]
+    system_last = sorted(may_have, key=lambda wire: wire.get("role") in ("system", "developer"))
     marked = [block for wire in system_last for block in _blocks(wire) if "cache_control" in block]
     system = rendered.system if isinstance(rendered.system, list) else ()
     room = max(0, most - sum("cache_control" in block for block in system))

@@ -155,10 +155,9 @@ class Columns:
         """The number of a session, -1 where it has no turns."""
         return self._sessions.get(name, -1)
 
-    def ids_of(self, places: Sequence[int]) -> list[tuple[str, str]]:
-        """The session and the id of each of these turns' messages."""
-        names, ids = self._names, self._ids
-        return [(names[n], ids[at]) for n, at in zip(self._turns.session[places].tolist(), places, strict=True)]
+    def id_of(self, place: int) -> tuple[str, str]:
+        """The session and the id of a turn's message."""
+        return self._names[self._turns.session[place]], self._ids[place]
 
     def position_of(self, place: int) -> int:
         """The position of a turn in the log."""

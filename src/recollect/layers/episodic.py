@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
-from itertools import islice, repeat
+from itertools import islice
 from typing import Final
 
 from recollect.answers import Candidate, Hit, Recalled
@@ -14,14 +14,13 @@ from recollect.embed import Embedder
 from recollect.flow.days import ago, written
 from recollect.flow.pack import Moment, distinct, of_sessions, one_by_one, pack, turn_line
 from recollect.flow.talk import asks_of_talk
-from recollect.frozen import EMPTY
 from recollect.layers.columns import Columns, speaker_of
 from recollect.layers.marks import there
 from recollect.layers.ranking import MANY, Asked, Ranker, Ranking
 from recollect.settings import DEFAULTS
 from recollect.store import ANY, MESSAGE, Entry, Item, Store
 from recollect.store.words import query_words, words
-from recollect.types import Scope
+from recollect.types import Message, Scope
 
 SPARE: Final = 4
 """How many more turns are read from the log than seem to fit; each further read takes twice as many."""
@@ -77,13 +76,13 @@ class Episodic:
         return Recalled(one_by_one(islice(distinct(self._read(asked, ranking, k)), k)), ranking.relevance)
 
     def offer(
-        self, asked: Asked, k: int | None, said: Mapping[str, str] = EMPTY, here: str = ""
+        self, asked: Asked, k: int | None, said: Sequence[Message] = (), here: str = ""
     ) -> Callable[[int, frozenset[str]], list[Candidate]]:
         """A function that takes a number of tokens and the ids of the messages shown, and gives the turns that answer.
 
         They come as up to `k` conversations, each under its dates; those that are next in rank come marked as out.
         Messages that the context shows, all of session `here`, are not among them, nor are the same words from
-        elsewhere: `said` has the texts of messages by their ids. A question about the talk itself goes by time alone.
+        elsewhere: those that may be shown are `said`. A question about the talk itself goes by time alone.
         """
         if asks_of_talk(asked.text):
             asked = replace(asked, by_time=True)
@@ -97,9 +96,9 @@ class Episodic:
         @cache
         def beside(shown: frozenset[str]) -> tuple[_Kept, _Chosen]:
             chosen = _Chosen(k)
-            known = frozenset(zip(repeat(here), shown))
-            read = iter(()) if nothing else self._read(asked, ranking, FIRST, chosen, known)
-            return _Kept(distinct(read, filter(None, map(said.get, shown)))), chosen
+            read = iter(()) if nothing else self._read(asked, ranking, FIRST, chosen, here, shown)
+            texts = (message.text for message in said if message.id in shown)
+            return _Kept(distinct(read, filter(None, texts))), chosen
 
         @cache
         def packed(tokens: int, shown: frozenset[str]) -> list[Hit]:
@@ -124,7 +123,8 @@ class Episodic:
         ranking: Ranking,
         first: int,
         chosen: _Chosen | None = None,
-        shown: frozenset[tuple[str, str]] = frozenset(),
+        here: str = "",
+        shown: frozenset[str] = frozenset(),
     ) -> Iterator[Moment]:
         """Read the ranked turns from the log, best first, as they are asked for, but for those erased or shown already.
 
@@ -137,11 +137,11 @@ class Episodic:
         while True:
             if chosen and chosen.all:
                 ranking, chosen, size = ranking.within(chosen.sessions), None, first + SPARE
-            best = ranking.best(size + len(shown))
-            named = zip(best, columns.ids_of(best), strict=True)
-            new = ((place, id) for place, id in named if place not in read and id not in shown)
+            most = size + len(shown)
+            named = ((place, columns.id_of(place)) for place in ranking.best(most) if place not in read)
+            new = ((place, id) for place, id in named if id[0] != here or id[1] not in shown)
             places = dict(islice(new, size))
-            if not places and len(best) < size + len(shown):
+            if not places and ranking.count < most:
                 return
             entries = there(self.store, asked.within, places.values())
             gone = [place for place, id in places.items() if id not in entries]

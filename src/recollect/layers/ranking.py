@@ -6,7 +6,7 @@ import logging
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Final
@@ -48,7 +48,7 @@ NEAREST: Final = ((16_384, 256), (1_024, 512), (0, 1_024))
 count as equally far."""
 MESSAGES: Final = Filter(kinds=(MESSAGE,))
 MANY: Final = 64
-"""How many of the best turns are looked at to estimate how many fit."""
+"""How many of the best turns are looked at to estimate how many fit, and how many are put in order at first."""
 KEPT_BYTES: Final = 256 * 2**20
 """About how many bytes of turns are kept in memory beside those of the owner asked for."""
 LOOK: Final = 16
@@ -95,14 +95,19 @@ class Ranking:
     places: Places | None = None
     matching: bool = False
 
-    def best(self, count: int) -> list[int]:
-        """The places of the `count` best, best first."""
-        if self.places is None:
-            found = best_first(self.scores, count)
-        else:
-            found = self.places[best_first(self.scores[self.places], count)]
-        places: list[int] = found.tolist()
-        return places
+    @property
+    def count(self) -> int:
+        """How many turns are meant."""
+        return len(self.scores if self.places is None else self.places)
+
+    def best(self, count: int) -> Iterator[int]:
+        """The places of the `count` best, best first; they are put in order as they are asked for."""
+        scores, count = self.scores if self.places is None else self.scores[self.places], min(count, self.count)
+        done, some = 0, MANY
+        while done < count:
+            found = best_first(scores, min(some, count))
+            yield from (found if self.places is None else self.places[found])[done:].tolist()
+            done, some = len(found), 4 * some
 
     def within(self, sessions: Iterable[str]) -> Ranking:
         """The same with the turns of these sessions alone."""
