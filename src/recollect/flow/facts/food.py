@@ -39,11 +39,23 @@ _CAN_HAVE: Final = rule(rf"i(?:'m| am) (?:not|no longer) {_INTOLERANT}")
 _FREE_OF: Final = word_set("gluten dairy lactose sugar nut soy wheat egg fructose histamine alcohol meat caffeine")
 _CANT: Final = "i (?:can't|cannot|can not)"
 _CANT_HAVE_ANY: Final = rule(rf"(?:{_CANT} have|i(?:'ve| have)? (?:gave|given) up) (?:any |all )?([\w-]{{3,15}})\b")
+_AGAIN: Final = r"[^.,;!?]{2,40} again\b"
 _EATS_NOT: Final = rule(
     f"(?:{_CANT}|i (?:don't|do not|never))(?: {any_of('really usually ever')})* (?:eat|drink) ",
     "i(?:'ve| have)? (?:stopped|quit|given up|gave up|decided to stop) (?:eating|drinking) ",
 )
-_EATS_AGAIN: Final = rule("i (?:can|do)(?: now)? (?:eat|drink) ")
+_EATS_AGAIN: Final = rule(
+    "i (?:can|do)(?: now)? (?:eat|drink) ",
+    rf"(?:i(?:'ve| have)?(?: just| recently)? started|{AM}(?: back to)?) (?:eating|drinking) (?={_AGAIN})",
+    f"i(?: now)? (?:eat|drink) (?={_AGAIN})",
+)
+_RULED_OUT: Final = {
+    **dict.fromkeys(("meat", "chicken", "beef", "pork", "bacon", "steak"), ("vegetarian", "vegan", "pescatarian")),
+    **dict.fromkeys(("fish", "seafood"), ("vegetarian", "vegan")),
+    **dict.fromkeys(("dairy", "eggs", "cheese", "milk"), ("vegan",)),
+    "carbs": ("keto",),
+}
+"""The diets that someone has given up who eats this."""
 _NO_FOOD: Final = word_set(
     "enough much many lots out breakfast lunch dinner supper well late early fast healthy alone together meals"
 )
@@ -101,3 +113,5 @@ def _avoids(clause: Clause, start: int, ended: bool = False) -> Iterator[Found]:
         words = what.text.lower().split()
         if not _NO_FOOD.union(LINKED).intersection(words) and not words[0].endswith("ly"):
             yield found(clause, PROFILE, f"avoids:{slug(what.text)}", what.text, what.end, ended=ended)
+            for diet in _RULED_OUT.get(slug(what.text), ()) if ended else ():
+                yield found(clause, PROFILE, "diet", diet, what.end, ended=True)

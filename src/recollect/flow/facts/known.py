@@ -95,7 +95,9 @@ def _ends(said: Statement, standing: Mapping[str, Fact]) -> list[str]:
 def _meant(said: Statement, standing: Mapping[str, Fact]) -> str:
     """The key of what a statement means: its own, or that of the only one it fits."""
     old = standing.get(said.key)
-    if old and (said.type == "action_item" or said.value.casefold() in ("", old.value.casefold())):
+    if old and (
+        _of_day(said, old) if said.type == "action_item" else said.value.casefold() in ("", old.value.casefold())
+    ):
         return said.key
     fits = list(_fits(said, standing))
     return fits[0] if len(fits) == 1 else ""
@@ -106,7 +108,8 @@ def _fits(said: Statement, standing: Mapping[str, Fact]) -> Iterator[str]:
     words, of_all = _words(said.key), not said.value and said.key in PEOPLE
     for key, fact in standing.items():
         if fact.type == said.type == "action_item":
-            fits = bool(words) and words <= _words(key) and _may_mean(said, fact)
+            to_come = fact.valid_to is None or said.at < fact.valid_to
+            fits = bool(words) and words <= _words(key) and to_come and _of_day(said, fact)
         elif said.key.startswith("drives:"):
             fits = key.startswith("drives:") and words <= _words(key)
         elif said.key.startswith(f"{CALLED}:"):
@@ -123,10 +126,9 @@ def _words(plan: str) -> frozenset[str]:
     return frozenset(_HOUR.sub("", plan).partition(":")[2].split()) - _LITTLE
 
 
-def _may_mean(said: Statement, plan: Fact) -> bool:
-    """Whether a plan is still to come, and on the day that is named, if that is not its new one."""
-    day = None if said.then else said.valid_to
-    return plan.valid_to is None or (said.at < plan.valid_to and day in (None, plan.valid_to))
+def _of_day(said: Statement, plan: Fact) -> bool:
+    """Whether a plan is on the day that is named, if one is that is not its new one."""
+    return bool(said.then) or said.valid_to is None or plan.valid_to in (None, said.valid_to)
 
 
 def _begin(said: Fact | Statement) -> datetime:

@@ -127,6 +127,13 @@ def name(text: str, start: int, most: int = 4) -> Phrase | None:
     return Phrase(found, start + len(found)) if words else None
 
 
+def firm(text: str, start: int) -> Phrase | None:
+    """A firm, which may have the names of two: "Johnson & Johnson"."""
+    first = name(text, start)
+    other = name(text, first.end + 3) if first and text.startswith(" & ", first.end) else None
+    return Phrase(f"{first.text} & {other.text}", other.end) if first and other else first
+
+
 def given(text: str, start: int, most: int = 5) -> Phrase | None:
     """A name after words that announce one, where it may begin with a small letter: "my name is tom"."""
     small = _SMALL_NAME.match(text, start)

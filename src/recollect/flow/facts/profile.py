@@ -11,7 +11,7 @@ from recollect.answers import FactType
 from recollect.flow.ahead import ahead
 from recollect.flow.days import written
 from recollect.flow.facts.found import Found, found
-from recollect.flow.facts.phrases import LINKED, Phrase, given, name, place_name, slug, thing
+from recollect.flow.facts.phrases import LINKED, Phrase, firm, given, name, place_name, slug, thing
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
 from recollect.flow.facts.wording import EMOJI, any_of, rule
@@ -118,14 +118,18 @@ _LEFT_WORK: Final = rule(
     r"i (?:don't|do not) work (?:at|for) (?=.{1,60}\bany ?more\b)",
     "i(?:'ve)? stopped working (?:at|for) ",
     r"i(?:'ve| have)? (?:left|quit|resigned from) (?:my job at )?"
-    r"(?=\w+(?: \w+)?\s*(?:[.!]|$|last (?:week|month|year)|in (?:\d{4}|(?-i:[A-Z]))|to join\b|after \w+ years?\b"
+    r"(?=\w+(?:(?: &)? \w+)?\s*(?:[.!]|$|last (?:week|month|year)|in (?:\d{4}|(?-i:[A-Z]))|to join\b|after \w+ years?\b"
     r"|, (?:and |but |so )?(?:now )?(?:i'm|i work|i am)\b|and joined (?-i:[A-Z])))",
 )
 _NOW_AT: Final = rule("(?: any ?more)?,? (?:and |but |so )?(?:now )?i(?:'m| am)(?: now)? (?:at|with) ", " and joined ")
 _JOBLESS: Final = rule(
     r"i(?:'ve)?(?: just)? (?:quit|lost|left) my (?:old )?job\b(?! at (?-i:[A-Z])[^,.;!?]+ (?:and|to join)\b)",
     r"i (?:just )?(?:got|was|have been) (?:laid off|fired|let go|made redundant)\b",
+    rf"i(?:'ve| have)?(?: just| finally)? (?:resigned|handed in my (?:notice|resignation)){STOP}",
 )
+_QUIT: Final = rule(r"i(?:'ve| have)?(?: just| finally)? quit(?: today| yesterday| this \w+| last \w+)?\.?$")
+_OF_WORK: Final = rule(r"\b(?:jobs?|work|boss|manager|office)\b|^\W*(?:(?:so|well|ok|okay|hi|hey|guess what)\W+)*$")
+"""What "I quit" is about: a job, where that is said right before, or nothing is."""
 _WORK_AS: Final = rule(
     rf"i{_LATELY} (?:work{_HOW}|earn my living|make a living) as (?:an? |the )?",
     rf"{AM} (?:working|employed){_HOW} as (?:an? |the )?",
@@ -272,16 +276,20 @@ def _began(words: str, today: date) -> date | None:
 
 
 def _work(clause: Clause) -> Iterator[Found]:
-    if jobless := _JOBLESS.match(clause.text):
+    if jobless := _JOBLESS.match(clause.text) or _quit(clause):
         for key in ("company", "role"):
             yield found(clause, PROFILE, key, "", jobless.end(), ended=True)
         return
-    if (match := _LEFT_WORK.match(clause.text)) and (left := name(clause.text, match.end())):
+    if (match := _LEFT_WORK.match(clause.text)) and (left := firm(clause.text, match.end())):
         yield found(clause, PROFILE, "company", left.text, left.end, ended=True)
-        yield from read_after(clause, _NOW_AT, name, "company", left.end)
-    if (match := _WORK.match(clause.text)) and (firm := name(clause.text, match.end())):
-        yield found(clause, PROFILE, "company", firm.text, firm.end)
-        yield from read_after(clause, AS_ROLE, role, "role", firm.end)
+        yield from read_after(clause, _NOW_AT, firm, "company", left.end)
+    if (match := _WORK.match(clause.text)) and (now := firm(clause.text, match.end())):
+        yield found(clause, PROFILE, "company", now.text, now.end)
+        yield from read_after(clause, AS_ROLE, role, "role", now.end)
+
+
+def _quit(clause: Clause) -> re.Match[str] | None:
+    return _QUIT.match(clause.text) if _OF_WORK.search("".join(reversed(clause.before))) else None
 
 
 def _roles(clause: Clause) -> Iterator[Found]:
@@ -309,7 +317,7 @@ _AT, _AS_FROM, _BASED = rule(",? (?:at|for|with) "), rule(",? from "), rule(",? 
 
 
 def _around_role(clause: Clause, end: int) -> Iterator[Found]:
-    yield from read_after(clause, _AT, name, "company", end)
+    yield from read_after(clause, _AT, firm, "company", end)
     yield from read_after(clause, _AS_FROM, place_name, "hometown", end)
     yield from read_after(clause, _BASED, place_name, "place", end)
 

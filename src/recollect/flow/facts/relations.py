@@ -10,7 +10,7 @@ from typing import Final
 from recollect.flow.facts.food import ALLERGIC, DIETS, EATS
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.people import CALLED, COUPLES, FRIENDS, KEYS, MANY, ONE, PARTNERS, PLURALS
-from recollect.flow.facts.phrases import Phrase, given, name, place_name, slug, things
+from recollect.flow.facts.phrases import Phrase, firm, given, name, place_name, slug, things
 from recollect.flow.facts.profile import AS_ROLE, NO_NAME, NUMBER, PROFILE, STOP, birthday, lasts, read_after, years
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
@@ -48,6 +48,7 @@ _ALL: Final = rule(
     r"(?:,|:|(?:,| are| who are)? (?:named|called))? (?=(?-i:[^\W\d_a-z]))"
 )
 _AND_ALL: Final = rule("(?:,? and|,| &) ")
+_EACH_AGED: Final = rule(rf"(?:(?: is| who is|,) | \(){NUMBER}(?: years?[- ]old| yo)?(?:\)|(?= &)|{STOP})")
 _NOT: Final = rule(",? (?:and )?not ")
 _MARRIED: Final = rule("i(?:'m| am)(?: now| happily)? (married|engaged) to ")
 _NAMED: Final = rule("(?:'s name is|'s called| is called| is named|'s first name is) ")
@@ -98,6 +99,9 @@ _DIVORCED: Final = rule(
     rf"(?:i|we)(?:'ve| have)?(?: {any_of('just recently finally officially')})* "
     rf"(?:divorced|(?:got|gotten) (?:a divorce|divorced)){_WHEN}",
 )
+_BROKE_UP: Final = rule(rf"we(?:'ve| have)?(?: {any_of('just recently finally')})* (?:broke|broken) up{_WHEN}")
+_OF_OTHERS: Final = rule(r"\b(?:ex|band|group)\b")
+"""Those of whom "we broke up" says nothing of a partner of today."""
 _FORMER: Final = rule(rf"\b(?:my|our) (?:ex[ -]|late |former |old ){_WHO},? (?=(?-i:[^\W\d_a-z]))")
 _LONG_AGO: Final = rule(r".*\b(?:when i was|years ago|as a (?:kid|child|teenager))\b")
 _PUT_DOWN: Final = rule(rf"(?:i|we) had to put (?:(?:my|our) {_KIND}{_WHO},? )?(?=(?-i:[^\W\d_a-z]))")
@@ -129,6 +133,9 @@ def relations(clause: Clause) -> Iterator[Found]:
         yield from _gone(clause, KEYS[match[1].lower()], match.end())
     elif match := _DIVORCED.match(text):
         yield from _gone(clause, "spouse", match.end())
+    elif match := _BROKE_UP.match(text):
+        if not _LONG_AGO.match(text) and not any(map(_OF_OTHERS.search, clause.before)):
+            yield from (found(clause, PROFILE, who, "", match.end(), ended=True) for who in sorted(PARTNERS))
     elif match := _MY.match(text):
         yield from _own(clause, match[1].lower(), match.end())
     else:
@@ -152,14 +159,19 @@ def _have(clause: Clause, first: re.Match[str]) -> Iterator[Found]:
 
 
 def _all(clause: Clause, kind: str, start: int) -> Iterator[Found]:
-    """Each of several by name: "my sisters Nadia and Ida"."""
-    names = list[Phrase]()
+    """Each of several by name, and how old they are: "my sisters Nadia and Ida", "two kids, Max (5) and Lena (8)"."""
+    names, facts = set[str](), list[Found]()
     while who := name(clause.text, start, most=2):
-        names.append(who)
-        link = _AND_ALL.match(clause.text, who.end)
+        key, end = f"{kind}:{slug(who.text)}", who.end
+        names.add(key)
+        facts.append(found(clause, PROFILE, key, who.text, end))
+        if aged := _EACH_AGED.match(clause.text, end):
+            end = aged.end()
+            facts.append(found(clause, PROFILE, f"{key}:age", str(years(aged[1])), end))
+        link = _AND_ALL.match(clause.text, end)
         start = link.end() if link else len(clause.text)
     if len(names) > 1:
-        yield from (found(clause, PROFILE, f"{kind}:{slug(who.text)}", who.text, who.end) for who in names)
+        yield from facts
 
 
 def _called(text: str) -> tuple[str, int] | None:
@@ -251,7 +263,7 @@ def _each_about(clause: Clause, who: str, end: int) -> Iterator[Found]:
         if fact.key == f"{who}:company":
             yield from read_after(clause, AS_ROLE, role, f"{who}:role", end)
         if fact.key == f"{who}:role":
-            yield from read_after(clause, _AT, name, f"{who}:company", end)
+            yield from read_after(clause, _AT, firm, f"{who}:company", end)
 
 
 def _next_about(clause: Clause, who: str, end: int) -> Found | None:
@@ -259,8 +271,8 @@ def _next_about(clause: Clause, who: str, end: int) -> Found | None:
     left = _LEFT.match(text, end)
     if (match := left or _LIVES.match(text, end)) and (where := place_name(text, match.end())):
         return found(clause, PROFILE, f"{who}:place", where.text, where.end, ended=left is not None)
-    if (match := _WORKS.match(text, end)) and (firm := name(text, match.end())):
-        return found(clause, PROFILE, f"{who}:company", firm.text, firm.end)
+    if (match := _WORKS.match(text, end)) and (where := firm(text, match.end())):
+        return found(clause, PROFILE, f"{who}:company", where.text, where.end)
     if (match := _IS_A.match(text, end)) and (what := role(text, match.end())):
         return found(clause, PROFILE, f"{who}:role", what.text, what.end)
     if (match := _AGED.match(text, end)) and 0 < (age := years(match[1])) < 116:
