@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from recollect.flow.facts.found import Found, found
-from recollect.flow.facts.phrases import LINKED, slug, things
+from recollect.flow.facts.phrases import LINKED, Phrase, slug, things
 from recollect.flow.facts.profile import AM, PROFILE
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.wording import EMOJI, any_of, rule, word_set
@@ -21,7 +21,7 @@ _ALLERGY: Final = rule(
 _JOKES: Final = word_set("mornings mondays bs work exercise people idiots stupidity bullshit nonsense drama commitment")
 DIETS: Final = r"(vegan|vegetarian|pescatarian|coeliac|celiac|keto)\b"
 EATS: Final = (
-    rf"(?=\s*(?:[.,!;:){EMOJI}]|$|(?:and|but|so|now|since|for|too|because|except|at the moment|last|in \d{{4}}"
+    rf"(?=\s*(?:[.,!;:){EMOJI}]|$|(?:and|but|so|now|btw|since|for|too|because|except|at the moment|last|in \d{{4}}"
     r"|\w+ \w+ ago)\b))"
 )
 _TURNED: Final = r"i(?:'ve| have)?(?: (?:just|recently|now))* (?:gone|went|turned|become|became)"
@@ -45,7 +45,7 @@ _EATS_NOT: Final = rule(
     "i(?:'ve| have)? (?:stopped|quit|given up|gave up|decided to stop) (?:eating|drinking) ",
 )
 _EATS_AGAIN: Final = rule(
-    "i (?:can|do)(?: now)? (?:eat|drink) ",
+    "i (?:can|do)(?: now| finally)? (?:eat|drink) ",
     rf"(?:i(?:'ve| have)?(?: just| recently)? started|{AM}(?: back to)?) (?:eating|drinking) (?={_AGAIN})",
     f"i(?: now)? (?:eat|drink) (?={_AGAIN})",
 )
@@ -79,9 +79,14 @@ def food(clause: Clause) -> Iterator[Found]:
 def _food(clause: Clause, start: int) -> Iterator[Found]:
     text = clause.text
     if match := _ALLERGIC.match(text, start):
-        for what in things(text, match.end()):
-            if slug(what.text) not in _JOKES:
-                yield found(clause, PROFILE, f"allergy:{slug(what.text)}", what.text, what.end, 0.95)
+        what = things(text, match.end())
+        if len(what) == 1 and not text.startswith(
+            what[0].text, match.end()
+        ):  # "penicillin and bee stings" share no noun
+            what = [Phrase(text[match.end() : what[0].end], what[0].end)]
+        for one in what:
+            if slug(one.text) not in _JOKES:
+                yield found(clause, PROFILE, f"allergy:{slug(one.text)}", one.text, one.end, 0.95)
     elif match := _NOT_ALLERGIC.match(text, start):
         for what in things(text, match.end()):
             yield found(clause, PROFILE, f"allergy:{slug(what.text)}", what.text, what.end, ended=True)

@@ -30,12 +30,12 @@ _STILL: Final = (
 )
 
 _MY: Final = rule(rf"(?:my|our) {_KIND}{_WHO}(?:\b|(?=s (?:name|called|birthday)\b))")
-_OLD: Final = rule(rf"(?:my|our) (\d{{1,2}}){_YEARS_OLD}")
 _MENTIONED: Final = rule(rf"\b(?:my|our) {_KIND}{_WHO},? (?=(?-i:[^\W\d_a-z]))")
 _OWN: Final = re.compile("my |our ")
 _WHO_IS: Final = rule(r",? who\b")
 _NAMING: Final = rule(r"\bnam(?:e|ed|ing) $")
 _GOT: Final = f"(?:i|we)(?:'ve| have)?(?: {any_of('also just recently')})* (?:have|got|adopted)"
+_OLD: Final = rule(rf"(?:my|our|{_GOT} an?) (\d{{1,2}}){_YEARS_OLD}")
 _BY_NAME: Final = "(?: who is| who's|,)? (?:named|called) "
 _HAVE: Final = rule(
     f"{_GOT} an?(?:other)? {_KIND}{_WHO}(?:{_BY_NAME}|, (?=(?-i:[A-Z])\\S+(?: (?:and|who)\\b|[.,!;]|$)))"
@@ -45,7 +45,7 @@ _WHOSE_NAME: Final = rule(rf"(?:{_BY_NAME}|,? (?:and )?(?:her|his|their) name(?:
 _AND_HAVE: Final = rule(f"(?:,? and|,) an?(?:other)? {_KIND}{_WHO}{_BY_NAME}")
 _ALL: Final = rule(
     rf"(?:(?:my|our)|{_GOT})(?: {any_of('two three four five both')}| \d)? {_KIND}({'|'.join(PLURALS)})"
-    r"(?:,|:|(?:,| are| who are)? (?:named|called))? (?=(?-i:[^\W\d_a-z]))"
+    r"(?:,|:|(?P<are> are)|(?:,| are| who are)? (?:named|called))? (?=(?-i:[^\W\d_a-z]))"
 )
 _AND_ALL: Final = rule("(?:,? and|,| &) ")
 _EACH_AGED: Final = rule(rf"(?:(?: is| who is|,) | \(){NUMBER}(?: years?[- ]old| yo)?(?:\)|(?= &)|{STOP})")
@@ -86,7 +86,7 @@ _WE_PARTED: Final = rule(
     rf" and i(?:'ve| have)?(?: {any_of('just recently finally now got are have officially')})*"
     rf" (?:divorced|separated|split up|broke up|broken up){_WHEN}"
 )
-_PARTED: Final = rule(rf"{_STILL} (?:left|dumped|divorced) me{_WHEN}", _WE_PARTED.pattern)
+_PARTED: Final = rule(rf"{_STILL} (?:left|dumped|divorced|broke up with) me{_WHEN}", _WE_PARTED.pattern)
 _LOST: Final = rule(_DIED.pattern, _WE_PARTED.pattern)
 _PARTING: Final = (
     rf"i(?:'ve| have)?(?: {any_of('just recently finally')})* (?:broke up with|broken up with|split up with"
@@ -103,16 +103,17 @@ _BROKE_UP: Final = rule(rf"we(?:'ve| have)?(?: {any_of('just recently finally')}
 _OF_OTHERS: Final = rule(r"\b(?:ex|band|group)\b")
 """Those of whom "we broke up" says nothing of a partner of today."""
 _FORMER: Final = rule(rf"\b(?:my|our) (?:ex[ -]|late |former |old ){_WHO},? (?=(?-i:[^\W\d_a-z]))")
-_LONG_AGO: Final = rule(r".*\b(?:when i was|years ago|as a (?:kid|child|teenager))\b")
+_LONG_AGO: Final = rule(r".*\b(?:when i was|years ago|in (?:19|20)\d\d|as a (?:kid|child|teenager))\b")
 _PUT_DOWN: Final = rule(rf"(?:i|we) had to put (?:(?:my|our) {_KIND}{_WHO},? )?(?=(?-i:[^\W\d_a-z]))")
 _DOWN: Final = rule(",? (?:down|to sleep)\\b")
-_EATS: Final = rule(rf"{_STILL} is (?:an? )?(?:strict |lifelong )?{DIETS}{EATS}")
-_ALLERGIC: Final = rule(rf"{_STILL} is{ALLERGIC}")
+_AND_IS: Final = f"(?:{_STILL}(?: is|'s)|,? and)"
+_EATS: Final = rule(rf"{_AND_IS} (?:an? )?(?:strict |lifelong )?{DIETS}{EATS}")
+_ALLERGIC: Final = rule(rf"{_AND_IS}{ALLERGIC}")
 _WORKS: Final = rule(f"{_STILL} (?:works|is working|started working|started) (?:at|for) ")
-_IS_A: Final = rule(f"{_STILL} (?:works as|is|became) (?:an? |the )", "'s (?:an? |the )", ", (?:an? |the )")
+_IS_A: Final = rule(f"{_STILL}(?: works as| is|'s| became) (?:an? |the )", ", (?:an? |the )")
 _AT: Final = rule(" (?:at|for) ")
 _AGED: Final = rule(
-    rf"(?:{_STILL} (?:is|turned)|,) {NUMBER}(?: years?[- ]old)?"
+    rf"(?:{_STILL}(?: is|'s| turned)|,) {NUMBER}(?: years?[- ]old)?"
     rf"(?: now| today| yesterday| last \w+| this \w+| (?:in|on) \w+)?{STOP}"
 )
 
@@ -128,7 +129,8 @@ def relations(clause: Clause) -> Iterator[Found]:
     elif match := _HAVE.match(text):
         yield from _have(clause, match)
     elif match := _ALL.match(text):
-        yield from _all(clause, PLURALS[match[1].lower()], match.end())
+        if not (match["are"] and _is_no_name(text, match.end())):
+            yield from _all(clause, PLURALS[match[1].lower()], match.end())
     elif match := _I_PARTED.match(text):
         yield from _gone(clause, KEYS[match[1].lower()], match.end())
     elif match := _DIVORCED.match(text):
@@ -155,6 +157,7 @@ def _have(clause: Clause, first: re.Match[str]) -> Iterator[Found]:
     had: re.Match[str] | None = first
     while had and (who := given(clause.text, had.end(), most=2)):
         yield found(clause, PROFILE, _key(had[1], who), who.text, who.end, 0.95)
+        yield from (_about if had is first else _each_about)(clause, _key(had[1], who), who.end)
         had = _AND_HAVE.match(clause.text, who.end)
 
 
@@ -227,7 +230,11 @@ def _own(clause: Clause, word: str, end: int) -> Iterator[Found]:
 def _is_named(text: str, end: int) -> re.Match[str] | None:
     """The words before a name: "my wife is Eva", but not "my wife is German"."""
     match = _IS.match(text, end)
-    return None if match and (NO_NAME.match(text, match.end()) or _NO_NAME.match(text, match.end())) else match
+    return None if match and _is_no_name(text, match.end()) else match
+
+
+def _is_no_name(text: str, start: int) -> bool:
+    return (NO_NAME.match(text, start) or _NO_NAME.match(text, start)) is not None
 
 
 def _lost(text: str, word: str, end: int) -> re.Match[str] | None:
