@@ -98,13 +98,21 @@ KINDS: Final = (
     ),
     Kind(
         "diet allergy avoids",
-        "eat drink allergic allergy allergies diet food foods meat fish vegan vegetarian intolerant",
+        "eat drink food foods meat fish",
         rule(
             r"\b(?:i|we) (?:can't|cannot|can not|don't|do not|shouldn't|mustn't|may not|never) (?:eat|drink)\b",
-            rf"(?:\b(?:can't|don't|shouldn't) i|{_DO_I})(?: not)? "
-            r"(?:eat|drink|allergic|vegan|vegetarian|intolerant)\b",
-            r"\bmy (?:\w+ )?(?:diet|allerg(?:y|ies))\b",
+            rf"(?:\b(?:can't|don't|shouldn't) i|{_DO_I})(?: not)? (?:eat|drink)\b",
         ),
+    ),
+    Kind(
+        "allergy avoids",
+        "allergic allergy allergies intolerant food foods",
+        rule(rf"{_DO_I}(?: not)? (?:allergic|intolerant)\b|\bmy (?:\w+ )?allerg(?:y|ies)\b"),
+    ),
+    Kind(
+        "diet",
+        "diet vegan vegetarian pescatarian eat",
+        rule(rf"{_DO_I}(?: not)? (?:an? )?(?:vegan|vegetarian|pescatarian)\b|\bmy (?:\w+ )?diet\b"),
     ),
     Kind(
         "likes favorite prefers plays",
@@ -213,7 +221,10 @@ _KIN: Final = rule(
     rf"|(?:do|have) (?:i|we) (?:have|got)(?: an?| any)?)(?: (?:\w+ )??)({_ALL_KIN})(?:'s|s'|s)?\b"
 )
 _OF_KIN: Final = {
-    "place": (rule(r"\bwhere\b|\blives?\b|\bliving\b|\bcity\b|\bhome\b"), "live living city town country home"),
+    "place": (
+        rule(r"\bwhere\b(?!.*\bwork)|\blives?\b|\bliving\b|\bcity\b|\bhome\b"),
+        "live living city town country home",
+    ),
     "company": (rule(r"\bwork(?:s|ing)?\b|\bemployer\b"), "work working company employer"),
     "role": (
         rule(r"\bjob\b|\bprofession\b|\bfor a living\b|\bdoes [\w' -]{1,40} do\W*$|\bwork as\b"),
@@ -229,6 +240,7 @@ _THEY: Final = rule(r"\b(?:he|she|they|his|her|hers|their|him|them)\b")
 _WHO: Final = rule(
     r"\bwho(?:s|m|se|'s)?\b|\bnames?\b|\bcalled\b|\bhow many\b|\b(?:do|have) (?:i|we)\b|\btell me about\b"
 )
+_NAMES_ONLY: Final = rule(r"\bnames?\b|\bcalled\b|\bhow many\b")
 _NAMING: Final = "name names called named call many people member members"
 
 
@@ -236,7 +248,7 @@ _NAMING: Final = "name names called named call many people member members"
 class Wanted:
     """What a question is about: everything, what is known under some keys, or of some people.
 
-    `about` has what is asked of people, nothing for who they are; `explains` the words that such facts answer, and
+    `about` has what is asked of people, "" for who they are, nothing for all of it; `explains` the words that such facts answer, and
     `sorts` those that only name a sort of things. `of_another` says that it is about someone else, known or not, and
     `names` has the words by which they may be called.
     """
@@ -280,13 +292,15 @@ def wanted(question: str, known: Sequence[Fact]) -> Wanted:
     about = {what for what, (asks, _) in _OF_KIN.items() if people and asks.search(text)}
     if people and not about and not _WHO.search(text):
         people = set()
+    if not about and _NAMES_ONLY.search(text):
+        about = {""}
     words = set(_WORD.findall(text.lower()))
     asked = [kind for telling, kind in TELLING if not telling.isdisjoint(words) and kind.asks.search(text)]
     kinds = [kind for kind in asked if not named or kind.keys == "todo"]
     keys = word_set(" ".join(kind.keys for kind in kinds))
     explains = {word for kind in kinds for word in kind.explains.split()}
     if people:
-        explains.update((*named, *_NAMING.split()), *(_OF_KIN[what][1].split() for what in about))
+        explains.update((*named, *_NAMING.split()), *(_OF_KIN[what][1].split() for what in about if what))
     return Wanted(
         not _EVERYTHING_HAS.isdisjoint(words) and _EVERYTHING.search(text) is not None,
         keys,

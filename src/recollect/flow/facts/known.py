@@ -15,6 +15,8 @@ MOST_RESTS: Final = 20
 """How many of the statements that say the same are cited: they are looked up when a question is asked again."""
 _LITTLE: Final = word_set("the a an my our to")
 """Words that make no difference between plans: "write a report" is done by "I wrote the report"."""
+_SAME: Final = {"fly": "flight", "meet": "meeting", "travel": "trip"}
+"""What a plan is called later: "We fly to Rome on Friday", "The flight was moved to Sunday"."""
 _HOUR: Final = rule(r" at \d[\d:.]*(?: ?[ap]m\b)?")
 _OPPOSITE: Final = {"likes": "dislikes", "dislikes": "likes"}
 
@@ -123,7 +125,7 @@ def _fits(said: Statement, standing: Mapping[str, Fact]) -> Iterator[str]:
 
 
 def _words(plan: str) -> frozenset[str]:
-    return frozenset(_HOUR.sub("", plan).partition(":")[2].split()) - _LITTLE
+    return frozenset(_SAME.get(word, word) for word in _HOUR.sub("", plan).partition(":")[2].split()) - _LITTLE
 
 
 def _of_day(said: Statement, plan: Fact) -> bool:

@@ -53,7 +53,7 @@ _LIKES_NO_MORE: Final = rule(
 _OR: Final = rule(",? or ")
 _ANY_MORE: Final = rule(r"\s+(?:any ?more|any longer)\b")
 _FAVORITE: Final = rule(
-    r"my (?:all-time )?fav(?:e|ou?rite)? ([\w-]{2,20}(?: [\w-]{2,20})?) (?:is|are|has always been|has to be) "
+    r"my (?:all-time |new |current )?fav(?:e|ou?rite)? ([\w-]{2,20}(?: [\w-]{2,20})?) (?:is|are|has always been|has to be) "
     "(?:actually |now |definitely |probably )?"
 )
 _IS_FAVORITE: Final = rule(

@@ -23,7 +23,7 @@ SEVERAL: Final = {
 }  # fmt: skip
 PETS: Final = {
     "dog": "dog", "cat": "cat", "puppy": "dog", "kitten": "cat", "horse": "horse", "parrot": "parrot",
-    "rabbit": "rabbit", "hamster": "hamster", "guinea pig": "guinea pig", "tortoise": "tortoise", "pony": "pony",
+    "rabbit": "rabbit", "hamster": "hamster", "tortoise": "tortoise", "pony": "pony",
     **dict.fromkeys(
         ("golden retriever", "labrador", "german shepherd", "border collie", "poodle", "beagle", "dachshund", "corgi"),
         "dog",

@@ -58,7 +58,7 @@ _EVENT: Final = any_of(
     """appointment meeting interview exam test flight call deadline party wedding class lesson presentation conference
     trip checkup check-up surgery operation date concert game match race marathon reservation booking dinner lunch
     breakfast webinar workshop hearing viewing viva audition rehearsal recital reunion vacation holiday session demo
-    visit"""
+    visit course lecture tour"""
 )
 _BEGINS: Final = any_of("leaves starts begins takes_place")
 _HAVE_EVENT: Final = rule(
@@ -67,7 +67,9 @@ _HAVE_EVENT: Final = rule(
 )
 _BOOKED: Final = rule(
     rf"(?:i|we)(?:'ve| have){_ALSO} (?:booked|scheduled|arranged|set up|made) "
-    rf"(?:an? |my |our )?(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b)"
+    rf"(?:an? |my |our )?(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b)",
+    rf"(?:i|we)(?: just)? (?:booked|scheduled|arranged) (?:an? |my |our )?"
+    rf"(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b[^.,;!?]{{0,40}} for (?:\d|{MONTH}|next|tomorrow))",
 )
 _OURS: Final = "(?:my|our|the) "
 _MAYBE: Final = any_of("might may could should would will won't not isn't wasn't never")

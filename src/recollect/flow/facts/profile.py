@@ -179,7 +179,11 @@ _AGE: Final = rule(
     rf"i(?:'ve)? (?:just |recently )?turned {NUMBER} (?:in|on) \w+{STOP}",
     rf"{AM} an? (\d{{1,3}})[- ]years?[- ]old (?=(?:\w+ )?(?:male|female|man|woman|guy|girl|boy|person)\b)",
 )
-_BIRTHDAY: Final = rule(r"my (?:birthday|bday|b-day)(?: is|'s)(?: on)?(?: the)? ", r"i was born on (?:the )?")
+_BIRTHDAY: Final = rule(
+    r"my (?:birthday|bday|b-day)(?: is|'s)(?: on)?(?: the)? ",
+    r"i was born on (?:the )?",
+    f"i(?: turn| will turn|'ll turn|'m turning| am turning) {NUMBER} on (?:the )?",
+)
 _NO_DAY: Final = rule(r"\W*(?:this|next|in|the end|later)\b|.*\b(?:week|month)")
 
 LANGUAGES: Final = any_of(

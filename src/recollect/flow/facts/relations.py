@@ -21,7 +21,9 @@ _YEARS_OLD: Final = "(?:[- ]years?[- ]old| ?yo) "
 _KIND: Final = (
     rf"(?:\d{{1,2}}{_YEARS_OLD})?(?:"
     + r"old (?!boss|manager|supervisor|roommate|flatmate|colleague|co-?worker|neighbou?r)|"
-    + any_of("best older younger elder big little oldest youngest eldest only twin close good dear new rescue baby")
+    + any_of(
+        "best older younger elder big little oldest youngest eldest only other twin close good dear new rescue baby"
+    )
     + " )?"
 )
 _STILL: Final = (
@@ -66,7 +68,9 @@ _NO_NAME: Final = rule(
 )
 """What someone may be that is no name."""
 _NEXT: Final = rule(",? ")
-_BORN: Final = rule("(?:'s birthday is|'s birthday's)(?: on)?(?: the)? ")
+_BORN: Final = rule(
+    "(?:'s birthday is|'s birthday's)(?: on)?(?: the)? ", f"(?: turns| will turn| is turning) {NUMBER} on (?:the )?"
+)
 _LIVES: Final = rule(
     f"{_STILL} (?:lives?|resides?|(?:is|are) living|(?:is|are) based) in ",
     f"{_STILL} (?:moved|relocated)(?: (?:back|over))?(?: from [^,.;]{{2,40}}?)? to ",
