@@ -80,8 +80,7 @@ def extract(text: str, at: datetime) -> list[Found]:
     others do, say nothing of the user.
     """
     said = told(text, with_zone(at), _find)
-    last = {(one.key, one.value if one.ended else None): one for one in said}
-    return sorted(last.values(), key=lambda one: (one.span, one.key))
+    return sorted({(one.key, one.ended): one for one in said}.values(), key=lambda one: (one.span, one.key))
 
 
 def noted(text: str, at: datetime) -> list[Found]:

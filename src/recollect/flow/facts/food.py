@@ -49,13 +49,6 @@ _EATS_AGAIN: Final = rule(
     rf"(?:i(?:'ve| have)?(?: just| recently)? started|{AM}(?: back to)?) (?:eating|drinking) (?={_AGAIN})",
     f"i(?: now)? (?:eat|drink) (?={_AGAIN})",
 )
-_RULED_OUT: Final = {
-    **dict.fromkeys(("meat", "chicken", "beef", "pork", "bacon", "steak"), ("vegetarian", "vegan", "pescatarian")),
-    **dict.fromkeys(("fish", "seafood"), ("vegetarian", "vegan")),
-    **dict.fromkeys(("dairy", "eggs", "cheese", "milk"), ("vegan",)),
-    "carbs": ("keto",),
-}
-"""The diets that someone has given up who eats this."""
 _NO_FOOD: Final = word_set(
     "enough much many lots out breakfast lunch dinner supper well late early fast healthy alone together meals"
 )
@@ -118,5 +111,3 @@ def _avoids(clause: Clause, start: int, ended: bool = False) -> Iterator[Found]:
         words = what.text.lower().split()
         if not _NO_FOOD.union(LINKED).intersection(words) and not words[0].endswith("ly"):
             yield found(clause, PROFILE, f"avoids:{slug(what.text)}", what.text, what.end, ended=ended)
-            for diet in _RULED_OUT.get(slug(what.text), ()) if ended else ():
-                yield found(clause, PROFILE, "diet", diet, what.end, ended=True)

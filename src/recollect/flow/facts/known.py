@@ -18,6 +18,13 @@ _LITTLE: Final = word_set("the a an my our to")
 _SAME: Final = {"fly": "flight", "meet": "meeting", "travel": "trip"}
 """What a plan is called later: "We fly to Rome on Friday", "The flight was moved to Sunday"."""
 _HOUR: Final = rule(r" at \d[\d:.]*(?: ?[ap]m\b)?")
+_RULED_OUT: Final = {
+    **dict.fromkeys(("meat", "chicken", "beef", "pork", "bacon", "steak"), ("vegetarian", "vegan", "pescatarian")),
+    **dict.fromkeys(("fish", "seafood"), ("vegetarian", "vegan")),
+    **dict.fromkeys(("dairy", "eggs", "cheese", "milk"), ("vegan",)),
+    "carbs": ("keto",),
+}
+"""The diets that someone has given up who no longer avoids this."""
 _OPPOSITE: Final = {"likes": "dislikes", "dislikes": "likes"}
 
 
@@ -64,7 +71,8 @@ class Known:
 def known(statements: Iterable[Statement]) -> Known:
     """What follows from these statements, in whatever order they are given."""
     standing, past, rests = dict[str, Fact](), list[Fact](), dict[str, tuple[str, ...]]()
-    for said in sorted(statements, key=lambda one: (one.order, one.id)):
+    for one in sorted(statements, key=lambda one: (one.order, one.id)):
+        said = _of_whom(one, standing)
         key, old = said.key, standing.get(said.key)
         if said.ended:
             for gone in _ends(said, standing):
@@ -73,12 +81,24 @@ def known(statements: Iterable[Statement]) -> Known:
                 if said.then:
                     standing[gone] = _then(before, said)
                 rests[gone] = (*rests.get(gone, ()), said.id) if said.then else (said.id,)
+        elif key.startswith(f"{CALLED}:"):
+            continue
         elif old and _same(old, said):
             standing[key], rests[key] = _again(old, said), (*rests.get(key, ()), said.id)[-MOST_RESTS:]
         else:
             past += [_ended(standing.pop(over), said) for over in (key, opposite(key)) if over in standing]
             standing[key], rests[key] = _fact(said), (said.id,)
     return Known(tuple(standing.values()), tuple(past), rests)
+
+
+def _of_whom(said: Statement, standing: Mapping[str, Fact]) -> Statement:
+    """The statement with the key of the one person known by that name, where it has the name alone."""
+    called, _, rest = said.key.partition(":")
+    who, _, about = rest.rpartition(":")
+    if called != CALLED or not who:
+        return said
+    known = [key for key, fact in standing.items() if is_someone(key) and fact.value.casefold() == who]
+    return replace(said, key=f"{known[0]}:{about}") if len(known) == 1 else said
 
 
 def opposite(key: str) -> str:
@@ -90,8 +110,11 @@ def opposite(key: str) -> str:
 def _ends(said: Statement, standing: Mapping[str, Fact]) -> list[str]:
     """The keys that a statement ends, of those that stand; with a person go all facts about that person."""
     meant = _meant(said, standing)
-    theirs = [f"{meant}:{about}" for about in sorted(ABOUT)] if meant and is_someone(meant) else []
-    return [key for key in (meant, *theirs) if key in standing]
+    also = [f"{meant}:{about}" for about in sorted(ABOUT)] if meant and is_someone(meant) else []
+    avoids, _, food = said.key.partition(":")
+    if avoids == "avoids" and "diet" in standing and standing["diet"].value in _RULED_OUT.get(food, ()):
+        also.append("diet")
+    return [key for key in (meant, *also) if key in standing]
 
 
 def _meant(said: Statement, standing: Mapping[str, Fact]) -> str:

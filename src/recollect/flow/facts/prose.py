@@ -244,6 +244,11 @@ class Clause:
         return any(_GREETED.search(words) for words in self.before)
 
     @property
+    def first(self) -> bool:
+        """Whether it begins its sentence, but for words like "well" and "by the way"."""
+        return not _OPENING.sub("", self.before[0].lstrip(), 1)
+
+    @property
     def always(self) -> bool:
         """Whether "from now on" stands before it."""
         return _FROM_NOW_ON.search(self.before[0]) is not None

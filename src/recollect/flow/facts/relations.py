@@ -149,11 +149,13 @@ def relations(clause: Clause) -> Iterator[Found]:
 
 
 def in_passing(clause: Clause) -> Iterator[Found]:
-    """Who a clause says is gone, by name alone, or whom it names in passing."""
+    """Who a clause says is gone, by name alone, whom it names in passing, or what it says of someone by name."""
     if gone := _called(clause.text):
         yield found(clause, PROFILE, f"{CALLED}:{slug(gone[0])}", gone[0], gone[1], ended=True)
     elif _OWN.search(clause.text.casefold()):
         yield from _mentioned(clause)
+    elif clause.first and (who := name(clause.text, 0, most=2)):
+        yield from _each_about(clause, f"{CALLED}:{slug(who.text)}", who.end)
 
 
 def _have(clause: Clause, first: re.Match[str]) -> Iterator[Found]:
