@@ -28,6 +28,7 @@ from recollect.llm.quoting import (
     HABITS,
     UNKNOWN,
     Line,
+    ends_of,
     facts_in,
     meant,
     memory_of,
@@ -234,8 +235,21 @@ def _best(question: str, lines: Sequence[Line], facts: Sequence[Fact], at: datet
         return _told(fitting)
     if asks_of_talk(question):
         return [_quoted(line) for line in _talked(question, lines, at)]
+    if not _OF_THE_PAST.search(question) and (over := _over(question, telling, lines)):
+        return [_quoted(line) for line in over[-MOST:]]
     matter = left if want.keys and left else telling
     return _sharing(question, matter - _LOOSE or matter, lines, facts, want)
+
+
+def _over(question: str, telling: set[str], lines: Sequence[Line]) -> list[Line]:
+    """The lines in which the user said that what is asked for is over: "I quit my job" where they worked."""
+
+    def asked_for(past: Sequence[Fact]) -> list[Fact]:
+        want = wanted(question, past)
+        left = telling.difference(words(" ".join((*want.explains, *want.sorts))), _ALL_COMMON)
+        return [] if left else [fact for fact in past if fact.type != "action_item" and want.fits(fact)]
+
+    return ends_of(lines, asked_for)
 
 
 def _told(facts: Sequence[Fact]) -> list[tuple[str, str]]:

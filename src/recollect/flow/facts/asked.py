@@ -248,9 +248,9 @@ _NAMING: Final = "name names called named call many people member members"
 class Wanted:
     """What a question is about: everything, what is known under some keys, or of some people.
 
-    `about` has what is asked of people, "" for who they are, nothing for all of it; `explains` the words that such facts answer, and
-    `sorts` those that only name a sort of things. `of_another` says that it is about someone else, known or not, and
-    `names` has the words by which they may be called.
+    `about` has what is asked of people, "" for who they are, nothing for all of it; `explains` the words that such
+    facts answer, and `sorts` those that only name a sort of things. `of_another` says that it is about someone else,
+    known or not, and `names` has the words by which they may be called.
     """
 
     everything: bool = False

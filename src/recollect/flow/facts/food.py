@@ -72,14 +72,9 @@ def food(clause: Clause) -> Iterator[Found]:
 def _food(clause: Clause, start: int) -> Iterator[Found]:
     text = clause.text
     if match := _ALLERGIC.match(text, start):
-        what = things(text, match.end())
-        if len(what) == 1 and not text.startswith(
-            what[0].text, match.end()
-        ):  # "penicillin and bee stings" share no noun
-            what = [Phrase(text[match.end() : what[0].end], what[0].end)]
-        for one in what:
-            if slug(one.text) not in _JOKES:
-                yield found(clause, PROFILE, f"allergy:{slug(one.text)}", one.text, one.end, 0.95)
+        for what in _all_of(text, match.end()):
+            if slug(what.text) not in _JOKES:
+                yield found(clause, PROFILE, f"allergy:{slug(what.text)}", what.text, what.end, 0.95)
     elif match := _NOT_ALLERGIC.match(text, start):
         for what in things(text, match.end()):
             yield found(clause, PROFILE, f"allergy:{slug(what.text)}", what.text, what.end, ended=True)
@@ -98,6 +93,13 @@ def _food(clause: Clause, start: int) -> Iterator[Found]:
         yield from _avoids(clause, match.end())
     elif match := _EATS_AGAIN.match(text, start):
         yield from _avoids(clause, match.end(), ended=True)
+
+
+def _all_of(text: str, start: int) -> list[Phrase]:
+    """Things; two that seem to share a noun stay together, as "penicillin and bee stings" do not."""
+    found = things(text, start)
+    half = len(found) == 1 and not text.startswith(found[0].text, start)
+    return [Phrase(text[start : found[0].end], found[0].end)] if half else found
 
 
 def _avoids(clause: Clause, start: int, ended: bool = False) -> Iterator[Found]:

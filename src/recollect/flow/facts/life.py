@@ -93,8 +93,8 @@ _KINDS: Final[tuple[tuple[FactType, str, re.Pattern[str], re.Pattern[str], re.Pa
 _WHOLE: Final = (
     rf"(?=\s*(?:[.,!;:){EMOJI}]|$|"
     + any_of(
-        """and & any but so because since for in at on with to as twice once three every now btw lol rn part-?time part_time
-        last mostly lately myself n cuz online too professionally competitively"""
+        """and & any but so because since for in at on with to as twice once three every now btw lol rn part-?time
+        part_time last mostly lately myself n cuz online too professionally competitively"""
     )
     + r"\b|& ))"
 )
@@ -144,7 +144,8 @@ _DAYS: Final = any_of(
     "day morning evening night week weekend afternoon weekday monday tuesday wednesday thursday friday saturday sunday"
 )
 _HOW_OFTEN: Final = (
-    rf"(?:(?:every(?: single| other)?|each) {_DAYS}(?:(?:, |,? and ){_DAYS})*|(?:once|twice|(?:two|three|four|five|six|\d)(?:x| times)) "
+    rf"(?:(?:every(?: single| other)?|each) {_DAYS}(?:(?:, |,? and ){_DAYS})*"
+    r"|(?:once|twice|(?:two|three|four|five|six|\d)(?:x| times)) "
     r"(?:a|per) (?:day|week|month)|on (?:\w+days(?:(?:, |,? and )\w+days)*|weekends)"
     r"|in the (?:mornings?|evenings?|afternoons?)|before work|after work)"
 )

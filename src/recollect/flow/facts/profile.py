@@ -121,11 +121,12 @@ _LEFT_WORK: Final = rule(
     r"i (?:don't|do not) work (?:at|for) (?=.{1,60}\bany ?more\b)",
     "i(?:'ve)? stopped working (?:at|for) ",
     r"i(?:'ve| have)? (?:left|quit|resigned from) (?:my job at )?"
-    r"(?=[\w']+(?:(?: &)? [\w']+)?\s*(?:[.!]|$|last (?:week|month|year)|in (?:\d{4}|(?-i:[A-Z]))|to join\b|after \w+ years?\b"
-    r"|, (?:and |but |so )?(?:now )?(?:i'm|i work|i am)\b|and joined (?-i:[A-Z])))",
+    r"(?=[\w']+(?:(?: &)? [\w']+)?\s*(?:[.!]|$|last (?:week|month|year)|in (?:\d{4}|(?-i:[A-Z]))|to join\b"
+    r"|after \w+ years?\b|, (?:and |but |so )?(?:now )?(?:i'm|i work|i am)\b|and joined (?-i:[A-Z])))",
 )
 _NOW_AT: Final = rule(
-    "(?: any ?more| (?:in|last) \\w+| after \\w+ years?)?,? (?:and |but |so )?(?:now )?(?:i(?:'m| am)(?: now)? (?:at|with)|joined) "
+    r"(?: any ?more| (?:in|last) \w+| after \w+ years?)?,? (?:and |but |so )?(?:now )?"
+    "(?:i(?:'m| am)(?: now)? (?:at|with)|joined) "
 )
 _JOBLESS: Final = rule(
     r"i(?:'ve)?(?: just)? (?:quit|lost|left) my (?:old )?job\b(?! at (?-i:[A-Z])[^,.;!?]+ (?:and|to join)\b)",
@@ -144,7 +145,8 @@ AS_ROLE: Final = rule(r",?(?: in [\w-]+| (?:last|this) \w+)? as (?:an? |the )?")
 _ROLE: Final = rule(
     f"{AM} (?:an? |the )",
     rf"{AM} (?=(?:student|head|director|founder|co-founder|ceo|cto|cfo|vp) (?:of|at)\b)",
-    r"as an? (?=(?:(?! i\b)[^,]){3,40},? i\b(?! (?:want [^.!?]{3,80} so that|was|had|did|went|used|could|\w+ed)(?:n't)?\b))",
+    r"as an? (?=(?:(?! i\b)[^,]){3,40},? i\b"
+    r"(?! (?:want [^.!?]{3,80} so that|was|had|did|went|used|could|\w+ed)(?:n't)?\b))",
     "i (?:just |recently )?(?:became|got promoted to|was promoted to) (?:an? |the )?",
     r"i(?:'ve| have) been an? (?=[^,.;]{3,60} (?:for|since)\b)",
     "my job is (?:being )?an? ",
