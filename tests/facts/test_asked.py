@@ -37,6 +37,7 @@ def asked(question: str) -> set[str]:
         (["Can I eat meat?", "what can't I eat", "am I vegan?"], {"diet"}),
         (["What am I allergic to?"], set()),
         (["What are my plans?", "what's on my todo list", "Do I have plans for Friday?"], {"todo:call bob"}),
+        (["What appointments do I have this month?"], {"todo:call bob"}),
         (["Who is Nadia?", "do I have a sister?"], {"sister:nadia", "sister:nadia:place"}),
         (["Where does my sister live?", "Where does Nadia live?"], {"sister:nadia:place"}),
         (["Where does my sister work?"], set()),

@@ -172,6 +172,14 @@ def test_what_is_said_by_name_alone_is_of_the_one_who_is_known_by_it() -> None:
     assert known([moved]).standing == ()
 
 
+def test_what_was_known_of_a_boss_is_not_so_of_the_next() -> None:
+    told = [say(1, "boss", "Karin"), say(1, "boss:age", "51"), say(1, "mother", "Ana"), say(1, "mother:age", "80")]
+    found = values(known([*told, say(2, "boss", "Stefan"), say(2, "mother", "Anna")]))
+    assert found == {"boss": "Stefan", "mother": "Anna", "mother:age": "80"}
+    assert values(known([*told, say(2, "boss", "karin")]))["boss:age"] == "51"
+    assert values(known([say(1, "boss:age", "51"), say(2, "boss", "Karin")])) == {"boss:age": "51", "boss": "Karin"}
+
+
 def test_who_likes_something_no_longer_dislikes_it() -> None:
     found = known([say(1, "dislikes:jazz", "jazz"), say(2, "likes:jazz", "jazz")])
     assert values(found) == {"likes:jazz": "jazz"}

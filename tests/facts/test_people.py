@@ -63,3 +63,23 @@ def test_what_several_are_is_not_their_names(text: str) -> None:
 def test_what_is_said_before_one_asks_for_ideas_is_known() -> None:
     assert [found.value for found in extract("I'm vegan and I hate tofu, any recipe ideas?", SAID)] == ["vegan", "tofu"]
     assert extract("Would a vegan hate tofu, any ideas?", SAID) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "value"),
+    [
+        ("Karin left, my new boss is Stefan.", "boss", "Stefan"),
+        ("Stefan is my boss now.", "boss", "Stefan"),
+        ("Ida May is my little sister, btw.", "sister:ida may", "Ida May"),
+        ("Luna is our cat and she bites.", "cat:luna", "Luna"),
+    ],
+)
+def test_who_someone_is_may_stand_before_or_after_the_name(text: str, key: str, value: str) -> None:
+    assert [(found.key, found.value) for found in extract(text, SAID)] == [(key, value)]
+
+
+@pytest.mark.parametrize(
+    "text", ["Google is my best friend.", "My wife is Peruvian.", "Karin is my boss's sister.", "God is my father."]
+)
+def test_what_someone_is_is_no_name(text: str) -> None:
+    assert extract(text, SAID) == []

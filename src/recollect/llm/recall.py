@@ -307,6 +307,8 @@ def _sharing(
         return []
     if _OF_SOMEONE.search(question):
         facts = [fact for fact in facts if someone(fact)]
+    if want.about:
+        facts = [fact for fact in facts if someone(fact) not in want.people]
     of_me = _OF_ME.search(question) is not None and not _OF_THE_PAST.search(question)
     others = [line for line in lines if line.heading not in FACTS and not _is_same(question, line.words)]
     sources = [_Source(_told([fact])[0], _words(_asked_by(fact, want, of_me))) for fact in facts]

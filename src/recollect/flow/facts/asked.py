@@ -154,12 +154,15 @@ KINDS: Final = (
     Kind(
         "learning studies",
         "learn learning study studying subject language languages",
-        rule(rf"{_DO_I} (?:learn|study)(?:ing)?\b"),
+        rule(rf"(?<!where ){_DO_I} (?:learn|study)(?:ing)?\b"),
     ),
     Kind(
         "school studies",
         "study school university college degree",
-        rule(r"\bwhere did i study\b|\bdid i go to (?:school|university|college)\b|\bmy (?:university|college)\b"),
+        rule(
+            r"\bwhere (?:do|did|am) i study(?:ing)?\b|\bmy (?:university|college)\b",
+            r"\bdid i go to (?:school|university|college)\b",
+        ),
     ),
     Kind(
         "drives",
@@ -184,12 +187,14 @@ KINDS: Final = (
     Kind(
         "todo",
         f"""plan plans planned todo todos list agenda calendar schedule scheduled reminder reminders appointment
-        appointments task tasks remind due coming upcoming deadline deadlines need ask asked anything forget {_DAYS}""",
+        appointments meetings exams task tasks remind due coming upcoming deadline deadlines need ask asked anything
+        forget {_DAYS}""",
         rule(
             r"\bmy (?:\w+ )?(?:plans?|to-?dos?|to-?do list|list|agenda|calendar|schedule|reminders?|appointments?"
             r"|tasks?|deadlines?)\b",
             r"\bdo i have (?:\w+ ){0,2}(?:planned|plans?|appointments?|reminders?|scheduled|due|coming up"
             r"|on (?:\w+day|tomorrow|today))\b",
+            r"\b(?:plans|appointments|meetings|reminders|deadlines|exams) (?:do|have) (?:i|we) (?:have|got)\b",
             r"\bwhat (?:do i (?:still )?(?:have|need) to do|must i do)\b",
             r"\bwhat(?:'s| is) (?:coming up|due|on (?:my|for|next|this|\w+day|tomorrow))\b",
             r"\bto remind me (?:of|about)\W*$|\b(?:should|must) i not forget\b",

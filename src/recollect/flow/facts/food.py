@@ -36,7 +36,9 @@ _NO_DIET: Final = rule(rf"i(?:'m| am) (?:not|no longer) (?:an? )?{DIETS}")
 _INTOLERANT: Final = r"([\w-]{3,15})[- ](?:intolerant|free)\b"
 _CANT_HAVE: Final = rule(rf"{_I_AM} (?:very |slightly )?{_INTOLERANT}{EATS}")
 _CAN_HAVE: Final = rule(rf"i(?:'m| am) (?:not|no longer) {_INTOLERANT}")
-_FREE_OF: Final = word_set("gluten dairy lactose sugar nut soy wheat egg fructose histamine alcohol meat caffeine")
+_FREE_OF: Final = word_set(
+    "gluten dairy lactose sugar nut soy wheat egg fructose histamine alcohol meat caffeine coffee"
+)
 _CANT: Final = "i (?:can't|cannot|can not)"
 _CANT_HAVE_ANY: Final = rule(rf"(?:{_CANT} have|i(?:'ve| have)? (?:gave|given) up) (?:any |all )?([\w-]{{3,15}})\b")
 _AGAIN: Final = r"[^.,;!?]{2,40} again\b"

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from recollect.answers import Fact, FactOrigin, FactType
-from recollect.flow.facts.people import ABOUT, CALLED, FEW, PEOPLE, is_someone
+from recollect.flow.facts.people import ABOUT, CALLED, FEW, OTHERS_IN_TIME, PEOPLE, is_someone
 from recollect.flow.facts.wording import rule, word_set
 
 MOST_RESTS: Final = 20
@@ -86,7 +86,8 @@ def known(statements: Iterable[Statement]) -> Known:
         elif old and _same(old, said):
             standing[key], rests[key] = _again(old, said), (*rests.get(key, ()), said.id)[-MOST_RESTS:]
         else:
-            past += [_ended(standing.pop(over), said) for over in (key, opposite(key)) if over in standing]
+            gone = [key, opposite(key), *(f"{key}:{about}" for about in sorted(ABOUT) if key in OTHERS_IN_TIME and old)]
+            past += [_ended(standing.pop(over), said) for over in gone if over in standing]
             standing[key], rests[key] = _fact(said), (said.id,)
     return Known(tuple(standing.values()), tuple(past), rests)
 

@@ -44,7 +44,10 @@ NO_NAME: Final = rule(
         austrian swedish norwegian danish finnish polish czech russian ukrainian greek turkish arab israeli iranian
         indian pakistani chinese japanese korean vietnamese thai filipino indonesian australian canadian mexican
         brazilian african nigerian egyptian european asian latino latina christian catholic protestant muslim
-        jewish hindu buddhist sikh atheist"""
+        jewish hindu buddhist sikh atheist hungarian romanian bulgarian croatian serbian bosnian slovenian albanian
+        macedonian estonian latvian lithuanian colombian peruvian venezuelan chilean argentinian cuban jamaican kenyan
+        ghanaian ethiopian moroccan algerian tunisian libyan syrian jordanian palestinian armenian georgian persian
+        mongolian malaysian singaporean puerto_rican texan californian lutheran anglican"""
     )
     + r"\b",
 )

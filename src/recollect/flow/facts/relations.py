@@ -9,13 +9,14 @@ from typing import Final
 
 from recollect.flow.facts.food import ALLERGIC, DIETS, EATS
 from recollect.flow.facts.found import Found, found
-from recollect.flow.facts.people import CALLED, COUPLES, FRIENDS, KEYS, MANY, ONE, PARTNERS, PLURALS
+from recollect.flow.facts.people import CALLED, COUPLES, FRIENDS, KEYS, MANY, ONE, PARTNERS, PEOPLE, PLURALS
 from recollect.flow.facts.phrases import Phrase, firm, given, name, place_name, slug, things
 from recollect.flow.facts.profile import AS_ROLE, NO_NAME, NUMBER, PROFILE, STOP, birthday, lasts, read_after, years
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
 from recollect.flow.facts.wording import any_of, rule
 
+_KIN: Final = PEOPLE - {*FRIENDS.values(), *COUPLES.values()}
 _WHO: Final = f"({'|'.join(sorted(KEYS, key=len, reverse=True))})"
 _YEARS_OLD: Final = "(?:[- ]years?[- ]old| ?yo) "
 _KIND: Final = (
@@ -54,7 +55,8 @@ _EACH_AGED: Final = rule(rf"(?:(?: is| who is|,) | \(){NUMBER}(?: years?[- ]old|
 _NOT: Final = rule(",? (?:and )?not ")
 _MARRIED: Final = rule("i(?:'m| am)(?: now| happily)? (married|engaged) to ")
 _NAMED: Final = rule("(?:'s name is|'s called| is called| is named|'s first name is) ")
-_IS: Final = rule(rf" is (?=(?-i:[A-Z])[\w'-]+(?: (?-i:[A-Z])[\w'-]+)?{STOP})(?!\w+(?:ish|ese|an)\b)")
+_IS: Final = rule(rf" is (?=(?-i:[A-Z])[\w'-]+(?: (?-i:[A-Z])[\w'-]+)?{STOP})(?!\w+(?:ish|ese)\b)")
+_IS_MY: Final = rule(rf" is (?:now )?(?:my|our) {_KIND}{_WHO}(?: now)?{STOP}")
 _NO_NAME: Final = rule(
     any_of(
         """republican democrat conservative liberal labour tory socialist libertarian autistic vegan vegetarian deaf
@@ -150,11 +152,15 @@ def relations(clause: Clause) -> Iterator[Found]:
 
 def in_passing(clause: Clause) -> Iterator[Found]:
     """Who a clause says is gone, by name alone, whom it names in passing, or what it says of someone by name."""
+    who = name(clause.text, 0, most=2) if clause.first else None
     if gone := _called(clause.text):
         yield found(clause, PROFILE, f"{CALLED}:{slug(gone[0])}", gone[0], gone[1], ended=True)
+    elif who and (match := _IS_MY.match(clause.text, who.end)) and KEYS[match[1].lower()] in _KIN:
+        if not _is_no_name(clause.text, 0):
+            yield found(clause, PROFILE, _key(match[1], who), who.text, match.end())
     elif _OWN.search(clause.text.casefold()):
         yield from _mentioned(clause)
-    elif clause.first and (who := name(clause.text, 0, most=2)):
+    elif who:
         yield from _each_about(clause, f"{CALLED}:{slug(who.text)}", who.end)
 
 
