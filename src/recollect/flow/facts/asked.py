@@ -158,7 +158,7 @@ KINDS: Final = (
     ),
     Kind(
         "school studies",
-        "study school university college degree",
+        "study studying school university college degree",
         rule(
             r"\bwhere (?:do|did|am) i study(?:ing)?\b|\bmy (?:university|college)\b",
             r"\bdid i go to (?:school|university|college)\b",

@@ -86,8 +86,8 @@ def known(statements: Iterable[Statement]) -> Known:
         elif old and _same(old, said):
             standing[key], rests[key] = _again(old, said), (*rests.get(key, ()), said.id)[-MOST_RESTS:]
         else:
-            gone = [key, opposite(key), *(f"{key}:{about}" for about in sorted(ABOUT) if key in OTHERS_IN_TIME and old)]
-            past += [_ended(standing.pop(over), said) for over in gone if over in standing]
+            theirs = [f"{key}:{about}" for about in sorted(ABOUT)] if old and key in OTHERS_IN_TIME else []
+            past += [_ended(standing.pop(over), said) for over in (key, opposite(key), *theirs) if over in standing]
             standing[key], rests[key] = _fact(said), (said.id,)
     return Known(tuple(standing.values()), tuple(past), rests)
 

@@ -14,7 +14,7 @@ from recollect.flow.facts.phrases import Phrase, firm, given, name, place_name, 
 from recollect.flow.facts.profile import AS_ROLE, NO_NAME, NUMBER, PROFILE, STOP, birthday, lasts, read_after, years
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
-from recollect.flow.facts.wording import any_of, rule
+from recollect.flow.facts.wording import any_of, rule, small
 
 _KIN: Final = PEOPLE - {*FRIENDS.values(), *COUPLES.values()}
 _WHO: Final = f"({'|'.join(sorted(KEYS, key=len, reverse=True))})"
@@ -35,6 +35,7 @@ _STILL: Final = (
 _MY: Final = rule(rf"(?:my|our) {_KIND}{_WHO}(?:\b|(?=s (?:name|called|birthday)\b))")
 _MENTIONED: Final = rule(rf"\b(?:my|our) {_KIND}{_WHO},? (?=(?-i:[^\W\d_a-z]))")
 _OWN: Final = re.compile("my |our ")
+_MAY_TELL: Final = small(" (?:is|lives|resides|moved|relocated|works|turns|turned|became|no longer)\\b|'s ")
 _WHO_IS: Final = rule(r",? who\b")
 _NAMING: Final = rule(r"\bnam(?:e|ed|ing) $")
 _GOT: Final = f"(?:i|we)(?:'ve| have)?(?: {any_of('also just recently')})* (?:have|got|adopted)"
@@ -152,15 +153,17 @@ def relations(clause: Clause) -> Iterator[Found]:
 
 def in_passing(clause: Clause) -> Iterator[Found]:
     """Who a clause says is gone, by name alone, whom it names in passing, or what it says of someone by name."""
-    who = name(clause.text, 0, most=2) if clause.first else None
-    if gone := _called(clause.text):
+    text = clause.text
+    who, words = name(text, 0, most=2) if text[:1].isupper() else None, text.casefold()
+    if gone := _called(text, who):
         yield found(clause, PROFILE, f"{CALLED}:{slug(gone[0])}", gone[0], gone[1], ended=True)
-    elif who and (match := _IS_MY.match(clause.text, who.end)) and KEYS[match[1].lower()] in _KIN:
-        if not _is_no_name(clause.text, 0):
+    elif _OWN.search(words):
+        match = _IS_MY.match(text, who.end) if who else None
+        if who and match and KEYS[match[1].lower()] in _KIN and clause.first and not _is_no_name(text, 0):
             yield found(clause, PROFILE, _key(match[1], who), who.text, match.end())
-    elif _OWN.search(clause.text.casefold()):
-        yield from _mentioned(clause)
-    elif who:
+        else:
+            yield from _mentioned(clause)
+    elif who and _MAY_TELL.search(words, who.end) and clause.first:
         yield from _each_about(clause, f"{CALLED}:{slug(who.text)}", who.end)
 
 
@@ -189,13 +192,13 @@ def _all(clause: Clause, kind: str, start: int) -> Iterator[Found]:
         yield from facts
 
 
-def _called(text: str) -> tuple[str, int] | None:
+def _called(text: str, first: Phrase | None) -> tuple[str, int] | None:
     """Who died or parted, where only the name is said, and where that ends: earlier messages tell who it is."""
     if parted := _PARTED_FROM.match(text):
         who = name(text, parted.end(), most=2)
         return (who.text, who.end) if who else None
     put = _PUT_DOWN.match(text)
-    who = name(text, put.end() if put else 0, most=2)
+    who = name(text, put.end(), most=2) if put else first
     over = (_DOWN if put else _LOST).match(text, who.end) if who else None
     return (who.text, over.end()) if who and over else None
 
