@@ -98,7 +98,7 @@ def _of_whom(said: Statement, standing: Mapping[str, Fact]) -> Statement:
     who, _, about = rest.rpartition(":")
     if called != CALLED or not who:
         return said
-    known = [key for key, fact in standing.items() if is_someone(key) and fact.value.casefold() == who]
+    known = [key for key, fact in standing.items() if fact.value.casefold() == who and is_someone(key)]
     return replace(said, key=f"{known[0]}:{about}") if len(known) == 1 else said
 
 
@@ -139,7 +139,7 @@ def _fits(said: Statement, standing: Mapping[str, Fact]) -> Iterator[str]:
         elif said.key.startswith("drives:"):
             fits = key.startswith("drives:") and words <= _words(key)
         elif said.key.startswith(f"{CALLED}:"):
-            fits = is_someone(key) and fact.value.casefold() == said.value.casefold()
+            fits = fact.value.casefold() == said.value.casefold() and is_someone(key)
         else:
             fits = of_all and said.key in FEW and key.startswith(f"{said.key}:") and is_someone(key)
         if fits:
