@@ -72,6 +72,7 @@ def test_what_is_said_before_one_asks_for_ideas_is_known() -> None:
         ("Stefan is my boss now.", "boss", "Stefan"),
         ("Ida May is my little sister, btw.", "sister:ida may", "Ida May"),
         ("Luna is our cat and she bites.", "cat:luna", "Luna"),
+        ("My daughter's name is June.", "daughter:june", "June"),
     ],
 )
 def test_who_someone_is_may_stand_before_or_after_the_name(text: str, key: str, value: str) -> None:

@@ -90,7 +90,7 @@ _ALL_COMMON: Final = frozenset(map(stem, COMMON))
 _FILLERS: Final = frozenset(
     words(
         """please tell again exactly actually currently right ok okay hey hi hello remind remember recall forgot forget
-        wonder show give list whats wheres whos hows whens ever far here anything"""
+        wonder show give list whats wheres whos hows whens ever far here anything everything"""
     )
 )
 """Words of questions that say nothing of what is asked for."""

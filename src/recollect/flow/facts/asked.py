@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from recollect.answers import Fact
+from recollect.flow.days import MONTH
 from recollect.flow.facts.people import ABOUT, FRIENDS, KEYS, PARTNERS, PEOPLE, PETS, PLURALS
 from recollect.flow.facts.wording import any_of, rule, word_set
 
@@ -193,7 +194,7 @@ KINDS: Final = (
             r"\bmy (?:\w+ )?(?:plans?|to-?dos?|to-?do list|list|agenda|calendar|schedule|reminders?|appointments?"
             r"|tasks?|deadlines?)\b",
             r"\bdo i have (?:\w+ ){0,2}(?:planned|plans?|appointments?|reminders?|scheduled|due|coming up"
-            r"|on (?:\w+day|tomorrow|today))\b",
+            rf"|(?:on |in |for )?(?:this |next )?(?:\w+day|tomorrow|week|weekend|month|{MONTH}))\b",
             r"\b(?:plans|appointments|meetings|reminders|deadlines|exams) (?:do|have) (?:i|we) (?:have|got)\b",
             r"\bwhat (?:do i (?:still )?(?:have|need) to do|must i do)\b",
             r"\bwhat(?:'s| is) (?:coming up|due|on (?:my|for|next|this|\w+day|tomorrow))\b",
@@ -243,7 +244,8 @@ _OF_KIN: Final = {
 """What may be asked of someone, how, and the words of a question that it explains."""
 _THEY: Final = rule(r"\b(?:he|she|they|his|her|hers|their|him|them)\b")
 _WHO: Final = rule(
-    r"\bwho(?:s|m|se|'s)?\b|\bnames?\b|\bcalled\b|\bhow many\b|\b(?:do|have) (?:i|we)\b|\btell me about\b"
+    r"\bwho(?:s|m|se|'s)?\b|\bnames?\b|\bcalled\b|\bhow many\b|\b(?:do|have) (?:i|we)\b",
+    r"\babout (?:my|our)\b|\btell me about\b",
 )
 _NAMES_ONLY: Final = rule(r"\bnames?\b|\bcalled\b|\bhow many\b")
 _NAMING: Final = "name names called named call many people member members"

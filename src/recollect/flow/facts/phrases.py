@@ -34,6 +34,7 @@ _NO_NAMES: Final = word_set(
     july august september october november december christmas easter english god ok yes no the a an my your his her he
     she it we they you if people whoever user users that this there here what who how where when why"""
 )
+_MAY_BE_NAMES: Final = word_set("april june")
 _SMALL_NAME: Final = re.compile(r"[a-z]{2,15}(?=\s*(?:[.,!;)]|$|(?:and|but|btw|who)\b))")
 _NO_SMALL_NAMES: Final = word_set(
     """wrong misspelled misspelt spelled spelt misleading changed common unusual rare weird long short hard easy secret
@@ -45,7 +46,7 @@ _NO_PLACES: Final = word_set(
     javascript typescript vim emacs excel chapter step section part plan level page phase version hr it accounting
     marketing sales legal support engineering finance aws azure gcp kubernetes docker terraform postgres postgresql
     mysql mongodb oracle slack teams zoom jira linear notion trello asana github gitlab bitbucket gmail outlook android
-    ios react vue angular"""
+    ios react vue angular april june"""
 )
 _NO_PLACE_ENDS: Final = word_set(
     """inc inc. ltd llc gmbh ag corp corporation company bank university college hospital institute labs group team
@@ -120,7 +121,10 @@ def name(text: str, start: int, most: int = 4) -> Phrase | None:
     for token in tokens(text, start):
         word = token[0]
         if (word[0].isalpha() and word != word.lower()) or (words and word[0].isdigit()):
-            if word.lower().removesuffix("'s") in _NO_NAMES or (word.lower() in _STOPS | LINKED and words):
+            plain = word.lower().removesuffix("'s")
+            if (plain in _NO_NAMES and (words or plain not in _MAY_BE_NAMES)) or (
+                word.lower() in _STOPS | LINKED and words
+            ):
                 break
             words, end = words + (word.lower() not in _TITLES | _BEGINS_NAMES), token.end()
             if word.endswith("'s") or words == most:
