@@ -177,3 +177,9 @@ def test_a_partner_that_is_stated_takes_the_place_of_the_one_before(store: Store
     for who in ("Ida", "Bo"):
         layer.remember(ADA, "user_profile", "partner", who, day(0))
     assert values(layer.facts(ADA)) == {"partner": "Bo"}
+
+
+def test_a_value_with_half_a_surrogate_pair_is_kept_as_it_is(store: Store, layer: Semantic) -> None:
+    for key in ("likes", "sister"):
+        fact = layer.remember(ADA, "user_profile", key, "Nad\ud83dia", day(0))
+        assert fact and (fact.key, fact.value) == (f"{key}:nad?ia", "Nad\ud83dia")

@@ -143,7 +143,7 @@ class Semantic:
             raise ConfigError(f"a fact's value is text that is not empty, got {value!r}; None ends the fact")
         keys = [key]
         if key in HOLDS_SEVERAL and value is not None:
-            keys = [f"{key}:{slug(value)}"]
+            keys = [f"{key}:{slug(value.encode('utf-8', 'replace').decode())}"]  # no half of a surrogate pair
         elif key in HOLDS_SEVERAL:
             keys += [fact.key for fact in self.facts(user) if fact.key.startswith(f"{key}:")]
         said, ended = with_zone(at), value is None
