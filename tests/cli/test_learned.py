@@ -77,7 +77,7 @@ def test_a_key_can_be_taken_from_the_table_to_end_its_fact(trip: Run) -> None:
         (("place", " "), 1, "ConfigError: the value is empty: give some text; nothing was kept\n"),
         (("place", "\udcff"), 1, "ConfigError: the value is not utf-8 text: convert it first; nothing was kept\n"),
         (("seat", "--end"), 1, "NotFound: nothing is known under 'seat': see the keys by `recollect facts`;"),
-        (("sister", "--end"), 1, "under 'sister': perhaps 'sister:nadia' or 'sister:nadia:place' is meant; nothing"),
+        (("siste", "--end"), 1, "under 'siste': perhaps 'sister:nadia' or 'sister:nadia:place' is meant; nothing"),
     ],
 )
 def test_a_fact_that_says_nothing_is_refused(trip: Run, given: tuple[str, ...], code: int, says: str) -> None:

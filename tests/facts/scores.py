@@ -3,8 +3,8 @@
 A line of a set is an utterance said on SAID, and what it says of its speaker: `[type, key, value]`, and for something
 due `[type, key, value, day]`; a value that ended is "ended VALUE". `utterances.jsonl` is what rules may be tuned on;
 `held_out.jsonl` was written before the first rule and is only measured. `typed.jsonl` is as people type, in
-rounds, and so is `plain.jsonl` in plain English, each measured before its misses were read but for the last, 11, which
-was written along with its rules.
+rounds, and so is `plain.jsonl` in plain English, each measured before its misses were read but for 11, which was
+written along with its rules.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 
 from recollect.answers import FACT_TYPES
 from recollect.flow.facts import Found, extract
+from recollect.flow.facts.people import CALLED
 
 HERE = Path(__file__).parent
 SAID = datetime(2025, 5, 14, 10, tzinfo=UTC)
@@ -57,7 +58,8 @@ def utterances(path: Path) -> list[Utterance]:
 
 
 def labels(found: Iterable[Found]) -> frozenset[Label]:
-    return frozenset(_label(one) for one in found)
+    """What is found, but for what is said of someone by name alone: that is no fact of the speaker by itself."""
+    return frozenset(_label(one) for one in found if one.ended or not one.key.startswith(f"{CALLED}:"))
 
 
 def _label(one: Found) -> Label:

@@ -249,7 +249,7 @@ NASTY = (
     "I ", "i like ", '"', "'", "a'", "my name is ", "I like a and i ", "a\n", "`", "{", "; ", " ", "\t", ".", "a.", ",",
     "I'm, ", "planning to a ", "dear ", "on ", "this a ", "write ", "\x00", "\ud800", "A ", "ok, ", "ok ", "please ",
     "x", "remind me in to ", "-", "İ", "what, ", "1", "I have a big ", "“", "~~~", "select ", "I live in A, ",
-    "my sister ", "> ", "    a\n",
+    "my sister ", "> ", "    a\n", "I quit. ", "A's ", "I work at A & ", "K. A ", "We have 2 kids: A is 8 and ",
 )  # fmt: skip
 
 

@@ -399,6 +399,18 @@ def test_a_diet_and_what_is_not_eaten_stand_side_by_side(store: Store, layer: Se
         ("My boss is called Jan", "I have a new boss, her name is Petra", {"boss": "Petra"}),
         ("i dont eat gluten", "turns out i can eat gluten, the test was negative", {}),
         ("I have an exam on Monday", "sorry wrong day, the exam is on Wednesday", {"todo:exam": "exam"}),
+        ("We fly to Rome on Friday", "the flight was moved to Sunday", {"todo:fly to rome": "fly to Rome"}),
+        ("My dog is Rex.", "btw, Rex is 7 and Anna is 8", {"dog:rex": "Rex", "dog:rex:age": "7"}),
+        (
+            "My dogs are Rex and Bo",
+            "Anna lives in Oslo. Bo is 3.",
+            {"dog:rex": "Rex", "dog:bo": "Bo", "dog:bo:age": "3"},
+        ),
+        (
+            "My son Bo is 8",
+            "My cat is called Bo. Bo is 2.",
+            {"son:bo": "Bo", "son:bo:age": "8", "cat:bo": "Bo"},
+        ),
     ],
 )
 def test_what_is_corrected_in_passing_is_known(

@@ -124,6 +124,13 @@ def test_a_car_that_was_sold_is_no_longer_driven(
     [
         ("My girlfriend is Mia.", "I've just broken up with Mia."),
         ("I'm allergic to cats.", "It turns out I'm not allergic to cats after all."),
+        ("My girlfriend is Anna.", "We broke up last week."),
+        ("I'm vegetarian.", "I eat meat again."),
+        ("I gave up dairy.", "I've started drinking dairy again."),
+        ("I work at Johnson & Johnson as a nurse.", "I quit."),
+        ("I work at Johnson & Johnson.", "I quit Johnson & Johnson last month."),
+        ("I work at Acme.", "My boss is awful. I quit."),
+        ("I work at Acme.", "I've finally resigned."),
     ],
 )
 def test_what_is_over_is_no_longer_known(store: Store, layer: Semantic, known: str, said: str) -> None:
@@ -131,3 +138,48 @@ def test_what_is_over_is_no_longer_known(store: Store, layer: Semantic, known: s
     say(store, said, 1)
     layer.catch_up(TRIP)
     assert layer.facts(ADA) == []
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ("My girlfriend is Anna.", "We broke up the sofa."),
+        ("My girlfriend is Anna.", "My first band was fun, but we broke up."),
+        ("My girlfriend is Anna.", "We broke up years ago, when I was at school."),
+        ("I'm vegan.", "I eat lunch at home again."),
+        ("I'm pescatarian.", "I eat fish again."),
+        ("I work at Acme.", "I smoked for ten years. I quit."),
+        ("I work at Acme.", "I quit smoking."),
+    ],
+)
+def test_what_only_sounds_like_an_end_ends_nothing(store: Store, layer: Semantic, known: str, said: str) -> None:
+    say(store, known, 0)
+    layer.catch_up(TRIP)
+    before = values(layer.facts(ADA))
+    say(store, said, 1)
+    layer.catch_up(TRIP)
+    assert before.items() <= values(layer.facts(ADA)).items()
+
+
+@pytest.mark.parametrize("key", ["friend", "dog", "sister", "colleague"])
+def test_several_people_or_pets_that_are_stated_stand_side_by_side(store: Store, layer: Semantic, key: str) -> None:
+    for who in ("Ida", "Bo Berg"):
+        layer.remember(ADA, "user_profile", key, who, day(0))
+    assert values(layer.facts(ADA)) == {f"{key}:ida": "Ida", f"{key}:bo berg": "Bo Berg"}
+    layer.remember(ADA, "user_profile", f"{key}:ida:place", "Oslo", day(1))
+    layer.remember(ADA, "user_profile", f"{key}:ida", None, day(2))
+    assert values(layer.facts(ADA)) == {f"{key}:bo berg": "Bo Berg"}
+    layer.remember(ADA, "user_profile", key, None, day(3))
+    assert layer.facts(ADA) == []
+
+
+def test_a_partner_that_is_stated_takes_the_place_of_the_one_before(store: Store, layer: Semantic) -> None:
+    for who in ("Ida", "Bo"):
+        layer.remember(ADA, "user_profile", "partner", who, day(0))
+    assert values(layer.facts(ADA)) == {"partner": "Bo"}
+
+
+def test_a_value_with_half_a_surrogate_pair_is_kept_as_it_is(store: Store, layer: Semantic) -> None:
+    for key in ("likes", "sister"):
+        fact = layer.remember(ADA, "user_profile", key, "Nad\ud83dia", day(0))
+        assert fact and (fact.key, fact.value) == (f"{key}:nad?ia", "Nad\ud83dia")

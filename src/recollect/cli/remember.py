@@ -53,9 +53,10 @@ def remember(
 
 def _ended(chat: Session, key: str) -> list[str]:
     """End what is known under a key; returns the keys of the facts that ended."""
-    from recollect.flow.facts.tell import VALUED
+    from recollect.flow.facts.tell import HOLDS_SEVERAL
 
-    known = [one.key for one in chat.facts() if one.key == key or (key in VALUED and one.key.startswith(f"{key}:"))]
+    each = (f"{key}:",) if key in HOLDS_SEVERAL else ()
+    known = [one.key for one in chat.facts() if one.key == key or one.key.startswith(each)]
     if not known:
         told = meant(key, [one.key for one in chat.facts()], "see the keys by `recollect facts`")
         raise NotFound(f"nothing is known under {key!r}: {told}; nothing was changed")

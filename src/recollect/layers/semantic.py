@@ -17,7 +17,7 @@ from recollect.flow.facts import Found, Known, Statement, extract, known, noted
 from recollect.flow.facts.asked import wanted
 from recollect.flow.facts.known import opposite
 from recollect.flow.facts.phrases import slug
-from recollect.flow.facts.tell import VALUED, Told, asked_by, tell
+from recollect.flow.facts.tell import HOLDS_SEVERAL, Told, asked_by, tell
 from recollect.layers.marks import check_there, learned, read_to, set_read_to
 from recollect.recent import Recent
 from recollect.settings import DEFAULTS
@@ -133,8 +133,8 @@ class Semantic:
     ) -> Fact | None:
         """Set a fact by hand, and return it; None as the value ends what is known under the key.
 
-        Under a key that holds several values, as likes does, that is all of them. It counts as the newest even where
-        what is known was dated by a clock that is ahead of this one.
+        Under a key that holds several values, as likes and sister do, that is all of them. It counts as the newest
+        even where what is known was dated by a clock that is ahead of this one.
         """
         check_id(key, "key")
         if type not in FACT_TYPES:
@@ -142,9 +142,9 @@ class Semantic:
         if value is not None and not (isinstance(value, str) and value.strip()):
             raise ConfigError(f"a fact's value is text that is not empty, got {value!r}; None ends the fact")
         keys = [key]
-        if key in VALUED and value is not None:
-            keys = [f"{key}:{slug(value)}"]
-        elif key in VALUED:
+        if key in HOLDS_SEVERAL and value is not None:
+            keys = [f"{key}:{slug(value.encode('utf-8', 'replace').decode())}"]  # no half of a surrogate pair
+        elif key in HOLDS_SEVERAL:
             keys += [fact.key for fact in self.facts(user) if fact.key.startswith(f"{key}:")]
         said, ended = with_zone(at), value is None
         body = {

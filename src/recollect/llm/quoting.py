@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, date, datetime
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, date, datetime, time
 from typing import Final, NamedTuple
 
 from recollect.answers import Fact
@@ -82,25 +82,38 @@ def said_before(messages: Sequence[Message]) -> Iterator[Line]:
 def facts_in(lines: Iterable[Line], messages: Sequence[Message]) -> list[Fact]:
     """The facts that memory tells, as changed by what the user said in the conversation since."""
     told = [fact for line in lines if line.heading in FACTS and (fact := read_line(line.text))]
-    statements = [_statement(fact, n) for n, fact in enumerate(told)]
-    for n, message in enumerate(filter(None, map(without_memory, messages))):
-        at = with_zone(message.at) if message.at else None
-        for found in extract(message.text, at or _ONCE):
-            statements.append(
-                Statement(
-                    f"{n}:{len(statements)}",
-                    (at or _NOW, n, len(statements)),
-                    found.type,
-                    found.key,
-                    found.value,
-                    found.confidence,
-                    at or UNKNOWN,
-                    valid_to=found.valid_to if at else None,
-                    ended=found.ended,
-                    then=found.then,
-                )
+    said = ((message.text, message.at) for message in map(without_memory, messages) if message)
+    return list(known([*(_statement(fact, n) for n, fact in enumerate(told)), *_statements(said)]).standing)
+
+
+def ends_of(lines: Iterable[Line], asked_for: Callable[[Sequence[Fact]], Iterable[Fact]]) -> list[Line]:
+    """The lines in which the user said that something is over: of all that is, what is asked for."""
+    said = [line for line in lines if line.text.startswith("user: ")]
+    days = [datetime.combine(line.on, time(), UTC) if line.on else None for line in said]
+    held = known(_statements(zip((line.words for line in said), days, strict=True)))
+    standing = {fact.key for fact in held.standing}
+    over = asked_for([fact for fact in held.past if fact.key not in standing])
+    ids = {id for fact in over for id in held.rests[fact.key]}
+    return [said[n] for n in sorted({int(id.partition(":")[0]) for id in ids})]
+
+
+def _statements(said: Iterable[tuple[str, datetime | None]]) -> Iterator[Statement]:
+    """What each of these texts says that was said at a time; its id begins with the number of the text."""
+    for n, (text, when) in enumerate(said):
+        at = with_zone(when) if when else None
+        for place, found in enumerate(extract(text, at or _ONCE)):
+            yield Statement(
+                f"{n}:{place}",
+                (at or _NOW, n, place),
+                found.type,
+                found.key,
+                found.value,
+                found.confidence,
+                at or UNKNOWN,
+                valid_to=found.valid_to if at else None,
+                ended=found.ended,
+                then=found.then,
             )
-    return list(known(statements).standing)
 
 
 def _statement(fact: Fact, n: int) -> Statement:

@@ -28,6 +28,7 @@ from recollect.llm.quoting import (
     HABITS,
     UNKNOWN,
     Line,
+    ends_of,
     facts_in,
     meant,
     memory_of,
@@ -89,7 +90,7 @@ _ALL_COMMON: Final = frozenset(map(stem, COMMON))
 _FILLERS: Final = frozenset(
     words(
         """please tell again exactly actually currently right ok okay hey hi hello remind remember recall forgot forget
-        wonder show give list whats wheres whos hows whens ever far here anything"""
+        wonder show give list whats wheres whos hows whens ever far here anything everything"""
     )
 )
 """Words of questions that say nothing of what is asked for."""
@@ -234,8 +235,21 @@ def _best(question: str, lines: Sequence[Line], facts: Sequence[Fact], at: datet
         return _told(fitting)
     if asks_of_talk(question):
         return [_quoted(line) for line in _talked(question, lines, at)]
+    if not _OF_THE_PAST.search(question) and (over := _over(question, telling, lines)):
+        return [_quoted(line) for line in over[-MOST:]]
     matter = left if want.keys and left else telling
     return _sharing(question, matter - _LOOSE or matter, lines, facts, want)
+
+
+def _over(question: str, telling: set[str], lines: Sequence[Line]) -> list[Line]:
+    """The lines in which the user said that what is asked for is over: "I quit my job" where they worked."""
+
+    def asked_for(past: Sequence[Fact]) -> list[Fact]:
+        want = wanted(question, past)
+        left = telling.difference(words(" ".join((*want.explains, *want.sorts))), _ALL_COMMON)
+        return [] if left else [fact for fact in past if fact.type != "action_item" and want.fits(fact)]
+
+    return ends_of(lines, asked_for)
 
 
 def _told(facts: Sequence[Fact]) -> list[tuple[str, str]]:
@@ -293,6 +307,8 @@ def _sharing(
         return []
     if _OF_SOMEONE.search(question):
         facts = [fact for fact in facts if someone(fact)]
+    if want.about:
+        facts = [fact for fact in facts if someone(fact) not in want.people]
     of_me = _OF_ME.search(question) is not None and not _OF_THE_PAST.search(question)
     others = [line for line in lines if line.heading not in FACTS and not _is_same(question, line.words)]
     sources = [_Source(_told([fact])[0], _words(_asked_by(fact, want, of_me))) for fact in facts]

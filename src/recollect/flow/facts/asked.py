@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from recollect.answers import Fact
+from recollect.flow.days import MONTH
 from recollect.flow.facts.people import ABOUT, FRIENDS, KEYS, PARTNERS, PEOPLE, PETS, PLURALS
 from recollect.flow.facts.wording import any_of, rule, word_set
 
@@ -98,13 +99,21 @@ KINDS: Final = (
     ),
     Kind(
         "diet allergy avoids",
-        "eat drink allergic allergy allergies diet food foods meat fish vegan vegetarian intolerant",
+        "eat drink food foods meat fish",
         rule(
             r"\b(?:i|we) (?:can't|cannot|can not|don't|do not|shouldn't|mustn't|may not|never) (?:eat|drink)\b",
-            rf"(?:\b(?:can't|don't|shouldn't) i|{_DO_I})(?: not)? "
-            r"(?:eat|drink|allergic|vegan|vegetarian|intolerant)\b",
-            r"\bmy (?:\w+ )?(?:diet|allerg(?:y|ies))\b",
+            rf"(?:\b(?:can't|don't|shouldn't) i|{_DO_I})(?: not)? (?:eat|drink)\b",
         ),
+    ),
+    Kind(
+        "allergy avoids",
+        "allergic allergy allergies intolerant food foods",
+        rule(rf"{_DO_I}(?: not)? (?:allergic|intolerant)\b|\bmy (?:\w+ )?allerg(?:y|ies)\b"),
+    ),
+    Kind(
+        "diet",
+        "diet vegan vegetarian pescatarian eat",
+        rule(rf"{_DO_I}(?: not)? (?:an? )?(?:vegan|vegetarian|pescatarian)\b|\bmy (?:\w+ )?diet\b"),
     ),
     Kind(
         "likes favorite prefers plays",
@@ -146,12 +155,15 @@ KINDS: Final = (
     Kind(
         "learning studies",
         "learn learning study studying subject language languages",
-        rule(rf"{_DO_I} (?:learn|study)(?:ing)?\b"),
+        rule(rf"(?<!where ){_DO_I} (?:learn|study)(?:ing)?\b"),
     ),
     Kind(
         "school studies",
-        "study school university college degree",
-        rule(r"\bwhere did i study\b|\bdid i go to (?:school|university|college)\b|\bmy (?:university|college)\b"),
+        "study studying school university college degree",
+        rule(
+            r"\bwhere (?:do|did|am) i study(?:ing)?\b|\bmy (?:university|college)\b",
+            r"\bdid i go to (?:school|university|college)\b",
+        ),
     ),
     Kind(
         "drives",
@@ -176,12 +188,14 @@ KINDS: Final = (
     Kind(
         "todo",
         f"""plan plans planned todo todos list agenda calendar schedule scheduled reminder reminders appointment
-        appointments task tasks remind due coming upcoming deadline deadlines need ask asked anything forget {_DAYS}""",
+        appointments meetings exams task tasks remind due coming upcoming deadline deadlines need ask asked anything
+        forget {_DAYS}""",
         rule(
             r"\bmy (?:\w+ )?(?:plans?|to-?dos?|to-?do list|list|agenda|calendar|schedule|reminders?|appointments?"
             r"|tasks?|deadlines?)\b",
             r"\bdo i have (?:\w+ ){0,2}(?:planned|plans?|appointments?|reminders?|scheduled|due|coming up"
-            r"|on (?:\w+day|tomorrow|today))\b",
+            rf"|(?:on |in |for )?(?:this |next )?(?:\w+day|tomorrow|week|weekend|month|{MONTH}))\b",
+            r"\b(?:plans|appointments|meetings|reminders|deadlines|exams) (?:do|have) (?:i|we) (?:have|got)\b",
             r"\bwhat (?:do i (?:still )?(?:have|need) to do|must i do)\b",
             r"\bwhat(?:'s| is) (?:coming up|due|on (?:my|for|next|this|\w+day|tomorrow))\b",
             r"\bto remind me (?:of|about)\W*$|\b(?:should|must) i not forget\b",
@@ -213,7 +227,10 @@ _KIN: Final = rule(
     rf"|(?:do|have) (?:i|we) (?:have|got)(?: an?| any)?)(?: (?:\w+ )??)({_ALL_KIN})(?:'s|s'|s)?\b"
 )
 _OF_KIN: Final = {
-    "place": (rule(r"\bwhere\b|\blives?\b|\bliving\b|\bcity\b|\bhome\b"), "live living city town country home"),
+    "place": (
+        rule(r"\bwhere\b(?!.*\bwork)|\blives?\b|\bliving\b|\bcity\b|\bhome\b"),
+        "live living city town country home",
+    ),
     "company": (rule(r"\bwork(?:s|ing)?\b|\bemployer\b"), "work working company employer"),
     "role": (
         rule(r"\bjob\b|\bprofession\b|\bfor a living\b|\bdoes [\w' -]{1,40} do\W*$|\bwork as\b"),
@@ -227,8 +244,10 @@ _OF_KIN: Final = {
 """What may be asked of someone, how, and the words of a question that it explains."""
 _THEY: Final = rule(r"\b(?:he|she|they|his|her|hers|their|him|them)\b")
 _WHO: Final = rule(
-    r"\bwho(?:s|m|se|'s)?\b|\bnames?\b|\bcalled\b|\bhow many\b|\b(?:do|have) (?:i|we)\b|\btell me about\b"
+    r"\bwho(?:s|m|se|'s)?\b|\bnames?\b|\bcalled\b|\bhow many\b|\b(?:do|have) (?:i|we)\b",
+    r"\babout (?:my|our)\b|\btell me about\b",
 )
+_NAMES_ONLY: Final = rule(r"\bnames?\b|\bcalled\b|\bhow many\b")
 _NAMING: Final = "name names called named call many people member members"
 
 
@@ -236,9 +255,9 @@ _NAMING: Final = "name names called named call many people member members"
 class Wanted:
     """What a question is about: everything, what is known under some keys, or of some people.
 
-    `about` has what is asked of people, nothing for who they are; `explains` the words that such facts answer, and
-    `sorts` those that only name a sort of things. `of_another` says that it is about someone else, known or not, and
-    `names` has the words by which they may be called.
+    `about` has what is asked of people, "" for who they are, nothing for all of it; `explains` the words that such
+    facts answer, and `sorts` those that only name a sort of things. `of_another` says that it is about someone else,
+    known or not, and `names` has the words by which they may be called.
     """
 
     everything: bool = False
@@ -280,13 +299,15 @@ def wanted(question: str, known: Sequence[Fact]) -> Wanted:
     about = {what for what, (asks, _) in _OF_KIN.items() if people and asks.search(text)}
     if people and not about and not _WHO.search(text):
         people = set()
+    if not about and _NAMES_ONLY.search(text):
+        about = {""}
     words = set(_WORD.findall(text.lower()))
     asked = [kind for telling, kind in TELLING if not telling.isdisjoint(words) and kind.asks.search(text)]
     kinds = [kind for kind in asked if not named or kind.keys == "todo"]
     keys = word_set(" ".join(kind.keys for kind in kinds))
     explains = {word for kind in kinds for word in kind.explains.split()}
     if people:
-        explains.update((*named, *_NAMING.split()), *(_OF_KIN[what][1].split() for what in about))
+        explains.update((*named, *_NAMING.split()), *(_OF_KIN[what][1].split() for what in about if what))
     return Wanted(
         not _EVERYTHING_HAS.isdisjoint(words) and _EVERYTHING.search(text) is not None,
         keys,

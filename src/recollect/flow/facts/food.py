@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from recollect.flow.facts.found import Found, found
-from recollect.flow.facts.phrases import LINKED, slug, things
+from recollect.flow.facts.phrases import LINKED, Phrase, slug, things
 from recollect.flow.facts.profile import AM, PROFILE
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.wording import EMOJI, any_of, rule, word_set
@@ -21,7 +21,7 @@ _ALLERGY: Final = rule(
 _JOKES: Final = word_set("mornings mondays bs work exercise people idiots stupidity bullshit nonsense drama commitment")
 DIETS: Final = r"(vegan|vegetarian|pescatarian|coeliac|celiac|keto)\b"
 EATS: Final = (
-    rf"(?=\s*(?:[.,!;:){EMOJI}]|$|(?:and|but|so|now|since|for|too|because|except|at the moment|last|in \d{{4}}"
+    rf"(?=\s*(?:[.,!;:){EMOJI}]|$|(?:and|but|so|now|btw|since|for|too|because|except|at the moment|last|in \d{{4}}"
     r"|\w+ \w+ ago)\b))"
 )
 _TURNED: Final = r"i(?:'ve| have)?(?: (?:just|recently|now))* (?:gone|went|turned|become|became)"
@@ -36,14 +36,21 @@ _NO_DIET: Final = rule(rf"i(?:'m| am) (?:not|no longer) (?:an? )?{DIETS}")
 _INTOLERANT: Final = r"([\w-]{3,15})[- ](?:intolerant|free)\b"
 _CANT_HAVE: Final = rule(rf"{_I_AM} (?:very |slightly )?{_INTOLERANT}{EATS}")
 _CAN_HAVE: Final = rule(rf"i(?:'m| am) (?:not|no longer) {_INTOLERANT}")
-_FREE_OF: Final = word_set("gluten dairy lactose sugar nut soy wheat egg fructose histamine alcohol meat caffeine")
+_FREE_OF: Final = word_set(
+    "gluten dairy lactose sugar nut soy wheat egg fructose histamine alcohol meat caffeine coffee"
+)
 _CANT: Final = "i (?:can't|cannot|can not)"
 _CANT_HAVE_ANY: Final = rule(rf"(?:{_CANT} have|i(?:'ve| have)? (?:gave|given) up) (?:any |all )?([\w-]{{3,15}})\b")
+_AGAIN: Final = r"[^.,;!?]{2,40} again\b"
 _EATS_NOT: Final = rule(
     f"(?:{_CANT}|i (?:don't|do not|never))(?: {any_of('really usually ever')})* (?:eat|drink) ",
     "i(?:'ve| have)? (?:stopped|quit|given up|gave up|decided to stop) (?:eating|drinking) ",
 )
-_EATS_AGAIN: Final = rule("i (?:can|do)(?: now)? (?:eat|drink) ")
+_EATS_AGAIN: Final = rule(
+    "i (?:can|do)(?: now| finally)? (?:eat|drink) ",
+    rf"(?:i(?:'ve| have)?(?: just| recently)? started|{AM}(?: back to)?) (?:eating|drinking) (?={_AGAIN})",
+    f"i(?: now)? (?:eat|drink) (?={_AGAIN})",
+)
 _NO_FOOD: Final = word_set(
     "enough much many lots out breakfast lunch dinner supper well late early fast healthy alone together meals"
 )
@@ -67,7 +74,7 @@ def food(clause: Clause) -> Iterator[Found]:
 def _food(clause: Clause, start: int) -> Iterator[Found]:
     text = clause.text
     if match := _ALLERGIC.match(text, start):
-        for what in things(text, match.end()):
+        for what in _all_of(text, match.end()):
             if slug(what.text) not in _JOKES:
                 yield found(clause, PROFILE, f"allergy:{slug(what.text)}", what.text, what.end, 0.95)
     elif match := _NOT_ALLERGIC.match(text, start):
@@ -88,6 +95,13 @@ def _food(clause: Clause, start: int) -> Iterator[Found]:
         yield from _avoids(clause, match.end())
     elif match := _EATS_AGAIN.match(text, start):
         yield from _avoids(clause, match.end(), ended=True)
+
+
+def _all_of(text: str, start: int) -> list[Phrase]:
+    """Things; two that seem to share a noun stay together, as "penicillin and bee stings" do not."""
+    found = things(text, start)
+    half = len(found) == 1 and not text.startswith(found[0].text, start)
+    return [Phrase(text[start : found[0].end], found[0].end)] if half else found
 
 
 def _avoids(clause: Clause, start: int, ended: bool = False) -> Iterator[Found]:

@@ -8,14 +8,23 @@ from datetime import datetime
 from typing import Final
 
 from recollect.answers import Fact, FactOrigin, FactType
-from recollect.flow.facts.people import ABOUT, CALLED, FEW, PEOPLE, is_someone
+from recollect.flow.facts.people import ABOUT, CALLED, FEW, OTHERS_IN_TIME, PEOPLE, is_someone
 from recollect.flow.facts.wording import rule, word_set
 
 MOST_RESTS: Final = 20
 """How many of the statements that say the same are cited: they are looked up when a question is asked again."""
 _LITTLE: Final = word_set("the a an my our to")
 """Words that make no difference between plans: "write a report" is done by "I wrote the report"."""
+_SAME: Final = {"fly": "flight", "meet": "meeting", "travel": "trip"}
+"""What a plan is called later: "We fly to Rome on Friday", "The flight was moved to Sunday"."""
 _HOUR: Final = rule(r" at \d[\d:.]*(?: ?[ap]m\b)?")
+_RULED_OUT: Final = {
+    **dict.fromkeys(("meat", "chicken", "beef", "pork", "bacon", "steak"), ("vegetarian", "vegan", "pescatarian")),
+    **dict.fromkeys(("fish", "seafood"), ("vegetarian", "vegan")),
+    **dict.fromkeys(("dairy", "eggs", "cheese", "milk"), ("vegan",)),
+    "carbs": ("keto",),
+}
+"""The diets that someone has given up who no longer avoids this."""
 _OPPOSITE: Final = {"likes": "dislikes", "dislikes": "likes"}
 
 
@@ -62,7 +71,8 @@ class Known:
 def known(statements: Iterable[Statement]) -> Known:
     """What follows from these statements, in whatever order they are given."""
     standing, past, rests = dict[str, Fact](), list[Fact](), dict[str, tuple[str, ...]]()
-    for said in sorted(statements, key=lambda one: (one.order, one.id)):
+    for one in sorted(statements, key=lambda one: (one.order, one.id)):
+        said = _of_whom(one, standing)
         key, old = said.key, standing.get(said.key)
         if said.ended:
             for gone in _ends(said, standing):
@@ -71,12 +81,25 @@ def known(statements: Iterable[Statement]) -> Known:
                 if said.then:
                     standing[gone] = _then(before, said)
                 rests[gone] = (*rests.get(gone, ()), said.id) if said.then else (said.id,)
+        elif key.startswith(f"{CALLED}:"):
+            continue
         elif old and _same(old, said):
             standing[key], rests[key] = _again(old, said), (*rests.get(key, ()), said.id)[-MOST_RESTS:]
         else:
-            past += [_ended(standing.pop(over), said) for over in (key, opposite(key)) if over in standing]
+            theirs = [f"{key}:{about}" for about in sorted(ABOUT)] if old and key in OTHERS_IN_TIME else []
+            past += [_ended(standing.pop(over), said) for over in (key, opposite(key), *theirs) if over in standing]
             standing[key], rests[key] = _fact(said), (said.id,)
     return Known(tuple(standing.values()), tuple(past), rests)
+
+
+def _of_whom(said: Statement, standing: Mapping[str, Fact]) -> Statement:
+    """The statement with the key of the one person known by that name, where it has the name alone."""
+    called, _, rest = said.key.partition(":")
+    who, _, about = rest.rpartition(":")
+    if called != CALLED or not who:
+        return said
+    known = [key for key, fact in standing.items() if fact.value.casefold() == who and is_someone(key)]
+    return replace(said, key=f"{known[0]}:{about}") if len(known) == 1 else said
 
 
 def opposite(key: str) -> str:
@@ -88,14 +111,19 @@ def opposite(key: str) -> str:
 def _ends(said: Statement, standing: Mapping[str, Fact]) -> list[str]:
     """The keys that a statement ends, of those that stand; with a person go all facts about that person."""
     meant = _meant(said, standing)
-    theirs = [f"{meant}:{about}" for about in sorted(ABOUT)] if meant and is_someone(meant) else []
-    return [key for key in (meant, *theirs) if key in standing]
+    also = [f"{meant}:{about}" for about in sorted(ABOUT)] if meant and is_someone(meant) else []
+    avoids, _, food = said.key.partition(":")
+    if avoids == "avoids" and "diet" in standing and standing["diet"].value in _RULED_OUT.get(food, ()):
+        also.append("diet")
+    return [key for key in (meant, *also) if key in standing]
 
 
 def _meant(said: Statement, standing: Mapping[str, Fact]) -> str:
     """The key of what a statement means: its own, or that of the only one it fits."""
     old = standing.get(said.key)
-    if old and (said.type == "action_item" or said.value.casefold() in ("", old.value.casefold())):
+    if old and (
+        _of_day(said, old) if said.type == "action_item" else said.value.casefold() in ("", old.value.casefold())
+    ):
         return said.key
     fits = list(_fits(said, standing))
     return fits[0] if len(fits) == 1 else ""
@@ -106,11 +134,12 @@ def _fits(said: Statement, standing: Mapping[str, Fact]) -> Iterator[str]:
     words, of_all = _words(said.key), not said.value and said.key in PEOPLE
     for key, fact in standing.items():
         if fact.type == said.type == "action_item":
-            fits = bool(words) and words <= _words(key) and _may_mean(said, fact)
+            to_come = fact.valid_to is None or said.at < fact.valid_to
+            fits = bool(words) and words <= _words(key) and to_come and _of_day(said, fact)
         elif said.key.startswith("drives:"):
             fits = key.startswith("drives:") and words <= _words(key)
         elif said.key.startswith(f"{CALLED}:"):
-            fits = is_someone(key) and fact.value.casefold() == said.value.casefold()
+            fits = fact.value.casefold() == said.value.casefold() and is_someone(key)
         else:
             fits = of_all and said.key in FEW and key.startswith(f"{said.key}:") and is_someone(key)
         if fits:
@@ -120,13 +149,12 @@ def _fits(said: Statement, standing: Mapping[str, Fact]) -> Iterator[str]:
 
 
 def _words(plan: str) -> frozenset[str]:
-    return frozenset(_HOUR.sub("", plan).partition(":")[2].split()) - _LITTLE
+    return frozenset(_SAME.get(word, word) for word in _HOUR.sub("", plan).partition(":")[2].split()) - _LITTLE
 
 
-def _may_mean(said: Statement, plan: Fact) -> bool:
-    """Whether a plan is still to come, and on the day that is named, if that is not its new one."""
-    day = None if said.then else said.valid_to
-    return plan.valid_to is None or (said.at < plan.valid_to and day in (None, plan.valid_to))
+def _of_day(said: Statement, plan: Fact) -> bool:
+    """Whether a plan is on the day that is named, if one is that is not its new one."""
+    return bool(said.then) or said.valid_to is None or plan.valid_to in (None, said.valid_to)
 
 
 def _begin(said: Fact | Statement) -> datetime:

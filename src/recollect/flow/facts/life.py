@@ -93,8 +93,8 @@ _KINDS: Final[tuple[tuple[FactType, str, re.Pattern[str], re.Pattern[str], re.Pa
 _WHOLE: Final = (
     rf"(?=\s*(?:[.,!;:){EMOJI}]|$|"
     + any_of(
-        """and & but so because since for in at on with to as twice once three every now btw lol rn part-?time part_time
-        last mostly lately myself n cuz online too professionally competitively"""
+        """and & any but so because since for in at on with to as twice once three every now btw lol rn part-?time
+        part_time last mostly lately myself n cuz online too professionally competitively"""
     )
     + r"\b|& ))"
 )
@@ -114,10 +114,12 @@ _AT_SCHOOL: Final = rule(
 _LOOKS: Final = "(?:(?:old|used|new|red|blue|black|white|silver|grey|gray|green) )?"
 _DRIVE: Final = rule(rf"(?:{_WE} drive|(?:my|our) (?:(?:new|current|family) )?car is) (?:an? |the )?{_LOOKS}")
 _DRIVE_NO_MORE: Final = rule(
-    f"{_NO_MORE.format('drive', 'driving')} (?:an? |the )?",
+    f"(?:{_NO_MORE.format('drive', 'driving')} |{_DROPPED.format('drive')})(?:an? |the )?",
     rf"(?:i|we)(?:'ve| have)?(?: (?:just|finally|now))? (?:sold|scrapped|traded in|got rid of) (?:my|our|the) {_LOOKS}",
 )
-_LINKS: Final = any_of("and but so n for with to that in on at through into over past like from around up down")
+_LINKS: Final = any_of(
+    "and but so n for with to that in on at through into over past like from around up down any anymore"
+)
 _CAR: Final = rule(rf"((?:(?:19|20)\d\d )?{_CARS}\b(?: (?!{_LINKS}\b)[\w-]+){{0,3}}?)(?! in (?!(?-i:[A-Z]))){_WHOLE}")
 _BORN: Final = rule(r"i was born (?:in|back in) ((?:19|20)\d\d)\b(?!s)")
 _COUNT: Final = any_of("two three four five six 2 3 4 5 6 both")
@@ -142,7 +144,8 @@ _DAYS: Final = any_of(
     "day morning evening night week weekend afternoon weekday monday tuesday wednesday thursday friday saturday sunday"
 )
 _HOW_OFTEN: Final = (
-    rf"(?:every (?:single |other )?{_DAYS}|each {_DAYS}|(?:once|twice|(?:two|three|four|five|six|\d)(?:x| times)) "
+    rf"(?:(?:every(?: single| other)?|each) {_DAYS}(?:(?:, |,? and ){_DAYS})*"
+    r"|(?:once|twice|(?:two|three|four|five|six|\d)(?:x| times)) "
     r"(?:a|per) (?:day|week|month)|on (?:\w+days(?:(?:, |,? and )\w+days)*|weekends)"
     r"|in the (?:mornings?|evenings?|afternoons?)|before work|after work)"
 )
@@ -156,7 +159,7 @@ _WITH_MORE: Final = (
     r"(?:have (?:[\w-]+ ){1,3}for (?:breakfast|lunch|dinner)|drink (?:my )?(?:coffee|tea)(?: (?:black|with milk))?)"
 )
 _WHEN: Final = (
-    rf"(?:{_HOW_OFTEN}|(?:at|around|before|after|until|by) (?:like )?(?:\d[\d:.]*(?: ?[ap]m)?|(?:five|six|seven"
+    rf"(?:{_HOW_OFTEN}|(?:at|around|before|after|until|by) (?:like )?(?:\d+(?:[:.]\d\d)?(?: ?[ap]m)?|(?:five|six|seven"
     r"|eight|nine|ten|eleven|midnight|noon)|work|school|lunch|dinner|breakfast|bed|sunrise|sunset)"
     r"|to (?:work|school)|early|late|alone|outdoors|\d+ ?(?:k|km|miles)"
     r"|for (?:an hour|\d+ minutes)|at (?:home|the gym|night))"

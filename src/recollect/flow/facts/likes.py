@@ -53,8 +53,8 @@ _LIKES_NO_MORE: Final = rule(
 _OR: Final = rule(",? or ")
 _ANY_MORE: Final = rule(r"\s+(?:any ?more|any longer)\b")
 _FAVORITE: Final = rule(
-    r"my (?:all-time )?fav(?:e|ou?rite)? ([\w-]{2,20}(?: [\w-]{2,20})?) (?:is|are|has always been|has to be) "
-    "(?:actually |now |definitely |probably )?"
+    r"my (?:all-time |new |current )?fav(?:e|ou?rite)? ([\w-]{2,20}(?: [\w-]{2,20})?) "
+    "(?:is|are|has always been|has to be) (?:actually |now |definitely |probably )?"
 )
 _IS_FAVORITE: Final = rule(
     r" (?:is|are|has (?:always )?been|have (?:always )?been)(?: (?:still|definitely|by far))? my "

@@ -23,7 +23,11 @@ SEVERAL: Final = {
 }  # fmt: skip
 PETS: Final = {
     "dog": "dog", "cat": "cat", "puppy": "dog", "kitten": "cat", "horse": "horse", "parrot": "parrot",
-    "rabbit": "rabbit",
+    "rabbit": "rabbit", "hamster": "hamster", "tortoise": "tortoise", "pony": "pony",
+    **dict.fromkeys(
+        ("golden retriever", "labrador", "german shepherd", "border collie", "poodle", "beagle", "dachshund", "corgi"),
+        "dog",
+    ),
 }  # fmt: skip
 FRIENDS: Final = {
     "friend": "friend", "mate": "friend", "colleague": "colleague", "coworker": "colleague", "co-worker": "colleague",
@@ -44,6 +48,8 @@ PEOPLE: Final = frozenset(KEYS.values())
 FEW: Final = frozenset({"sister", "brother", "son", "daughter", *PETS.values()})
 """Relatives of whom a user mostly has one or two: where one is known, that one is meant without a name."""
 PARTNERS: Final = word_set("wife husband spouse partner girlfriend boyfriend fiance")
+OTHERS_IN_TIME: Final = word_set("boss manager girlfriend boyfriend partner")
+"""Those whose place another may take: what was known of the one is not so of the other."""
 ABOUT: Final = word_set("place company role age birthday diet allergy")
 """What is known of someone, each under a key of its own: "sister:nadia:place"."""
 CALLED: Final = "called"

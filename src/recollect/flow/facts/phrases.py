@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from recollect.flow.days import MONTH
 from recollect.flow.facts.places import PLACE
 from recollect.flow.facts.wording import any_of, rule, word_set
 
@@ -30,8 +31,10 @@ _TITLES: Final = word_set("dr mr mrs ms prof")
 _BEGINS_NAMES: Final = word_set("st ft mt")
 _NO_NAMES: Final = word_set(
     """i i'm i've i'd i'll monday tuesday wednesday thursday friday saturday sunday january february march april june
-    july august september october november december christmas easter english god ok yes no the a an my your his her"""
+    july august september october november december christmas easter english god ok yes no the a an my your his her he
+    she it we they you if people whoever user users that this there here what who how where when why"""
 )
+_MAY_BE_NAMES: Final = word_set("april june")
 _SMALL_NAME: Final = re.compile(r"[a-z]{2,15}(?=\s*(?:[.,!;)]|$|(?:and|but|btw|who)\b))")
 _NO_SMALL_NAMES: Final = word_set(
     """wrong misspelled misspelt spelled spelt misleading changed common unusual rare weird long short hard easy secret
@@ -43,7 +46,7 @@ _NO_PLACES: Final = word_set(
     javascript typescript vim emacs excel chapter step section part plan level page phase version hr it accounting
     marketing sales legal support engineering finance aws azure gcp kubernetes docker terraform postgres postgresql
     mysql mongodb oracle slack teams zoom jira linear notion trello asana github gitlab bitbucket gmail outlook android
-    ios react vue angular"""
+    ios react vue angular april june"""
 )
 _NO_PLACE_ENDS: Final = word_set(
     """inc inc. ltd llc gmbh ag corp corporation company bank university college hospital institute labs group team
@@ -90,15 +93,20 @@ _NO_THING: Final = word_set(
 _POINTERS: Final = word_set("it this that these those you your him her them me us i my his their")
 _LIST: Final = re.compile(r"(,\s+(?:and\s+)?|\s+and\s+|\s*&\s*)")
 _OVER: Final = rule(r"\s*(?:[.!]|$|,? (?:and|but|so) (?:i|i'm|my|we)\b)")
-_ENDS: Final = rule(r"\s*(?:[.,;!?)]|$|(?:and|but|so|now|with|for|where|at)\b)")
+_ENDS: Final = rule(rf"\s*(?:[.,;!?)]|$|(?:and|but|so|now|with|for|where|at|since|in (?:{MONTH}|\d{{4}}))\b)")
+_INITIAL: Final = re.compile(
+    r"[A-HJ-Z]\.(?= (?!(?:It|He|She|They|We|You|The|This|That|My|But|And|So|Can|Do|Is|What|How|I\w?)\b)[A-Z])"
+)
+_ITS_OWN: Final = rule(r"'s(?=\s*(?:[.,;:!?)]|$|(?:and|but|so|as|in|on|for|with|since|now|where|because|last|this)\b))")
 
 
 def tokens(text: str, start: int) -> Iterator[re.Match[str]]:
-    """The words from a place on, as long as only single blanks stand between them, or the dot of a "Dr." or "St."."""
+    """The words from a place on, as long as single blanks stand between them, or the dot of "Dr.", "St." or "K."."""
     place, dotted = start, _TITLES | _BEGINS_NAMES
     while token := _TOKEN.match(text, place):
         yield token
-        place = token.end() + (token[0].lower() in dotted and text[token.end() : token.end() + 1] == ".")
+        abbreviates = token[0].lower() in dotted and text[token.end() : token.end() + 1] == "."
+        place = token.end() + (abbreviates or _INITIAL.match(text, token.start()) is not None)
         dotted = _TITLES
         if text[place : place + 1] != " ":
             return
@@ -112,8 +120,11 @@ def name(text: str, start: int, most: int = 4) -> Phrase | None:
     end, words = start, 0
     for token in tokens(text, start):
         word = token[0]
-        if word[0].isupper() or (words and word[0].isdigit()):
-            if word.lower().removesuffix("'s") in _NO_NAMES or (word.lower() in _STOPS | LINKED and words):
+        if (word[0].isalpha() and word != word.lower()) or (words and word[0].isdigit()):
+            plain = word.lower().removesuffix("'s")
+            if (plain in _NO_NAMES and (words or plain not in _MAY_BE_NAMES)) or (
+                word.lower() in _STOPS | LINKED and words
+            ):
                 break
             words, end = words + (word.lower() not in _TITLES | _BEGINS_NAMES), token.end()
             if word.endswith("'s") or words == most:
@@ -125,6 +136,17 @@ def name(text: str, start: int, most: int = 4) -> Phrase | None:
             break
     found = text[start:end].removesuffix("'s")
     return Phrase(found, start + len(found)) if words else None
+
+
+def firm(text: str, start: int) -> Phrase | None:
+    """A firm, which may be named like "Johnson & Johnson" and "McDonald's"; none where it is "Joe's diner"."""
+    first = name(text, start)
+    if first is None or not text.startswith((" & ", "'s"), first.end):
+        return first
+    if text.startswith("'s", first.end):
+        return Phrase(f"{first.text}'s", first.end + 2) if _ITS_OWN.match(text, first.end) else None
+    other = firm(text, first.end + 3)
+    return Phrase(f"{first.text} & {other.text}", other.end) if other else first
 
 
 def given(text: str, start: int, most: int = 5) -> Phrase | None:
@@ -151,8 +173,7 @@ def place_name(text: str, start: int) -> Phrase | None:
 
 def thing(text: str, start: int, most: int = MAX_WORDS, stops: frozenset[str] = frozenset()) -> Phrase | None:
     """A thing or an activity in a few words, up to where something else begins; None for "it", "the first one", …"""
-    words = list[str]()
-    end = start
+    words, ends = list[str](), [start]
     for token in tokens(text, start):
         word = token[0].lower()
         if word in _STOPS or word in stops or word in _TRAILERS or (words and _TRAILING.match(text, token.start())):
@@ -160,11 +181,12 @@ def thing(text: str, start: int, most: int = MAX_WORDS, stops: frozenset[str] = 
         if word in _NARROWS:
             return None
         words.append(token[0])
-        end = token.end()
+        ends.append(token.end())
     found = _shortened(words, most)
-    if not found or not _is_thing(found) or _goes_on(text, end, found):
+    if not found or not _is_thing(found) or _goes_on(text, ends[-1], found):
         return None
-    return Phrase(found, start + len(found))
+    end = ends[len(found.split())]
+    return Phrase(text[start:end], end)
 
 
 def _shortened(words: list[str], most: int) -> str:

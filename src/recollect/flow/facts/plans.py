@@ -58,16 +58,18 @@ _EVENT: Final = any_of(
     """appointment meeting interview exam test flight call deadline party wedding class lesson presentation conference
     trip checkup check-up surgery operation date concert game match race marathon reservation booking dinner lunch
     breakfast webinar workshop hearing viewing viva audition rehearsal recital reunion vacation holiday session demo
-    visit"""
+    visit course lecture tour"""
 )
 _BEGINS: Final = any_of("leaves starts begins takes_place")
 _HAVE_EVENT: Final = rule(
     rf"(?:i|we)(?:{_ALSO} have|(?:'ve| have){_ALSO} got) (?:an? |my |our )?(?!no )(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b)",
-    rf"(?:my|our) (?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b(?: (?:at|with|in|to) [\w'-]+)? (?:is|{_BEGINS})\b)",
+    rf"(?:my|our) (?:next )?(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b(?: (?:at|with|in|to) [\w'-]+)? (?:is|{_BEGINS})\b)",
 )
 _BOOKED: Final = rule(
     rf"(?:i|we)(?:'ve| have){_ALSO} (?:booked|scheduled|arranged|set up|made) "
-    rf"(?:an? |my |our )?(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b)"
+    rf"(?:an? |my |our )?(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b)",
+    rf"(?:i|we)(?: just)? (?:booked|scheduled|arranged) (?:an? |my |our )?"
+    rf"(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b[^.,;!?]{{0,40}} for (?:\d|{MONTH}|next|tomorrow))",
 )
 _OURS: Final = "(?:my|our|the) "
 _MAYBE: Final = any_of("might may could should would will won't not isn't wasn't never")
@@ -144,9 +146,10 @@ _ONE_DAY: Final = (
     rf"|{MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?)\b(?:,? \d{{4}}\b)?"
 )
 _FROM_TO: Final = rule(
-    rf"\b(?:{_ONE_DAY}(?:[\u2013\u2014-]| (?:to|until|till|through) )|between {_ONE_DAY} and )(?P<last>{_ONE_DAY})"
+    rf"\b(?:{_ONE_DAY}(?:[\u2013\u2014-]| (?:to|until|till|through|or) )|between {_ONE_DAY} and )(?P<last>{_ONE_DAY})"
 )
-"""Days from one to another: "4 to 11 December"."""
+"""Days from one to another, or one of two: "4 to 11 December", "4 or 5 December"."""
+_NOT_THEN: Final = rule(r",? (?:and )?not (?:on )?(?:the )?")
 _TAIL: Final = rule(r"\s*(?:at|with|to|from|in|for|on|about|after|before)\b")
 
 
@@ -179,9 +182,9 @@ def plans(clause: Clause) -> Iterator[Found]:
 
 def _after_day(clause: Clause) -> tuple[int, date] | None:
     """Where a clause goes on after the day that it begins with, and that day: "On Friday I have to …"."""
-    day = ahead(clause.text[:40], clause.at.date()) if _SOON.match(clause.text) else None
-    if day and _ON.match(clause.text[: day[0]]) and (begins := _I_DO.match(clause.text, day[1])):
-        return begins.end(), day[2]
+    days = _days(clause.text[:40], clause.at.date()) if _SOON.match(clause.text) else None
+    if days and _ON.match(clause.text[: days[0]]) and (begins := _I_DO.match(clause.text, days[1])):
+        return begins.end(), days[2]
     return None
 
 
@@ -223,7 +226,13 @@ def _item(
         return
     if (what or (dated and verb in _WHOLE)) and len(what.split()) <= MAX_WORDS:
         what = f"{verb} {what}".strip() if verb else _ARTICLE.sub("", what)
+        due = None if ended and verb else due  # the day on which it was done, not that of the plan
         yield found(clause, ACTION, f"todo:{slug(what)}", what, start + end, confidence, due=due, ended=ended)
+        if dated and (but := _NOT_THEN.match(clause.text, start + end)):
+            wrong = ahead(clause.text[but.end() :], clause.at.date())
+            if wrong and wrong[0] == 0:
+                end = but.end() + wrong[1]
+                yield found(clause, ACTION, f"todo:{slug(what)}", what, end, due=wrong[2], ended=True)
 
 
 def _moved(clause: Clause, start: int) -> Iterator[Found]:
@@ -239,17 +248,25 @@ def _moved(clause: Clause, start: int) -> Iterator[Found]:
             return
 
 
+def _days(words: str, said: date) -> tuple[int, int, date, bool] | None:
+    """Where some words name a day, or days up to one, that day, and whether there are several."""
+    if not (named := ahead(words, said)):
+        return None
+    first, last, day = named
+    days = next((one for one in _FROM_TO.finditer(words) if one.start() <= last and first < one.end()), None)
+    if not days or first < days.start() < days.end() <= last:  # part of the day itself: 2025-06-10
+        return first, last, day, False
+    over = ahead(days["last"], day)
+    return days.start(), days.end(), over[2] if over else day, True
+
+
 def _without_day(words: str, said: date) -> tuple[str, date | None, int]:
     """What is to be done, by which day, and where that ends."""
-    named, end = ahead(words, said), len(words.rstrip(" ."))
+    named, end = _days(words, said), len(words.rstrip(" ."))
     day = named[2] if named else None
     if named:
-        first, last, _ = named
-        days = next((one for one in _FROM_TO.finditer(words) if one.start() <= first < one.end()), None)
-        if days:
-            first = last = days.end()
-            day = over[2] if (over := ahead(days["last"], named[2])) else day
-        before, after = words[:first], words[last:]
+        first, last, _, several = named
+        before, after = words[: last if several else first], words[last:]
         if _OR.match(after):
             return "", None, end
         if before.strip() and not _TAIL.match(after):

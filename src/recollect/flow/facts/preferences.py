@@ -37,7 +37,7 @@ _ABOUT_ANSWERS: Final = rule(
 """About answers in general: "three short replies to this mail" is asked for once."""
 _AS_A_RULE: Final = rule(
     r"\b(?:from now on|in (?:the )?future|going forward|from here on|every time|by default|always(?=\W*$|,))\b",
-    r"^(?:please )?(?:always|never) |^i always want ",
+    rf"^(?:{_CAN_YOU}|please )?(?:always|never) |^i always want ",
     r"^(?:please )?(?:always )?explain (?:things|everything)\b",
     r"^(?:please )?(?:answer|reply|respond) (?:only in \w+|in \w+ only)\b",
     r"^(?:please )?(?:write|talk|speak|reply|respond) to me in\b",
@@ -86,10 +86,11 @@ _OVER: Final = frozenset({"to", "over"})
 _RATHER_THAN: Final = rule(" (?:over|to|rather than|instead of) ")
 _IF: Final = rule(r",? if\b")
 _USE: Final = rule(
-    "i(?:'m| am)?(?: (?:currently|now|still))? (?:use|using) ",
+    "i(?:'m| am)?(?: (?:currently|now|still))? (?:use|using) (?!the )",
     "i(?: mostly| mainly| usually)? (?:code|program|write (?:most of )?(?:my )?code)(?: mostly| mainly)? in ",
     rf"i(?:'m| am) on (?={any_of('Windows Linux Ubuntu Debian Fedora Arch macOS Android iOS')}\b)",
 )
+_AND_USE: Final = rule("(?:,? and|,| &) ")
 _MOSTLY_USE: Final = rule(
     "i (?:mostly|always|usually|mainly|primarily|normally|typically|generally) use "
     r"(?=[^.!?]{2,40} (?:for|to)\b|(?-i:[A-Z]))"
@@ -168,8 +169,10 @@ def _tools(clause: Clause) -> Iterator[Found]:
     elif match := _MOSTLY_USE.match(text):
         if tool := thing(text, match.end(), most=2, stops=LINKED):
             yield found(clause, PREFERENCE, f"uses:{slug(tool.text)}", tool.text, tool.end, 0.85)
-    elif (match := _USE.match(text)) and (tool := name(text, match.end(), most=3)) and _USED.match(text, tool.end):
-        yield found(clause, PREFERENCE, f"uses:{slug(tool.text)}", tool.text, tool.end, 0.85)
+    elif (words := _USE.match(text)) and name(text, words.end()):
+        while words and (tool := name(text, words.end(), most=3)) and _USED.match(text, tool.end):
+            yield found(clause, PREFERENCE, f"uses:{slug(tool.text)}", tool.text, tool.end, 0.85)
+            words = _AND_USE.match(text, tool.end)
     elif match := _USE_SMALL.match(text):
         yield found(clause, PREFERENCE, f"uses:{slug(match[1])}", match[1], match.end(), 0.85)
 

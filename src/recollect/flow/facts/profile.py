@@ -11,14 +11,14 @@ from recollect.answers import FactType
 from recollect.flow.ahead import ahead
 from recollect.flow.days import written
 from recollect.flow.facts.found import Found, found
-from recollect.flow.facts.phrases import LINKED, Phrase, given, name, place_name, slug, thing
+from recollect.flow.facts.phrases import LINKED, Phrase, firm, given, name, place_name, slug, thing
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
 from recollect.flow.facts.wording import EMOJI, any_of, rule
 from recollect.flow.when import periods
 
 PROFILE: Final[FactType] = "user_profile"
-STOP: Final = rf"(?=\s*(?:[.,!;){EMOJI}]|$|and\b(?! (?:over|under|up|above))|but\b))"
+STOP: Final = rf"(?=\s*(?:[.,!;:(){EMOJI}]|$|and\b(?! (?:over|under|up|above))|but\b))"
 
 _LATELY: Final = (
     f"(?: {any_of('just recently now finally since already currently also still actually usually mostly later then')})*"
@@ -44,7 +44,10 @@ NO_NAME: Final = rule(
         austrian swedish norwegian danish finnish polish czech russian ukrainian greek turkish arab israeli iranian
         indian pakistani chinese japanese korean vietnamese thai filipino indonesian australian canadian mexican
         brazilian african nigerian egyptian european asian latino latina christian catholic protestant muslim
-        jewish hindu buddhist sikh atheist"""
+        jewish hindu buddhist sikh atheist hungarian romanian bulgarian croatian serbian bosnian slovenian albanian
+        macedonian estonian latvian lithuanian colombian peruvian venezuelan chilean argentinian cuban jamaican kenyan
+        ghanaian ethiopian moroccan algerian tunisian libyan syrian jordanian palestinian armenian georgian persian
+        mongolian malaysian singaporean puerto_rican texan californian lutheran anglican"""
     )
     + r"\b",
 )
@@ -60,8 +63,11 @@ _NO_CALLING: Final = rule(
 )
 _HELLO_ENDS: Final = rule(r"\s*(?:[.,!;)\u2013\u2014-]|$|and\b|from\b)")
 
+_HOME: Final = (
+    r"(?: here| on my own| alone| by myself| near the [\w-]+| with (?:my|our|an?|two|three|\d)(?: [\w-]+){1,4}?)?"
+)
 _LIVE: Final = rule(
-    rf"(?:i|we){_LATELY} (?:live|reside)(?: here| with my [\w-]+)? in (?:an? (?:[\w-]+ ){{1,3}}in )?",
+    rf"(?:i|we){_LATELY} (?:live|reside){_HOME} in (?:an? (?:[\w-]+ ){{1,3}}in )?",
     f"(?:i'm|i am|we're|we are){_LATELY} (?:living|based|settled|located|residing) (?:in|at) ",
     r"(?:i've|i have|we've|we have) lived in (?=[^,.;]{2,40} (?:since|for|all my life)\b)",
     r"(?:i|we) live at \d[^,.;!?]{2,40}?,? in ",
@@ -114,18 +120,25 @@ _WORK: Final = rule(
     r"(?:i've|i have) been (?:at|with) (?=[^,.;]{2,30} (?:for [\w ]{1,12} years?\b|since \d{4}))",
 )
 _LEFT_WORK: Final = rule(
-    "i no longer work (?:at|for) ",
+    "i(?: no longer work|(?:'m| am) no longer) (?:at|for|with) ",
     r"i (?:don't|do not) work (?:at|for) (?=.{1,60}\bany ?more\b)",
     "i(?:'ve)? stopped working (?:at|for) ",
     r"i(?:'ve| have)? (?:left|quit|resigned from) (?:my job at )?"
-    r"(?=\w+(?: \w+)?\s*(?:[.!]|$|last (?:week|month|year)|in (?:\d{4}|(?-i:[A-Z]))|to join\b|after \w+ years?\b"
-    r"|, (?:and |but |so )?(?:now )?(?:i'm|i work|i am)\b|and joined (?-i:[A-Z])))",
+    r"(?=[\w']+(?:(?: &)? [\w']+)?\s*(?:[.!]|$|last (?:week|month|year)|in (?:\d{4}|(?-i:[A-Z]))|to join\b"
+    r"|after \w+ years?\b|, (?:and |but |so )?(?:now )?(?:i'm|i work|i am)\b|and joined (?-i:[A-Z])))",
 )
-_NOW_AT: Final = rule("(?: any ?more)?,? (?:and |but |so )?(?:now )?i(?:'m| am)(?: now)? (?:at|with) ", " and joined ")
+_NOW_AT: Final = rule(
+    r"(?: any ?more| (?:in|last) \w+| after \w+ years?)?,? (?:and |but |so )?(?:now )?"
+    "(?:i(?:'m| am)(?: now)? (?:at|with)|joined) "
+)
 _JOBLESS: Final = rule(
     r"i(?:'ve)?(?: just)? (?:quit|lost|left) my (?:old )?job\b(?! at (?-i:[A-Z])[^,.;!?]+ (?:and|to join)\b)",
     r"i (?:just )?(?:got|was|have been) (?:laid off|fired|let go|made redundant)\b",
+    rf"i(?:'ve| have)?(?: just| finally)? (?:resigned|handed in my (?:notice|resignation)){STOP}",
 )
+_QUIT: Final = rule(r"i(?:'ve| have)?(?: just| finally)? quit(?: today| yesterday| this \w+| last \w+)?\.?$")
+_OF_WORK: Final = rule(r"\b(?:jobs?|work|boss|manager|office)\b|^\W*(?:(?:so|well|ok|okay|hi|hey|guess what)\W+)*$")
+"""What "I quit" is about: a job, where that is said right before, or nothing is."""
 _WORK_AS: Final = rule(
     rf"i{_LATELY} (?:work{_HOW}|earn my living|make a living) as (?:an? |the )?",
     rf"{AM} (?:working|employed){_HOW} as (?:an? |the )?",
@@ -135,10 +148,12 @@ AS_ROLE: Final = rule(r",?(?: in [\w-]+| (?:last|this) \w+)? as (?:an? |the )?")
 _ROLE: Final = rule(
     f"{AM} (?:an? |the )",
     rf"{AM} (?=(?:student|head|director|founder|co-founder|ceo|cto|cfo|vp) (?:of|at)\b)",
-    r"as an? (?=(?:(?! i\b)[^,]){3,40},? i\b(?! (?:want [^.!?]{3,80} so that|was|had|did|went|used|could|\w+ed)\b))",
+    r"as an? (?=(?:(?! i\b)[^,]){3,40},? i\b"
+    r"(?! (?:want [^.!?]{3,80} so that|was|had|did|went|used|could|\w+ed)(?:n't)?\b))",
     "i (?:just |recently )?(?:became|got promoted to|was promoted to) (?:an? |the )?",
     r"i(?:'ve| have) been an? (?=[^,.;]{3,60} (?:for|since)\b)",
     "my job is (?:being )?an? ",
+    rf"i{_LATELY} work (?:at|for|in) (?:the|an?|my|our) [\w' -]{{2,40}}? as (?:an? |the )",
     "my (?:current )?(?:job title|role|position|profession|occupation) is (?:that of )?(?:an? |the )?",
     f"(?:i|i've|i have){_LATELY} started(?: working)? as (?:an? |the )",
 )
@@ -169,7 +184,11 @@ _AGE: Final = rule(
     rf"i(?:'ve)? (?:just |recently )?turned {NUMBER} (?:in|on) \w+{STOP}",
     rf"{AM} an? (\d{{1,3}})[- ]years?[- ]old (?=(?:\w+ )?(?:male|female|man|woman|guy|girl|boy|person)\b)",
 )
-_BIRTHDAY: Final = rule(r"my (?:birthday|bday|b-day)(?: is|'s)(?: on)?(?: the)? ", r"i was born on (?:the )?")
+_BIRTHDAY: Final = rule(
+    r"my (?:birthday|bday|b-day)(?: is|'s)(?: on)?(?: the)? ",
+    r"i was born on (?:the )?",
+    f"i(?: turn| will turn|'ll turn|'m turning| am turning) {NUMBER} on (?:the )?",
+)
 _NO_DAY: Final = rule(r"\W*(?:this|next|in|the end|later)\b|.*\b(?:week|month)")
 
 LANGUAGES: Final = any_of(
@@ -257,7 +276,9 @@ def _places(clause: Clause) -> Iterator[Found]:
         now = place_name(clause.text, to.end()) if to else None
         end, then = (now.end, now.text) if now else (left.end, "")
         yield found(clause, PROFILE, "place", left.text, end, ended=True, then=then)
-    yield from read_after(clause, _FROM, place_name, "hometown")
+    for home in read_after(clause, _FROM, place_name, "hometown"):
+        yield home
+        yield from read_after(clause, _BASED, place_name, "place", home.span[1] - clause.offset)
     if (match := _MOVED.match(clause.text)) and (where := place_name(clause.text, match.end())):
         if _NOT_FOR_GOOD.match(clause.text, where.end):
             return
@@ -272,16 +293,20 @@ def _began(words: str, today: date) -> date | None:
 
 
 def _work(clause: Clause) -> Iterator[Found]:
-    if jobless := _JOBLESS.match(clause.text):
+    if jobless := _JOBLESS.match(clause.text) or _quit(clause):
         for key in ("company", "role"):
             yield found(clause, PROFILE, key, "", jobless.end(), ended=True)
         return
-    if (match := _LEFT_WORK.match(clause.text)) and (left := name(clause.text, match.end())):
+    if (match := _LEFT_WORK.match(clause.text)) and (left := firm(clause.text, match.end())):
         yield found(clause, PROFILE, "company", left.text, left.end, ended=True)
-        yield from read_after(clause, _NOW_AT, name, "company", left.end)
-    if (match := _WORK.match(clause.text)) and (firm := name(clause.text, match.end())):
-        yield found(clause, PROFILE, "company", firm.text, firm.end)
-        yield from read_after(clause, AS_ROLE, role, "role", firm.end)
+        yield from read_after(clause, _NOW_AT, firm, "company", left.end)
+    if (match := _WORK.match(clause.text)) and (now := firm(clause.text, match.end())):
+        yield found(clause, PROFILE, "company", now.text, now.end)
+        yield from read_after(clause, AS_ROLE, role, "role", now.end)
+
+
+def _quit(clause: Clause) -> re.Match[str] | None:
+    return _QUIT.match(clause.text) if _OF_WORK.search("".join(reversed(clause.before))) else None
 
 
 def _roles(clause: Clause) -> Iterator[Found]:
@@ -305,13 +330,20 @@ def _roles(clause: Clause) -> Iterator[Found]:
 
 
 _AGED, _BY_TRADE = rule(rf", (\d\d)(?: years?[- ]old| yo)?{STOP}"), rule(",? (?:(?:and )?working as )?(?:an? |the )")
-_AT, _AS_FROM, _BASED = rule(",? (?:at|for|with) "), rule(",? from "), rule(",? (?:based|living|and live) in ")
+_AT, _AS_FROM = rule(",? (?:at|for|with) "), rule(",?(?: originally)? from ")
+_BASED: Final = rule(",?(?: (?:and|but|now|currently))* (?:(?:based|living|live) in |(?<=now )in )")
 
 
 def _around_role(clause: Clause, end: int) -> Iterator[Found]:
-    yield from read_after(clause, _AT, name, "company", end)
-    yield from read_after(clause, _AS_FROM, place_name, "hometown", end)
-    yield from read_after(clause, _BASED, place_name, "place", end)
+    """What is told along with a profession: "a nurse at Lakeside, from Pune, now living in Leeds"."""
+    for words, value, key in (
+        (_AT, firm, "company"),
+        (_AS_FROM, place_name, "hometown"),
+        (_BASED, place_name, "place"),
+    ):
+        for fact in read_after(clause, words, value, key, end):
+            yield fact
+            end = fact.span[1] - clause.offset
 
 
 def _age(clause: Clause) -> Iterator[Found]:

@@ -106,7 +106,7 @@ _WORK: Final = any_of(
 _NOT_MEANT: Final = rule(
     r"^\W*(?:oh,? (?:great|sure|yeah|wonderful|joy|yes|boy|right)|yeah,? right|wow,? (?:so|i'm such)|as if)\b",
     r"^\W*(?:sure,|just what i (?:needed|wanted)\b|because i just\b|of course i (?:love|enjoy|adore)\b)",
-    r"/s\s*$|[🙄🙃]",
+    r"/s\s*$|[🙄🙃]|\bsaid no ?(?:one|body)\b",
     r"\bi (?:just|totally|absolutely|so) (?:love|adore|enjoy) "
     r"(?:it|when|how|being|waiting|sitting|getting|paying|having)\b",
     rf",\s(?:(?:he|she|they|(?:the|my|our|an?) [\w-]+|(?-i:[A-Z]\w+)) )?{_SAYS}\b"
@@ -203,6 +203,7 @@ _ASKS: Final = rule(
     )
     + r"\b"
 )
+_ASKS_FOR: Final = rule(r"\W*(?:any )?(?:[\w'-]+ ){0,4}?(?:ideas|recs|recommendations|suggestions|tips|advice)\b")
 _TAG: Final = rule(
     r"\W*(?:[\w']+(?: [\w']+)?|(?=[^?]*\b(?:i|you|we|he|she|it|they|that|this|there)\b)[\w']+(?: [\w']+){2})\W*$"
 )
@@ -241,6 +242,11 @@ class Clause:
     def greeted(self) -> bool:
         """Whether a greeting stands before it."""
         return any(_GREETED.search(words) for words in self.before)
+
+    @property
+    def first(self) -> bool:
+        """Whether it begins its sentence, but for words like "well" and "by the way"."""
+        return not _OPENING.sub("", self.before[0].lstrip(), 1)
 
     @property
     def always(self) -> bool:
@@ -351,6 +357,8 @@ def _told(head: str, opened: int) -> str:
     if _ASKS.match(head, opened):
         return ""
     for place, _ in _breaks(head, opened):
+        if _ASKS_FOR.match(head, place):
+            return head[:place]
         if _ASKS.match(head, place):
             return "" if _TAG.match(head, place) else head[:place]
     return ""

@@ -9,19 +9,22 @@ from typing import Final
 
 from recollect.flow.facts.food import ALLERGIC, DIETS, EATS
 from recollect.flow.facts.found import Found, found
-from recollect.flow.facts.people import CALLED, COUPLES, FRIENDS, KEYS, MANY, ONE, PARTNERS, PLURALS
-from recollect.flow.facts.phrases import Phrase, given, name, place_name, slug, things
+from recollect.flow.facts.people import CALLED, COUPLES, FRIENDS, KEYS, MANY, ONE, PARTNERS, PEOPLE, PLURALS
+from recollect.flow.facts.phrases import Phrase, firm, given, name, place_name, slug, things
 from recollect.flow.facts.profile import AS_ROLE, NO_NAME, NUMBER, PROFILE, STOP, birthday, lasts, read_after, years
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
-from recollect.flow.facts.wording import any_of, rule
+from recollect.flow.facts.wording import any_of, rule, small
 
+_KIN: Final = PEOPLE - {*FRIENDS.values(), *COUPLES.values()}
 _WHO: Final = f"({'|'.join(sorted(KEYS, key=len, reverse=True))})"
 _YEARS_OLD: Final = "(?:[- ]years?[- ]old| ?yo) "
 _KIND: Final = (
     rf"(?:\d{{1,2}}{_YEARS_OLD})?(?:"
     + r"old (?!boss|manager|supervisor|roommate|flatmate|colleague|co-?worker|neighbou?r)|"
-    + any_of("best older younger elder big little oldest youngest eldest only twin close good dear new rescue baby")
+    + any_of(
+        "best older younger elder big little oldest youngest eldest only other twin close good dear new rescue baby"
+    )
     + " )?"
 )
 _STILL: Final = (
@@ -30,12 +33,13 @@ _STILL: Final = (
 )
 
 _MY: Final = rule(rf"(?:my|our) {_KIND}{_WHO}(?:\b|(?=s (?:name|called|birthday)\b))")
-_OLD: Final = rule(rf"(?:my|our) (\d{{1,2}}){_YEARS_OLD}")
 _MENTIONED: Final = rule(rf"\b(?:my|our) {_KIND}{_WHO},? (?=(?-i:[^\W\d_a-z]))")
 _OWN: Final = re.compile("my |our ")
+_MAY_TELL: Final = small(" (?:is|lives|resides|moved|relocated|works|turns|turned|became|no longer)\\b|'s ")
 _WHO_IS: Final = rule(r",? who\b")
 _NAMING: Final = rule(r"\bnam(?:e|ed|ing) $")
 _GOT: Final = f"(?:i|we)(?:'ve| have)?(?: {any_of('also just recently')})* (?:have|got|adopted)"
+_OLD: Final = rule(rf"(?:my|our|{_GOT} an?) (\d{{1,2}}){_YEARS_OLD}")
 _BY_NAME: Final = "(?: who is| who's|,)? (?:named|called) "
 _HAVE: Final = rule(
     f"{_GOT} an?(?:other)? {_KIND}{_WHO}(?:{_BY_NAME}|, (?=(?-i:[A-Z])\\S+(?: (?:and|who)\\b|[.,!;]|$)))"
@@ -45,13 +49,15 @@ _WHOSE_NAME: Final = rule(rf"(?:{_BY_NAME}|,? (?:and )?(?:her|his|their) name(?:
 _AND_HAVE: Final = rule(f"(?:,? and|,) an?(?:other)? {_KIND}{_WHO}{_BY_NAME}")
 _ALL: Final = rule(
     rf"(?:(?:my|our)|{_GOT})(?: {any_of('two three four five both')}| \d)? {_KIND}({'|'.join(PLURALS)})"
-    r"(?:,|:|(?:,| are| who are)? (?:named|called))? (?=(?-i:[^\W\d_a-z]))"
+    r"(?:,|:|(?P<are> are)|(?:,| are| who are)? (?:named|called))? (?=(?-i:[^\W\d_a-z]))"
 )
 _AND_ALL: Final = rule("(?:,? and|,| &) ")
+_EACH_AGED: Final = rule(rf"(?:(?: is| who is|,) | \(){NUMBER}(?: years?[- ]old| yo)?(?:\)|(?= &)|{STOP})")
 _NOT: Final = rule(",? (?:and )?not ")
 _MARRIED: Final = rule("i(?:'m| am)(?: now| happily)? (married|engaged) to ")
 _NAMED: Final = rule("(?:'s name is|'s called| is called| is named|'s first name is) ")
-_IS: Final = rule(rf" is (?=(?-i:[A-Z])[\w'-]+(?: (?-i:[A-Z])[\w'-]+)?{STOP})(?!\w+(?:ish|ese|an)\b)")
+_IS: Final = rule(rf" is (?=(?-i:[A-Z])[\w'-]+(?: (?-i:[A-Z])[\w'-]+)?{STOP})(?!\w+(?:ish|ese)\b)")
+_IS_MY: Final = rule(rf" is (?:now )?(?:my|our) {_KIND}{_WHO}(?: now)?{STOP}")
 _NO_NAME: Final = rule(
     any_of(
         """republican democrat conservative liberal labour tory socialist libertarian autistic vegan vegetarian deaf
@@ -65,7 +71,9 @@ _NO_NAME: Final = rule(
 )
 """What someone may be that is no name."""
 _NEXT: Final = rule(",? ")
-_BORN: Final = rule("(?:'s birthday is|'s birthday's)(?: on)?(?: the)? ")
+_BORN: Final = rule(
+    "(?:'s birthday is|'s birthday's)(?: on)?(?: the)? ", f"(?: turns| will turn| is turning) {NUMBER} on (?:the )?"
+)
 _LIVES: Final = rule(
     f"{_STILL} (?:lives?|resides?|(?:is|are) living|(?:is|are) based) in ",
     f"{_STILL} (?:moved|relocated)(?: (?:back|over))?(?: from [^,.;]{{2,40}}?)? to ",
@@ -85,7 +93,7 @@ _WE_PARTED: Final = rule(
     rf" and i(?:'ve| have)?(?: {any_of('just recently finally now got are have officially')})*"
     rf" (?:divorced|separated|split up|broke up|broken up){_WHEN}"
 )
-_PARTED: Final = rule(rf"{_STILL} (?:left|dumped|divorced) me{_WHEN}", _WE_PARTED.pattern)
+_PARTED: Final = rule(rf"{_STILL} (?:left|dumped|divorced|broke up with) me{_WHEN}", _WE_PARTED.pattern)
 _LOST: Final = rule(_DIED.pattern, _WE_PARTED.pattern)
 _PARTING: Final = (
     rf"i(?:'ve| have)?(?: {any_of('just recently finally')})* (?:broke up with|broken up with|split up with"
@@ -98,17 +106,21 @@ _DIVORCED: Final = rule(
     rf"(?:i|we)(?:'ve| have)?(?: {any_of('just recently finally officially')})* "
     rf"(?:divorced|(?:got|gotten) (?:a divorce|divorced)){_WHEN}",
 )
+_BROKE_UP: Final = rule(rf"we(?:'ve| have)?(?: {any_of('just recently finally')})* (?:broke|broken) up{_WHEN}")
+_OF_OTHERS: Final = rule(r"\b(?:ex|band|group)\b")
+"""Those of whom "we broke up" says nothing of a partner of today."""
 _FORMER: Final = rule(rf"\b(?:my|our) (?:ex[ -]|late |former |old ){_WHO},? (?=(?-i:[^\W\d_a-z]))")
-_LONG_AGO: Final = rule(r".*\b(?:when i was|years ago|as a (?:kid|child|teenager))\b")
+_LONG_AGO: Final = rule(r".*\b(?:when i was|years ago|in (?:19|20)\d\d|as a (?:kid|child|teenager))\b")
 _PUT_DOWN: Final = rule(rf"(?:i|we) had to put (?:(?:my|our) {_KIND}{_WHO},? )?(?=(?-i:[^\W\d_a-z]))")
 _DOWN: Final = rule(",? (?:down|to sleep)\\b")
-_EATS: Final = rule(rf"{_STILL} is (?:an? )?(?:strict |lifelong )?{DIETS}{EATS}")
-_ALLERGIC: Final = rule(rf"{_STILL} is{ALLERGIC}")
+_AND_IS: Final = f"(?:{_STILL}(?: is|'s)|,? and)"
+_EATS: Final = rule(rf"{_AND_IS} (?:an? )?(?:strict |lifelong )?{DIETS}{EATS}")
+_ALLERGIC: Final = rule(rf"{_AND_IS}{ALLERGIC}")
 _WORKS: Final = rule(f"{_STILL} (?:works|is working|started working|started) (?:at|for) ")
-_IS_A: Final = rule(f"{_STILL} (?:works as|is|became) (?:an? |the )", "'s (?:an? |the )", ", (?:an? |the )")
+_IS_A: Final = rule(f"{_STILL}(?: works as| is|'s| became) (?:an? |the )", ", (?:an? |the )")
 _AT: Final = rule(" (?:at|for) ")
 _AGED: Final = rule(
-    rf"(?:{_STILL} (?:is|turned)|,) {NUMBER}(?: years?[- ]old)?"
+    rf"(?:{_STILL}(?: is|'s| turned)|,) {NUMBER}(?: years?[- ]old)?"
     rf"(?: now| today| yesterday| last \w+| this \w+| (?:in|on) \w+)?{STOP}"
 )
 
@@ -124,11 +136,15 @@ def relations(clause: Clause) -> Iterator[Found]:
     elif match := _HAVE.match(text):
         yield from _have(clause, match)
     elif match := _ALL.match(text):
-        yield from _all(clause, PLURALS[match[1].lower()], match.end())
+        if not (match["are"] and _is_no_name(text, match.end())):
+            yield from _all(clause, PLURALS[match[1].lower()], match.end())
     elif match := _I_PARTED.match(text):
         yield from _gone(clause, KEYS[match[1].lower()], match.end())
     elif match := _DIVORCED.match(text):
         yield from _gone(clause, "spouse", match.end())
+    elif match := _BROKE_UP.match(text):
+        if not _LONG_AGO.match(text) and not any(map(_OF_OTHERS.search, clause.before)):
+            yield from (found(clause, PROFILE, who, "", match.end(), ended=True) for who in sorted(PARTNERS))
     elif match := _MY.match(text):
         yield from _own(clause, match[1].lower(), match.end())
     else:
@@ -136,11 +152,19 @@ def relations(clause: Clause) -> Iterator[Found]:
 
 
 def in_passing(clause: Clause) -> Iterator[Found]:
-    """Who a clause says is gone, by name alone, or whom it names in passing."""
-    if gone := _called(clause.text):
+    """Who a clause says is gone, by name alone, whom it names in passing, or what it says of someone by name."""
+    text = clause.text
+    who, words = name(text, 0, most=2) if text[:1].isupper() else None, text.casefold()
+    if gone := _called(text, who):
         yield found(clause, PROFILE, f"{CALLED}:{slug(gone[0])}", gone[0], gone[1], ended=True)
-    elif _OWN.search(clause.text.casefold()):
-        yield from _mentioned(clause)
+    elif _OWN.search(words):
+        match = _IS_MY.match(text, who.end) if who else None
+        if who and match and KEYS[match[1].lower()] in _KIN and clause.first and not _is_no_name(text, 0):
+            yield found(clause, PROFILE, _key(match[1], who), who.text, match.end())
+        else:
+            yield from _mentioned(clause)
+    elif who and _MAY_TELL.search(words, who.end) and clause.first:
+        yield from _each_about(clause, f"{CALLED}:{slug(who.text)}", who.end)
 
 
 def _have(clause: Clause, first: re.Match[str]) -> Iterator[Found]:
@@ -148,27 +172,33 @@ def _have(clause: Clause, first: re.Match[str]) -> Iterator[Found]:
     had: re.Match[str] | None = first
     while had and (who := given(clause.text, had.end(), most=2)):
         yield found(clause, PROFILE, _key(had[1], who), who.text, who.end, 0.95)
+        yield from (_about if had is first else _each_about)(clause, _key(had[1], who), who.end)
         had = _AND_HAVE.match(clause.text, who.end)
 
 
 def _all(clause: Clause, kind: str, start: int) -> Iterator[Found]:
-    """Each of several by name: "my sisters Nadia and Ida"."""
-    names = list[Phrase]()
+    """Each of several by name, and how old they are: "my sisters Nadia and Ida", "two kids, Max (5) and Lena (8)"."""
+    names, facts = set[str](), list[Found]()
     while who := name(clause.text, start, most=2):
-        names.append(who)
-        link = _AND_ALL.match(clause.text, who.end)
+        key, end = f"{kind}:{slug(who.text)}", who.end
+        names.add(key)
+        facts.append(found(clause, PROFILE, key, who.text, end))
+        if aged := _EACH_AGED.match(clause.text, end):
+            end = aged.end()
+            facts.append(found(clause, PROFILE, f"{key}:age", str(years(aged[1])), end))
+        link = _AND_ALL.match(clause.text, end)
         start = link.end() if link else len(clause.text)
     if len(names) > 1:
-        yield from (found(clause, PROFILE, f"{kind}:{slug(who.text)}", who.text, who.end) for who in names)
+        yield from facts
 
 
-def _called(text: str) -> tuple[str, int] | None:
+def _called(text: str, first: Phrase | None) -> tuple[str, int] | None:
     """Who died or parted, where only the name is said, and where that ends: earlier messages tell who it is."""
     if parted := _PARTED_FROM.match(text):
         who = name(text, parted.end(), most=2)
         return (who.text, who.end) if who else None
     put = _PUT_DOWN.match(text)
-    who = name(text, put.end() if put else 0, most=2)
+    who = name(text, put.end(), most=2) if put else first
     over = (_DOWN if put else _LOST).match(text, who.end) if who else None
     return (who.text, over.end()) if who and over else None
 
@@ -215,7 +245,11 @@ def _own(clause: Clause, word: str, end: int) -> Iterator[Found]:
 def _is_named(text: str, end: int) -> re.Match[str] | None:
     """The words before a name: "my wife is Eva", but not "my wife is German"."""
     match = _IS.match(text, end)
-    return None if match and (NO_NAME.match(text, match.end()) or _NO_NAME.match(text, match.end())) else match
+    return None if match and _is_no_name(text, match.end()) else match
+
+
+def _is_no_name(text: str, start: int) -> bool:
+    return (NO_NAME.match(text, start) or _NO_NAME.match(text, start)) is not None
 
 
 def _lost(text: str, word: str, end: int) -> re.Match[str] | None:
@@ -251,7 +285,7 @@ def _each_about(clause: Clause, who: str, end: int) -> Iterator[Found]:
         if fact.key == f"{who}:company":
             yield from read_after(clause, AS_ROLE, role, f"{who}:role", end)
         if fact.key == f"{who}:role":
-            yield from read_after(clause, _AT, name, f"{who}:company", end)
+            yield from read_after(clause, _AT, firm, f"{who}:company", end)
 
 
 def _next_about(clause: Clause, who: str, end: int) -> Found | None:
@@ -259,8 +293,8 @@ def _next_about(clause: Clause, who: str, end: int) -> Found | None:
     left = _LEFT.match(text, end)
     if (match := left or _LIVES.match(text, end)) and (where := place_name(text, match.end())):
         return found(clause, PROFILE, f"{who}:place", where.text, where.end, ended=left is not None)
-    if (match := _WORKS.match(text, end)) and (firm := name(text, match.end())):
-        return found(clause, PROFILE, f"{who}:company", firm.text, firm.end)
+    if (match := _WORKS.match(text, end)) and (where := firm(text, match.end())):
+        return found(clause, PROFILE, f"{who}:company", where.text, where.end)
     if (match := _IS_A.match(text, end)) and (what := role(text, match.end())):
         return found(clause, PROFILE, f"{who}:role", what.text, what.end)
     if (match := _AGED.match(text, end)) and 0 < (age := years(match[1])) < 116:

@@ -9,9 +9,9 @@ from typing import Final
 
 from recollect.answers import Fact, FactType
 from recollect.flow.days import day_written
-from recollect.flow.facts.people import ABOUT, COUPLES, ONE, PEOPLE
+from recollect.flow.facts.people import ABOUT, COUPLES, PEOPLE
 from recollect.flow.facts.phrases import slug
-from recollect.flow.facts.tell import LABELS, VALUED
+from recollect.flow.facts.tell import HOLDS_SEVERAL, LABELS
 
 _LINE: Final = re.compile(r"([^:\n]+): (.*?)(?: \((said|noted) (\d{1,2} \w+ \d{1,4})\))?")
 _BY: Final = re.compile(r" by (\d{1,2} \w+ \d{1,4})$")
@@ -100,7 +100,7 @@ def _key(label: str, value: str) -> str:
     if first == "favorite" and of:
         return f"{first}:{of}"
     key = _KEYS.get(label, label.replace(" ", "_"))
-    return f"{key}:{slug(value)}" if key in VALUED or (key in PEOPLE and key not in ONE.values()) else key
+    return f"{key}:{slug(value)}" if key in HOLDS_SEVERAL else key
 
 
 def place_in_telling(fact: Fact) -> tuple[int, str]:

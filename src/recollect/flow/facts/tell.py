@@ -10,7 +10,7 @@ from typing import Final
 
 from recollect.answers import Fact
 from recollect.flow.days import written
-from recollect.flow.facts.people import ABOUT
+from recollect.flow.facts.people import ABOUT, MANY, SEVERAL
 from recollect.flow.facts.wording import word_set
 
 _ASKED_BY: Final = {
@@ -53,6 +53,8 @@ VALUED: Final = word_set(
     """likes dislikes allergy avoids speaks uses prefers todo plays teaches learning studies school drives habit"""
 )
 """Keys that hold several values at a time: each has its value in it, which may have a colon: "todo:flight at 9:25"."""
+HOLDS_SEVERAL: Final = VALUED | {*SEVERAL.values(), *MANY.values()}
+"""Those, and the relatives, friends and pets of whom a user may have several: "sister:nadia"."""
 
 
 @dataclass(frozen=True, slots=True)

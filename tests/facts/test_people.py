@@ -1,0 +1,86 @@
+"""Several people at once, and names of more than one word."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.flow.facts import extract
+
+from .scores import SAID
+
+names = st.sampled_from(["Lena", "Max", "Omar", "Yuki", "Zoë", "Ida May", "Bilal", "Freya"])
+ages = st.integers(2, 99)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I have two kids: Lena is 8 and Max is 5.",
+        "I have two kids, Lena (8) and Max (5).",
+        "My kids Lena, 8, and Max, five years old, are loud.",
+    ],
+)
+def test_several_are_told_with_their_age(text: str) -> None:
+    assert [found.value for found in extract(text, SAID)] == ["Lena", "8", "Max", "5"]
+
+
+@given(st.lists(names, min_size=2, max_size=4, unique=True), st.lists(ages, min_size=4, max_size=4))
+def test_each_of_a_list_has_the_age_beside_the_name(who: list[str], old: list[int]) -> None:
+    told = ", ".join(f"{name} ({age})" for name, age in zip(who, old, strict=False))
+    found = {one.key: one.value for one in extract(f"We have {len(who)} kids: {told}.", SAID)}
+    keys = [f"child:{name.lower()}" for name in who]
+    ages = {f"{key}:age": str(age) for key, age in zip(keys, old, strict=False)}
+    assert found == dict(zip(keys, who, strict=True)) | ages
+
+
+@given(names, names)
+def test_a_firm_is_named_by_two_or_like_a_person_who_owns_it(one: str, other: str) -> None:
+    for firm in (f"{one} & {other}", f"{one}'s"):
+        assert [found.value for found in extract(f"I work at {firm} as a cook.", SAID)] == [firm, "cook"]
+    assert all(found.key != "company" for found in extract(f"I work at {one}'s diner.", SAID))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("My favorite author is Ursula K. Le Guin.", "Ursula K. Le Guin"),
+        ("I love J. R. R. Tolkien.", "J. R. R. Tolkien"),
+        ("I like vitamin C. It helps.", "vitamin C"),
+        ("I use macOS.", "macOS"),
+    ],
+)
+def test_a_name_has_initials_and_small_letters(text: str, value: str) -> None:
+    assert [found.value for found in extract(text, SAID)] == [value]
+
+
+@pytest.mark.parametrize("text", ["My kids are German and French.", "My sisters are Team Edward and Team Jacob."])
+def test_what_several_are_is_not_their_names(text: str) -> None:
+    assert extract(text, SAID) == []
+
+
+def test_what_is_said_before_one_asks_for_ideas_is_known() -> None:
+    assert [found.value for found in extract("I'm vegan and I hate tofu, any recipe ideas?", SAID)] == ["vegan", "tofu"]
+    assert extract("Would a vegan hate tofu, any ideas?", SAID) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "value"),
+    [
+        ("Karin left, my new boss is Stefan.", "boss", "Stefan"),
+        ("Stefan is my boss now.", "boss", "Stefan"),
+        ("Ida May is my little sister, btw.", "sister:ida may", "Ida May"),
+        ("Luna is our cat and she bites.", "cat:luna", "Luna"),
+        ("My daughter's name is June.", "daughter:june", "June"),
+    ],
+)
+def test_who_someone_is_may_stand_before_or_after_the_name(text: str, key: str, value: str) -> None:
+    assert [(found.key, found.value) for found in extract(text, SAID)] == [(key, value)]
+
+
+@pytest.mark.parametrize(
+    "text", ["Google is my best friend.", "My wife is Peruvian.", "Karin is my boss's sister.", "God is my father."]
+)
+def test_what_someone_is_is_no_name(text: str) -> None:
+    assert extract(text, SAID) == []
