@@ -13,6 +13,7 @@ from typing import Final
 from recollect.answers import FactType
 from recollect.errors import ConfigError, Conflict, InvalidTranscript, NotFound
 from recollect.flow.facts import noted
+from recollect.flow.title import TAG
 from recollect.imports import Imported, Note, Put, Read, Skipped
 from recollect.imports.values import stable
 from recollect.layers import archive, semantic
@@ -146,7 +147,16 @@ def _messages(memory: Memory, item: Imported, scope: Scope, skipped: list[Skippe
         except Conflict:
             kept = _one_by_one(chat, batch, skipped)
         new += len({message.id for message in kept} - known.keys())
+    if item.title:
+        _entitle(chat, item)
     return new
+
+
+def _entitle(chat: Session, item: Imported) -> None:
+    """Tag the first message of a conversation with its title, unless it has one."""
+    for message in here(chat, item.messages[:1]).values():
+        if TAG not in message.metadata:
+            chat.tag(message.id, title=item.title)
 
 
 def here(chat: Session, messages: Sequence[Message]) -> dict[str, Message]:

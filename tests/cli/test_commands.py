@@ -258,6 +258,7 @@ def test_a_question_nobody_can_answer_says_how_to_go_on(trip: Run) -> None:
 def test_stats_count_sessions_days_sections_and_cached_prefixes(trip: Run) -> None:
     found = parsed(trip, "stats", "--session", "trip")
     assert set(found) == {"user", "messages", "tokens", "sessions", "days", "sections", "cached_prefix"}
+    assert [one["title"] for one in found["sessions"]] == ["My sister Nadia moved to Oslo in May."]
     assert found["days"] == {"2026-05-20": 2, "2026-05-21": 1}
     assert list(found["cached_prefix"]) == ["1", "3"]
     assert found["sections"]["question"] > 0

@@ -13,6 +13,7 @@ import platformdirs
 import pytest
 
 from recollect.demo import QUESTIONS, keep
+from recollect.flow.title import title
 from recollect.memory import Memory
 from recollect.server.auth import add_key
 from recollect.types import Message
@@ -311,7 +312,8 @@ def test_hostile_strings_are_shown_and_never_obeyed(tab: Any) -> None:
             ]
             page.set_viewport_size(WIDE)
             options = page.locator("#session option").evaluate_all("all => all.map(e => e.textContent)")
-            assert all(any(option.startswith(named(text[:200])) for option in options) for text in HOSTILE[:30])
+            names = [(named(text[:200]), named(title([Message("user", text)]))) for text in HOSTILE[:30]]
+            assert all(any(option.startswith(name) for option in options) for name in names)
             found.open("facts")
             shown = page.locator(".card .value").evaluate_all("all => all.map(e => e.textContent)")
             assert set(HOSTILE) <= set(shown)
@@ -338,7 +340,7 @@ def test_a_name_turns_no_words_beside_it_around(tab: Any) -> None:
     with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
         memory.session(name, user="ada").add("user", "Hello")
         page = found.open("search", name)
-        expect(page.locator("#session option")).to_have_text([f"{named(name)} · {named('ada')} · 1 message"])
+        expect(page.locator("#session option")).to_have_text([f"{named('Hello')} · {named('ada')} · 1 message"])
         expect(page).to_have_title(f"Search · {named(name)} · Recollect")
         page.get_by_label("Question").fill("Hello")
         page.keyboard.press("Enter")

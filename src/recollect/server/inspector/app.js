@@ -14,6 +14,7 @@ import * as search from "./search.js";
 import * as timeline from "./timeline.js";
 
 const VIEWS = { chat, timeline, replay, search, facts, patterns, documents, jobs, metrics, forget };
+const LONGEST = 30; // of names that are shown beside the title
 const place = document.getElementById("view");
 const picker = document.getElementById("session");
 const tabs = document.getElementById("tabs");
@@ -95,13 +96,16 @@ const pick = () => {
   picker.value = wanted;
 };
 
+// What tells a conversation from others: a long name, such as a UUID, tells nobody anything where there is a title.
+const told = ({ session, title, user }) => [session.length <= LONGEST || !title ? session : "", title, user].filter(Boolean);
+
 // Read the list of conversations anew.
 const refresh = async () => {
   const { items, next } = await get("/sessions", { limit: 1_000 });
   whole = next === null;
   show(picker, items.map((found) =>
     h("option", { value: key(found.user, found.session) },
-      `${named(found.session)} · ${named(found.user)} · ${plural(found.messages, "message")}`)),
+      `${told(found).map(named).join(" · ")} · ${plural(found.messages, "message")}`)),
   !whole && h("option", { disabled: true }, "Older ones are opened by name: New…"));
   return items;
 };
