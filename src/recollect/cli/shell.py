@@ -136,6 +136,18 @@ def embedder(plan: settings.Settings) -> Embedder | None:
     return embed.open(variable(EMBEDDER)[0] or "auto", device=plan.embeddings_device)
 
 
+def model_wanted() -> str | None:
+    """The command that brings the local model, where no embedder is named and it is not here."""
+    from recollect.embed import models
+    from recollect.embed.names import DEFAULT, runs_here
+
+    if variable(EMBEDDER)[0]:
+        return None
+    if not runs_here():
+        return "pip install onnxruntime tokenizers"
+    return None if models.folder(DEFAULT).is_dir() else f"recollect models pull {DEFAULT}"
+
+
 def words(text: str, what: str = "the message") -> str:
     """The text of a message or the like; refused where it is blank, or no valid text."""
     if not text.strip():
