@@ -336,7 +336,7 @@ def test_a_question_without_words_is_refused(trip: Run, command: list[str]) -> N
     ("command", "says"),
     [
         (["import", "nofile.json"], "name an export file that can"),
-        (["import", "-"], "--format"),
+        (["import", "-"], "name an export as JSON"),
         (["documents", "add", "nofile.md"], "there is no file nofile.md"),
         (["chat", "Hi", "--model", "nope:x"], "model 'nope:x' is not known"),
         (["remember", " ", "x"], "the key is empty"),

@@ -108,7 +108,7 @@ def test_values_that_stand_one_after_the_other_are_all_read(
     assert [s.where for s in skipped] == ["conversations.json value 4"]
 
 
-UNREAD = r"can't be read \(not .*\): name an export as JSON or JSON lines, or its archive"
+UNREAD = r"can't be read \(not .*\): name an export as JSON, JSON lines or its archive, or convert it"
 UNKNOWN = "no format that is known here .* say which by format="
 
 

@@ -43,7 +43,9 @@ def detect(path: str | Path) -> str:
     if whys == [EMPTY]:
         raise ConfigError(f"{path} is empty: name an export that has conversations in it")
     if all(isinstance(value, Skipped) for value in found):
-        raise ConfigError(f"{path} can't be read ({whys[0]}): name an export as JSON or JSON lines, or its archive")
+        raise ConfigError(
+            f"{path} can't be read ({whys[0]}): name an export as JSON, JSON lines or its archive, or convert it"
+        )
     tried = whys if len(whys) == 1 else [f"{name}: {why}" for name, why in reasons.items()]
     told = "; ".join(tried)
     ways = "say which by format=… (--format on the command line), or convert it"
