@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response
@@ -29,7 +28,7 @@ from recollect.server.service import (
     served,
 )
 from recollect.session import Session, entries_of, number_of
-from recollect.store import ANY, Entry, Erased, Filter, SessionStats
+from recollect.store import ANY, Entry, Erased, Filter, SessionStats, undone
 from recollect.types import Message, Scope
 
 routes = APIRouter(responses=shown.ERRORS)
@@ -218,13 +217,6 @@ async def forget(request: Request, scope: ErasedScope, what: given.Forget) -> Re
     return answer(await service.run(service.memory.forget, scope, what.ids))
 
 
-class _Undone(Exception):
-    """Raised to roll a preview back."""
-
-
 def _would_erase(memory: Memory, scope: Scope, ids: list[str] | None) -> Erased:
-    erased = Erased()
-    with suppress(_Undone), memory.store.transaction(scope):
-        erased = memory.forget(scope, ids)
-        raise _Undone
-    return erased
+    with undone(memory.store, scope):
+        return memory.forget(scope, ids)
