@@ -143,6 +143,24 @@ def test_a_fact_has_its_history_and_leads_to_its_message(sample: Running, tab: A
 
 
 @needs_chromium
+def test_a_dialog_is_left_with_its_view_but_not_the_one_for_a_key(sample: Running, tab: Any) -> None:
+    with tab(sample.url, expected="401") as found:
+        page = found.open("chat")
+        found.turn("facts")
+        page.get_by_role("button", name="History").first.click()
+        expect(page.get_by_role("dialog")).to_be_visible()
+        page.go_back()
+        expect(page.locator("#view[data-ready=chat]")).to_be_visible()
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        page.route("**/facts?*", lambda route: route.fulfill(status=401, json={}))
+        page.go_forward()
+        expect(page.get_by_role("dialog")).to_contain_text("A key is needed")
+        page.go_back()
+        expect(page.locator("#view[data-ready=chat] .bubble").first).to_be_visible()
+        expect(page.get_by_role("dialog")).to_contain_text("A key is needed")
+
+
+@needs_chromium
 def test_a_pattern_leads_to_the_conversation_that_began_it(sample: Running, tab: Any) -> None:
     with tab(sample.url) as found:
         page = found.open("patterns", "trip")
