@@ -1,7 +1,7 @@
 // The turns that match a question, best first.
 
 import { post } from "./api.js";
-import { button, empty, failed, form, h, named, passage, show, status, when } from "./dom.js";
+import { button, empty, failed, form, h, named, passage, plural, show, status, when } from "./dom.js";
 import { jump } from "./message.js";
 
 export const title = "Search";
@@ -30,7 +30,7 @@ export const view = async ({ where, at, go, stay, signal }) => {
       if (signal.aborted || mine !== latest) return;
       status(`${items.length} found`, true);
       if (!items.length) return show(place, empty("Nothing found", "Try other words, or all conversations."));
-      show(place, h("p", { class: "hint" }, `${items.length} found, best first`),
+      show(place, h("p", { class: "hint" }, `${plural(items.length, "moment")}, nearest first`),
         h("ul", { class: "cards" }, items.map(hit)));
     } catch (error) {
       if (!signal.aborted && mine === latest) show(place, failed(error));
