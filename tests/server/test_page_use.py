@@ -251,7 +251,7 @@ def test_a_conversation_with_a_long_name_is_known_by_its_title(tab: Any) -> None
         expect(page.locator("#session option")).to_have_text(
             [
                 f"{named('To Oslo')} · {named('ada')} · 1 message",
-                f"{named('trip')} · {named('Where does my sister live?')} · {named('ada')} · 1 message",
+                f"{named('trip')} · {named('ada')} · 1 message · {named('Where does my sister live?')}",
             ]
         )
 

@@ -96,16 +96,19 @@ const pick = () => {
   picker.value = wanted;
 };
 
-// What tells a conversation from others: a long name, such as a UUID, tells nobody anything where there is a title.
-const told = ({ session, title, user }) => [session.length <= LONGEST || !title ? session : "", title, user].filter(Boolean);
+// What tells a conversation from others; the title goes first where the name is long, such as a UUID, which tells nobody anything.
+const told = ({ session, title, user, messages }) => {
+  const first = session.length > LONGEST && title ? title : session;
+  const parts = [named(first), named(user), plural(messages, "message"), title !== first && title && named(title)];
+  return parts.filter(Boolean).join(" · ");
+};
 
 // Read the list of conversations anew.
 const refresh = async () => {
   const { items, next } = await get("/sessions", { limit: 1_000 });
   whole = next === null;
   show(picker, items.map((found) =>
-    h("option", { value: key(found.user, found.session) },
-      `${told(found).map(named).join(" · ")} · ${plural(found.messages, "message")}`)),
+    h("option", { value: key(found.user, found.session) }, told(found))),
   !whole && h("option", { disabled: true }, "Older ones are opened by name: New…"));
   return items;
 };
