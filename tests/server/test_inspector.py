@@ -356,9 +356,9 @@ def test_hostile_strings_are_shown_and_never_obeyed(tab: Any) -> None:
 def test_a_name_turns_no_words_beside_it_around(tab: Any) -> None:
     name = "\u2069\u202edrawkcab" + "x" * 900
     with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
-        memory.session(name, user="ada").add("user", "Hello")
+        memory.session(name, user="ada").add("assistant", "Hello")
         page = found.open("search", name)
-        expect(page.locator("#session option")).to_have_text([f"{named('Hello')} · {named('ada')} · 1 message"])
+        expect(page.locator("#session option")).to_have_text([f"{named(name)} · {named('ada')} · 1 message"])
         expect(page).to_have_title(f"Search · {named(name)} · Recollect")
         page.get_by_label("Question").fill("Hello")
         page.keyboard.press("Enter")
@@ -367,7 +367,7 @@ def test_a_name_turns_no_words_beside_it_around(tab: Any) -> None:
         page.get_by_role("button", name="New…").click()
         page.get_by_label("Name of the conversation").fill(name)
         page.get_by_role("button", name="Start").click()
-        expect(page.locator(".bubble.user")).to_have_count(1)
+        expect(page.locator(".bubble.assistant")).to_have_count(1)
 
 
 @needs_chromium

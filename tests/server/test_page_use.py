@@ -241,22 +241,6 @@ def test_a_preview_of_something_else_is_not_there_to_be_forgotten(sample: Runnin
 
 
 @needs_chromium
-def test_a_conversation_with_a_long_name_is_known_by_its_title(tab: Any) -> None:
-    name = "3f2504e0-4f89-11d3-9a0c-0305e82c3301"
-    with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
-        memory.session("trip", user="ada").add("user", "Where does my\nsister live?")
-        chat = memory.session(name, user="ada")
-        chat.tag(chat.add("user", "Hello").id, title="To Oslo")
-        page = found.open("search", name)
-        expect(page.locator("#session option")).to_have_text(
-            [
-                f"{named('To Oslo')} · {named('ada')} · 1 message",
-                f"{named('trip')} · {named('ada')} · 1 message · {named('Where does my sister live?')}",
-            ]
-        )
-
-
-@needs_chromium
 def test_a_conversation_beyond_the_list_is_not_called_new(sample: Running, tab: Any) -> None:
     with tab(sample.url) as found:
         page = found.page
