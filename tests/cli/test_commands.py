@@ -31,13 +31,20 @@ def test_a_message_is_kept_with_its_id_and_times(run: Run) -> None:
 
 
 def test_a_message_can_come_from_stdin(run: Run) -> None:
-    assert parsed(run, "add", "-", said="Two\nlines")["content"] == "Two\nlines"
+    for said in ("Two\nlines", "Two\nlines\n"):  # as `echo` ends them
+        assert parsed(run, "add", "-", said=said)["content"] == "Two\nlines"
 
 
 @pytest.mark.parametrize("command", [("add", "-"), ("chat",), ("documents", "add", "-")])
 def test_input_that_is_no_text_is_told_in_a_line(run: Run, command: tuple[str, ...]) -> None:
     told = run(*command, said=b"\xff\xfe\n", code=1).stderr
     assert "ConfigError: the input is not utf-8 text (invalid start byte): convert it first" in told
+
+
+def test_a_broken_pdf_is_told_in_a_line(run: Run, home: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (home / "bad.pdf").write_bytes(b"%PDF-1.4 broken")
+    told = run("documents", "add", "bad.pdf", code=1).stderr
+    assert told.startswith("ConfigError: bad.pdf can't be read as a PDF") and not caplog.records
 
 
 @pytest.mark.parametrize("command", [("add", "-"), ("chat",), ("import", "-"), ("add", "\udcff"), ("chat", "\udcff")])
