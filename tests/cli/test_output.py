@@ -97,7 +97,7 @@ def test_one_thing_is_told_as_one(run: Run, home: Path) -> None:
     assert "the mean of the last 1 context of default" in stats
     assert "out.jsonl has 1 message. " in run("export", "out.jsonl").stderr
     brought = run("import", "out.jsonl", "--store", "other.db")
-    assert brought.stdout == "New: 1 message of 1 conversation and 0 facts; here already: 0.\n"
+    assert brought.stdout == "New: 1 message of 1 conversation; here already: 0. See them with: recollect stats\n"
     assert run("documents", "add", "-", "--name", "a", said="Tea.").stdout.startswith("a: 1 chunk, ")
     assert run("forget", code=1).stderr.startswith("1 message of session default of ada:\n")
     assert run("forget", "--session", "default", "--yes").stdout.startswith("Gone for good: 1 message, and ")
