@@ -95,7 +95,7 @@ def test_what_was_skipped_is_in_the_result_and_the_rest_is_kept(memory: Memory) 
     items: list[Read] = [
         Skipped("line 1", "not JSON"),
         Imported("a", (Message("user", "x", id="m"),)),
-        Imported("b", (Message("user", "y", id="m"), Message("assistant", "new", id="n"))),
+        Imported("b", (Message("user", "y", id="m"), Message("assistant", "new", id="n")), "Other"),
         Imported("c", (Message("user", "z", id="m"),)),
     ]
     done = backfill(memory, items, user="ada")
