@@ -134,6 +134,7 @@ class AsyncSession(_AsyncUser[Session]):
     summary = awaited(Session.summary)
     history = awaited(Session.history)
     tag = awaited(Session.tag)
+    title = awaited(Session.title)
     stats = awaited(Session.stats)
 
     @property

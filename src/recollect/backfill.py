@@ -13,6 +13,7 @@ from typing import Final
 from recollect.answers import FactType
 from recollect.errors import ConfigError, Conflict, InvalidTranscript, NotFound
 from recollect.flow.facts import noted
+from recollect.flow.title import TAG
 from recollect.imports import Imported, Note, Put, Read, Skipped
 from recollect.imports.values import stable
 from recollect.layers import archive, semantic
@@ -141,12 +142,24 @@ def _messages(memory: Memory, item: Imported, scope: Scope, skipped: list[Skippe
         batch = item.messages[start : start + BATCH]
         known = here(chat, batch)
         batch = tuple(message for message in batch if known.get(message.id) != message)
-        try:
-            kept = chat.add_many(batch)
-        except Conflict:
-            kept = _one_by_one(chat, batch, skipped)
+        title = item.title if start == 0 else ""
+        with memory.store.transaction(scope) if title else nullcontext():
+            try:
+                kept = chat.add_many(batch)
+            except Conflict:
+                kept = _one_by_one(chat, batch, skipped)
+            if title:
+                _entitle(chat, item.messages[0], title)
         new += len({message.id for message in kept} - known.keys())
+    memory.wake()
     return new
+
+
+def _entitle(chat: Session, first: Message, title: str) -> None:
+    """Tag the first message of a conversation with its title, unless it has one."""
+    for message in here(chat, [first]).values():
+        if TAG not in message.metadata:
+            chat.tag(message.id, title=title)
 
 
 def here(chat: Session, messages: Sequence[Message]) -> dict[str, Message]:

@@ -77,10 +77,10 @@ class BudgetTooSmall(RecollectError, ValueError):
         )
 
     def _largest(self) -> str:
-        """The three largest of what must stay, tools and the reply among it, in words."""
+        """The three largest of what must stay, the overhead among it, in words."""
         parts = [(entry.shown, entry.label) for entry in self.ledger]
         if self.overhead:
-            parts.append((self.overhead, f"tools and the reply ({self.overhead})"))
+            parts.append((self.overhead, f"the overhead of tools, reply and framing ({self.overhead})"))
         return ", ".join(text for _, text in sorted(parts, key=lambda part: -part[0])[:3])
 
 

@@ -17,6 +17,7 @@ from recollect.controller import ContextRequest
 from recollect.errors import ConfigError, NotFound
 from recollect.flow.context import Context
 from recollect.flow.fence import without_memory
+from recollect.flow.title import title
 from recollect.frozen import FrozenDict, freeze_dict
 from recollect.layers.episodic import item_of
 from recollect.layers.procedural import recount
@@ -33,6 +34,8 @@ Excerpts: TypeAlias = list[Excerpt]
 
 PAGE: Final = 1_000
 """Messages that are looked through at a time."""
+OPENING: Final = 5
+"""Messages at the start of a session among which its user's first words are looked for."""
 MOST_DIGITS: Final = 15
 """The most digits of a message's number; longer ones are ids, which some services make of digits."""
 _DIGITS: Final = re.compile(f"((?:id:)*)[0-9]{{1,{MOST_DIGITS}}}")
@@ -181,6 +184,12 @@ class Session(User):
     def summary(self) -> str:
         """What was said in this session, in a few hundred tokens of its own sentences."""
         return self.memory.layers.summary.text(self.scope)
+
+    def title(self) -> str:
+        """What people know the session by: the `title` that its first message is tagged with, else its first words."""
+        read = self.memory.store.log.read
+        looked_at = (title([entry.message for entry in read(self.scope, limit=most)]) for most in (1, OPENING))
+        return next(filter(None, looked_at), "")
 
     def stats(self) -> store.SessionStats | None:
         """The session at a glance; None where nothing was said yet."""

@@ -190,7 +190,11 @@ def test_the_steps_of_the_inspector_over_stdio_by_the_bare_protocol(file: Path) 
     first, _, tools, resources, templates, prompts, good, bad, missing, unknown = answers
     assert first["result"]["serverInfo"] == {"name": "recollect", "title": "Recollect", "version": version("recollect")}
     assert [tool["name"] for tool in tools["result"]["tools"]] == TOOLS
-    assert "memory://sessions/a%20trip%2Fto%20Oslo%3F" in [r["uri"] for r in resources["result"]["resources"]]
+    listed = {resource["uri"]: resource["title"] for resource in resources["result"]["resources"]}
+    assert (
+        listed["memory://sessions/a%20trip%2Fto%20Oslo%3F"]
+        == "My name is Ada Byron. My sister Nadia moved to Oslo in May."
+    )
     assert templates["result"]["resourceTemplates"][0]["uriTemplate"] == "memory://sessions/{session}"
     assert prompts["result"]["prompts"] == []
     assert not good["result"].get("isError")

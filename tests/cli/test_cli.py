@@ -96,6 +96,27 @@ def test_models_are_listed() -> None:
     assert {row["name"] for row in json.loads(run("models", "list", "--json").stdout)} >= {"e5-small-v2"}
 
 
+def test_every_model_that_is_here_is_listed_as_pulled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOLLECT_DATA_DIR", str(tmp_path))
+    for name, model in models.KNOWN.items():
+        models.folder(name).mkdir(parents=True)
+        for file in model.files:
+            (models.folder(name) / file).touch()
+    assert all(row["pulled"] for row in json.loads(run("models", "list", "--json").stdout))
+    (models.folder("smollm2-135m") / "SmolLM2-135M-Instruct.Q4_1.gguf").unlink()
+    assert [row["name"] for row in json.loads(run("models", "list", "--json").stdout) if not row["pulled"]] == [
+        "smollm2-135m"
+    ]
+
+
+def test_who_pulls_the_default_model_is_told_how_old_messages_get_vectors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(models, "pull", lambda name, _: tmp_path / name)
+    assert run("models", "pull", "e5-small-v2").stdout.endswith("what is there already after: recollect reindex\n")
+    assert "reindex" not in run("models", "pull", "smollm2-135m").stdout
+
+
 @pytest.mark.skipif(os.name == "nt", reason="a shell of Windows closes no stream")
 @pytest.mark.parametrize(
     ("command", "status", "told"),

@@ -31,13 +31,20 @@ def test_a_message_is_kept_with_its_id_and_times(run: Run) -> None:
 
 
 def test_a_message_can_come_from_stdin(run: Run) -> None:
-    assert parsed(run, "add", "-", said="Two\nlines")["content"] == "Two\nlines"
+    for said in ("Two\nlines", "Two\nlines\n"):  # as `echo` ends them
+        assert parsed(run, "add", "-", said=said)["content"] == "Two\nlines"
 
 
 @pytest.mark.parametrize("command", [("add", "-"), ("chat",), ("documents", "add", "-")])
 def test_input_that_is_no_text_is_told_in_a_line(run: Run, command: tuple[str, ...]) -> None:
     told = run(*command, said=b"\xff\xfe\n", code=1).stderr
     assert "ConfigError: the input is not utf-8 text (invalid start byte): convert it first" in told
+
+
+def test_a_broken_pdf_is_told_in_a_line(run: Run, home: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (home / "bad.pdf").write_bytes(b"%PDF-1.4 broken")
+    told = run("documents", "add", "bad.pdf", code=1).stderr
+    assert told.startswith("ConfigError: bad.pdf can't be read as a PDF") and not caplog.records
 
 
 @pytest.mark.parametrize("command", [("add", "-"), ("chat",), ("import", "-"), ("add", "\udcff"), ("chat", "\udcff")])
@@ -258,6 +265,7 @@ def test_a_question_nobody_can_answer_says_how_to_go_on(trip: Run) -> None:
 def test_stats_count_sessions_days_sections_and_cached_prefixes(trip: Run) -> None:
     found = parsed(trip, "stats", "--session", "trip")
     assert set(found) == {"user", "messages", "tokens", "sessions", "days", "sections", "cached_prefix"}
+    assert [one["title"] for one in found["sessions"]] == ["My sister Nadia moved to Oslo in May."]
     assert found["days"] == {"2026-05-20": 2, "2026-05-21": 1}
     assert list(found["cached_prefix"]) == ["1", "3"]
     assert found["sections"]["question"] > 0
@@ -335,7 +343,7 @@ def test_a_question_without_words_is_refused(trip: Run, command: list[str]) -> N
     ("command", "says"),
     [
         (["import", "nofile.json"], "name an export file that can"),
-        (["import", "-"], "--format"),
+        (["import", "-"], "name an export as JSON"),
         (["documents", "add", "nofile.md"], "there is no file nofile.md"),
         (["chat", "Hi", "--model", "nope:x"], "model 'nope:x' is not known"),
         (["remember", " ", "x"], "the key is empty"),

@@ -92,6 +92,16 @@ def test_the_embedder_is_the_one_that_is_used(run: Run, home: Path, monkeypatch:
     assert told() == ("none", "keywords alone until: pip install onnxruntime tokenizers")
 
 
+def test_documents_that_are_found_by_words_alone_tell_how_to_find_them_by_meaning(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = ("documents", "add", "-", "--name", "a", "--json")
+    hint = "by their meaning after: recollect models pull e5-small-v2 && recollect reindex\n"
+    assert run(*add, said="Tea.").stderr.endswith(hint)
+    monkeypatch.setenv("RECOLLECT_EMBEDDER", "none")
+    assert run(*add, said="Tea.").stderr == ""
+
+
 def test_a_model_of_sentence_transformers_runs_where_the_settings_say(
     trip: Run, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

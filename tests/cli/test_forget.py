@@ -13,7 +13,11 @@ from .conftest import Run, parsed
 def test_forget_shows_what_would_go_and_asks(trip: Run) -> None:
     asked = trip("forget", "--session", "trip", said="n\n", code=1)
     assert "3 messages" in asked.stderr and "Nadia" in asked.stderr
+    assert "\n  and 3 facts\n" in asked.stderr
+    first = parsed(trip, "history", "--session", "trip")[0]["id"]
+    assert "\n  and 2 facts\n" in trip("forget", first, "--session", "trip", said="n\n", code=1).stderr
     assert len(parsed(trip, "history", "--session", "trip")) == 3
+    assert len(parsed(trip, "facts")) == 3
 
 
 def test_forget_shows_a_line_of_a_long_message(run: Run) -> None:

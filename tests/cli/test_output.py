@@ -76,6 +76,20 @@ def test_what_would_be_copied_from_a_table_is_not_cut(run: Run) -> None:
     assert "\u2026" not in run("facts").stdout
 
 
+def test_sessions_are_told_with_their_titles_in_80_columns(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(out, "_width", 80)
+    session = "3f2504e0-4f89-11d3-9a0c-0305e82c3301"
+    run(
+        "add",
+        "What is there to see in \u5965\u65af\u9646 on a rainy day with two small children?",
+        "--session",
+        session,
+    )
+    first, second = run("stats").stdout.splitlines()[4:6]
+    assert first.startswith(f"│ {session} │ ") and len(first) == 79
+    assert second.startswith("│ What is there to see in \u5965\u65af\u9646 on a… │ ")
+
+
 def test_one_thing_is_told_as_one(run: Run, home: Path) -> None:
     run("add", "I like tea.")
     stats = run("stats").stdout
@@ -83,7 +97,7 @@ def test_one_thing_is_told_as_one(run: Run, home: Path) -> None:
     assert "the mean of the last 1 context of default" in stats
     assert "out.jsonl has 1 message. " in run("export", "out.jsonl").stderr
     brought = run("import", "out.jsonl", "--store", "other.db")
-    assert brought.stdout == "New: 1 message of 1 conversation and 0 facts; here already: 0.\n"
+    assert brought.stdout == "New: 1 message of 1 conversation; here already: 0. See them with: recollect stats\n"
     assert run("documents", "add", "-", "--name", "a", said="Tea.").stdout.startswith("a: 1 chunk, ")
     assert run("forget", code=1).stderr.startswith("1 message of session default of ada:\n")
     assert run("forget", "--session", "default", "--yes").stdout.startswith("Gone for good: 1 message, and ")

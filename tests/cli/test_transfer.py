@@ -46,7 +46,7 @@ def test_an_export_can_be_piped_into_an_import(trip: Run, home: Path) -> None:
         archive.writestr("conversations.jsonl", lines)
     packed = (home / "export.zip").read_bytes()
     assert parsed(trip, "import", "-", "--store", "unpacked.db", said=packed)["messages"] == 3
-    assert "ConfigError: stdin has no format" in trip("import", "-", said="{broken", code=1).stderr
+    assert "ConfigError: stdin can't be read (not JSON: " in trip("import", "-", said="{broken", code=1).stderr
 
 
 def test_all_that_was_put_in_is_exported_and_imported(trip: Run, home: Path) -> None:
@@ -60,7 +60,8 @@ def test_all_that_was_put_in_is_exported_and_imported(trip: Run, home: Path) -> 
     assert "out.jsonl has 3 messages, 1 document, 1 fact, 1 excerpt, 1 record. " in written
     brought = trip("import", "out.jsonl", "--store", "other.db").stdout
     assert brought == (
-        "New: 3 messages of 1 conversation, 1 document, 1 excerpt, 1 other thing and 1 fact; here already: 0.\n"
+        "New: 3 messages of 1 conversation, 1 fact, 1 document, 1 excerpt, 1 other thing; here already: 0. "
+        "See them with: recollect stats\n"
     )
     assert trip("export", "--store", "other.db").stdout == (home / "out.jsonl").read_text()
     again = parsed(trip, "import", "out.jsonl", "--store", "other.db")
@@ -68,7 +69,7 @@ def test_all_that_was_put_in_is_exported_and_imported(trip: Run, home: Path) -> 
     for told in (("facts",), ("documents", "list"), ("documents", "search", "When do I water tomatoes?")):
         assert trip(*told, "--store", "other.db").stdout == trip(*told).stdout
     mine = trip("import", "out.jsonl", "--store", "other.db", "--user", "bo").stdout
-    assert mine.startswith("New: 3 messages of 1 conversation, 1 document")
+    assert mine.startswith("New: 3 messages of 1 conversation, 1 fact, 1 document")
     assert "guide.md" in trip("documents", "list", "--store", "other.db", "--user", "bo").stdout
 
 
@@ -88,7 +89,7 @@ def test_a_user_with_documents_alone_is_exported(run: Run, home: Path) -> None:
     run("documents", "add", "-", "--name", "note", said="Tea.")
     lines = run("export").stdout
     assert run("import", "-", "--store", "other.db", said=lines).stdout.startswith(
-        "New: 0 messages of 0 conversations, 1 document and 0 facts"
+        "New: 0 messages of 0 conversations, 1 document; here already: "
     )
     assert run("export", "--store", "other.db").stdout == lines
     theirs = json.dumps({**json.loads(lines), "user": "eve"})
@@ -146,6 +147,8 @@ def test_import_tells_what_was_skipped_and_whose_it_is(run: Run, home: Path) -> 
 
 def test_import_says_what_it_can_read(run: Run, home: Path) -> None:
     (home / "shopping.txt").write_text("milk")
+    assert "name an export as JSON, JSON lines or its archive" in run("import", "shopping.txt", code=1).stderr
+    (home / "shopping.txt").write_text("[1]")
     assert "--format" in run("import", "shopping.txt", code=1).stderr
     missing = run("import", "nowhere.jsonl", code=1).stderr
     assert (

@@ -177,7 +177,7 @@ def talk(turns: int = 20) -> list[Message]:
 def test_the_schemas_of_tools_count() -> None:
     schema = {"name": "weather", "description": "word " * 300}
     assert fit(talk(), tools=[schema]).tokens >= fit(talk()).tokens + 300
-    with pytest.raises(BudgetTooSmall, match="tools and the reply"):
+    with pytest.raises(BudgetTooSmall, match="the overhead of tools, reply and framing"):
         fit(talk(), 200, tools=[schema])
 
 

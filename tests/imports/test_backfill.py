@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from recollect import ConfigError, Memory, Message, Scope
 from recollect.backfill import Backfilled, backfill
+from recollect.frozen import EMPTY
 from recollect.imports import Imported, Note, Skipped, read
 from recollect.imports.values import Read
 from recollect.transfer import export_lines
@@ -50,8 +51,9 @@ def test_conversations_keep_their_ids_and_times_and_are_recalled(memory: Memory,
     done = backfill(memory, read(export), user="ada")
     assert done == Backfilled(sessions=10, messages=80)
     chat = memory.session("c3", user="ada")
-    assert chat.history() == tuple(
-        message.replace(received=kept.received)
+    assert chat.history()[0].metadata == {"title": "Numbers"}
+    assert tuple(message.replace(metadata=EMPTY) for message in chat.history()) == tuple(
+        message.replace(received=kept.received, metadata=EMPTY)
         for message, kept in zip(
             next(f for f in read(export) if isinstance(f, Imported) and f.session == "c3").messages,
             chat.history(),
@@ -59,6 +61,18 @@ def test_conversations_keep_their_ids_and_times_and_are_recalled(memory: Memory,
         )
     )
     assert chat.search("fjord", k=1)[0].text.startswith("14 Nov")
+
+
+def test_a_conversation_is_known_by_the_title_of_its_export_or_the_one_it_was_given_since(memory: Memory) -> None:
+    item = Imported("s", (Message("user", "Where to?", id="m"), Message("assistant", "Oslo", id="n")), "Trip")
+    backfill(memory, [item], user="ada")
+    chat = memory.session("s", user="ada")
+    assert chat.title() == "Trip"
+    chat.tag("m", title="My trip")
+    assert backfill(memory, [item], user="ada") == Backfilled(known=2)
+    assert chat.title() == "My trip"
+    chat.tag("m", title=None)
+    assert chat.title() == "Where to?"
 
 
 def test_a_second_run_adds_nothing(memory: Memory, export: Path) -> None:
@@ -81,7 +95,7 @@ def test_what_was_skipped_is_in_the_result_and_the_rest_is_kept(memory: Memory) 
     items: list[Read] = [
         Skipped("line 1", "not JSON"),
         Imported("a", (Message("user", "x", id="m"),)),
-        Imported("b", (Message("user", "y", id="m"), Message("assistant", "new", id="n"))),
+        Imported("b", (Message("user", "y", id="m"), Message("assistant", "new", id="n")), "Other"),
         Imported("c", (Message("user", "z", id="m"),)),
     ]
     done = backfill(memory, items, user="ada")

@@ -108,13 +108,23 @@ def test_values_that_stand_one_after_the_other_are_all_read(
     assert [s.where for s in skipped] == ["conversations.json value 4"]
 
 
+UNREAD = r"can't be read \(not .*\): name an export as JSON, JSON lines or its archive, or convert it"
+UNKNOWN = "no format that is known here .* say which by format="
+
+
 @pytest.mark.parametrize(
-    "junk", [b"", b"   ", b"\xff\xfe\x00", b"{", b"[1, 2", b"[" * 100_000, b'{"a": 1}', b"null", b"[]"]
+    ("junk", "told"),
+    [
+        *((empty, "is empty: name an export that has conversations in it") for empty in (b"", b"   ", b"[]")),
+        *((broken, UNREAD) for broken in (b"\xff\xfe\x00", b"{", b"Hello!")),
+        *((other, UNKNOWN) for other in (b"[1, 2", b'{"a": 1}', b"null")),
+        (b"[" * 100_000, r"can't be read \(it is nested too deeply"),
+    ],
 )
-def test_what_is_no_export_is_refused_with_what_was_tried(tmp_path: Path, junk: bytes) -> None:
+def test_what_is_no_export_is_refused_with_what_was_tried(tmp_path: Path, junk: bytes, told: str) -> None:
     path = tmp_path / "file.json"
     path.write_bytes(junk)
-    with pytest.raises(ConfigError, match="no format that is known here") as caught:
+    with pytest.raises(ConfigError, match=told) as caught:
         detect(path)
     assert len(str(caught.value)) < 400 or junk == b'{"a": 1}'
 

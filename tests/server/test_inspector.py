@@ -13,6 +13,7 @@ import platformdirs
 import pytest
 
 from recollect.demo import QUESTIONS, keep
+from recollect.flow.title import title
 from recollect.memory import Memory
 from recollect.server.auth import add_key
 from recollect.types import Message
@@ -139,6 +140,24 @@ def test_a_fact_has_its_history_and_leads_to_its_message(sample: Running, tab: A
         card.get_by_role("button", name="Source").first.click()
         expect(page.locator(".row.marked")).to_contain_text("Marseille")
         assert page.url.endswith("#/timeline/ada/wed/1")
+
+
+@needs_chromium
+def test_a_dialog_is_left_with_its_view_but_not_the_one_for_a_key(sample: Running, tab: Any) -> None:
+    with tab(sample.url, expected="401") as found:
+        page = found.open("chat")
+        found.turn("facts")
+        page.get_by_role("button", name="History").first.click()
+        expect(page.get_by_role("dialog")).to_be_visible()
+        page.go_back()
+        expect(page.locator("#view[data-ready=chat]")).to_be_visible()
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        page.route("**/facts?*", lambda route: route.fulfill(status=401, json={}))
+        page.go_forward()
+        expect(page.get_by_role("dialog")).to_contain_text("A key is needed")
+        page.go_back()
+        expect(page.locator("#view[data-ready=chat] .bubble").first).to_be_visible()
+        expect(page.get_by_role("dialog")).to_contain_text("A key is needed")
 
 
 @needs_chromium
@@ -311,7 +330,8 @@ def test_hostile_strings_are_shown_and_never_obeyed(tab: Any) -> None:
             ]
             page.set_viewport_size(WIDE)
             options = page.locator("#session option").evaluate_all("all => all.map(e => e.textContent)")
-            assert all(any(option.startswith(named(text[:200])) for option in options) for text in HOSTILE[:30])
+            names = [(named(text[:200]), named(title([Message("user", text)]))) for text in HOSTILE[:30]]
+            assert all(any(option.startswith(name) for option in options) for name in names)
             found.open("facts")
             shown = page.locator(".card .value").evaluate_all("all => all.map(e => e.textContent)")
             assert set(HOSTILE) <= set(shown)
@@ -336,7 +356,7 @@ def test_hostile_strings_are_shown_and_never_obeyed(tab: Any) -> None:
 def test_a_name_turns_no_words_beside_it_around(tab: Any) -> None:
     name = "\u2069\u202edrawkcab" + "x" * 900
     with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
-        memory.session(name, user="ada").add("user", "Hello")
+        memory.session(name, user="ada").add("assistant", "Hello")
         page = found.open("search", name)
         expect(page.locator("#session option")).to_have_text([f"{named(name)} · {named('ada')} · 1 message"])
         expect(page).to_have_title(f"Search · {named(name)} · Recollect")
@@ -347,7 +367,7 @@ def test_a_name_turns_no_words_beside_it_around(tab: Any) -> None:
         page.get_by_role("button", name="New…").click()
         page.get_by_label("Name of the conversation").fill(name)
         page.get_by_role("button", name="Start").click()
-        expect(page.locator(".bubble.user")).to_have_count(1)
+        expect(page.locator(".bubble.assistant")).to_have_count(1)
 
 
 @needs_chromium

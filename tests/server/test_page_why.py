@@ -133,7 +133,7 @@ def test_another_scope_is_searched_at_once(tab: Any) -> None:
         expect(page.locator(".card").filter(has_text="airport").first).to_be_visible()
         page.get_by_label("Where").select_option("This conversation")
         expect(page.locator(".card").filter(has_text="airport")).to_have_count(0)
-        expect(page.locator("#view")).to_contain_text(re.compile("Nothing found|found, best first"))
+        expect(page.locator("#view")).to_contain_text(re.compile("Nothing found|nearest first"))
 
 
 @needs_chromium

@@ -173,7 +173,10 @@ def test_sessions_are_listed_the_last_written_first(service: Running) -> None:
         add(service, HELLO, where={"user": "ada", "session": session})
     add(service, HELLO, where={"user": "bob", "session": "four"})
     page = service.http.get("/sessions", params={"user": "ada", "limit": 2}).json()
-    assert [item["session"] for item in page["items"]] == ["three", "two"]
+    assert [(item["session"], item["title"]) for item in page["items"]] == [
+        ("three", HELLO["content"]),
+        ("two", HELLO["content"]),
+    ]
     rest = service.http.get("/sessions", params={"user": "ada", "limit": 2, "before": page["next"]}).json()
     assert ([item["session"] for item in rest["items"]], rest["next"]) == (["one"], None)
     assert len(service.http.get("/sessions").json()["items"]) == 4

@@ -237,16 +237,19 @@ class MemoryServer(MCPServer[Any]):
 
     async def list_resources(self) -> list[mcp_types.Resource]:
         """The user's conversations, the one written to last first."""
-        owner = self._tools.open(None).scope.owner
-        found = await anyio.to_thread.run_sync(lambda: self._tools.memory.store.log.sessions(owner, limit=MOST_LISTED))
+        return await anyio.to_thread.run_sync(self._listed)
+
+    def _listed(self) -> list[mcp_types.Resource]:
+        memory, owner = self._tools.memory, self._tools.open(None).scope.owner
         return [
             mcp_types.Resource(
                 uri=f"memory://sessions/{quote(session.scope.session or '', safe='')}",
                 name=session.scope.session or "",
+                title=Session(memory, session.scope).title() or None,
                 description="1 message" if session.messages == 1 else f"{session.messages} messages",
                 mime_type="application/json",
             )
-            for session in found
+            for session in memory.store.log.sessions(owner, limit=MOST_LISTED)
         ]
 
     def _transcript(self, session: str) -> str:

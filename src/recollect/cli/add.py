@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
-from recollect.cli.shell import DEFAULT, At, Json, Talk, User, Where, remembering, telling_errors, words
+from recollect.cli.shell import DEFAULT, At, Json, Talk, User, Where, read_in, remembering, telling_errors, words
 from recollect.cli.terminal import answer
 from recollect.types import Message, Role
 
@@ -29,7 +28,7 @@ def add(
     Example: recollect add "Noted!" --role assistant --session trip
     """
     with telling_errors():
-        said = words(sys.stdin.read() if text == "-" else text)
+        said = words(read_in(text))
     with remembering(store, user, session, must_exist=False) as chat:
         kept = chat.add(Message(role, said, at=at))
         chat.memory.drain()

@@ -185,6 +185,7 @@ def pull(
     Example: recollect models pull e5-small-v2
     """
     from recollect.embed import models as weights
+    from recollect.embed.names import DEFAULT
 
     pulled = []
     with telling_errors():
@@ -196,6 +197,8 @@ def pull(
                 say(f"{name} is in {folder}")
     if as_json:
         machine(pulled)
+    elif DEFAULT in names:
+        say("What is said from now on is found by its meaning, too; what is there already after: recollect reindex")
 
 
 @models.command("list")
@@ -206,8 +209,11 @@ def list_models(as_json: Json = False) -> None:
     """
     from recollect.embed import models as weights
 
-    rows = [(name, (weights.folder(name) / "model.onnx").exists()) for name in sorted(weights.KNOWN)]
+    known = sorted(weights.KNOWN.items())
+    rows = [
+        (name, all((weights.folder(name) / file).exists() for file in found.files), found.note) for name, found in known
+    ]
     if as_json:
-        machine([{"name": name, "pulled": here} for name, here in rows])
+        machine([{"name": name, "pulled": here, "says": note} for name, here, note in rows])
     else:
-        table(("model", "pulled"), [(name, "yes" if here else "no") for name, here in rows])
+        table(("model", "pulled", "what it is"), [(name, "yes" if here else "no", note) for name, here, note in rows])

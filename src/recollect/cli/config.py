@@ -9,7 +9,7 @@ from typing import Final
 import typer
 
 from recollect import settings
-from recollect.cli.shell import EMBEDDER, INDEX, Json, User, Where, login, telling_errors, told, variable
+from recollect.cli.shell import EMBEDDER, INDEX, Json, User, Where, login, model_wanted, telling_errors, told, variable
 from recollect.cli.terminal import SHORT, machine, out, say
 
 INDENT: Final = " " * 4
@@ -24,17 +24,13 @@ def _from(called: typer.Context, name: str) -> str:
 
 
 def _embedder() -> tuple[str, str]:
-    from recollect.embed import models as weights
-    from recollect.embed.names import DEFAULT, runs_here
+    from recollect.embed.names import DEFAULT
 
     named, place = variable(EMBEDDER)
     if named:
         return named, place
-    if not runs_here():
-        return "none", "keywords alone until: pip install onnxruntime tokenizers"
-    if weights.folder(DEFAULT).is_dir():
-        return f"onnx:{DEFAULT}", "default"
-    return "none", f"keywords alone until: recollect models pull {DEFAULT}"
+    command = model_wanted()
+    return ("none", f"keywords alone until: {command}") if command else (f"onnx:{DEFAULT}", "default")
 
 
 def config(called: typer.Context, store: Where = None, user: User = None, as_json: Json = False) -> None:

@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from recollect.answers import Document
-from recollect.cli.shell import Json, User, Where, asked, remembering, telling_errors
-from recollect.cli.terminal import answer, bar, counted, day, listed, machine, quotes, say
+from recollect.cli.shell import Json, User, Where, asked, model_wanted, remembering, telling_errors
+from recollect.cli.terminal import answer, bar, counted, day, err, listed, machine, quotes, say
 from recollect.errors import ConfigError
 from recollect.frozen import thaw
 
@@ -46,6 +46,9 @@ def add(
             kept.append(chat.documents.add(sys.stdin.read() if file == "-" else Path(file), name=name))
             progress(n, len(files))
         chat.memory.drain()
+    if command := model_wanted():
+        line = f"They are found by their words, and by their meaning after: {command} && recollect reindex"
+        err.print(line, style="yellow", soft_wrap=True)
     if as_json:
         machine([_told(document) for document in kept])
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -11,7 +12,8 @@ from recollect.cli.history import spelt_out
 from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, Yes, given, remembering
 from recollect.cli.terminal import answer, confirm, counted, drawn, err, printable
 from recollect.errors import ConfigError, NotFound
-from recollect.store import Entry, each_session
+from recollect.store import Entry, each_session, undone
+from recollect.types import Scope
 
 if TYPE_CHECKING:
     from recollect.session import Session
@@ -87,5 +89,21 @@ def _show(chat: Session, messages: list[Entry], ids: list[str] | None, everythin
         err.print(f"  {entry.message.role}: {words}", no_wrap=True, overflow="ellipsis")
     if total > SAMPLE:
         err.print(drawn(f"  \u2026 and {total - SAMPLE:,} more"))
-    if everything and (there := len(chat.documents.list())):
-        err.print(f"  and {counted(there, 'document')}")
+    if along := _along(chat, scope, ids):
+        err.print(f"  and {', '.join(along)}", soft_wrap=True)
+
+
+def _along(chat: Session, scope: Scope, ids: list[str] | None) -> list[str]:
+    """How much else would go, in words."""
+    from recollect.retention import KINDS
+
+    find, one = chat.memory.store.records.find, {"facts": "fact", "summaries": "summary", "documents": "document"}
+
+    def there() -> dict[str, int]:
+        return {layer: len(find(scope.owner, kind=KINDS[layer])) for layer in one}
+
+    with undone(chat.memory.store, scope):
+        before = there()
+        chat.memory.forget(scope, ids or None)
+        gone = Counter(before) - Counter(there())
+    return [f"{number:,} {one[layer] if number == 1 else layer}" for layer, number in gone.items()]

@@ -83,12 +83,11 @@ def _file(file: Path) -> Iterator[Path]:
 
 
 def _tell(done: Backfilled, others: list[str]) -> None:
-    more = {"document": done.documents, "excerpt": done.excerpts, "other thing": done.others}
+    more = {"fact": done.facts, "document": done.documents, "excerpt": done.excerpts, "other thing": done.others}
     also = "".join(f", {counted(number, name)}" for name, number in more.items() if number)
-    say(
-        f"New: {counted(done.messages, 'message')} of {counted(done.sessions, 'conversation')}{also} and "
-        f"{counted(done.facts, 'fact')}; here already: {done.known:,}."
-    )
+    said = f"{counted(done.messages, 'message')} of {counted(done.sessions, 'conversation')}"
+    after = " See them with: recollect stats" if done.sessions else ""
+    say(f"New: {said}{also}; here already: {done.known:,}.{after}")
     if others:
         rest = ", …" if len(others) > SHOWN else ""
         say(f"Kept for {', '.join(others[:SHOWN])}{rest}: see what is theirs with --user.")

@@ -9,6 +9,7 @@ import getpass
 import logging
 import os
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -142,6 +143,23 @@ def embedder(plan: settings.Settings) -> Embedder | None:
     return embed.open(variable(EMBEDDER)[0] or "auto", device=plan.embeddings_device)
 
 
+def model_wanted() -> str | None:
+    """The command that brings the local model, where no embedder is named and it is not here."""
+    from recollect.embed import models
+    from recollect.embed.names import DEFAULT, runs_here
+
+    if variable(EMBEDDER)[0]:
+        return None
+    if not runs_here():
+        return "pip install onnxruntime tokenizers"
+    return None if models.folder(DEFAULT).is_dir() else f"recollect models pull {DEFAULT}"
+
+
+def read_in(text: str) -> str:
+    """The text, or for a dash what stdin has, without the end of its last line."""
+    return sys.stdin.read().removesuffix("\n") if text == "-" else text
+
+
 def words(text: str, what: str = "the message") -> str:
     """The text of a message or the like; refused where it is blank, or no valid text."""
     if not text.strip():
@@ -256,7 +274,7 @@ def check_new(file: Path) -> None:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Hide warnings while a command runs: a slow start or a second try is no news, and `config` tells about models."""
-    before = {log: log.level for log in map(logging.getLogger, ("recollect", "stamina"))}
+    before = {log: log.level for log in map(logging.getLogger, ("recollect", "stamina", "pypdf"))}
     for log in before:
         log.setLevel(logging.ERROR)
     try:

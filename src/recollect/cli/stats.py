@@ -12,18 +12,22 @@ from rich.text import Text
 
 from recollect.cli.context import COLOURS
 from recollect.cli.shell import DEFAULT, Json, Talk, Tokens, User, Where, remembering
-from recollect.cli.terminal import counted, day, drawn, err, machine, out, say, table
+from recollect.cli.terminal import counted, day, drawn, err, machine, out, printable, say, table
 from recollect.errors import BudgetTooSmall
-from recollect.store import each_session
+from recollect.store import SessionStats, each_session
 
 if TYPE_CHECKING:
     from recollect.flow.context import Context
+    from recollect.memory import Memory
     from recollect.session import Session
 
 DAYS: Final = 14
 QUESTIONS: Final = 10
 SESSIONS: Final = 20
 WIDTH: Final = 40
+UUID: Final = 36
+OTHERS: Final = 44
+"""The width of the columns beside that of the sessions."""
 PAGE: Final = 1_000
 LOOKED_AT: Final = 20
 """How many messages are looked at for each question, at most."""
@@ -49,8 +53,8 @@ def stats(
     messages, tokens = counted(found["messages"], "message"), counted(found["tokens"], "token")
     say(f"{messages} of {found['user']}, {tokens}, {counted(len(found['sessions']), 'session')}")
     newest = found["sessions"][:SESSIONS]
-    rows = [(s["session"], s["messages"], s["tokens"], day(s["first"]), day(s["last"])) for s in newest]
-    table(("session", "messages", "tokens", "first", "last"), rows, whole="session")
+    rows = [(f"{s['session']}\n{_fitted(s['title'])}", s["messages"], s["tokens"], day(s["last"])) for s in newest]
+    table(("session", "messages", "tokens", "last"), rows, whole="session")
     _plot(f"Messages a day, the last {DAYS} days with any", dict(list(found["days"].items())[-DAYS:]))
     if not found["cached_prefix"]:
         none = f"No context of the session {session}: nothing was asked in it, or the budget is too small."
@@ -67,14 +71,31 @@ def _counted(chat: Session, budget: int | None) -> dict[str, Any]:
         "user": chat.scope.user,
         "messages": sum(session.messages for session in found),
         "tokens": sum(session.tokens for session in found),
-        "sessions": [
-            {"session": s.scope.session, "messages": s.messages, "tokens": s.tokens, "first": s.first, "last": s.last}
-            for s in found
-        ],
+        "sessions": [_session(chat.memory, session) for session in found],
         "days": dict(sorted(Counter(_days(chat)).items())),
         "sections": _sections(list(contexts.values())),
         "cached_prefix": _cached(contexts),
     }
+
+
+def _session(memory: Memory, found: SessionStats) -> dict[str, Any]:
+    from recollect.session import Session
+
+    return {
+        "session": found.scope.session,
+        "title": Session(memory, found.scope).title(),
+        "messages": found.messages,
+        "tokens": found.tokens,
+        "first": found.first,
+        "last": found.last,
+    }
+
+
+def _fitted(title: str) -> str:
+    """The title as far as there is room for it beside the other columns; never narrower than a UUID."""
+    shown = Text(printable(title))
+    shown.truncate(max(UUID, out.width - OTHERS), overflow="ellipsis")
+    return drawn(shown.plain)
 
 
 def _days(chat: Session) -> Iterator[str]:

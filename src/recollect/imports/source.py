@@ -18,6 +18,7 @@ CHUNK: Final = 1 << 20
 _LINES: Final = (".jsonl", ".ndjson")
 _WRAPPERS: Final = ("conversations", "results", "memories")
 """Fields of an object that hold the list an export is about."""
+EMPTY: Final = "it is empty"
 _SPACE: Final = " \t\r\n"
 
 
@@ -170,9 +171,10 @@ def _members(name: str, buffer: _Buffer) -> Generator[Value | Skipped, None, boo
 
 def _whole(name: str, buffer: _Buffer) -> Generator[Value | Skipped, None, bool]:
     """The value, or the members of the list it is about; whether it could be read."""
+    if not buffer.peek():
+        yield Skipped(name, EMPTY)
+        return False
     try:
-        if not buffer.peek():
-            raise ValueError("the file is empty")
         data = buffer.value()
     except (ValueError, RecursionError) as error:
         yield Skipped(name, _why(error))

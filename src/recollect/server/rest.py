@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response
@@ -29,7 +28,7 @@ from recollect.server.service import (
     served,
 )
 from recollect.session import Session, entries_of, number_of
-from recollect.store import ANY, Entry, Erased, Filter, SessionStats
+from recollect.store import ANY, Entry, Erased, Filter, SessionStats, undone
 from recollect.types import Message, Scope
 
 routes = APIRouter(responses=shown.ERRORS)
@@ -50,25 +49,31 @@ async def list_sessions(
 ) -> Response:
     """Sessions of a user, or of everyone, the one written to last first."""
     service = served(request)
-    found = await service.run(service.memory.sessions, user, tenant=key.tenant, before=before, limit=limit)
-    items = [_session(session) for session in found]
-    return tagged(request, {"items": items, "next": found[-1].position if len(found) == limit else None})
+    return tagged(request, await service.run(_sessions, service.memory, Scope(key.tenant, user), before, limit))
 
 
 @routes.get("/session", operation_id="getSession", response_model=shown.ShownSession)
 async def get_session(request: Request, chat: ReadSession) -> Response:
     """One session at a glance."""
-    return tagged(request, _session(await served(request).run(_begun, chat)))
+    return tagged(request, await served(request).run(_begun, chat))
 
 
-def _begun(chat: Session) -> SessionStats:
-    return chat.stats() or begun(chat, others(chat) or "see those that are by GET /sessions")
+def _sessions(memory: Memory, scope: Scope, before: int | None, limit: int) -> dict[str, Any]:
+    found = memory.store.log.sessions(scope, before=before, limit=limit)
+    items = [_session(memory, session) for session in found]
+    return {"items": items, "next": found[-1].position if len(found) == limit else None}
 
 
-def _session(session: SessionStats) -> dict[str, Any]:
+def _begun(chat: Session) -> dict[str, Any]:
+    found = chat.stats() or begun(chat, others(chat) or "see those that are by GET /sessions")
+    return _session(chat.memory, found)
+
+
+def _session(memory: Memory, session: SessionStats) -> dict[str, Any]:
     return {
         "user": session.scope.user,
         "session": session.scope.session,
+        "title": Session(memory, session.scope).title(),
         "messages": session.messages,
         "tokens": session.tokens,
         "first": session.first,
@@ -212,13 +217,6 @@ async def forget(request: Request, scope: ErasedScope, what: given.Forget) -> Re
     return answer(await service.run(service.memory.forget, scope, what.ids))
 
 
-class _Undone(Exception):
-    """Raised to roll a preview back."""
-
-
 def _would_erase(memory: Memory, scope: Scope, ids: list[str] | None) -> Erased:
-    erased = Erased()
-    with suppress(_Undone), memory.store.transaction(scope):
-        erased = memory.forget(scope, ids)
-        raise _Undone
-    return erased
+    with undone(memory.store, scope):
+        return memory.forget(scope, ids)

@@ -68,10 +68,11 @@ class Added(Shown):
 
 
 class ShownSession(Shown):
-    """One session at a glance."""
+    """One session at a glance; `title` is what its first message is tagged with, else the user's first words."""
 
     user: str
     session: str
+    title: str
     messages: int
     tokens: int
     first: datetime | None

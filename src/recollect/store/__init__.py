@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from recollect.errors import ConfigError
@@ -50,6 +51,7 @@ __all__ = [
     "Store",
     "each_session",
     "open",
+    "undone",
 ]
 
 _CONNINFO: Final = re.compile(r"\s*(?:host|hostaddr|port|dbname|user|password|passfile|service)\s*=")
@@ -76,6 +78,18 @@ def each_session(log: Log, scope: Scope) -> Iterator[SessionStats]:
     while page := log.sessions(scope, before=before):
         yield from page
         before = page[-1].position
+
+
+@contextmanager
+def undone(store: Store, scope: Scope) -> Iterator[None]:
+    """A transaction that is undone at its end: to see what a change would do."""
+    with suppress(_Undone), store.transaction(scope):
+        yield
+        raise _Undone
+
+
+class _Undone(Exception):
+    """Raised to roll a transaction back."""
 
 
 def _opened(url: str, durability: Durability, clock: Clock) -> Store:

@@ -25,7 +25,7 @@ const askKey = (why) =>
       h("p", {}, why, " Yours stays in this tab and is forgotten when you close it."),
       h("label", { for: "key" }, "Key"), field,
       h("div", { class: "actions" }, button("Cancel", () => close(false), { class: "quiet" }), h("button", {}, "Go on")));
-  }).finally(() => (asking = null)));
+  }, true).finally(() => (asking = null)));
 
 const sentence = (words) => `${words[0].toUpperCase()}${words.slice(1)}.`;
 

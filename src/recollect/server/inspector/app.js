@@ -14,11 +14,13 @@ import * as search from "./search.js";
 import * as timeline from "./timeline.js";
 
 const VIEWS = { chat, timeline, replay, search, facts, patterns, documents, jobs, metrics, forget };
+const LONGEST = 30; // of names that are shown beside the title
 const place = document.getElementById("view");
 const picker = document.getElementById("session");
 const tabs = document.getElementById("tabs");
 const here = { view: "chat", user: "me", session: "first", at: null };
 let leaving = null;
+let titles = new Map();
 let whole = true; // whether the list of conversations has them all
 
 const address = (to) => `#/${[to.view, to.user, to.session, to.at ?? ""].map(encodeURIComponent).join("/")}`;
@@ -59,7 +61,7 @@ const draw = async () => {
   }
   place.setAttribute("aria-labelledby", `tab-${here.view}`);
   place.className = `view-${here.view}`;
-  document.title = `${VIEWS[here.view].title} · ${named(here.session)} · Recollect`;
+  document.title = `${VIEWS[here.view].title} · ${called(here.user, here.session)} · Recollect`;
   pick();
   const focused = place.contains(document.activeElement);
   const [top, down] = history.state ?? [0, 0];
@@ -72,7 +74,9 @@ const draw = async () => {
     history.replaceState(null, "", address(here));
   };
   try {
-    const built = await VIEWS[here.view].view({ where, at: here.at, go, stay, signal, sessions: () => refresh().then(pick) });
+    const built = await VIEWS[here.view].view({
+      where, at: here.at, go, stay, signal, called: (session) => called(where.user, session), sessions: () => refresh().then(pick),
+    });
     if (!signal.aborted) {
       show(place, built);
       place.dataset.ready = here.view;
@@ -95,13 +99,21 @@ const pick = () => {
   picker.value = wanted;
 };
 
+// What a conversation is called: its title where its name is long, such as a UUID, which tells nobody anything.
+const called = (user, session) => named((session.length > LONGEST && titles.get(key(user, session))) || session);
+
+const told = ({ session, title, user, messages }) => {
+  const parts = [called(user, session), named(user), plural(messages, "message")];
+  return (title && parts[0] !== named(title) ? [...parts, named(title)] : parts).join(" · ");
+};
+
 // Read the list of conversations anew.
 const refresh = async () => {
   const { items, next } = await get("/sessions", { limit: 1_000 });
   whole = next === null;
+  titles = new Map(items.map(({ user, session, title }) => [key(user, session), title]));
   show(picker, items.map((found) =>
-    h("option", { value: key(found.user, found.session) },
-      `${named(found.session)} · ${named(found.user)} · ${plural(found.messages, "message")}`)),
+    h("option", { value: key(found.user, found.session) }, told(found))),
   !whole && h("option", { disabled: true }, "Older ones are opened by name: New…"));
   return items;
 };

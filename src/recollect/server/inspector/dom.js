@@ -108,8 +108,8 @@ export const prose = (text) => {
   });
 };
 
-// A dialog that Escape closes; resolves to what `close` was given, or undefined.
-export const dialog = (title, build) =>
+// A dialog that Escape closes, and going elsewhere unless it `stays`; resolves to what `close` was given, or undefined.
+export const dialog = (title, build, stays = false) =>
   new Promise((resolve) => {
     const box = h("dialog", { "aria-label": title });
     let result;
@@ -118,7 +118,10 @@ export const dialog = (title, build) =>
       box.close();
     };
     box.append(h("h2", {}, title), ...[build(close)].flat());
+    const leave = () => close();
+    if (!stays) addEventListener("hashchange", leave);
     box.addEventListener("close", () => {
+      removeEventListener("hashchange", leave);
       box.remove();
       resolve(result);
     });

@@ -12,11 +12,11 @@ const KINDS = { messages: "messages", records: "things learned", items: "index e
 const figures = (erased) => h("div", { class: "figures" }, Object.entries(KINDS).map(([name, label]) =>
   h("div", { class: "figure" }, h("b", {}, number(erased[name])), h("span", {}, label))));
 
-export const view = async ({ where, at, signal, sessions }) => {
+export const view = async ({ where, at, signal, called, sessions }) => {
   const entry = at && (await get("/message", { ...where, id: at }, signal).catch(() => null));
   const choices = [
     entry && ["message", `This message: “${words(entry.message.content).slice(0, 120)}”`, where, { ids: [at] }],
-    ["session", `This conversation: ${named(where.session)}`, where, {}],
+    ["session", `This conversation: ${called(where.session)}`, where, {}],
     ["user", `Everything of ${named(where.user)}`, { user: where.user }, {}],
   ].filter(Boolean);
   const place = h("div", { "aria-live": "polite" });

@@ -1,0 +1,28 @@
+"""What people know a conversation by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from recollect.types import Message
+
+TAG: Final = "title"
+"""The metadata of a conversation's first message that names it."""
+LONGEST: Final = 60
+"""Characters of a title."""
+
+
+def title(messages: Sequence[Message]) -> str:
+    """The title of a conversation by its first messages: its first message's tag, else the user's first words.
+
+    It is one line; "" where there are no words.
+    """
+    given = messages[0].metadata.get(TAG) if messages else None
+    said = (message.text for message in messages if message.role == "user")
+    return next((line for text in (given, *said) if isinstance(text, str) and (line := _line(text))), "")
+
+
+def _line(text: str) -> str:
+    line = " ".join(text.lstrip()[: 10 * LONGEST].split())
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1].rstrip()}…"

@@ -1,0 +1,34 @@
+"""What people know a conversation by, on the page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from recollect.memory import Memory
+from tests.server.browser import needs_chromium
+from tests.server.hostile import named
+from tests.server.running import running
+
+expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
+
+
+@needs_chromium
+def test_a_conversation_with_a_long_name_is_known_by_its_title(tab: Any) -> None:
+    name = "3f2504e0-4f89-11d3-9a0c-0305e82c3301"
+    with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
+        memory.session("trip", user="ada").add("user", "Where does my\nsister live?")
+        chat = memory.session(name, user="ada")
+        chat.tag(chat.add("user", "Hello").id, title="To Oslo")
+        page = found.open("search", name)
+        expect(page.locator("#session option")).to_have_text(
+            [
+                f"{named('To Oslo')} · {named('ada')} · 1 message",
+                f"{named('trip')} · {named('ada')} · 1 message · {named('Where does my sister live?')}",
+            ]
+        )
+        page.get_by_label("Question").fill("Hello")
+        page.keyboard.press("Enter")
+        expect(page.locator(".line-foot span")).to_contain_text(f"1. {named('To Oslo')}")
+        expect(found.turn("forget", name).get_by_label(f"This conversation: {named('To Oslo')}")).to_be_visible()
