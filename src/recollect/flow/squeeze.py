@@ -36,12 +36,12 @@ class Rung:
 def ladder(
     messages: Sequence[Message],
     turns: Sequence[Sequence[int]],
-    keep_turns: int,
     keep_last: int,
     budget: int,
     count: Count,
     now: Callable[[int], Edit],
     *,
+    keep_turns: int,
     follows: bool,
     whole: bool,
 ) -> Iterator[Rung]:

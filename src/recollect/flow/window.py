@@ -27,8 +27,8 @@ class Limits:
     """What a window may hold, in tokens, messages and turns, and what of it always stays.
 
     `budget` is a promise; `last_messages` and `last_turns` bend where a tool call would be torn apart. Where a question
-    that is not here `follows`, the words of the last turn may be shortened too. With `whole` pictures and files are never
-    cut, nor turns taken apart that a late result made one.
+    that is not here `follows`, the words of the last turn may be shortened too. With `whole` pictures and files are
+    never cut, nor turns taken apart that a late result made one.
     """
 
     budget: int | None = None
@@ -312,11 +312,11 @@ class Window:
         for rung in ladder(
             self._messages,
             turns,
-            limits.min_turns,
             limits.min_messages,
             budget,
             self.count,
             self._now,
+            keep_turns=limits.min_turns,
             follows=limits.follows,
             whole=limits.whole,
         ):
