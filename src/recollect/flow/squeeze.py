@@ -25,6 +25,10 @@ class Edit:
     limit: int = 0
 
 
+STEP: Final = Edit(None, 0, "old step of a turn that stays")
+LATE: Final = Edit(None, 0, "old turn that a late result kept")
+
+
 @dataclass(frozen=True, slots=True)
 class Rung:
     """One measure: groups of edits, each group made as a whole; `drops` says that it takes messages out."""
@@ -80,21 +84,19 @@ def ladder(
 
         return Rung([(index, edit(index))] for index in indexes)
 
-    gone = Edit(None, 0, "old step of a turn that stays")
     older = [index for index in results if index not in newest and now(index).tokens > OLD_RESULT_TOKENS]
     yield shortened(older, OLD_RESULT_TOKENS, "old tool result shortened")
     quarter = max(budget // NEWEST_RESULT_SHARE, LINE_TOKENS)
     yield shortened([i for i in results if i in newest], quarter, "large tool result shortened")
-    yield Rung(([(index, gone) for index in step] for step in spare), drops=True)
+    yield Rung(([(index, STEP) for index in step] for step in spare), drops=True)
     yield shortened(results, LINE_TOKENS, "tool result shortened to a line")
     yield shortened(old_words, quarter, "old words shortened", shorten_words)
     yield shortened(old_words, LINE_TOKENS, "old words shortened to a line", shorten_words)
     shown_by_user = [index for index in old_words if messages[index].role == "user" and not whole]
     yield shortened(shown_by_user, LINE_TOKENS, "old pictures and files cut", only_words)
-    late = Edit(None, 0, "old turn that a late result kept")
     spare = [] if whole else _older(messages, [n for n in shown if now(n).message], keep_turns, keep_last)
     spare.sort(key=lambda turn: turn[-1] in shown[-keep_last:])
-    yield Rung([(index, late) for index in turn] for turn in spare)
+    yield Rung([(index, LATE) for index in turn] for turn in spare)
 
 
 def _older(messages: Sequence[Message], shown: Sequence[int], keep_turns: int, keep_last: int) -> list[list[int]]:
