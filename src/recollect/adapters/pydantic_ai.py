@@ -219,14 +219,16 @@ def _with_words(native: Any, part: Part) -> Any:
 
 
 def _pieces(place: int, message: ModelMessage, prompt: Prompt | None = None) -> Iterator[_Piece]:
-    """The message in pieces of one speaker each; what follows the returns of tools is theirs, but for the prompt."""
+    """The message in pieces of one speaker each; what follows the returns of tools is theirs, but for the prompt.
+
+    Each return is one: those that come later, as after an approval, stand in the same message from then on.
+    """
     if isinstance(message, ModelResponse):
         yield _Piece(place, message, message.parts, _answer(message))
         return
     groups: list[list[Any]] = []
     for part in message.parts:
-        returns = isinstance(part, ToolReturnPart) and groups and isinstance(groups[-1][-1], ToolReturnPart)
-        if groups and (returns or not _spoken(part)):
+        if groups and not _spoken(part):
             groups[-1].append(part)
         else:
             groups.append([part])
@@ -244,8 +246,7 @@ def _spoken(part: ModelRequestPart) -> bool:
 def _request(parts: Sequence[Any], role: Role) -> Message:
     first = parts[0]
     if isinstance(first, ToolReturnPart):
-        results = [part for part in parts if isinstance(part, ToolReturnPart)]
-        return Message("tool", tuple(_result(part) for part in results))
+        return Message("tool", (_result(first),))
     if isinstance(first, SystemPromptPart):
         return Message("system", first.content)
     if isinstance(first, UserPromptPart):
