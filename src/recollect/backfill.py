@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby, islice
-from typing import Final
+from typing import Any, Final
 
 from recollect.answers import FactType
 from recollect.errors import ConfigError, Conflict, InvalidTranscript, NotFound
 from recollect.flow.facts import noted
+from recollect.flow.fence import without_memory
 from recollect.flow.title import TAG
 from recollect.imports import Imported, Note, Put, Read, Skipped
 from recollect.imports.values import stable
@@ -20,6 +21,7 @@ from recollect.layers import archive, semantic
 from recollect.memory import Memory
 from recollect.session import Session
 from recollect.store import Record
+from recollect.store.codec import check_same
 from recollect.types import Message, Scope
 
 BATCH: Final = 500
@@ -137,45 +139,51 @@ def keep_things(
 def _messages(memory: Memory, item: Imported, scope: Scope, skipped: list[Skipped]) -> int:
     """Keep messages; returns how many are new. Those that differ from what is there under their id are skipped."""
     chat = memory.session(item.session, user=scope.user or "", tenant=scope.tenant)
-    new = 0
-    for start in range(0, len(item.messages), BATCH):
-        batch = item.messages[start : start + BATCH]
-        known = here(chat, batch)
-        batch = tuple(message for message in batch if known.get(message.id) != message)
-        title = item.title if start == 0 else ""
-        with memory.store.transaction(scope) if title else nullcontext():
-            try:
-                kept = chat.add_many(batch)
-            except Conflict:
-                kept = _one_by_one(chat, batch, skipped)
-            if title:
-                _entitle(chat, item.messages[0], title)
-        new += len({message.id for message in kept} - known.keys())
-    memory.wake()
+    messages, new = _entitled(item), 0
+    for start in range(0, len(messages), BATCH):
+        batch = messages[start : start + BATCH]
+        try:
+            new += keep_messages(chat, batch)
+        except Conflict:
+            new += _one_by_one(chat, batch, skipped)
     return new
 
 
-def _entitle(chat: Session, first: Message, title: str) -> None:
-    """Tag the first message of a conversation with its title, unless it has one."""
-    for message in here(chat, [first]).values():
-        if TAG not in message.metadata:
-            chat.tag(message.id, title=title)
+def _entitled(item: Imported) -> Sequence[Message]:
+    """Its messages, of which the first has the title."""
+    if not (item.title and item.messages):
+        return item.messages
+    first, *others = item.messages
+    return (first.replace(metadata={TAG: item.title, **first.metadata}), *others)
 
 
-def here(chat: Session, messages: Sequence[Message]) -> dict[str, Message]:
-    """What the session has under the ids of these messages, as it is now: with the tags that were set later."""
+def keep_messages(chat: Session, messages: Sequence[Message]) -> int:
+    """Keep those that are not there, and give those that are the tags that they do not have; returns how many are new.
+
+    Raises Conflict where one that is there says something else.
+    """
     found = chat.memory.store.log.get(chat.scope, [message.id for message in messages if message.id])
-    return {entry.message.id: entry.message for entry in found}
+    known = {entry.message.id: entry.message for entry in found}
+    tags = dict[str, Mapping[str, Any]]()
+    for message in messages:
+        if (kept := known.get(message.id)) and (said := without_memory(message)):
+            check_same(said.replace(metadata=kept.metadata), kept)
+            tags[kept.id] = {key: tag for key, tag in said.metadata.items() if key not in kept.metadata}
+    new = chat.add_many(message for message in messages if message.id not in known)
+    for id, missing in tags.items():
+        if missing:
+            chat.tag(id, **missing)
+    return len({message.id for message in new})
 
 
-def _one_by_one(chat: Session, batch: Sequence[Message], skipped: list[Skipped]) -> tuple[Message, ...]:
-    kept: list[Message] = []
+def _one_by_one(chat: Session, batch: Sequence[Message], skipped: list[Skipped]) -> int:
+    new = 0
     for message in batch:
         try:
-            kept += chat.add_many([message])
+            new += keep_messages(chat, [message])
         except Conflict as error:
             skipped.append(Skipped(f"session {chat.scope.session}, message {message.id}", str(error)))
-    return tuple(kept)
+    return new
 
 
 def _facts(memory: Memory, notes: Iterable[Note], scope: Scope) -> int:

@@ -229,7 +229,7 @@ class Controller:
 
 def _place(scope: Scope, view: View, question: Message | None, request: ContextRequest) -> Question:
     number = view.last + 1 if request.question else view.asked
-    return Question(scope, number, question.text if question else "", request.budget)
+    return Question(scope, number, question.text if question else "", request.budget, view.shown.overhead)
 
 
 def _text(question: Message | None) -> str:

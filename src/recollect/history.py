@@ -20,6 +20,7 @@ from recollect.arguments import check_budget, check_given
 from recollect.errors import BudgetTooSmall, ConfigError
 from recollect.flow.align import compare, says, spoken
 from recollect.flow.room import beside, fitted
+from recollect.flow.shorten import without_older_files
 from recollect.flow.turns import answerable
 from recollect.flow.window import Limits, Window
 from recollect.layers.answer import room
@@ -38,6 +39,8 @@ T = TypeVar("T")
 KNOWN: Final = 2_000
 """How many of a session's newest messages are compared with a given history, at least; more with a longer one."""
 KEPT_HISTORIES: Final = 256
+REFUSED: Final = (400, 415, 422)
+"""The statuses by which providers refuse what a request holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +190,8 @@ class History:
 class Asking(Generic[R]):
     """A call of a model with a history; `made` turns what is to be sent into the caller's request.
 
-    Where the model says that its context overflowed it is asked again with less, at most three times.
+    Where the model says that its context overflowed it is asked again with less, at most three times; where it refuses
+    the request, once without the pictures and files from before the question: one that it can't read stays in the log.
     """
 
     history: History
@@ -222,6 +226,14 @@ class Asking(Generic[R]):
         return sent, self.made(sent)
 
     def _smaller(self, error: Exception, attempt: int, first: Sequence[Sent]) -> R:
+        status = getattr(error, "status_code", None)
+        if (
+            attempt == 0
+            and status in REFUSED
+            and detect(status, str(error)) is None
+            and (bare := _bare(first)) != first
+        ):
+            return self.made(bare)
         return self.made(self.history.smaller(error, attempt, first, self.given, self.tools))
 
 
@@ -258,6 +270,13 @@ def _sent(message: Message, line: Sent | None) -> Sent:
     if line is None or line.place is None:
         return Sent(message, None)
     return line if _shown(message) == _shown(line.message) else Sent(message, line.place, changed=True)
+
+
+def _bare(sent: Sequence[Sent]) -> list[Sent]:
+    """The same without the pictures and files from before the question."""
+    bare = without_older_files([line.message for line in sent])
+    pairs = zip(sent, bare, strict=True)
+    return [line if line.message is one else Sent(one, line.place, changed=True) for line, one in pairs]
 
 
 def _shown(message: Message) -> tuple[Any, ...]:

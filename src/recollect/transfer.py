@@ -14,7 +14,7 @@ from itertools import islice
 from operator import attrgetter
 from typing import Any, Final, TypeVar
 
-from recollect.backfill import here, keep_things, together
+from recollect.backfill import keep_messages, keep_things, together
 from recollect.errors import InvalidTranscript
 from recollect.imports import Imported, Put, joined
 from recollect.imports.recollect import parsed
@@ -54,6 +54,8 @@ def export_lines(memory: Memory, scope: Scope) -> Iterator[str]:
 def import_lines(memory: Memory, lines: Iterable[str | bytes], tenant: str = "default", first: int = 1) -> Counter[str]:
     """Keep what the lines of an export hold, with ids and times; returns how much, by kind. Twice changes nothing.
 
+    A message that is there stays as it is, and gets the tags that it does not have.
+
     A line that can't be used raises an error with its number, counted from `first`. Lines are kept in pages of 500:
     the pages before it stay, and maybe some lines of its own.
     """
@@ -65,8 +67,7 @@ def import_lines(memory: Memory, lines: Iterable[str | bytes], tenant: str = "de
                 keep_things(memory, item, None, tenant, _refuse)
             elif isinstance(item, Imported):
                 chat = memory.session(item.session, user=item.user or "", tenant=tenant)
-                known = here(chat, item.messages)
-                chat.add_many(message for message in item.messages if known.get(message.id) != message)
+                keep_messages(chat, item.messages)
         taken.update("message" if isinstance(item, Imported) else item.kind for item in found)
     return taken
 

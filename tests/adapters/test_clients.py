@@ -16,6 +16,8 @@ from recollect import Memory, Message, Text, Thinking, ToolCall, validate
 from recollect.adapters.clients import remember
 from recollect.errors import BudgetTooSmall, ConfigError
 from recollect.testing import Provider
+from recollect.testing.provider import Asked
+from recollect.testing.provider.values import Refused
 from tests.adapters.connected import HI, KEPT, OSLO, SYSTEM, connect, said, stream_openai
 
 
@@ -193,6 +195,44 @@ def test_after_pictures_that_are_too_many_the_conversation_goes_on(memory: Memor
     earlier, now = provider.requests[-1].messages[-2:]
     assert earlier.text == "Whose cats are these?" + "\n[image cut]" * 3
     assert [type(part).__name__ for part in now.parts] == ["Text", "Image"]
+
+
+def refusing(asked: Asked) -> str:
+    if "broken.png" in str(asked.body):
+        raise Refused(400, "Failed to download image from https://example.org/broken.png.", asked=asked)
+    return "Fine."
+
+
+async def create_async(plain: openai.AsyncOpenAI, memory: Memory, question: Any) -> None:
+    async with plain:
+        client = remember(plain, memory, user="ada", session="trip")
+        await client.chat.completions.create(model="gpt", messages=[question])
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+def test_after_a_picture_that_the_provider_refuses_the_conversation_goes_on(memory: Memory, awaited: bool) -> None:
+    words: Any = {"type": "text", "text": "Whose cat is this?"}
+    shown: Any = {"type": "image_url", "image_url": {"url": "https://example.org/broken.png"}}
+    with Provider("openai", refusing) as provider:
+
+        def ask(content: Any) -> None:
+            question: Any = {"role": "user", "content": content}
+            if awaited:
+                asyncio.run(create_async(connect(provider, openai.AsyncOpenAI), memory, question))
+                return
+            with connect(provider, openai.OpenAI) as plain:
+                client = remember(plain, memory, user="ada", session="trip")
+                client.chat.completions.create(model="gpt", messages=[question])
+
+        with pytest.raises(openai.BadRequestError, match="Failed to download"):
+            ask([words, shown])
+        ask("Are you there?")
+        with pytest.raises(openai.BadRequestError, match="Failed to download"):
+            ask([words, shown])
+    assert [one.status for one in provider.requests] == [400, 400, 200, 400, 400]
+    assert [m.text for m in provider.requests[2].messages] == ["Whose cat is this?\n[image cut]", "Are you there?"]
+    kept = memory.session("trip", user="ada").history()
+    assert [len(message.parts) for message in kept] == [2, 1, 1, 2]
 
 
 def test_half_a_surrogate_pair_in_memory_stops_no_request(memory: Memory) -> None:

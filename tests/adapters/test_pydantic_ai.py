@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from pydantic_ai import Agent, BinaryContent, DeferredToolResults, DocumentUrl, ImageUrl, ModelRetry, models
+from pydantic_ai import (
+    Agent,
+    BinaryContent,
+    DeferredToolRequests,
+    DeferredToolResults,
+    DocumentUrl,
+    ImageUrl,
+    ModelRetry,
+    models,
+)
 from pydantic_ai.messages import (
     CachePoint,
     ModelMessage,
@@ -141,6 +150,63 @@ def test_of_a_stream_that_the_caller_leaves_what_was_said_is_kept_and_marked(mem
     asyncio.run(ask())
     (_, answer) = memory.session("trip", user="ada").history()
     assert (answer.text, answer.metadata) == ("In ", {"partial": True})
+
+
+@pytest.mark.parametrize("error", [ConnectionError("gone"), asyncio.CancelledError()])
+@pytest.mark.parametrize("way", ["run_stream", "iter", "handler"])
+def test_of_a_stream_that_breaks_what_was_said_is_kept_and_marked(
+    memory: Memory, way: str, error: BaseException
+) -> None:
+    async def stream(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str]:
+        yield "In "
+        yield "Oslo"
+        raise error
+
+    async def heard(ctx: object, events: AsyncIterable[object]) -> None:
+        async for _ in events:
+            pass
+
+    async def ask() -> None:
+        agent = Agent(FunctionModel(stream_function=stream), capabilities=[Remember(memory, "ada", session="trip")])
+        if way == "run_stream":
+            async with agent.run_stream("Where?") as result:
+                await result.get_output()
+        elif way == "iter":
+            async with agent.iter("Where?") as run:
+                async for node in run:
+                    if Agent.is_model_request_node(node):
+                        async with node.stream(run.ctx) as events:
+                            await heard(None, events)
+        else:
+            await agent.run("Where?", event_stream_handler=heard)
+
+    with pytest.raises(type(error)):
+        asyncio.run(ask())
+    (_, answer) = memory.session("trip", user="ada").history()
+    assert (answer.text, answer.metadata) == ("In Oslo", {"partial": True})
+
+
+def test_a_return_that_waited_for_approval_beside_another_is_kept_once(memory: Memory) -> None:
+    calls = [ToolCallPart("look", {}, "c1"), ToolCallPart("pay", {}, "c2")]
+    answers = iter([ModelResponse(calls), ModelResponse([TextPart("Done.")]), ModelResponse([TextPart("Yes.")])])
+    model = FunctionModel(lambda messages, info: next(answers))
+    remembering = Remember(memory, "ada", session="trip")
+    agent = Agent(model, output_type=[str, DeferredToolRequests], capabilities=[remembering])
+
+    @agent.tool_plain(requires_approval=True)
+    def pay() -> str:
+        return "paid"
+
+    @agent.tool_plain
+    def look() -> str:
+        return "seen"
+
+    asked = run(agent, "Look and pay.").all_messages()
+    approved = DeferredToolResults(approvals={"c2": True})
+    paid = run(agent, message_history=asked, deferred_tool_results=approved).all_messages()
+    run(agent, "Paid?", message_history=paid)
+    texts = ["Look and pay.", "", "seen", "paid", "Done.", "Paid?", "Yes."]
+    assert [text for _, text in said(memory)] == texts
 
 
 def test_an_answer_of_a_type_and_what_was_said_against_it_are_kept_in_order(memory: Memory) -> None:

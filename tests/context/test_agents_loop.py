@@ -150,6 +150,24 @@ def test_what_gave_way_to_memory_stays_out_in_an_agents_loop(memory: Memory, clo
     assert chat.context(budget=700).prompt[: len(before)] == before
 
 
+@pytest.mark.parametrize(
+    "first", [{"tools": [{"name": "look", "description": "Looks. " * 60}]}, {"system": "Be brief. " * 60}]
+)
+def test_turns_that_gave_way_to_tools_or_a_system_text_are_back_without_them(
+    memory: Memory, clock: ManualClock, first: dict[str, Any]
+) -> None:
+    chat = told(memory, clock)
+    for n in range(8):
+        chat.add_turn(f"Is platform {n} far from the river?", "It is not far at all, " * 5)
+    chat.add("user", "Which platform is by the river, and where do I live?")
+    memory.drain()
+    for budget in range(500, 1_000, 50):
+        alone = chat.context(budget=budget).prompt
+        memory.controller.settled.forget(chat.scope)
+        chat.context(budget=budget, **first)
+        assert chat.context(budget=budget).prompt == alone, budget
+
+
 def test_what_gave_way_stays_out_though_a_tool_answered_beside_a_pin(memory: Memory, clock: ManualClock) -> None:
     chat = told(memory, clock)
     chat.documents.add("\n\n".join(f"Platform {n} is by the river. " * 9 for n in range(5)), name="guide")

@@ -107,7 +107,7 @@ def test_what_is_given_up_comes_in_this_order(room: Room) -> None:
     show = Refuses()
     with pytest.raises(BudgetTooSmall):
         room.view(show)
-    tried = [(limits.budget, limits.follows, limits.whole_pictures) for limits in show.tried]
+    tried = [(limits.budget, limits.follows, limits.whole) for limits in show.tried]
     if room.overhead + max(asked(room), 1) > prompt(room):
         assert tried == []
         return

@@ -19,10 +19,11 @@ from hypothesis import strategies as st
 
 from recollect import ConfigError, Memory, Message, Scope
 from recollect.backfill import Backfilled, backfill
+from recollect.errors import Conflict
 from recollect.frozen import EMPTY
 from recollect.imports import Imported, Note, Skipped, read
 from recollect.imports.values import Read
-from recollect.transfer import export_lines
+from recollect.transfer import export_lines, import_lines
 from tests.imports.exports import chatgpt, claude, mem0
 
 AT = datetime(2023, 5, 8, 12, tzinfo=UTC)
@@ -115,6 +116,29 @@ def test_an_export_of_messages_that_were_tagged_since_is_known_where_it_came_fro
     chat.forget(["m1"])
     assert backfill(memory, read(file)) == Backfilled(sessions=1, messages=1, known=2)
     assert {message.id: message.metadata["score"] for message in chat.history()} == {"m0": 0, "m1": 1, "m2": 2}
+
+
+def test_messages_that_were_tagged_since_get_the_tags_they_do_not_have_and_keep_their_own(
+    memory: Memory, tmp_path: Path
+) -> None:
+    said = [Message("user", f"word {n}", id=f"m{n}", at=AT, received=AT) for n in range(3)]
+    chat, ada = memory.session("s", user="ada"), Scope("default", "ada")
+    chat.add_many(said)
+    with Memory.open(":memory:", embedder=None) as other:
+        there = other.session("s", user="ada")
+        there.add_many(said)
+        there.tag("m0", score=9, pinned=True)
+        there.tag("m1", score=1)
+        lines = list(export_lines(other, ada))
+    chat.tag("m0", score=2)
+    import_lines(memory, lines)
+    tagged = [message.metadata for message in chat.history()]
+    assert tagged == [{"score": 2, "pinned": True}, {"score": 1}, {}]
+    (file := tmp_path / "export.jsonl").write_text("".join(lines), "utf-8")
+    assert backfill(memory, read(file)) == Backfilled(known=3)
+    assert [message.metadata for message in chat.history()] == tagged
+    with pytest.raises(Conflict, match="other content"):
+        import_lines(memory, [lines[2].replace("word 2", "word 5")])
 
 
 def test_very_many_broken_lines_take_no_longer_than_their_number(memory: Memory) -> None:

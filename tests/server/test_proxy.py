@@ -11,7 +11,8 @@ import pytest
 from recollect.server.keeping import Kept, keep
 from recollect.server.upstream import Passthrough, Reply
 from recollect.session import Session
-from recollect.testing.provider import Provider
+from recollect.testing.provider import Asked, Provider
+from recollect.testing.provider.values import Refused
 from recollect.types import Message
 from tests.server.openai_client import CALL, HELLO, TOOLS, ask, client, said, words
 from tests.server.running import Running, running
@@ -55,6 +56,27 @@ def test_marks_of_earlier_requests_do_not_pile_up(proxy: Running, provider: Prov
         ask(client(proxy), {"role": "user", "content": [marked]})
     sent = [m["content"][0] for m in provider.requests[-1].body["messages"] if m["role"] == "user"]
     assert [part["text"] for part in sent if "cache_control" in part] == [f"question {n}" for n in range(2, 6)]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_after_a_picture_that_the_models_server_refuses_the_conversation_goes_on(
+    monkeypatch: pytest.MonkeyPatch, stream: bool
+) -> None:
+    def refusing(asked: Asked) -> str:
+        if "broken.png" in str(asked.body):
+            raise Refused(400, "Failed to download image.", asked=asked)
+        return "Fine."
+
+    shown: Any = {"type": "image_url", "image_url": {"url": "https://example.org/broken.png"}}
+    with Provider("openai", refusing) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        with running(model="openai:test-model") as proxy:
+            with pytest.raises(openai.BadRequestError, match="Failed to download"):
+                ask(client(proxy), {"role": "user", "content": [{"type": "text", "text": "Whose cat?"}, shown]})
+            list(ask(client(proxy), {"role": "user", "content": "Are you there?"}, stream=stream))
+            assert said(proxy)[1:] == [("user", "Are you there?"), ("assistant", "Fine.")]
+    assert [one.status for one in provider.requests] == [400, 400, 200]
+    assert [m.text for m in provider.requests[2].messages] == ["Whose cat?\n[image cut]", "Are you there?"]
 
 
 def test_memory_of_another_session_reaches_the_model(proxy: Running, provider: Provider) -> None:

@@ -50,6 +50,7 @@ except ImportError as error:
     raise MissingExtra("pydantic-ai-slim", "pydantic-ai", "memory for Pydantic AI") from error
 
 if TYPE_CHECKING:
+    from pydantic_ai.capabilities.abstract import WrapRunHandler
     from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
     from pydantic_ai.run import AgentRunResult
     from pydantic_ai.tools import RunContext
@@ -75,6 +76,7 @@ class Remember(AbstractCapability[Any]):
     budget: InitVar[int | None] = None
     histories: Histories = field(init=False, repr=False)
     _overflows: dict[str | None, Exception] = field(init=False, repr=False, default_factory=dict)
+    _running: dict[str | None, Sequence[ModelMessage]] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self, memory: Memory, user: str, tenant: str, budget: int | None) -> None:
         self.histories = Histories(memory, user, tenant, budget)
@@ -84,6 +86,7 @@ class Remember(AbstractCapability[Any]):
     ) -> ModelRequestContext:
         """The request with what fits, and with memory."""
         error = self._overflows.pop(ctx.run_id, None)
+        self._running[ctx.run_id] = ctx.messages
         messages = await asyncio.to_thread(_fitted, self._history(ctx), request_context, ctx.prompt, error)
         return replace(request_context, messages=messages)
 
@@ -109,6 +112,18 @@ class Remember(AbstractCapability[Any]):
         if isinstance(last, ModelRequest):
             await done(self._history(ctx).keep, *(piece.message for piece in _pieces(0, last)))
         return result
+
+    async def wrap_run(self, ctx: RunContext[Any], *, handler: WrapRunHandler) -> AgentRunResult[Any]:
+        """Run; keep what was streamed before an error or a cancellation cut it short."""
+        try:
+            return await handler()
+        except BaseException:
+            last = next(reversed(self._running.get(ctx.run_id, ())), None)
+            if isinstance(last, ModelResponse) and last.state == "interrupted" and last.parts:
+                await done(self._history(ctx).keep, _answer(last))
+            raise
+        finally:
+            self._running.pop(ctx.run_id, None)
 
     def _history(self, ctx: RunContext[Any]) -> History:
         name = self.session or ctx.conversation_id
@@ -204,14 +219,16 @@ def _with_words(native: Any, part: Part) -> Any:
 
 
 def _pieces(place: int, message: ModelMessage, prompt: Prompt | None = None) -> Iterator[_Piece]:
-    """The message in pieces of one speaker each; what follows the returns of tools is theirs, but for the prompt."""
+    """The message in pieces of one speaker each; what follows the returns of tools is theirs, but for the prompt.
+
+    Each return is one: those that come later, as after an approval, stand in the same message from then on.
+    """
     if isinstance(message, ModelResponse):
         yield _Piece(place, message, message.parts, _answer(message))
         return
     groups: list[list[Any]] = []
     for part in message.parts:
-        returns = isinstance(part, ToolReturnPart) and groups and isinstance(groups[-1][-1], ToolReturnPart)
-        if groups and (returns or not _spoken(part)):
+        if groups and not _spoken(part):
             groups[-1].append(part)
         else:
             groups.append([part])
@@ -229,8 +246,7 @@ def _spoken(part: ModelRequestPart) -> bool:
 def _request(parts: Sequence[Any], role: Role) -> Message:
     first = parts[0]
     if isinstance(first, ToolReturnPart):
-        results = [part for part in parts if isinstance(part, ToolReturnPart)]
-        return Message("tool", tuple(_result(part) for part in results))
+        return Message("tool", (_result(first),))
     if isinstance(first, SystemPromptPart):
         return Message("system", first.content)
     if isinstance(first, UserPromptPart):

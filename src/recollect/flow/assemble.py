@@ -153,7 +153,7 @@ def _cut(window: Shown, tokens: int, min_turns: int, counts: Counts) -> Shown:
         tokens = max(tokens, window.overhead + sum(map(counts.message, kept)))
         if window.tokens <= tokens:
             return window
-    limits = Limits(max(tokens, 0), low_water=1.0, min_turns=min_turns, whole_pictures=True)
+    limits = Limits(max(tokens, 0), low_water=1.0, min_turns=min_turns, whole=True)
     smaller = Window(counts.message, limits, window.overhead)
     smaller.extend(messages)
     fewer = len(messages) - len(smaller.messages)

@@ -114,7 +114,7 @@ class Room:
             yield replace(roomy, follows=True)
             last.append(replace(tight, follows=True))
             yield last[1]
-        yield from (replace(limits, whole_pictures=False) for limits in last)
+        yield from (replace(limits, whole=False) for limits in last)
 
     def _spared(self, view: View, roomy: Limits, show: Callable[[Limits], View]) -> View:
         """The view; where its cut took turns that memory can't push out, a wider one, if that has room for them."""
@@ -139,7 +139,7 @@ class Room:
             settings.low_water,
             settings.min_turns,
             settings.min_messages,
-            whole_pictures=True,
+            whole=True,
         )
 
     @property
@@ -200,10 +200,10 @@ def fitted(
     """
     share = int(room * MEMORY_SHARE)
     try:
-        shown = list(show(Limits(room - share, whole_pictures=True)))
+        shown = list(show(Limits(room - share, whole=True)))
     except BudgetTooSmall:
         try:
-            return list(show(Limits(room, whole_pictures=True)))
+            return list(show(Limits(room, whole=True)))
         except BudgetTooSmall:
             return list(show(Limits(room)))
     asked = max((n for n, message in enumerate(shown) if message.role == "user"), default=None)

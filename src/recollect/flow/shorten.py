@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from recollect.types import Image, Message, Opaque, Part, Text, ToolResult
@@ -67,6 +67,17 @@ def only_words(message: Message, limit: int, count: Count) -> Message:
     return _with_parts(
         short, [part if count(Message("user", (part,))) <= limit else _mark(part) for part in short.parts]
     )
+
+
+def without_older_files(messages: Sequence[Message]) -> list[Message]:
+    """The messages with a mark in the place of each picture and file that was shown before the last question."""
+    asked = max((n for n, message in enumerate(messages) if message.role == "user"), default=0)
+    return [
+        _with_parts(one, [*map(_mark, one.parts)])
+        if n < asked and one.role == "user" and not isinstance(one.content, str)
+        else one
+        for n, one in enumerate(messages)
+    ]
 
 
 def _mark(part: Part) -> Part:

@@ -25,6 +25,10 @@ class Edit:
     limit: int = 0
 
 
+STEP: Final = Edit(None, 0, "old step of a turn that stays")
+LATE: Final = Edit(None, 0, "old turn that a late result kept")
+
+
 @dataclass(frozen=True, slots=True)
 class Rung:
     """One measure: groups of edits, each group made as a whole; `drops` says that it takes messages out."""
@@ -41,6 +45,7 @@ def ladder(
     count: Count,
     now: Callable[[int], Edit],
     *,
+    keep_turns: int,
     follows: bool,
     whole: bool,
 ) -> Iterator[Rung]:
@@ -52,17 +57,19 @@ def ladder(
     4. Every tool result is cut to a line.
     5. Old words are cut to a quarter of the budget.
     6. Old words are cut to a line.
-    7. Old pictures and files of the user are replaced by a mark, unless they stay `whole`.
+    7. Old pictures and files of the user are replaced by a mark, unless all stays `whole`.
+    8. Turns that only a late result kept leave, with that result, unless all stays `whole`: all but pinned ones, the
+       last `keep_turns` and the last `keep_last` messages.
 
-    Old words are those before the last turn; those of the last turn too, where a question `follows`. `now` gives what
+    Old words are those before the last question; those since it too, where another `follows`. `now` gives what
     stands in a message's place already; the same edit is not made again.
     """
     by_turn = [list(steps(messages, turn)) for turn in turns]
     shown = [index for turn in turns for index in turn]
     newest = by_turn[-1][-1] if by_turn and by_turn[-1] else []
     results = [index for index in shown if messages[index].role == "tool"]
-    old = turns if follows else turns[:-1]
-    old_words = [index for turn in old for index in turn if messages[index].role != "tool"]
+    asked = max((index for index in shown if messages[index].role == "user"), default=0)
+    old_words = [index for index in shown if (follows or index < asked) and messages[index].role != "tool"]
     bound = {*shown[-keep_last:], *(index for index in shown if messages[index].pinned)}
     spare = [step for found in by_turn for step in found[:-1] if bound.isdisjoint(step)]
 
@@ -77,14 +84,33 @@ def ladder(
 
         return Rung([(index, edit(index))] for index in indexes)
 
-    gone = Edit(None, 0, "old step of a turn that stays")
     older = [index for index in results if index not in newest and now(index).tokens > OLD_RESULT_TOKENS]
     yield shortened(older, OLD_RESULT_TOKENS, "old tool result shortened")
     quarter = max(budget // NEWEST_RESULT_SHARE, LINE_TOKENS)
     yield shortened([i for i in results if i in newest], quarter, "large tool result shortened")
-    yield Rung(([(index, gone) for index in step] for step in spare), drops=True)
+    yield Rung(([(index, STEP) for index in step] for step in spare), drops=True)
     yield shortened(results, LINE_TOKENS, "tool result shortened to a line")
     yield shortened(old_words, quarter, "old words shortened", shorten_words)
     yield shortened(old_words, LINE_TOKENS, "old words shortened to a line", shorten_words)
     shown_by_user = [index for index in old_words if messages[index].role == "user" and not whole]
     yield shortened(shown_by_user, LINE_TOKENS, "old pictures and files cut", only_words)
+    spare = [] if whole else _older(messages, [n for n in shown if now(n).message], keep_turns, keep_last)
+    spare.sort(key=lambda turn: turn[-1] in shown[-keep_last:])
+    yield Rung([(index, LATE) for index in turn] for turn in spare)
+
+
+def _older(messages: Sequence[Message], shown: Sequence[int], keep_turns: int, keep_last: int) -> list[list[int]]:
+    """What is shown by the user's messages, late results with their calls, but for the last and the pinned ones."""
+    parts: list[list[int]] = []
+    homes: dict[str, int] = {}
+    for index in shown:
+        message = messages[index]
+        if message.role == "user" or not parts:
+            parts.append([])
+        here = len(parts) - 1
+        parts[min((homes.get(result.call_id, here) for result in message.tool_results), default=here)].append(index)
+        homes.update((call.id, here) for call in message.tool_calls)
+    last = len(parts) - keep_turns
+    while last > 0 and sum(map(len, parts[last:])) < keep_last:
+        last -= 1
+    return [part for part in parts[: max(0, last)] if not any(messages[index].pinned for index in part)]

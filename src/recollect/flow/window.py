@@ -27,8 +27,8 @@ class Limits:
     """What a window may hold, in tokens, messages and turns, and what of it always stays.
 
     `budget` is a promise; `last_messages` and `last_turns` bend where a tool call would be torn apart. Where a question
-    that is not here `follows`, the words of the last turn may be shortened too. With `whole_pictures` pictures and
-    files are never cut.
+    that is not here `follows`, the words of the last turn may be shortened too. With `whole` pictures and files are
+    never cut, nor turns taken apart that a late result made one.
     """
 
     budget: int | None = None
@@ -38,7 +38,7 @@ class Limits:
     min_turns: int = 1
     min_messages: int = 2
     follows: bool = False
-    whole_pictures: bool = False
+    whole: bool = False
 
     def __post_init__(self) -> None:
         if self.budget is not None and not (isinstance(self.budget, int) and abs(self.budget) <= MAX_WHOLE):
@@ -227,15 +227,19 @@ class Window:
                 self._calls[part.id] = index
             elif part.__class__ is ToolResult:
                 call = self._calls.pop(part.call_id, index)
-                if call < self._turns[-1].start and not self._join(self._turn_of(call)):
+                gone = call in self._edits and self._edits[call].message is None
+                if gone or (call < self._turns[-1].start and not self._join(self._turn_of(call), message.pinned)):
                     self._apply(index, Edit(None, 0, "its call was dropped before"))
                     return
 
-    def _join(self, home: int) -> bool:
-        """Make the turns from `home` on one turn; False where that turn is out of the window."""
+    def _join(self, home: int, pinned: bool) -> bool:
+        """Make the turns from `home` on one turn; False where that turn is out of the window and nothing is pinned."""
         if home < self._first:
-            if self._turns[home] not in self._pinned:
-                return False
+            if (turn := self._turns[home]) not in self._pinned:
+                if not pinned:
+                    return False
+                self._pinned.append(turn)
+                self._tokens += turn.cost
             self._reopen(home)
         while home < len(self._turns) - 1:
             late, early = self._turns.pop(), self._turns[-1]
@@ -292,10 +296,11 @@ class Window:
 
     def _floor(self) -> int:
         """The first of the turns that must stay."""
-        size = 0
+        number = size = 0
         for back, turn in enumerate(reversed(self._turns), 1):
+            number += max(1, sum(self._messages[index].role == "user" for index in turn.live))
             size += len(turn.live)
-            if back >= self.limits.min_turns and size >= self.limits.min_messages:
+            if number >= self.limits.min_turns and size >= self.limits.min_messages:
                 return len(self._turns) - back
         return 0
 
@@ -303,8 +308,18 @@ class Window:
         turns = [turn.live[:] for turn in self._shown_turns()]
         goal = low if self._tokens > ceiling else ceiling
         budget = 0 if ceiling == float("inf") else int(ceiling)
-        keep, follows, whole = self.limits.min_messages, self.limits.follows, self.limits.whole_pictures
-        for rung in ladder(self._messages, turns, keep, budget, self.count, self._now, follows=follows, whole=whole):
+        limits = self.limits
+        for rung in ladder(
+            self._messages,
+            turns,
+            limits.min_messages,
+            budget,
+            self.count,
+            self._now,
+            keep_turns=limits.min_turns,
+            follows=limits.follows,
+            whole=limits.whole,
+        ):
             for group in rung.groups:
                 if not (self._tokens > goal or (rung.drops and self._crowded())):
                     break

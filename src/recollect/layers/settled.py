@@ -30,12 +30,15 @@ Kept: TypeAlias = tuple[tuple[Line, ...], frozenset[str]]
 
 
 class Question(NamedTuple):
-    """A question in its place: the session, the number of the message, its words, and the budget it was asked with."""
+    """A question in its place: the session, the number of the message, its words, the budget it was asked with, and the
+    tokens of that for the system text and the tools.
+    """
 
     scope: Scope
     number: int
     text: str
     budget: int
+    overhead: int
 
 
 class Before(NamedTuple):

@@ -24,7 +24,8 @@ from recollect.errors import BudgetTooSmall, ConfigError, ContextOverflow, Recol
 from recollect.flow.align import fingerprint
 from recollect.flow.render import MOST_MARKS, keep_marks, parse, render
 from recollect.flow.room import beside
-from recollect.history import History
+from recollect.flow.shorten import without_older_files
+from recollect.history import REFUSED, History
 from recollect.layers.answer import room
 from recollect.layers.working import REDUCE_TO
 from recollect.llm.overflow import detect
@@ -153,10 +154,14 @@ class Turn:
         """Keep what was sent, then ask the model; returns its reply and what became of what was sent.
 
         Where the model finds the prompt too long it is asked again with less, a few times; a limit that it names holds
-        from then on.
+        from then on. Where its server refuses the request, it is asked once without the pictures and files from before
+        the question: one that can't be read stays in the log.
         """
         (request, tokens), kept = await self.service.run(self._kept)
         reply = await _told(ask, request)
+        if _refused(reply):
+            bare, _ = await self.service.run(self._first, kept, bare=True)
+            reply = reply if bare is None else await _told(ask, bare)
         for share in REDUCE_TO:
             if not (found := _overflow(reply)):
                 break
@@ -178,15 +183,22 @@ class Turn:
         return asked if isinstance(asked, int) else 0
 
     def _kept(self) -> tuple[tuple[Any, int], Kept]:
-        kept, budget = keep(self.chat, self.sent), self.chat.memory.settings.budget
+        kept = keep(self.chat, self.sent)
+        return self._first(kept), kept
+
+    def _first(self, kept: Kept, *, bare: bool = False) -> tuple[Any, int]:
+        """The request within the budget, or within what the model takes where that is less."""
+        budget = self.chat.memory.settings.budget
         takes = self.service.takes.get(self.body["model"], budget + self._for_reply) - self._for_reply
         if takes < budget:
             with suppress(BudgetTooSmall, ConfigError):
-                return self._fitted(takes, kept), kept
-        return self._fitted(budget, kept), kept
+                return self._fitted(takes, kept, bare=bare)
+        return self._fitted(budget, kept, bare=bare)
 
-    def _fitted(self, budget: int, kept: Kept) -> tuple[Any, int]:
+    def _fitted(self, budget: int, kept: Kept, *, bare: bool = False) -> tuple[Any, int]:
         """The request with the conversation fitted into a budget, and how many tokens it has.
+
+        Made `bare` of older pictures and files it is None where there are none.
 
         A question that was asked before, or after which others have spoken, gets the conversation as it was when the
         question came; a conversation that was edited is fitted as it was sent.
@@ -196,16 +208,18 @@ class Turn:
         tools = self.body.get("tools") or ()
         if kept.changed:
             shown = [line.message for line in History(chat, budget).prompt(self.sent, tools)]
-            return self._prepared(shown), sum(count_message(m, chat.memory.counter) for m in shown)
+            return self._prepared(shown, bare), sum(count_message(m, chat.memory.counter) for m in shown)
         with beside(system, partial(count_message, count=chat.memory.counter), budget) as left:
             if kept.last and kept.last.role == "user":
                 context = context_for(kept.last, chat, left, tools=tools)
             else:
                 context = chat.context(None, left, tools=tools)
-        return self._prepared([*system, *context.prompt]), context.tokens + budget - left
+        return self._prepared([*system, *context.prompt], bare), context.tokens + budget - left
 
-    def _prepared(self, messages: Sequence[Message]) -> Any:
+    def _prepared(self, messages: Sequence[Message], bare: bool) -> Any:
         """The request with these messages; of the marks that they were kept with, as many as one may have."""
+        if bare and (messages := without_older_files(given := messages)) == given:
+            return None
         wire, tools = render(messages, SHAPE), self.body.get("tools") or ()
         keep_marks(wire, MOST_MARKS - sum("cache_control" in tool for tool in tools))
         return self.service.upstream.prepared({**self.body, "messages": list(wire)})
@@ -271,6 +285,10 @@ async def _told(ask: Callable[[Any], Awaitable[T]], request: Any) -> T | Context
         return await ask(request)
     except ContextOverflow as error:
         return error
+
+
+def _refused(reply: object) -> bool:
+    return isinstance(reply, Reply) and reply.status in REFUSED and _overflow(reply) is None
 
 
 def _overflow(reply: object) -> ContextOverflow | None:
