@@ -17,6 +17,11 @@ QUICK = Retries(first=0.001, jitter=0)
 Serve = Callable[..., tuple[Provider, ChatModel]]
 
 
+def timeout(fault: str) -> float:
+    """Seconds that a model with a fault is waited for: few where it would never answer."""
+    return 0.5 if fault in ("timeout", "drip", "stall") else 30
+
+
 @pytest.fixture
 def serve() -> Iterator[Serve]:
     """A provider of some style, and a model that asks it."""

@@ -14,12 +14,11 @@ from recollect.errors import BadReply, ContextOverflow, Interrupted, ModelError,
 from recollect.llm.model import Delta, Reply
 from recollect.testing import FAULTS
 from recollect.testing.provider.provider import DIMENSION
-from tests.llm.conftest import QUICK, Serve
+from tests.llm.conftest import QUICK, Serve, timeout
 
 STYLES = ("openai", "anthropic", "ollama")
 ASKED = [Message("system", "Be brief."), Message("user", "Where is Nadia? Où? Где?")]
 SAID = "Nadia is in Tromsø — «далеко» 🏔 — since May."
-SLOW = ("timeout", "drip", "stall")
 """What is about time: waited for no longer than it must be."""
 ALWAYS = 99
 
@@ -86,10 +85,6 @@ EMBED: Outcomes = {
     "says_nothing": (None, 1),
     "error_in_stream": (BadReply, 4),
 }
-
-
-def timeout(fault: str) -> float:
-    return 0.5 if fault in SLOW else 30
 
 
 def expected(table: Outcomes, style: str, fault: str) -> Outcome:

@@ -22,7 +22,7 @@ from recollect.llm import ChatModel, Reply
 from recollect.store import open as open_store
 from recollect.testing import FAULTS
 from recollect.testing.clock import ManualClock
-from tests.llm.conftest import Serve
+from tests.llm.conftest import Serve, timeout
 
 SAID = "Our lovely greyhound answers to the name of Biscuit."
 FACT = {"type": "user_profile", "key": "dog", "value": "Biscuit", "message": 0, "quote": "greyhound answers to"}
@@ -60,18 +60,18 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 
 class Impatient:
-    """A model that is not waited for."""
+    """A model that is waited for no longer than some seconds."""
 
-    def __init__(self, model: ChatModel) -> None:
-        self.model, self.name, self.stream = model, model.name, model.stream
+    def __init__(self, model: ChatModel, seconds: float) -> None:
+        self.model, self.name, self.stream, self.seconds = model, model.name, model.stream, seconds
 
     def complete(self, messages: Any, **asked: Any) -> Reply:
-        return self.model.complete(messages, **{**asked, "timeout": 0.5})
+        return self.model.complete(messages, **{**asked, "timeout": self.seconds})
 
 
-def opened(folder: Path, clock: ManualClock, model: Any, **numbers: Any) -> Memory:
+def opened(folder: Path, clock: ManualClock, model: Any, seconds: float = 30, **numbers: Any) -> Memory:
     store = open_store(str(folder / "memory.db"), durability="normal", clock=clock)
-    return Memory(store, model=Impatient(model), clock=clock, settings=Settings(**numbers))
+    return Memory(store, model=Impatient(model, seconds), clock=clock, settings=Settings(**numbers))
 
 
 def talk(memory: Memory, turns: int = 25) -> Any:
@@ -199,7 +199,7 @@ def test_a_provider_that_fails_loses_nothing_and_the_work_is_done_later(
 ) -> None:
     not_used = fault in NOT_USED and (style, fault) != ("ollama", "content_filter")
     provider, model = serve(style, answer, faults=[fault] * 60)
-    with opened(folder, clock, model, **SOON) as memory:
+    with opened(folder, clock, model, timeout(fault), **SOON) as memory:
         chat = talk(memory, 2)
         memory.drain()
         assert len(chat.history()) == 4
