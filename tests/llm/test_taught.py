@@ -272,7 +272,7 @@ def test_a_tenant_is_stopped_at_its_limit_whatever_the_provider_reports_and_othe
     folder: Path, clock: ManualClock, serve: Serve, fault: str
 ) -> None:
     provider, model = serve("openai", answer, faults=[fault] * 60 if fault else [])
-    with opened(folder, clock, model, model_tokens_a_day=150, **SOON) as memory:
+    with opened(folder, clock, model, timeout(fault), model_tokens_a_day=150, **SOON) as memory:
         for tenant in ("acme", "rival"):
             for n in range(6):
                 memory.session(f"s{n}", user="ada", tenant=tenant).add_many(
