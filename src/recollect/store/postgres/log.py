@@ -71,11 +71,14 @@ class PostgresLog:
     def openings(self, sessions: Sequence[Scope], limit: int) -> list[list[Entry]]:
         """See `Log.openings`."""
         checks.check_range(0, None, limit)
-        found: dict[Scope, list[Entry]] = {scope: [] for scope in sessions}
-        owners, names = [key(scope.user or "") for scope in found], [key(scope.session or "") for scope in found]
-        known = {"owners": owners, "sessions": names, "limit": limit}
-        for scope in sessions[:1]:
-            for entry in self._entries(scope, _OPENINGS, known | {"tenant": key(scope.tenant)}):
+        found = dict[Scope, list[Entry]]()
+        for scope in sessions:
+            checks.check_session(scope)
+            found[scope] = []
+        if found:
+            tenants, owners, names = zip(*map(place, found), strict=True)
+            known = {"tenant": tenants[0], "owners": list(owners), "sessions": list(names), "limit": limit}
+            for entry in self._entries(sessions[0], _OPENINGS, known):
                 found[entry.scope].append(entry)
         return [found[scope] for scope in sessions]
 

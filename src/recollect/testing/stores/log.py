@@ -342,6 +342,8 @@ class LogTests(StoreTests):
         assert store.log.openings(asked, 2) == [store.log.read(scope, limit=2) for scope in asked]
         assert [texts(entries) for entries in store.log.openings(asked, 1)] == [["far"], ["a"], ["b"], ["a"], []]
         assert store.log.openings([], 1) == []
+        with pytest.raises(ConfigError):
+            store.log.openings([USER], 1)
 
     def test_tags_add_up(self, store: Store) -> None:
         say(store, ADA, "a")
