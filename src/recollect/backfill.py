@@ -19,8 +19,8 @@ from recollect.imports import Imported, Note, Put, Read, Skipped
 from recollect.imports.values import stable
 from recollect.layers import archive, semantic
 from recollect.memory import Memory
-from recollect.session import Session
-from recollect.store import Record
+from recollect.session import Session, tag_many
+from recollect.store import Entry, Record
 from recollect.store.codec import check_same
 from recollect.types import Message, Scope
 
@@ -158,22 +158,30 @@ def _entitled(item: Imported) -> Sequence[Message]:
 
 
 def keep_messages(chat: Session, messages: Sequence[Message]) -> int:
-    """Keep those that are not there, and give those that are the tags that they do not have; returns how many are new.
+    """Keep those that are not there, and give those that are the tags that they never had; returns how many are new.
 
     Raises Conflict where one that is there says something else.
     """
     found = chat.memory.store.log.get(chat.scope, [message.id for message in messages if message.id])
-    known = {entry.message.id: entry.message for entry in found}
-    tags = dict[str, Mapping[str, Any]]()
+    known, tags = {entry.message.id: entry for entry in found}, dict[str, Mapping[str, Any]]()
     for message in messages:
-        if (kept := known.get(message.id)) and (said := without_memory(message)):
-            check_same(said.replace(metadata=kept.metadata), kept)
-            tags[kept.id] = {key: tag for key, tag in said.metadata.items() if key not in kept.metadata}
+        entry = known.get(message.id)
+        if entry and message != entry.message and (missing := _missing(message, entry)):
+            tags[message.id] = missing
     new = chat.add_many(message for message in messages if message.id not in known)
-    for id, missing in tags.items():
-        if missing:
-            chat.tag(id, **missing)
+    if tags:
+        tag_many(chat, tags)
     return len({message.id for message in new})
+
+
+def _missing(message: Message, entry: Entry) -> Mapping[str, Any]:
+    """The tags that a kept message does not have, but for those that were taken off it."""
+    kept = entry.message
+    if (said := without_memory(message)) is None:
+        return {}
+    check_same(said.replace(metadata=kept.metadata), kept)
+    had = entry.taken_off.union(kept.metadata)
+    return {name: tag for name, tag in said.metadata.items() if tag is not None and name not in had}
 
 
 def _one_by_one(chat: Session, batch: Sequence[Message], skipped: list[Skipped]) -> int:

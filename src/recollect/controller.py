@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -146,9 +146,9 @@ class Controller:
         offers = self._offers(scope, view, asked.question, asked.at, before, before, own=own)
         return self._assemble(scope, view, offers, asked)
 
-    def tagged(self, scope: Scope, metadata: Mapping[str, Any]) -> None:
+    def tagged(self, scope: Scope, names: Collection[str]) -> None:
         """Drop what depends on these tags of a session's messages: a pin its window, a score what was recalled."""
-        if "pinned" in metadata:
+        if "pinned" in names:
             self.windows.forget(scope)
         self.settled.forget(scope)
 

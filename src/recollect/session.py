@@ -36,6 +36,8 @@ PAGE: Final = 1_000
 """Messages that are looked through at a time."""
 OPENING: Final = 5
 """Messages at the start of a session among which its user's first words are looked for."""
+TITLED: Final = 100
+"""Sessions whose first messages are read at a time: one may hold pictures."""
 MOST_DIGITS: Final = 15
 """The most digits of a message's number; longer ones are ids, which some services make of digits."""
 _DIGITS: Final = re.compile(f"((?:id:)*)[0-9]{{1,{MOST_DIGITS}}}")
@@ -165,15 +167,7 @@ class Session(User):
         """Set metadata on a message of this session, such as a `score` that is given later; None takes a tag off."""
         if metadata.get("score") is not None:
             check_number("score", metadata["score"], 0, 10)
-        store = self.memory.store
-        with span("update_memory", self.scope, records=1), store.transaction(self.scope):
-            entry = store.log.tag(self.scope, check_id(id, "the id of a message"), freeze_dict(metadata, "metadata"))
-            store.records.put(self.scope, lasting([entry]))
-            if "pinned" in metadata:
-                repin(store, self.scope)
-            if "score" in metadata:
-                recount(store, entry)
-        self.memory.controller.tagged(self.scope, metadata)
+        (entry,) = tag_many(self, {check_id(id, "the id of a message"): metadata})
         return entry.message
 
     @property
@@ -187,13 +181,37 @@ class Session(User):
 
     def title(self) -> str:
         """What people know the session by: the `title` that its first message is tagged with, else its first words."""
-        read = self.memory.store.log.read
-        looked_at = (title([entry.message for entry in read(self.scope, limit=most)]) for most in (1, OPENING))
-        return next(filter(None, looked_at), "")
+        return titles(self.memory.store.log, [self.scope])[self.scope]
 
     def stats(self) -> store.SessionStats | None:
         """The session at a glance; None where nothing was said yet."""
         return next(iter(self.memory.store.log.sessions(self.scope, limit=1)), None)
+
+
+def titles(log: store.Log, sessions: Sequence[Scope]) -> dict[Scope, str]:
+    """The title of each of these sessions of one tenant."""
+    found = dict.fromkeys(sessions, "")
+    for most in (1, OPENING):
+        wanted = [scope for scope, known in found.items() if not known]
+        for start in range(0, len(wanted), TITLED):
+            some = wanted[start : start + TITLED]
+            for scope, entries in zip(some, log.openings(some, most), strict=True):
+                found[scope] = title([entry.message for entry in entries])
+    return found
+
+
+def tag_many(session: Session, tags: Mapping[str, Mapping[str, Any]]) -> list[Entry]:
+    """Set metadata on messages by their ids, all or none, whatever a score is; returns their entries."""
+    store, scope = session.memory.store, session.scope
+    names = {name for given in tags.values() for name in given}
+    with span("update_memory", scope, records=len(tags)), store.transaction(scope):
+        entries = [store.log.tag(scope, id, freeze_dict(given, "metadata")) for id, given in tags.items()]
+        store.records.put(scope, lasting(entries))
+        if "pinned" in names:
+            repin(store, scope)
+        recount(store, scope, [entry.position for entry in entries if "score" in tags[entry.message.id]])
+    session.memory.controller.tagged(scope, names)
+    return entries
 
 
 def as_written(message: str) -> int | str:

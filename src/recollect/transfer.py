@@ -54,7 +54,7 @@ def export_lines(memory: Memory, scope: Scope) -> Iterator[str]:
 def import_lines(memory: Memory, lines: Iterable[str | bytes], tenant: str = "default", first: int = 1) -> Counter[str]:
     """Keep what the lines of an export hold, with ids and times; returns how much, by kind. Twice changes nothing.
 
-    A message that is there stays as it is, and gets the tags that it does not have.
+    A message that is there stays as it is, and gets the tags that it never had.
 
     A line that can't be used raises an error with its number, counted from `first`. Lines are kept in pages of 500:
     the pages before it stay, and maybe some lines of its own.

@@ -248,6 +248,9 @@ def test_half_a_surrogate_pair_in_memory_is_told_as_a_question_mark(memory: Memo
             assert "Nad?ia" in str((await client.call_tool(name, {asked: "Who moved to Oslo?"})).content)
         assert "Nad?ia" in str((await client.call_tool("list_facts", {})).content)
         assert "Nad?ia" in str(await client.read_resource("memory://sessions/trip"))
+        assert [found.title for found in (await client.list_resources()).resources] == [
+            "My sister Nad?ia moved to Oslo."
+        ]
 
     with_client(server(memory, user="ada"), look)
 

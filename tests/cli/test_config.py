@@ -90,6 +90,9 @@ def test_the_embedder_is_the_one_that_is_used(run: Run, home: Path, monkeypatch:
     assert told() == ("onnx:e5-small-v2", "default")
     monkeypatch.setattr("recollect.embed.names.runs_here", lambda: False)
     assert told() == ("none", "keywords alone until: pip install onnxruntime tokenizers")
+    (home / "models" / "e5-small-v2").rmdir()
+    both = "pip install onnxruntime tokenizers && recollect models pull e5-small-v2"
+    assert told() == ("none", f"keywords alone until: {both}")
 
 
 def test_documents_that_are_found_by_words_alone_tell_how_to_find_them_by_meaning(

@@ -23,6 +23,10 @@ def test_without_words_of_the_user_there_is_no_title() -> None:
     assert title([]) == title([Message("assistant", "Hello"), Message("user", " ")]) == ""
 
 
+def test_half_a_surrogate_pair_is_told_as_a_question_mark() -> None:
+    assert title([Message("user", "Nad\ud83dia")]) == "Nad?ia"
+
+
 @given(st.text() | st.text("a b", min_size=50, max_size=1_000))
 def test_a_title_is_one_short_line_of_what_was_said(text: str) -> None:
     told = title([Message("user", text)])

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,7 @@ def test_a_conversation_is_known_by_the_title_of_its_export_or_the_one_it_was_gi
     assert backfill(memory, [item], user="ada") == Backfilled(known=2)
     assert chat.title() == "My trip"
     chat.tag("m", title=None)
+    assert backfill(memory, [item], user="ada") == Backfilled(known=2)
     assert chat.title() == "Where to?"
 
 
@@ -139,6 +141,42 @@ def test_messages_that_were_tagged_since_get_the_tags_they_do_not_have_and_keep_
     assert [message.metadata for message in chat.history()] == tagged
     with pytest.raises(Conflict, match="other content"):
         import_lines(memory, [lines[2].replace("word 2", "word 5")])
+
+
+def test_tags_that_were_taken_off_stay_off(memory: Memory) -> None:
+    chat = memory.session("s", user="ada")
+    chat.add("user", "Hello", id="m")
+    tagged = Imported("s", (Message("user", "Hello", id="m", metadata={"pinned": True, "x": None}),))
+    backfill(memory, [tagged], user="ada")
+    assert chat.history()[0].metadata == {"pinned": True}
+    chat.tag("m", pinned=None)
+    backfill(memory, [tagged], user="ada")
+    assert chat.history()[0].metadata == {}
+
+
+def test_a_score_from_elsewhere_is_taken_by_a_message_that_is_there_as_by_a_new_one(memory: Memory) -> None:
+    scored = (Message("user", "Hello", id="m", metadata={"score": 90}),)
+    memory.session("there", user="ada").add("user", "Hello", id="m")
+    done = backfill(memory, [Imported(name, scored) for name in ("there", "new")], user="ada")
+    assert done == Backfilled(sessions=1, messages=1, known=1)
+    for name in ("there", "new"):
+        assert memory.session(name, user="ada").history()[0].metadata == {"score": 90}
+
+
+def test_tags_are_given_to_many_messages_at_once(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    said, commits = [Message("user", f"word {n}", id=f"m{n}") for n in range(400)], list[Scope | None]()
+    backfill(memory, [Imported("s", tuple(said))], user="ada")
+    begun = memory.store.transaction
+
+    def counted(scope: Scope | None = None) -> AbstractContextManager[None]:
+        commits.append(scope)
+        return begun(scope)
+
+    monkeypatch.setattr(memory.store, "transaction", counted)
+    tagged = tuple(message.replace(metadata={"score": 5}) for message in said)
+    backfill(memory, [Imported("s", tagged)], user="ada")
+    assert [message.metadata["score"] for message in memory.session("s", user="ada").history()] == [5] * 400
+    assert len(commits) == 1
 
 
 def test_very_many_broken_lines_take_no_longer_than_their_number(memory: Memory) -> None:

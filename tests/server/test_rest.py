@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import socket
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from recollect.server.problems import BODIES
+from recollect.store import Entry
 from recollect.types import Scope
 from tests.server.rest import ADA, HELLO, NOTED, add, listed, texts
 from tests.server.running import Running
@@ -166,6 +168,22 @@ def test_any_text_can_be_the_id_of_a_user_or_a_session(service: Running, id: str
 @pytest.mark.parametrize("id", ["", "\x00", "a" * 1_001])
 def test_what_can_be_no_id_is_refused(service: Running, id: str) -> None:
     assert service.http.get("/session", params={"user": id, "session": "s"}).status_code == 422
+
+
+def test_the_titles_of_a_page_of_sessions_are_read_together(service: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    for n in range(120):
+        add(service, HELLO, where={"user": "ada", "session": f"s{n}"})
+    log, asked = service.memory.store.log, list[int]()
+    openings = log.openings
+
+    def counted(sessions: Sequence[Scope], limit: int) -> list[list[Entry]]:
+        asked.append(len(sessions))
+        return openings(sessions, limit)
+
+    monkeypatch.setattr(log, "openings", counted)
+    page = service.http.get("/sessions", params={"limit": 1_000}).json()
+    assert {item["title"] for item in page["items"]} == {HELLO["content"]}
+    assert asked == [100, 20]
 
 
 def test_sessions_are_listed_the_last_written_first(service: Running) -> None:

@@ -317,6 +317,17 @@ def test_those_that_read_at_once_keep_little_of_the_file_in_memory(path: Path) -
         assert apsw.memory_used() - before < connections.MAX_IDLE * 5 * 2**20
 
 
+def test_who_deletes_nothing_does_not_have_the_file_written_out(path: Path) -> None:
+    with SqliteStore(path) as store:
+        fill(store, ADA)
+        log = path.with_name("memory.db-wal")
+        for scope in (ADA, BOB):
+            assert store.records.delete(scope, ["no"]) == store.index.delete(scope, "turn", ["no"]) == 0
+        assert log.stat().st_size > 0
+        assert store.index.delete(ADA, "turn", ["t1"]) == 1
+        assert log.stat().st_size == 0
+
+
 def test_a_refused_append_leaves_nothing_open(path: Path) -> None:
     with SqliteStore(path) as store:
         store.log.append(ADA, [said("a", "taken")])

@@ -22,7 +22,7 @@ from recollect.flow.facts.tell import due
 from recollect.http import encoded, loopback
 from recollect.layers.semantic import NOTED_VIA
 from recollect.memory import Memory
-from recollect.session import Session
+from recollect.session import Session, titles
 
 try:
     import anyio
@@ -240,16 +240,18 @@ class MemoryServer(MCPServer[Any]):
         return await anyio.to_thread.run_sync(self._listed)
 
     def _listed(self) -> list[mcp_types.Resource]:
-        memory, owner = self._tools.memory, self._tools.open(None).scope.owner
+        log, owner = self._tools.memory.store.log, self._tools.open(None).scope.owner
+        found = log.sessions(owner, limit=MOST_LISTED)
+        called = titles(log, [session.scope for session in found])
         return [
             mcp_types.Resource(
                 uri=f"memory://sessions/{quote(session.scope.session or '', safe='')}",
                 name=session.scope.session or "",
-                title=Session(memory, session.scope).title() or None,
+                title=called[session.scope] or None,
                 description="1 message" if session.messages == 1 else f"{session.messages} messages",
                 mime_type="application/json",
             )
-            for session in memory.store.log.sessions(owner, limit=MOST_LISTED)
+            for session in found
         ]
 
     def _transcript(self, session: str) -> str:

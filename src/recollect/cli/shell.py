@@ -144,15 +144,15 @@ def embedder(plan: settings.Settings) -> Embedder | None:
 
 
 def model_wanted() -> str | None:
-    """The command that brings the local model, where no embedder is named and it is not here."""
+    """What brings the local model, where no embedder is named and it is not here."""
     from recollect.embed import models
     from recollect.embed.names import DEFAULT, runs_here
 
     if variable(EMBEDDER)[0]:
         return None
-    if not runs_here():
-        return "pip install onnxruntime tokenizers"
-    return None if models.folder(DEFAULT).is_dir() else f"recollect models pull {DEFAULT}"
+    runs = None if runs_here() else "pip install onnxruntime tokenizers"
+    weights = None if models.folder(DEFAULT).is_dir() else f"recollect models pull {DEFAULT}"
+    return " && ".join(filter(None, (runs, weights))) or None
 
 
 def read_in(text: str) -> str:

@@ -18,7 +18,6 @@ from recollect.store import SessionStats, each_session
 
 if TYPE_CHECKING:
     from recollect.flow.context import Context
-    from recollect.memory import Memory
     from recollect.session import Session
 
 DAYS: Final = 14
@@ -66,24 +65,26 @@ def stats(
 
 
 def _counted(chat: Session, budget: int | None) -> dict[str, Any]:
-    found, contexts = list(each_session(chat.memory.store.log, chat.scope.owner)), _contexts(chat, budget)
+    from recollect.session import titles
+
+    log, contexts = chat.memory.store.log, _contexts(chat, budget)
+    found = list(each_session(log, chat.scope.owner))
+    called = titles(log, [session.scope for session in found])
     return {
         "user": chat.scope.user,
         "messages": sum(session.messages for session in found),
         "tokens": sum(session.tokens for session in found),
-        "sessions": [_session(chat.memory, session) for session in found],
+        "sessions": [_session(session, called[session.scope]) for session in found],
         "days": dict(sorted(Counter(_days(chat)).items())),
         "sections": _sections(list(contexts.values())),
         "cached_prefix": _cached(contexts),
     }
 
 
-def _session(memory: Memory, found: SessionStats) -> dict[str, Any]:
-    from recollect.session import Session
-
+def _session(found: SessionStats, title: str) -> dict[str, Any]:
     return {
         "session": found.scope.session,
-        "title": Session(memory, found.scope).title(),
+        "title": title,
         "messages": found.messages,
         "tokens": found.tokens,
         "first": found.first,

@@ -16,7 +16,7 @@ LONGEST: Final = 60
 def title(messages: Sequence[Message]) -> str:
     """The title of a conversation by its first messages: its first message's tag, else the user's first words.
 
-    It is one line; "" where there are no words.
+    It is one line; "" where there are no words. Half a surrogate pair, at which clients fail, becomes a question mark.
     """
     given = messages[0].metadata.get(TAG) if messages else None
     said = (message.text for message in messages if message.role == "user")
@@ -24,5 +24,6 @@ def title(messages: Sequence[Message]) -> str:
 
 
 def _line(text: str) -> str:
-    line = " ".join(text.lstrip()[: 10 * LONGEST].split())
+    whole = text.lstrip()[: 10 * LONGEST].encode("utf-8", "replace").decode()
+    line = " ".join(whole.split())
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 1].rstrip()}…"

@@ -243,12 +243,12 @@ class Procedural:
         return found[0].message if found else None
 
 
-def recount(store: Store, entry: Entry) -> None:
-    """Have a message whose score changed counted again; call it in the transaction that changes it."""
-    scope = entry.scope.owner
-    parts = store.records.find(scope, kind=KIND, key="part", exact=True)
-    held = [part.id for part in parts if part.value["after"] < entry.position <= part.value["to"]]
-    store.records.delete(scope, held)
+def recount(store: Store, scope: Scope, positions: Sequence[int]) -> None:
+    """Have messages whose score changed counted again; call it in the transaction that changes them."""
+    parts = store.records.find(scope.owner, kind=KIND, key="part", exact=True) if positions else []
+    held = [part.id for part in parts if any(part.value["after"] < at <= part.value["to"] for at in positions)]
+    if held:
+        store.records.delete(scope.owner, held)
 
 
 def _owner(scope: Scope | None) -> Scope:

@@ -27,7 +27,7 @@ from recollect.server.service import (
     WrittenSession,
     served,
 )
-from recollect.session import Session, entries_of, number_of
+from recollect.session import Session, entries_of, number_of, titles
 from recollect.store import ANY, Entry, Erased, Filter, SessionStats, undone
 from recollect.types import Message, Scope
 
@@ -60,20 +60,21 @@ async def get_session(request: Request, chat: ReadSession) -> Response:
 
 def _sessions(memory: Memory, scope: Scope, before: int | None, limit: int) -> dict[str, Any]:
     found = memory.store.log.sessions(scope, before=before, limit=limit)
-    items = [_session(memory, session) for session in found]
+    called = titles(memory.store.log, [session.scope for session in found])
+    items = [_session(session, called[session.scope]) for session in found]
     return {"items": items, "next": found[-1].position if len(found) == limit else None}
 
 
 def _begun(chat: Session) -> dict[str, Any]:
     found = chat.stats() or begun(chat, others(chat) or "see those that are by GET /sessions")
-    return _session(chat.memory, found)
+    return _session(found, chat.title())
 
 
-def _session(memory: Memory, session: SessionStats) -> dict[str, Any]:
+def _session(session: SessionStats, title: str) -> dict[str, Any]:
     return {
         "user": session.scope.user,
         "session": session.scope.session,
-        "title": Session(memory, session.scope).title(),
+        "title": title,
         "messages": session.messages,
         "tokens": session.tokens,
         "first": session.first,

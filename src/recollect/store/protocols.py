@@ -70,6 +70,9 @@ class Log(Protocol):
         `until=page[-1].seq - 1`.
         """
 
+    def openings(self, sessions: Sequence[Scope], limit: int) -> list[list[Entry]]:
+        """The first `limit` entries of each of these sessions of one tenant, all at once."""
+
     def scan(self, scope: Scope, *, after: int = 0, limit: int = 1_000) -> list[Entry]:
         """Entries of all sessions in the scope with a larger position than `after`, by position."""
 

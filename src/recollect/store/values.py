@@ -40,6 +40,7 @@ class Entry(NamedTuple):
     `seq` counts a session's messages from 1 without a gap and is their order. `position` is the place among
     everything the store has taken in: of two entries of one user, the later has the larger.
     `message.metadata` includes tags set later; `hash` covers the message as it arrived and all before it.
+    `taken_off` names the tags that were taken off it.
     """
 
     scope: Scope
@@ -48,6 +49,7 @@ class Entry(NamedTuple):
     message: Message
     tokens: int
     hash: bytes
+    taken_off: frozenset[str] = frozenset()
 
 
 class Spoken(NamedTuple):
@@ -279,6 +281,11 @@ def item_of(message: Message, scope: Scope, position: int) -> Item:
 def tagged(message: Message, tags: Mapping[str, Any]) -> Message:
     """The message with tags set in its metadata."""
     return message.replace(metadata=metadata_with(message.metadata, tags))
+
+
+def taken_off(tags: Mapping[str, Any]) -> frozenset[str]:
+    """The names of the tags that are taken off by these."""
+    return frozenset(name for name, value in tags.items() if value is None)
 
 
 def metadata_with(metadata: Mapping[str, Any], tags: Mapping[str, Any]) -> FrozenDict:

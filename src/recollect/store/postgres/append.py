@@ -12,7 +12,7 @@ from recollect.store.postgres.items import INTO_ITEMS, insert_words, tag_text
 from recollect.store.postgres.jobs import enqueue_later
 from recollect.store.postgres.keys import inside, key, named, names, place
 from recollect.store.postgres.lexemes import pieces
-from recollect.store.values import MESSAGE, Entry, Job, tagged
+from recollect.store.values import MESSAGE, Entry, Job, tagged, taken_off
 from recollect.store.words import words
 from recollect.types import Message, Scope
 
@@ -157,11 +157,11 @@ def _insert(db: Connection, scope: Scope, new: Sequence[_New]) -> None:
 def entry_from(scope: Scope, row: Sequence[Any]) -> Entry:
     """The entry of a row of `ENTRIES` that was found in the scope."""
     seq, position, _, _, tokens, link, tags, full, owner, session = row
-    message = _original(row)
-    if tags:
-        message = tagged(message, codec.from_bytes(tags))
+    message, later = _original(row), codec.from_bytes(tags) if tags else {}
+    if later:
+        message = tagged(message, later)
     where = named(*codec.from_bytes(full)[:3]) if full else named(scope.tenant, owner, session)
-    return Entry(where, seq, position, message, tokens, link)
+    return Entry(where, seq, position, message, tokens, link, taken_off(later))
 
 
 def _original(row: Sequence[Any]) -> Message:

@@ -22,6 +22,15 @@ from recollect.types import Message, Scope
 
 _SPOKEN: Final = "SELECT position, session, id, body, names FROM recollect.messages WHERE"
 _RANGE: Final = "AND seq > %(after)s AND seq <= %(until)s AND body IS NOT NULL ORDER BY seq"
+_OPENINGS: Final = " ".join(
+    (
+        "SELECT opening.* FROM unnest(%(owners)s::text[], %(sessions)s::text[]) AS asked (owner, session)",
+        "CROSS JOIN LATERAL (",
+        ENTRIES,
+        "tenant = %(tenant)s AND messages.owner = asked.owner AND messages.session = asked.session",
+        "AND body IS NOT NULL ORDER BY seq LIMIT %(limit)s) AS opening ORDER BY position",
+    )
+)
 _AFTER: Final = "AND position > %(after)s AND body IS NOT NULL ORDER BY position LIMIT %(limit)s"
 _SESSIONS: Final = (
     "SELECT tenant, owner, session, names, messages, tokens, first, last, position FROM recollect.sessions WHERE"
@@ -58,6 +67,20 @@ class PostgresLog:
         query = " ".join((ENTRIES, condition, _RANGE, "DESC" if reverse else "ASC", "LIMIT %(limit)s"))
         known |= {"after": after, "until": MAX_WHOLE if until is None else until, "limit": limit}
         return self._entries(scope, query, known)
+
+    def openings(self, sessions: Sequence[Scope], limit: int) -> list[list[Entry]]:
+        """See `Log.openings`."""
+        checks.check_range(0, None, limit)
+        found = dict[Scope, list[Entry]]()
+        for scope in sessions:
+            checks.check_session(scope)
+            found[scope] = []
+        if found:
+            tenants, owners, names = zip(*map(place, found), strict=True)
+            known = {"tenant": tenants[0], "owners": list(owners), "sessions": list(names), "limit": limit}
+            for entry in self._entries(sessions[0], _OPENINGS, known):
+                found[entry.scope].append(entry)
+        return [found[scope] for scope in sessions]
 
     def scan(self, scope: Scope, *, after: int = 0, limit: int = 1_000) -> list[Entry]:
         """See `Log.scan`."""

@@ -13,7 +13,18 @@ from recollect.store import checks, codec
 from recollect.store.reference.jobs import enqueue
 from recollect.store.reference.state import Kept, State, Tables
 from recollect.store.spoken import spoken_of
-from recollect.store.values import MESSAGE, Entry, Erased, Finding, Job, SessionStats, Spoken, item_of, tagged
+from recollect.store.values import (
+    MESSAGE,
+    Entry,
+    Erased,
+    Finding,
+    Job,
+    SessionStats,
+    Spoken,
+    item_of,
+    tagged,
+    taken_off,
+)
 from recollect.types import Message, Scope
 
 
@@ -56,6 +67,10 @@ class ReferenceLog:
         with self._state.reading() as tables:
             found = [e for e in _entries(tables, scope) if after < e.seq and (until is None or e.seq <= until)]
         return (found[::-1] if reverse else found)[:limit]
+
+    def openings(self, sessions: Sequence[Scope], limit: int) -> list[list[Entry]]:
+        """See `Log.openings`."""
+        return [self.read(scope, limit=limit) for scope in sessions]
 
     def scan(self, scope: Scope, *, after: int = 0, limit: int = 1_000) -> list[Entry]:
         """See `Log.scan`."""
@@ -144,10 +159,8 @@ def _original(kept: Kept) -> Message:
 
 
 def _entry(scope: Scope, seq: int, kept: Kept) -> Entry:
-    message = _original(kept)
-    if kept.tags:
-        message = tagged(message, kept.tags)
-    return Entry(scope, seq, kept.position, message, kept.tokens, kept.hash)
+    message = tagged(_original(kept), kept.tags) if kept.tags else _original(kept)
+    return Entry(scope, seq, kept.position, message, kept.tokens, kept.hash, taken_off(kept.tags))
 
 
 def _add(tables: Tables, scope: Scope, message: Message, count: int) -> int:

@@ -170,8 +170,9 @@ class SqliteIndex:
         checks.check_own_kind(kind)
 
         def work(change: Change) -> int:
-            change.erased = True
-            return remove_items(change, set(_positions(change.db, scopes.find(change.db, scope), kind, ids)))
+            gone = remove_items(change, set(_positions(change.db, scopes.find(change.db, scope), kind, ids)))
+            change.erased |= gone > 0
+            return gone
 
         return self._database.write(work)
 

@@ -18,7 +18,7 @@ from recollect.store.sqlite.change import Change
 from recollect.store.sqlite.database import Database
 from recollect.store.sqlite.erase import erase
 from recollect.store.sqlite.jobs import enqueue
-from recollect.store.values import Entry, Erased, Finding, Job, SessionStats, Spoken, tagged
+from recollect.store.values import Entry, Erased, Finding, Job, SessionStats, Spoken, tagged, taken_off
 from recollect.types import Message, Scope
 
 if TYPE_CHECKING:
@@ -122,6 +122,11 @@ class SqliteLog:
             query = _BACKWARD if reverse else _FORWARD
             bounds = (scopes.find(db, scope).id, after, MAX_WHOLE if until is None else until, limit or -1)
             return [_entry(scope, row) for row in db.execute(query, bounds)]
+
+    def openings(self, sessions: Sequence[Scope], limit: int) -> list[list[Entry]]:
+        """See `Log.openings`."""
+        with self._database.moment():
+            return [self.read(scope, limit=limit) for scope in sessions]
 
     def scan(self, scope: Scope, *, after: int = 0, limit: int = 1_000) -> list[Entry]:
         """See `Log.scan`."""
@@ -242,9 +247,10 @@ def _again(change: Change, scope: Scope, session: int, given: Message, named: Ma
 def _entry(scope: Scope, row: Sequence[Any]) -> Entry:
     seq, position, id, body, tokens, link, tags = row[:7]
     message = codec.decode(id, body)
-    if tags:
-        message = tagged(message, codec.unsealed(tags))
-    return Entry(scope, seq, position, message, tokens, link)
+    if not tags:
+        return Entry(scope, seq, position, message, tokens, link)
+    later = codec.unsealed(tags)
+    return Entry(scope, seq, position, tagged(message, later), tokens, link, taken_off(later))
 
 
 def _session(row: Sequence[Any]) -> SessionStats:

@@ -118,9 +118,10 @@ class SqliteRecords:
         """See `Records.delete`."""
 
         def work(change: Change) -> int:
-            gone = {record.position for record in _get(change.db, scopes.find(change.db, scope), ids)}
-            change.erased = True
-            return remove_records(change.db, gone)
+            there = {record.position for record in _get(change.db, scopes.find(change.db, scope), ids)}
+            gone = remove_records(change.db, there)
+            change.erased |= gone > 0
+            return gone
 
         return self._database.write(work)
 

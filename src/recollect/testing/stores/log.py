@@ -326,6 +326,25 @@ class LogTests(StoreTests):
         assert entry.message.metadata == {"kept": 1, "changed": 2, "new": [1, {"deep": True}]}
         assert store.log.read(ADA) == [entry]
 
+    def test_which_tags_were_taken_off_is_known(self, store: Store) -> None:
+        store.log.append(ADA, [said("a", "a", metadata={"x": 1}), said("b", "b")])
+        assert store.log.tag(ADA, "a", {"x": None, "y": None, "z": 1}).taken_off == {"x", "y"}
+        store.log.tag(ADA, "a", {"y": 2})
+        assert [entry.taken_off for entry in store.log.read(ADA)] == [{"x"}, set()]
+
+    def test_the_openings_of_many_sessions(self, store: Store) -> None:
+        for scope in (ADA, ADA_TOO, BOB, RIVAL):
+            say(store, scope, "a", "b", "c")
+        store.log.erase(ADA, ["a"])
+        far = Scope("acme", "u" * 300, "s" * 300)
+        say(store, far, "far")
+        asked = [far, ADA_TOO, ADA, BOB, Scope("acme", "ada", "none")]
+        assert store.log.openings(asked, 2) == [store.log.read(scope, limit=2) for scope in asked]
+        assert [texts(entries) for entries in store.log.openings(asked, 1)] == [["far"], ["a"], ["b"], ["a"], []]
+        assert store.log.openings([], 1) == []
+        with pytest.raises(ConfigError):
+            store.log.openings([USER], 1)
+
     def test_tags_add_up(self, store: Store) -> None:
         say(store, ADA, "a")
         store.log.tag(ADA, "a", {"x": 1, "y": 1})
