@@ -80,7 +80,9 @@ def test_what_ended_of_someone_who_is_not_known_ends_nobody_of_that_word() -> No
 def test_a_boss_by_their_full_name_is_the_same_one() -> None:
     told = [say(0, "boss", "Tom"), say(1, "boss:place", "Oslo"), say(2, "boss", "Tom Berg")]
     assert values(known(told)) == {"boss": "Tom Berg", "boss:place": "Oslo"}
-    assert values(known([*told, say(3, "boss", "Ann")])) == {"boss": "Ann"}
+    another = say(3, "boss", "Ann")
+    assert values(found := known([*told, another])) == {"boss": "Ann"}
+    assert found.rests["boss:place"] == (another.id,)
 
 
 @given(statements, st.randoms())

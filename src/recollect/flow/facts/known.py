@@ -86,8 +86,10 @@ def known(statements: Iterable[Statement]) -> Known:
             standing[key], rests[key] = _again(old, said), (*rests.get(key, ()), said.id)[-MOST_RESTS:]
         else:
             theirs = [f"{key}:{about}" for about in sorted(ABOUT)] if old and _is_another(old, said) else []
-            past += [_ended(standing.pop(over), said) for over in (key, opposite(key), *theirs) if over in standing]
-            standing[key], rests[key] = _fact(said), (said.id,)
+            over = [one for one in (key, opposite(key), *theirs) if one in standing]
+            past += [_ended(standing.pop(one), said) for one in over]
+            standing[key] = _fact(said)
+            rests |= dict.fromkeys((*over, key), (said.id,))
     return Known(tuple(standing.values()), tuple(past), rests)
 
 
