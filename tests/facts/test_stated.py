@@ -89,6 +89,7 @@ def test_a_denial_ends_what_it_denies_and_nothing_else(store: Store, layer: Sema
     ("type", "key", "value", "wrong"),
     [
         ("hobby", "likes", "tea", "'hobby' is not one of user_profile"),
+        ("user_profile", "called:nadia", "Nadia", "'called:nadia' only names someone: say who that is"),
         ("interest", "", "tea", "key must be text"),
         ("interest", "likes", " ", "value is text that is not empty"),
         ("interest", "likes", 7, "value is text that is not empty"),
