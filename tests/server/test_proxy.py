@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import openai
 import pytest
@@ -61,7 +61,7 @@ def test_marks_of_earlier_requests_do_not_pile_up(proxy: Running, provider: Prov
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(("shape", "error"), [("openai", openai.BadRequestError), ("anthropic", openai.APIStatusError)])
 def test_after_a_picture_that_the_models_server_refuses_the_conversation_goes_on(
-    monkeypatch: pytest.MonkeyPatch, stream: bool, shape: str, error: type[Exception]
+    monkeypatch: pytest.MonkeyPatch, stream: bool, shape: Literal["openai", "anthropic"], error: type[Exception]
 ) -> None:
     def refusing(asked: Asked) -> str:
         if "broken.png" in str(asked.body):
