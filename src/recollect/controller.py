@@ -229,7 +229,8 @@ class Controller:
 
 def _place(scope: Scope, view: View, question: Message | None, request: ContextRequest) -> Question:
     number = view.last + 1 if request.question else view.asked
-    return Question(scope, number, question.text if question else "", request.budget, view.shown.overhead)
+    beside = (len(request.system.text) if request.system else 0) + count_tools(request.tools, len)
+    return Question(scope, number, question.text if question else "", request.budget, beside)
 
 
 def _text(question: Message | None) -> str:

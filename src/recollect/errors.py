@@ -128,7 +128,9 @@ class ModelError(RecollectError, RuntimeError):
 
 
 class ModelUnavailable(ModelError):
-    """The provider can't be reached in time, or fails."""
+    """The provider can't be reached in time, or fails; `status` is the HTTP status by which it refused a request."""
+
+    status: int | None = None
 
 
 class Interrupted(ModelUnavailable):

@@ -200,7 +200,9 @@ class Endpoint:
             return RateLimited(problem, after, passing=not any(word in said.lower() for word in _UNPAID))
         if status in (401, 403) and self._key_from:
             problem += f". Set {self._key_from} to a key for this server ({self._url_from})"
-        return ModelUnavailable(problem, passing=status in _PASSING or status >= 500)
+        failed = ModelUnavailable(problem, passing=status in _PASSING or status >= 500)
+        failed.status = status
+        return failed
 
     def _json(self, data: bytes) -> Any:
         try:

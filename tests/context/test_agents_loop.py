@@ -11,6 +11,7 @@ import pytest
 
 from recollect import (
     BudgetTooSmall,
+    Calibration,
     Memory,
     Message,
     Session,
@@ -166,6 +167,25 @@ def test_turns_that_gave_way_to_tools_or_a_system_text_are_back_without_them(
         memory.controller.settled.forget(chat.scope)
         chat.context(budget=budget, **first)
         assert chat.context(budget=budget).prompt == alone, budget
+
+
+def test_a_counter_that_learns_on_the_way_changes_no_prompt_of_an_agents_loop(
+    tmp_path: Path, clock: ManualClock
+) -> None:
+    count = Calibration().counter("gpt", estimate)
+    with opened(tmp_path, clock, counter=count) as memory:
+        before = memory.session("february", user="ada")
+        for n in range(20):
+            before.add_turn(f"Platform {n} is by the river, I live at number {n}.", "Noted. " * 5)
+        chat = told(memory, clock)
+        for n in range(8):
+            chat.add_turn(f"Is platform {n} far from the river?", "It is not far at all, " * 5)
+        chat.add("user", "Which platform is by the river, and where do I live?")
+        memory.drain()
+        tools = [{"name": "look", "description": "Looks. " * 60}]
+        first = chat.context(budget=1_000, tools=tools)
+        count.observe(first.tokens, first.tokens * 4 // 5)
+        assert chat.context(budget=1_000, tools=tools).prompt == first.prompt
 
 
 def test_what_gave_way_stays_out_though_a_tool_answered_beside_a_pin(memory: Memory, clock: ManualClock) -> None:

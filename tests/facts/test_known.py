@@ -72,6 +72,19 @@ statements = st.lists(
 )
 
 
+def test_what_ended_of_someone_who_is_not_known_ends_nobody_of_that_word() -> None:
+    told = [say(0, "dog:rome", "Rome"), say(1, "called:nadia:place", "Rome", ended=True), say(2, "called", "Ada")]
+    assert values(known(told)) == {"dog:rome": "Rome", "called": "Ada"}
+
+
+def test_a_boss_by_their_full_name_is_the_same_one() -> None:
+    told = [say(0, "boss", "Tom"), say(1, "boss:place", "Oslo"), say(2, "boss", "Tom Berg")]
+    assert values(known(told)) == {"boss": "Tom Berg", "boss:place": "Oslo"}
+    another = say(3, "boss", "Ann")
+    assert values(found := known([*told, another])) == {"boss": "Ann"}
+    assert found.rests["boss:place"] == (another.id,)
+
+
 @given(statements, st.randoms())
 def test_the_order_of_learning_does_not_matter(said: list[Statement], random: Random) -> None:
     assert known(random.sample(said, len(said))) == known(said)

@@ -84,3 +84,19 @@ def test_who_someone_is_may_stand_before_or_after_the_name(text: str, key: str, 
 )
 def test_what_someone_is_is_no_name(text: str) -> None:
     assert extract(text, SAID) == []
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "Belarusian", "Bavarian", "Sicilian", "Bolivian", "Zambian", "Guatemalan", "Tibetan", "Haitian", "Dominican",
+        "Afghan", "Presbyterian", "Hawaiian", "Mormon", "Zimbabwean", "Alsatian", "South African", "Sri Lankan",
+    ],
+)  # fmt: skip
+def test_where_someone_comes_from_is_no_name(what: str) -> None:
+    assert extract(f"My boss is {what}.", SAID) == []
+
+
+@pytest.mark.parametrize("who", ["Susan", "Joan", "Ethan", "Brian", "Ian", "Julian", "Jordan", "Norman", "Sean"])
+def test_names_that_sound_like_it_are_names(who: str) -> None:
+    assert [found.value for found in extract(f"My boss is {who}.", SAID)] == [who]

@@ -89,6 +89,7 @@ def test_a_denial_ends_what_it_denies_and_nothing_else(store: Store, layer: Sema
     ("type", "key", "value", "wrong"),
     [
         ("hobby", "likes", "tea", "'hobby' is not one of user_profile"),
+        ("user_profile", "called:nadia", "Nadia", "'called:nadia' only names someone: say who that is"),
         ("interest", "", "tea", "key must be text"),
         ("interest", "likes", " ", "value is text that is not empty"),
         ("interest", "likes", 7, "value is text that is not empty"),
@@ -130,6 +131,7 @@ def test_a_car_that_was_sold_is_no_longer_driven(
         ("I work at Johnson & Johnson as a nurse.", "I quit."),
         ("I work at Johnson & Johnson.", "I quit Johnson & Johnson last month."),
         ("I work at Acme.", "My boss is awful. I quit."),
+        ("I work at Acme.", "I can't take this job any more. I quit today."),
         ("I work at Acme.", "I've finally resigned."),
     ],
 )
@@ -150,6 +152,15 @@ def test_what_is_over_is_no_longer_known(store: Store, layer: Semantic, known: s
         ("I'm pescatarian.", "I eat fish again."),
         ("I work at Acme.", "I smoked for ten years. I quit."),
         ("I work at Acme.", "I quit smoking."),
+        ("I work at Acme.", "It still doesn't work. I quit."),
+        ("I work at Acme.", "The package manager broke again. I quit."),
+        ("I work at Acme.", "This puzzle is a lot of work. I quit."),
+        ("I work at Acme.", "> This level is impossible.\n\nI quit."),
+        ("My wife is Eva.", "I had a girlfriend in college. We broke up."),
+        ("My wife is Eva.", "My first boyfriend was Tom. We broke up."),
+        ("My wife is Eva.", "We broke up last year but got back together."),
+        ("I'm vegetarian.", "I can eat meat but I don't want to."),
+        ("My daughter is Paris.", "Nadia no longer lives in Paris."),
     ],
 )
 def test_what_only_sounds_like_an_end_ends_nothing(store: Store, layer: Semantic, known: str, said: str) -> None:

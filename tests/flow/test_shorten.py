@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 
 from recollect.flow.shorten import without_older_files
-from recollect.types import Image, Message, Opaque
+from recollect.types import Image, Message, Opaque, Text, ToolCall, ToolResult
 from tests.strategies import transcripts
 
 
@@ -21,3 +21,13 @@ def test_of_the_files_of_the_user_only_those_of_the_last_question_stay(talk: lis
     assert [len(message.parts) for message in bare] == [len(message.parts) for message in talk]
     assert all(now is was for now, was in zip(bare, talk, strict=True) if not files(was))
     assert without_older_files(bare) == bare
+
+
+def test_a_picture_that_a_tool_showed_before_the_question_is_cut_too() -> None:
+    def shown(*content: Text | Image) -> Message:
+        return Message("tool", (ToolResult("a", content),))
+
+    called = [Message("user", "Look."), Message("assistant", (ToolCall("a", "look"),))]
+    talk = [*called, shown(Text("The page:"), Image(url="https://example.org/broken.png")), Message("user", "Well?")]
+    assert without_older_files(talk) == [*called, shown(Text("The page:"), Text("[image cut]")), talk[-1]]
+    assert without_older_files(talk[:-1]) == talk[:-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -91,6 +92,17 @@ def test_a_late_result_of_a_call_dropped_from_joined_turns_is_dropped_too() -> N
         it.append(user(f"question {n} of a few"))
     it.extend([result("a"), result("b")])
     assert ids_match(it.messages)
+
+
+@pytest.mark.parametrize("pinned", [False, True])
+def test_a_message_with_late_results_of_two_turns_is_not_torn_from_their_calls(pinned: bool) -> None:
+    both = Message("tool", (ToolResult("a", "found"), ToolResult("b", "found")))
+    talk = [user("word " * 8), call("a"), user("word " * 6, pinned=pinned), call("b"), user("word " * 5), both]
+    for budget in range(7, 40):
+        it = window(budget, low_water=1.0)
+        it.extend([*talk, Message("assistant", "yes")])
+        with suppress(BudgetTooSmall):
+            assert ids_match(it.messages), budget
 
 
 def test_a_late_result_of_a_turn_unpinned_after_the_cut_stays_while_its_call_is_shown() -> None:

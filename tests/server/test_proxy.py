@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import openai
 import pytest
@@ -59,8 +59,9 @@ def test_marks_of_earlier_requests_do_not_pile_up(proxy: Running, provider: Prov
 
 
 @pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("shape", "error"), [("openai", openai.BadRequestError), ("anthropic", openai.APIStatusError)])
 def test_after_a_picture_that_the_models_server_refuses_the_conversation_goes_on(
-    monkeypatch: pytest.MonkeyPatch, stream: bool
+    monkeypatch: pytest.MonkeyPatch, stream: bool, shape: Literal["openai", "anthropic"], error: type[Exception]
 ) -> None:
     def refusing(asked: Asked) -> str:
         if "broken.png" in str(asked.body):
@@ -68,15 +69,17 @@ def test_after_a_picture_that_the_models_server_refuses_the_conversation_goes_on
         return "Fine."
 
     shown: Any = {"type": "image_url", "image_url": {"url": "https://example.org/broken.png"}}
-    with Provider("openai", refusing) as provider:
-        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
-        with running(model="openai:test-model") as proxy:
-            with pytest.raises(openai.BadRequestError, match="Failed to download"):
+    with Provider(shape, refusing) as provider:
+        monkeypatch.setenv(f"{shape.upper()}_BASE_URL", provider.url)
+        monkeypatch.setenv(f"{shape.upper()}_API_KEY", "none")
+        with running(model=f"{shape}:test-model") as proxy:
+            with pytest.raises(error, match="Failed to download"):
                 ask(client(proxy), {"role": "user", "content": [{"type": "text", "text": "Whose cat?"}, shown]})
             list(ask(client(proxy), {"role": "user", "content": "Are you there?"}, stream=stream))
             assert said(proxy)[1:] == [("user", "Are you there?"), ("assistant", "Fine.")]
     assert [one.status for one in provider.requests] == [400, 400, 200]
-    assert [m.text for m in provider.requests[2].messages] == ["Whose cat?\n[image cut]", "Are you there?"]
+    sent = "\n".join(message.text for message in provider.requests[2].messages)
+    assert sent == "Whose cat?\n[image cut]\nAre you there?"
 
 
 def test_memory_of_another_session_reaches_the_model(proxy: Running, provider: Provider) -> None:

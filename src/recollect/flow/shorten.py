@@ -70,14 +70,22 @@ def only_words(message: Message, limit: int, count: Count) -> Message:
 
 
 def without_older_files(messages: Sequence[Message]) -> list[Message]:
-    """The messages with a mark in the place of each picture and file that was shown before the last question."""
+    """The messages with a mark in the place of each picture and file that the user or a tool showed before the last
+    question.
+    """
     asked = max((n for n, message in enumerate(messages) if message.role == "user"), default=0)
     return [
-        _with_parts(one, [*map(_mark, one.parts)])
-        if n < asked and one.role == "user" and not isinstance(one.content, str)
+        _with_parts(one, [*map(_unshown, one.parts)])
+        if n < asked and one.role in ("user", "tool") and not isinstance(one.content, str)
         else one
         for n, one in enumerate(messages)
     ]
+
+
+def _unshown(part: Part) -> Part:
+    if isinstance(part, ToolResult) and not isinstance(part.content, str) and _has_files(part):
+        return dataclasses.replace(part, content=tuple(Text(_words(inner)) for inner in part.content))
+    return _mark(part)
 
 
 def _mark(part: Part) -> Part:

@@ -108,8 +108,13 @@ def _older(messages: Sequence[Message], shown: Sequence[int], keep_turns: int, k
         if message.role == "user" or not parts:
             parts.append([])
         here = len(parts) - 1
-        parts[min((homes.get(result.call_id, here) for result in message.tool_results), default=here)].append(index)
+        *others, home = sorted({homes.get(result.call_id, here) for result in message.tool_results} or {here})
+        for other in others:  # one message answers the calls of several
+            parts[home], parts[other] = [*parts[other], *parts[home]], []
+            homes = {id: home if place == other else place for id, place in homes.items()}
+        parts[home].append(index)
         homes.update((call.id, here) for call in message.tool_calls)
+    parts = [part for part in parts if part]
     last = len(parts) - keep_turns
     while last > 0 and sum(map(len, parts[last:])) < keep_last:
         last -= 1

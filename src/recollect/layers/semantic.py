@@ -16,6 +16,7 @@ from recollect.errors import ConfigError, InvalidTranscript
 from recollect.flow.facts import Found, Known, Statement, extract, known, noted
 from recollect.flow.facts.asked import wanted
 from recollect.flow.facts.known import opposite
+from recollect.flow.facts.people import CALLED
 from recollect.flow.facts.phrases import slug
 from recollect.flow.facts.tell import HOLDS_SEVERAL, Told, asked_by, tell
 from recollect.layers.marks import check_there, learned, read_to, set_read_to
@@ -141,6 +142,8 @@ class Semantic:
             raise ConfigError(f"type {type!r} is not one of {', '.join(FACT_TYPES)}")
         if value is not None and not (isinstance(value, str) and value.strip()):
             raise ConfigError(f"a fact's value is text that is not empty, got {value!r}; None ends the fact")
+        if key.startswith(f"{CALLED}:"):
+            raise ConfigError(f"key {key!r} only names someone: say who that is, as in 'sister:nadia:place'")
         keys = [key]
         if key in HOLDS_SEVERAL and value is not None:
             keys = [f"{key}:{slug(value.encode('utf-8', 'replace').decode())}"]  # no half of a surrogate pair

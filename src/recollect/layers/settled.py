@@ -30,15 +30,15 @@ Kept: TypeAlias = tuple[tuple[Line, ...], frozenset[str]]
 
 
 class Question(NamedTuple):
-    """A question in its place: the session, the number of the message, its words, the budget it was asked with, and the
-    tokens of that for the system text and the tools.
+    """A question in its place: the session, the number of the message, its words, the budget it was asked with, and how
+    many characters the system text and the tools `beside` it have: their tokens change as a counter learns.
     """
 
     scope: Scope
     number: int
     text: str
     budget: int
-    overhead: int
+    beside: int
 
 
 class Before(NamedTuple):

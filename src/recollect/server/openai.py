@@ -20,7 +20,14 @@ from fastapi import APIRouter, Header, Request, Response
 from pydantic.json_schema import SkipJsonSchema
 from starlette.requests import ClientDisconnect
 
-from recollect.errors import BudgetTooSmall, ConfigError, ContextOverflow, RecollectError
+from recollect.errors import (
+    BudgetTooSmall,
+    ConfigError,
+    ContextOverflow,
+    ModelError,
+    ModelUnavailable,
+    RecollectError,
+)
 from recollect.flow.align import fingerprint
 from recollect.flow.render import MOST_MARKS, keep_marks, parse, render
 from recollect.flow.room import beside
@@ -172,7 +179,7 @@ class Turn:
             with suppress(BudgetTooSmall):
                 request, _ = await self.service.run(self._fitted, most, kept)
                 reply = await _told(ask, request)
-        if isinstance(reply, ContextOverflow):
+        if isinstance(reply, ModelError):
             raise reply
         return reply, kept
 
@@ -279,16 +286,20 @@ async def _rest(pieces: AsyncIterator[bytes]) -> None:
             pass
 
 
-async def _told(ask: Callable[[Any], Awaitable[T]], request: Any) -> T | ContextOverflow:
-    """Ask the model; returns its reply, or the error where the prompt is too long."""
+async def _told(ask: Callable[[Any], Awaitable[T]], request: Any) -> T | ContextOverflow | ModelUnavailable:
+    """Ask the model; returns its reply, or the error where the prompt is too long or was refused."""
     try:
         return await ask(request)
     except ContextOverflow as error:
         return error
+    except ModelUnavailable as error:
+        if error.status not in REFUSED:
+            raise
+        return error
 
 
 def _refused(reply: object) -> bool:
-    return isinstance(reply, Reply) and reply.status in REFUSED and _overflow(reply) is None
+    return isinstance(reply, (Reply, ModelUnavailable)) and reply.status in REFUSED and _overflow(reply) is None
 
 
 def _overflow(reply: object) -> ContextOverflow | None:

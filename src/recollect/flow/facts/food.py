@@ -47,7 +47,7 @@ _EATS_NOT: Final = rule(
     "i(?:'ve| have)? (?:stopped|quit|given up|gave up|decided to stop) (?:eating|drinking) ",
 )
 _EATS_AGAIN: Final = rule(
-    "i (?:can|do)(?: now| finally)? (?:eat|drink) ",
+    "i (?:can|do)(?: now| finally)? (?:eat|drink) (?![^.;!?]* but (?:i )?(?:don't|do not|won't|never|choose|prefer))",
     rf"(?:i(?:'ve| have)?(?: just| recently)? started|{AM}(?: back to)?) (?:eating|drinking) (?={_AGAIN})",
     f"i(?: now)? (?:eat|drink) (?={_AGAIN})",
 )

@@ -72,7 +72,8 @@ def known(statements: Iterable[Statement]) -> Known:
     """What follows from these statements, in whatever order they are given."""
     standing, past, rests = dict[str, Fact](), list[Fact](), dict[str, tuple[str, ...]]()
     for one in sorted(statements, key=lambda one: (one.order, one.id)):
-        said = _of_whom(one, standing)
+        if (said := _of_whom(one, standing)) is None:
+            continue
         key, old = said.key, standing.get(said.key)
         if said.ended:
             for gone in _ends(said, standing):
@@ -81,25 +82,34 @@ def known(statements: Iterable[Statement]) -> Known:
                 if said.then:
                     standing[gone] = _then(before, said)
                 rests[gone] = (*rests.get(gone, ()), said.id) if said.then else (said.id,)
-        elif key.startswith(f"{CALLED}:"):
-            continue
         elif old and _same(old, said):
             standing[key], rests[key] = _again(old, said), (*rests.get(key, ()), said.id)[-MOST_RESTS:]
         else:
-            theirs = [f"{key}:{about}" for about in sorted(ABOUT)] if old and key in OTHERS_IN_TIME else []
-            past += [_ended(standing.pop(over), said) for over in (key, opposite(key), *theirs) if over in standing]
-            standing[key], rests[key] = _fact(said), (said.id,)
+            theirs = [f"{key}:{about}" for about in sorted(ABOUT)] if old and _is_another(old, said) else []
+            over = [one for one in (key, opposite(key), *theirs) if one in standing]
+            past += [_ended(standing.pop(one), said) for one in over]
+            standing[key] = _fact(said)
+            rests |= dict.fromkeys((*over, key), (said.id,))
     return Known(tuple(standing.values()), tuple(past), rests)
 
 
-def _of_whom(said: Statement, standing: Mapping[str, Fact]) -> Statement:
-    """The statement with the key of the one person known by that name, where it has the name alone."""
-    called, _, rest = said.key.partition(":")
-    who, _, about = rest.rpartition(":")
-    if called != CALLED or not who:
+def _of_whom(said: Statement, standing: Mapping[str, Fact]) -> Statement | None:
+    """The statement with the key of the one person known by that name, where it has the name alone; None without one.
+
+    Who is gone stays named as they are: `_fits` tells who that is.
+    """
+    if not said.key.startswith(f"{CALLED}:"):
+        return said
+    who, _, about = said.key.removeprefix(f"{CALLED}:").rpartition(":")
+    if said.ended and not who:
         return said
     known = [key for key, fact in standing.items() if fact.value.casefold() == who and is_someone(key)]
-    return replace(said, key=f"{known[0]}:{about}") if len(known) == 1 else said
+    return replace(said, key=f"{known[0]}:{about}") if len(known) == 1 else None
+
+
+def _is_another(old: Fact, said: Statement) -> bool:
+    """Whether someone else takes a place: not where only more or less of the name is said, "Tom Berg" for "Tom"."""
+    return said.key in OTHERS_IN_TIME and old.value.casefold().split()[:1] != said.value.casefold().split()[:1]
 
 
 def opposite(key: str) -> str:

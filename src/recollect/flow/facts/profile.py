@@ -47,7 +47,9 @@ NO_NAME: Final = rule(
         jewish hindu buddhist sikh atheist hungarian romanian bulgarian croatian serbian bosnian slovenian albanian
         macedonian estonian latvian lithuanian colombian peruvian venezuelan chilean argentinian cuban jamaican kenyan
         ghanaian ethiopian moroccan algerian tunisian libyan syrian jordanian palestinian armenian georgian persian
-        mongolian malaysian singaporean puerto_rican texan californian lutheran anglican"""
+        mongolian malaysian singaporean puerto_rican texan californian lutheran anglican afghan alaskan angolan
+        catalan corsican costa_rican dominican fijian guatemalan honduran moldovan mormon nicaraguan okinawan paraguayan
+        rwandan salvadoran samoan somali sri_lankan tibetan tongan tuscan ugandan uruguayan wiccan"""
     )
     + r"\b",
 )
@@ -137,7 +139,10 @@ _JOBLESS: Final = rule(
     rf"i(?:'ve| have)?(?: just| finally)? (?:resigned|handed in my (?:notice|resignation)){STOP}",
 )
 _QUIT: Final = rule(r"i(?:'ve| have)?(?: just| finally)? quit(?: today| yesterday| this \w+| last \w+)?\.?$")
-_OF_WORK: Final = rule(r"\b(?:jobs?|work|boss|manager|office)\b|^\W*(?:(?:so|well|ok|okay|hi|hey|guess what)\W+)*$")
+_OF_WORK: Final = rule(
+    r"\b(?:my|this|that|stupid) (?:\w+ )?(?:job|boss|manager|office)\b|\b(?:at|from|my|hate|i) work\b",
+    r"^[\s,.!]*(?:(?:so|well|ok|okay|hi|hey|guess what)[\s,.!]+)*$",
+)
 """What "I quit" is about: a job, where that is said right before, or nothing is."""
 _WORK_AS: Final = rule(
     rf"i{_LATELY} (?:work{_HOW}|earn my living|make a living) as (?:an? |the )?",

@@ -56,7 +56,15 @@ _EACH_AGED: Final = rule(rf"(?:(?: is| who is|,) | \(){NUMBER}(?: years?[- ]old|
 _NOT: Final = rule(",? (?:and )?not ")
 _MARRIED: Final = rule("i(?:'m| am)(?: now| happily)? (married|engaged) to ")
 _NAMED: Final = rule("(?:'s name is|'s called| is called| is named|'s first name is) ")
-_IS: Final = rule(rf" is (?=(?-i:[A-Z])[\w'-]+(?: (?-i:[A-Z])[\w'-]+)?{STOP})(?!\w+(?:ish|ese)\b)")
+_NAMES_IN_IAN: Final = any_of(
+    """brian adrian julian vivian lillian gillian jillian damian sebastian bastian fabian marian florian kilian killian
+    cillian dorian octavian maximilian ian kian jean dean sean"""
+)
+_IS: Final = rule(
+    rf" is (?=(?-i:[A-Z])[\w'-]+(?: (?-i:[A-Z])[\w'-]+)?{STOP})"
+    rf"(?!(?:(?:north|south|east|west|central|latin) )?(?!{_NAMES_IN_IAN}\b)\w+(?:ish|ese|ian|ean)\b)"
+    r"(?!(?:north|south|east|west|central|latin) \w+an\b)"
+)
 _IS_MY: Final = rule(rf" is (?:now )?(?:my|our) {_KIND}{_WHO}(?: now)?{STOP}")
 _NO_NAME: Final = rule(
     any_of(
@@ -107,8 +115,9 @@ _DIVORCED: Final = rule(
     rf"(?:divorced|(?:got|gotten) (?:a divorce|divorced)){_WHEN}",
 )
 _BROKE_UP: Final = rule(rf"we(?:'ve| have)?(?: {any_of('just recently finally')})* (?:broke|broken) up{_WHEN}")
-_OF_OTHERS: Final = rule(r"\b(?:ex|band|group)\b")
-"""Those of whom "we broke up" says nothing of a partner of today."""
+_OF_OTHERS: Final = rule(r"\b(?:ex|band|group|first|college|uni|university|school|dated|had an?|used to)\b")
+"""What tells that "we broke up" is said of others than a partner of today."""
+_AGAIN: Final = rule(r".*\b(?:back together|made up|together again|remarried)\b")
 _FORMER: Final = rule(rf"\b(?:my|our) (?:ex[ -]|late |former |old ){_WHO},? (?=(?-i:[^\W\d_a-z]))")
 _LONG_AGO: Final = rule(r".*\b(?:when i was|years ago|in (?:19|20)\d\d|as a (?:kid|child|teenager))\b")
 _PUT_DOWN: Final = rule(rf"(?:i|we) had to put (?:(?:my|our) {_KIND}{_WHO},? )?(?=(?-i:[^\W\d_a-z]))")
@@ -143,7 +152,7 @@ def relations(clause: Clause) -> Iterator[Found]:
     elif match := _DIVORCED.match(text):
         yield from _gone(clause, "spouse", match.end())
     elif match := _BROKE_UP.match(text):
-        if not _LONG_AGO.match(text) and not any(map(_OF_OTHERS.search, clause.before)):
+        if not (_LONG_AGO.match(text) or _AGAIN.match(text)) and not any(map(_OF_OTHERS.search, clause.before)):
             yield from (found(clause, PROFILE, who, "", match.end(), ended=True) for who in sorted(PARTNERS))
     elif match := _MY.match(text):
         yield from _own(clause, match[1].lower(), match.end())
