@@ -429,6 +429,20 @@ def test_an_answer_that_anthropic_does_not_take_back_is_no_obstacle(memory: Memo
     assert validate(parse(requests[1], "anthropic"), "anthropic") == []
 
 
+def test_a_refusal_is_kept_once_as_it_came(memory: Memory) -> None:
+    refusal = Message("assistant", extra={"refusal": "I can't say."}, shape="openai")
+    handed_back = {"role": "assistant", "content": None, "refusal": "I can't say."}
+    with Provider("openai", [refusal, "Any time."]) as provider, connect(provider, openai.OpenAI) as plain:
+        client: Any = remember(plain, memory, user="ada", session="trip")
+        client.chat.completions.create(model="gpt", messages=HI)
+        (_, kept) = memory.session("trip", user="ada").history()
+        assert kept.extra["refusal"] == "I can't say."
+        whole = [*HI, handed_back, {"role": "user", "content": "Thanks."}]
+        client.chat.completions.create(model="gpt", messages=whole)
+    assert provider.requests[-1].body["messages"][1] == handed_back
+    assert [text for _, text in said(memory)] == [KEPT[0][1], "", "Thanks.", "Any time."]
+
+
 NO_ID = {"role": "assistant", "tool_calls": [{"type": "function", "function": {"name": "lookup", "arguments": "{}"}}]}
 
 

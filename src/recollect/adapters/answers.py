@@ -60,8 +60,8 @@ class OpenAIAnswer:
 
 
 def _openai(said: Mapping[str, Any]) -> list[Message]:
-    """The words and calls; what was thought before calls as well, which many models refuse to go on without."""
-    kept = ("content", "tool_calls", *(THOUGHTS if said.get("tool_calls") else ()))
+    """The words or the refusal, and the calls; with these what was thought, which many models demand back."""
+    kept = ("content", "refusal", "tool_calls", *(THOUGHTS if said.get("tool_calls") else ()))
     message = {key: said[key] for key in kept if said.get(key)}
     return parse([{"role": "assistant", "content": None, **message}], "openai") if message else []
 
