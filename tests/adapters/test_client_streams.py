@@ -141,3 +141,55 @@ def test_a_stream_that_is_left_leaves_no_errors_in_the_loop(memory: Memory, kind
         asyncio.run(leave(provider))
     assert errors == []
     assert len(said(memory)) == 2
+
+
+@pytest.mark.parametrize("kind", [openai.OpenAI, openai.AsyncOpenAI])
+def test_a_stream_that_is_left_without_closing_it_is_kept_before_the_next_question(memory: Memory, kind: Any) -> None:
+    thanks: Any = [{"role": "user", "content": "Thanks."}]
+
+    async def ask_awaited(provider: Provider) -> None:
+        async with connect(provider, openai.AsyncOpenAI) as plain:
+            client = remember(plain, memory, user="ada", session="trip")
+            events = await client.chat.completions.create(model="gpt", messages=HI, stream=True)
+            async for event in events:
+                if event.choices and event.choices[0].delta.content == "Oslo, ":
+                    break
+            await client.chat.completions.create(model="gpt", messages=thanks)
+
+    def ask(provider: Provider) -> None:
+        with connect(provider, openai.OpenAI) as plain:
+            client = remember(plain, memory, user="ada", session="trip")
+            events = client.chat.completions.create(model="gpt", messages=HI, stream=True)
+            for event in events:
+                if event.choices and event.choices[0].delta.content == "Oslo, ":
+                    break
+            client.with_options(timeout=9).chat.completions.create(model="gpt", messages=thanks)
+
+    with Provider("openai", [OSLO, "Any time."]) as provider:
+        if kind is openai.OpenAI:
+            ask(provider)
+        else:
+            asyncio.run(ask_awaited(provider))
+    assert [text for _, text in said(memory)] == [KEPT[0][1], "She lives in Oslo, ", "Thanks.", "Any time."]
+
+
+def test_a_stream_that_another_task_still_reads_is_not_cut_short(memory: Memory) -> None:
+    async def ask(provider: Provider) -> None:
+        begun, asked = asyncio.Event(), asyncio.Event()
+        async with connect(provider, openai.AsyncOpenAI) as plain:
+            client = remember(plain, memory, user="ada", session="trip")
+
+            async def read() -> None:
+                async for _ in await client.chat.completions.create(model="gpt", messages=HI, stream=True):
+                    begun.set()
+                    await asked.wait()
+
+            reading = asyncio.create_task(read())
+            await begun.wait()
+            await client.chat.completions.create(model="gpt", messages=[{"role": "user", "content": "Thanks."}])
+            asked.set()
+            await reading
+
+    with Provider("openai", [OSLO, "Any time."]) as provider:
+        asyncio.run(ask(provider))
+    assert [text for _, text in said(memory)] == [KEPT[0][1], "Thanks.", "Any time.", OSLO]

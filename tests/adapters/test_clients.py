@@ -12,7 +12,7 @@ import openai
 import pytest
 from pydantic import BaseModel
 
-from recollect import Memory, Message, Text, Thinking, ToolCall, validate
+from recollect import Memory, Message, Text, Thinking, ToolCall, parse, validate
 from recollect.adapters.clients import remember
 from recollect.errors import BudgetTooSmall, ConfigError
 from recollect.testing import Provider
@@ -396,3 +396,71 @@ def test_an_answer_that_can_not_be_read_is_told(
     assert said(memory) == KEPT[:1]
     told = [record.getMessage().split(":")[0] for record in caplog.records if record.name == "recollect"]
     assert told == ([] if streamed else ["an answer was not kept"])
+
+
+THOUGHT = {"type": "thinking", "thinking": "hm", "signature": "s"}
+CALL = {"type": "tool_use", "id": "c1", "name": "lookup", "input": {"number": 7}}
+
+
+@pytest.mark.parametrize(
+    ("content", "sent"),
+    [
+        ([THOUGHT], []),
+        ([THOUGHT, {"type": "text", "text": "\n\n"}], []),
+        ([THOUGHT, {"type": "text", "text": "\n\n"}, CALL], [[THOUGHT, CALL]]),
+    ],
+    ids=["cut off in its thoughts", "blank", "blank before a call"],
+)
+def test_an_answer_that_anthropic_does_not_take_back_is_no_obstacle(memory: Memory, content: Any, sent: Any) -> None:
+    requests: list[Any] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        requests.append(json.loads(request.content))
+        said = {"id": "msg", "type": "message", "role": "assistant", "model": "claude", "content": content}
+        return httpx2.Response(200, json={**said, "stop_reason": "max_tokens", "usage": {}})
+
+    results: Any = [{"type": "tool_result", "tool_use_id": "c1", "content": "Oslo"}] if sent else "Go on."
+    http_client = httpx2.Client(transport=httpx2.MockTransport(answer))
+    with anthropic.Anthropic(base_url="http://model.test", api_key="none", http_client=http_client) as plain:
+        client = remember(plain, memory, user="ada", session="trip")
+        client.messages.create(model="claude", max_tokens=9, messages=HI)
+        client.messages.create(model="claude", max_tokens=9, messages=[{"role": "user", "content": results}])
+    assert [wire["content"] for wire in requests[1]["messages"] if wire["role"] == "assistant"] == sent
+    assert validate(parse(requests[1], "anthropic"), "anthropic") == []
+
+
+def test_a_refusal_is_kept_once_as_it_came(memory: Memory) -> None:
+    refusal = Message("assistant", extra={"refusal": "I can't say."}, shape="openai")
+    handed_back = {"role": "assistant", "content": None, "refusal": "I can't say."}
+    with Provider("openai", [refusal, "Any time."]) as provider, connect(provider, openai.OpenAI) as plain:
+        client: Any = remember(plain, memory, user="ada", session="trip")
+        client.chat.completions.create(model="gpt", messages=HI)
+        (_, kept) = memory.session("trip", user="ada").history()
+        assert kept.extra["refusal"] == "I can't say."
+        whole = [*HI, handed_back, {"role": "user", "content": "Thanks."}]
+        client.chat.completions.create(model="gpt", messages=whole)
+    assert provider.requests[-1].body["messages"][1] == handed_back
+    assert [text for _, text in said(memory)] == [KEPT[0][1], "", "Thanks.", "Any time."]
+
+
+NO_ID = {"role": "assistant", "tool_calls": [{"type": "function", "function": {"name": "lookup", "arguments": "{}"}}]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "reply"),
+    [
+        (openai.OpenAI, {"choices": None}),
+        (openai.OpenAI, {"choices": []}),
+        (openai.OpenAI, {"choices": [{"index": 0, "finish_reason": "content_filter"}]}),
+        (openai.OpenAI, {"choices": [{"index": 0, "message": NO_ID}]}),
+        (anthropic.Anthropic, {"type": "message", "role": "assistant", "content": None}),
+    ],
+)
+def test_an_answer_that_says_nothing_reaches_the_caller(memory: Memory, kind: Any, reply: Any) -> None:
+    http_client = httpx2.Client(transport=httpx2.MockTransport(lambda _: httpx2.Response(200, json=reply)))
+    with kind(base_url="http://model.test", api_key="none", http_client=http_client) as plain:
+        client: Any = remember(plain, memory, user="ada", session="trip")
+        asked = getattr(client, "messages", None) or client.chat.completions
+        answer = asked.create(model="any", max_tokens=9, messages=HI)
+        assert answer.model_dump(exclude_unset=True).keys() == reply.keys()
+    assert said(memory) == KEPT[:1]

@@ -43,6 +43,13 @@ def test_forget_erases_messages_by_id(trip: Run) -> None:
     assert "recollect history" in trip("forget", first, "--session", "trip", "--yes", code=1).stderr
 
 
+def test_a_message_of_another_session_is_told_with_it(trip: Run) -> None:
+    first = parsed(trip, "history", "--session", "trip")[0]["id"]
+    for command in (("forget", first, "--yes"), ("tag", first, "score=9")):
+        told = trip(*command, code=1).stderr
+        assert f"no message '{first}' in the session default: it is in trip, name that by --session" in told
+
+
 def test_forget_everything_leaves_nothing_of_the_user(trip: Run) -> None:
     trip("add", "I live in Bergen.", "--user", "bo")
     trip("forget", "--everything", "--yes")

@@ -19,7 +19,9 @@ from recollect.types import Message, Part, Text, Thinking, ToolCall, ToolResult
 IDS = ("a", "b", "c")
 ids = st.sampled_from(IDS)
 parts = st.one_of(
-    st.builds(Text, st.sampled_from(("hm", "rain"))), st.builds(Thinking, st.just("hm")), st.builds(ToolCall, ids)
+    st.builds(Text, st.sampled_from(("hm", "rain", "\n\n"))),
+    st.builds(Thinking, st.just("hm")),
+    st.builds(ToolCall, ids),
 )
 plain = st.builds(Message, st.sampled_from(("user", "assistant")), st.sampled_from(("hi", "rain")))
 messages = st.one_of(
@@ -30,7 +32,7 @@ messages = st.one_of(
 
 
 def spoken(talk: tuple[Message, ...] | list[Message]) -> list[Part]:
-    """All that was said, but for calls, the thinking before them, and results that no call waits for."""
+    """All that was said, but for calls, thoughts, blank texts, and results that no call waits for."""
     waiting: set[str] = set()
     said: list[Part] = []
     for message in talk:
@@ -39,7 +41,7 @@ def spoken(talk: tuple[Message, ...] | list[Message]) -> list[Part]:
             if isinstance(part, ToolResult) and part.call_id in waiting:
                 waiting.remove(part.call_id)
                 said.append(part)
-            elif not isinstance(part, (ToolCall, ToolResult, Thinking)):
+            elif isinstance(part, Text) and part.text.strip():
                 said.append(part)
     return said
 
@@ -63,6 +65,8 @@ def test_before_the_last_step_every_call_is_answered_at_once_and_nothing_else_is
             assert {call.id for call in message.tool_calls} <= answered
         if message.role == "tool":
             assert left[n - 1].role == "tool" or left[n - 1].tool_calls
+        assert any(not isinstance(part, Thinking) for part in message.parts)
+        assert all(part.text.strip() for part in message.parts if isinstance(part, Text))
     assert some(spoken(left)) == some(spoken(talk))
     assert in_order(left) == in_order(talk)
     assert answerable(left) == left

@@ -202,9 +202,20 @@ REFUSED: dict[str, tuple[str, list[Any], int, str, str]] = {
         "messages[0].content",
         "messages.0: all messages must have non-empty content except for the optional final assistant message",
     ),
+    "anthropic: nothing but thinking": (
+        "anthropic",
+        [USER, {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm", "signature": "s"}]}, USER],
+        1,
+        "messages[1].content",
+        "messages.1: The final block in an assistant message cannot be `thinking`.",
+    ),
     "anthropic: thinking without its signature": (
         "anthropic",
-        [USER, {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm"}]}, USER],
+        [
+            USER,
+            {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "x"}]},
+            USER,
+        ],
         1,
         "messages[1].content[0].signature",
         "messages.1.content.0.thinking.signature: Field required",

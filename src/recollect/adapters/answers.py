@@ -43,8 +43,9 @@ class OpenAIAnswer:
     _chunks: Chunks = field(default_factory=Chunks)
 
     def whole(self, response: Any) -> list[Message]:
-        """The first choice."""
-        return _openai(_plain(response.choices[0].message))
+        """The first choice; servers that refuse to answer may give none, or one without a message."""
+        said = [choice.message for choice in (response.choices or ())[:1] if choice.message]
+        return [message for one in said for message in _openai(_plain(one))]
 
     def add(self, event: Any) -> None:
         """A chunk."""
@@ -59,8 +60,8 @@ class OpenAIAnswer:
 
 
 def _openai(said: Mapping[str, Any]) -> list[Message]:
-    """The words and calls; what was thought before calls as well, which many models refuse to go on without."""
-    kept = ("content", "tool_calls", *(THOUGHTS if said.get("tool_calls") else ()))
+    """The words or the refusal, and the calls; with these what was thought, which many models demand back."""
+    kept = ("content", "refusal", "tool_calls", *(THOUGHTS if said.get("tool_calls") else ()))
     message = {key: said[key] for key in kept if said.get(key)}
     return parse([{"role": "assistant", "content": None, **message}], "openai") if message else []
 
@@ -74,7 +75,7 @@ class ResponsesAnswer:
 
     def whole(self, response: Any) -> list[Message]:
         """The items of the output: what was thought, called and said."""
-        return parse([_plain(item) for item in response.output], "openai-responses")
+        return parse([_plain(item) for item in response.output or ()], "openai-responses")
 
     def add(self, event: Any) -> None:
         """An event; the last has the whole response."""
@@ -96,7 +97,7 @@ class AnthropicAnswer:
 
     def whole(self, response: Any) -> list[Message]:
         """The blocks of the message."""
-        return _anthropic(_plain(response)["content"])
+        return _anthropic(_plain(response).get("content") or [])
 
     def add(self, event: Any) -> None:
         """An event."""

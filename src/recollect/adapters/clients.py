@@ -5,20 +5,24 @@ Every way to ask goes through the client's `post`: create, stream, parse, and th
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import logging
+import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Final, TypeVar
+from weakref import WeakSet
 
 from recollect.adapters.answers import ANSWERS, Answer
 from recollect.aio import done
-from recollect.errors import ConfigError
+from recollect.errors import ConfigError, InvalidTranscript
 from recollect.flow.render import MOST_MARKS, parse, render, sendable
 from recollect.flow.shapes import shape_of
 from recollect.history import Asking, Histories, History, Sent
 from recollect.memory import Memory
+from recollect.types import Message
 
 log = logging.getLogger("recollect")
 C = TypeVar("C")
@@ -46,11 +50,11 @@ def remember(
     if not (hasattr(client, "copy") and hasattr(client, "post")):
         kinds = "OpenAI(), AsyncOpenAI(), Anthropic() or AsyncAnthropic()"
         raise ConfigError(f"{type(client).__name__} is no client of openai or anthropic; pass {kinds}")
-    kept: C = _remembering(client.copy(), Histories(memory, user, tenant, budget).of(session))
+    kept: C = _remembering(client.copy(), Histories(memory, user, tenant, budget).of(session), WeakSet())
     return kept
 
 
-def _remembering(client: Any, history: History) -> Any:
+def _remembering(client: Any, history: History, streams: WeakSet[Hearing]) -> Any:
     """The client, now with a memory, as are those that are made from it.
 
     Anthropic's would otherwise leave the conversation of a tool runner to the provider.
@@ -58,44 +62,50 @@ def _remembering(client: Any, history: History) -> Any:
     post, copy = client.post, client.copy
 
     def copied(*arguments: Any, **options: Any) -> Any:
-        return _remembering(copy(*arguments, **options), history)
+        return _remembering(copy(*arguments, **options), history, streams)
 
-    kept = (_awaited if inspect.iscoroutinefunction(post) else _plain)(post, history)
+    kept = (_awaited if inspect.iscoroutinefunction(post) else _plain)(post, history, streams)
     vars(client).update(post=kept, copy=copied, with_options=copied, _supports_message_threads=False)
     return client
 
 
-def _plain(post: Callable[..., Any], history: History) -> Callable[..., Any]:
+def _plain(post: Callable[..., Any], history: History, streams: WeakSet[Hearing]) -> Callable[..., Any]:
     @wraps(post)
     def posted(path: str, **request: Any) -> Any:
         shape = _shape(path, request)
         if shape is None:
             return post(path, **request)
+        for left in _left(streams):
+            left.keep()
         asking = _asking(history, request["body"], shape)
         response = asking.ask(lambda body: post(path, **{**request, "body": body}))
         answer, result = ANSWERS[shape](), _read(response)
         if hasattr(result, "_iterator"):
-            _watch(result, Hearing(answer, history))
+            streams.add(heard := Hearing(answer, history))
+            _watch(result, heard)
         elif result is not None:
-            history.keep(*answer.whole(result))
+            history.keep(*_readable(lambda: answer.whole(result)))
         return response
 
     return posted
 
 
-def _awaited(post: Callable[..., Any], history: History) -> Callable[..., Any]:
+def _awaited(post: Callable[..., Any], history: History, streams: WeakSet[Hearing]) -> Callable[..., Any]:
     @wraps(post)
     async def posted(path: str, **request: Any) -> Any:
         shape = _shape(path, request)
         if shape is None:
             return await post(path, **request)
+        for left in _left(streams):
+            await left.keep_async()
         asking = _asking(history, request["body"], shape)
         response = await asking.ask_async(lambda body: post(path, **{**request, "body": body}))
         answer, result = ANSWERS[shape](), _read(response)
         if hasattr(result, "_iterator"):
-            _watch_async(result, Hearing(answer, history))
+            streams.add(heard := Hearing(answer, history))
+            _watch_async(result, heard)
         elif result is not None:
-            await done(history.keep, *answer.whole(result))
+            await done(history.keep, *_readable(lambda: answer.whole(result)))
         return response
 
     return posted
@@ -144,24 +154,48 @@ def _read(response: Any) -> Any:
     return None
 
 
-@dataclass(slots=True, eq=False)
+def _readable(said: Callable[[], list[Message]]) -> list[Message]:
+    """What was said; nothing where it can't be kept, for the caller is to have the answer all the same."""
+    try:
+        return said()
+    except InvalidTranscript as error:
+        log.warning("an answer was not kept: %s", error)
+        return []
+
+
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Hearing:
     """An answer that comes in a stream; kept once, at its end or when the caller leaves."""
 
     answer: Answer
     history: History
     kept: bool = False
+    reader: object = None
+    """The task or thread that reads the events."""
 
     def keep(self) -> None:
         """Keep what was said, whole or as far as it came."""
         if not self.kept:
             self.kept = True
-            self.history.keep(*self.answer.said())
+            self.history.keep(*_readable(self.answer.said))
 
     async def keep_async(self) -> None:
         """The same, awaited; at once where it is kept, for a generator that is thrown away can't be waited in."""
         if not self.kept:
             await done(self.keep)
+
+
+def _left(streams: WeakSet[Hearing]) -> list[Hearing]:
+    """The streams that were left without closing them: their reader asks something else now, or has ended."""
+    now = _reader()
+    return [one for one in streams if one.reader is now or (isinstance(one.reader, asyncio.Task) and one.reader.done())]
+
+
+def _reader() -> object:
+    try:
+        return asyncio.current_task() or threading.current_thread()
+    except RuntimeError:
+        return threading.current_thread()
 
 
 def _watch(stream: Any, heard: Hearing) -> None:
@@ -193,6 +227,7 @@ def _watch_async(stream: Any, heard: Hearing) -> None:
 
 def _watched(events: Iterator[Any], heard: Hearing) -> Generator[Any, None, None]:
     """The events as they come; what they say is kept at their end, or as far as they came."""
+    heard.reader = _reader()
     try:
         for event in events:
             heard.answer.add(event)
@@ -202,6 +237,7 @@ def _watched(events: Iterator[Any], heard: Hearing) -> Generator[Any, None, None
 
 
 async def _watched_async(events: AsyncIterator[Any], heard: Hearing) -> AsyncGenerator[Any, None]:
+    heard.reader = _reader()
     try:
         async for event in events:
             heard.answer.add(event)

@@ -63,7 +63,7 @@ def forget(
 
 def _going(chat: Session, ids: list[str] | None, everything: bool) -> list[Entry]:
     """The messages that would be erased; of many, the first few."""
-    from recollect.absent import begun
+    from recollect.absent import begun, unknown
 
     log = chat.memory.store.log
     if everything:
@@ -72,10 +72,8 @@ def _going(chat: Session, ids: list[str] | None, everything: bool) -> list[Entry
         begun(chat)
         return log.read(chat.scope, limit=SAMPLE)
     found = log.get(chat.scope, ids)
-    if unknown := set(ids).difference(entry.message.id for entry in found):
-        raise NotFound(
-            f"no message {min(unknown)!r} in the session {chat.scope.session}: see the ids by `recollect history`"
-        )
+    if missing := set(ids).difference(entry.message.id for entry in found):
+        raise unknown(chat, min(missing))
     return found
 
 

@@ -30,11 +30,13 @@ def tag(
 
     Example: recollect tag 4f1c2a pinned=true --session trip
     """
+    from recollect.absent import unknown
+
     given = dict(map(tag_of, tags))
     with remembering(store, user, session, finds=False) as chat:
         try:
             tagged = chat.tag(id, **given)
         except NotFound:
-            raise NotFound(f"no message {id!r} in the session {session}: see the ids by `recollect history`") from None
+            raise unknown(chat, id) from None
     told = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in given.items())
     answer(as_json, tagged.to_dict(), f"Tagged: {told}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from recollect.types import Message, Thinking, ToolCall, ToolResult
+from recollect.types import Message, Text, Thinking, ToolCall, ToolResult
 
 ITEMS: Final = "openai-responses"
 """The shape in which each thought and each call of an answer is a message."""
@@ -56,9 +56,9 @@ def steps(messages: Sequence[Message], indexes: Iterable[int]) -> Iterator[list[
 def answerable(messages: Sequence[Message]) -> tuple[Message, ...]:
     """The conversation as every provider takes it: without calls that were never answered before user or model went on.
 
-    Results without their call, which erasing it leaves behind, and a call's second ones are left out, too, and thoughts
-    of which nothing else is left. A step whose results came after something else was said stands where the last of them
-    came.
+    Results without their call, which erasing it leaves behind, and a call's second ones are left out, too, and so are
+    the model's blank texts and thoughts of which nothing else is left. A step whose results came after something else
+    was said stands where the last of them came.
     """
     if all(isinstance(message.content, str) for message in messages):
         return tuple(messages)
@@ -75,7 +75,7 @@ def answerable(messages: Sequence[Message]) -> tuple[Message, ...]:
         if message:
             kept[n] = message
     spoken = {runs[n] for n, message in kept.items() if not _only_thought(message)}
-    return tuple(message for n, message in kept.items() if runs[n] in spoken or message.shape != ITEMS)
+    return tuple(message for n, message in kept.items() if runs[n] in spoken)
 
 
 def _runs(messages: Sequence[Message]) -> list[int]:
@@ -117,11 +117,13 @@ def _ordered(runs: Sequence[int], results: Mapping[int, list[int]]) -> Iterator[
 
 
 def _called(messages: Sequence[Message]) -> Iterator[Message]:
-    """The messages without results that no call comes before, or that are a call's second."""
+    """The messages without results that no call comes before, or that are a call's second, and without blank texts."""
     waiting: set[str] = set()
     for message in messages:
         waiting.update(call.id for call in message.tool_calls)
         left = tuple(part for part in message.parts if not isinstance(part, ToolResult) or _first(part, waiting))
+        if message.role == "assistant" and not isinstance(message.content, str):
+            left = tuple(part for part in left if not isinstance(part, Text) or part.text.strip())
         if len(left) == len(message.parts):
             yield message
         elif left:

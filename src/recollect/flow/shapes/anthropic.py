@@ -183,6 +183,7 @@ _TWICE: Final = (
 _NOTHING_SAID: Final = (
     "messages.{}: all messages must have non-empty content except for the optional final assistant message"
 )
+_ENDS_IN_THOUGHT: Final = "messages.{}: The final block in an assistant message cannot be `thinking`."
 SURROGATE: Final = "The request body is not valid JSON: no low surrogate in string"
 
 
@@ -212,6 +213,8 @@ def _ids(blocks: list[Wire], kind: str, key: str) -> list[str]:
 def _check_blocks(i: int, message: Wire, last: bool) -> Iterator[Fault]:
     if not message["content"] and not (last and message["role"] == "assistant"):
         yield Fault(i, f"messages[{i}].content", "the message says nothing", _NOTHING_SAID.format(i))
+    if [block for block in _blocks(message)[-1:] if block.get("type") == "thinking"]:
+        yield Fault(i, f"messages[{i}].content", "nothing follows what was thought", _ENDS_IN_THOUGHT.format(i))
     for j, block in enumerate(_blocks(message)):
         where = f"messages[{i}].content[{j}]"
         if block.get("type") == "text" and not block["text"].strip():
