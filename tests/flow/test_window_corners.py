@@ -66,18 +66,6 @@ def test_a_late_result_does_not_bring_back_what_was_dropped() -> None:
     assert it.tokens == sum(map(words, it.messages))
 
 
-def test_a_late_result_that_is_pinned_brings_its_call_back() -> None:
-    it = window(20)
-    it.extend([user("where is it"), call("a")])
-    for n in range(6):
-        it.append(user(f"question {n} of a few"))
-    assert not ids_match((*it.messages, result("a")))
-    it.append(result("a").replace(metadata={"pinned": True}))
-    assert it.messages[:2] == (user("where is it"), call("a"))
-    assert ids_match(it.messages)
-    assert it.tokens == sum(map(words, it.messages)) <= 20
-
-
 def test_a_late_result_leaves_with_its_call_before_the_budget_is_too_small() -> None:
     it = window(20)
     it.extend([user("word " * 8), call("a"), user("word " * 9), Message("assistant", "yes"), result("a", "word " * 8)])

@@ -236,6 +236,8 @@ def test_a_cut_goes_down_to_the_low_water_mark_unless_what_must_stay_is_larger(
 @check
 @given(talks(), st.sampled_from((0.3, 1.0)), st.integers(1, 2))
 def test_what_a_budget_holds_a_larger_one_holds_too(talk: list[Message], low_water: float, min_turns: int) -> None:
+    """But for pinned results: one whose call a smaller budget has cut already is not there to be too large."""
+    talk = [message.replace(metadata={}) if message.role == "tool" else message for message in talk]
     limits = [Limits(budget, low_water=low_water, min_turns=min_turns) for budget in range(10, 800, 15)]
     held = [follow(talk, limit)[-1] is not None for limit in limits]
     assert held == sorted(held)

@@ -228,18 +228,15 @@ class Window:
             elif part.__class__ is ToolResult:
                 call = self._calls.pop(part.call_id, index)
                 gone = call in self._edits and self._edits[call].message is None
-                if gone or (call < self._turns[-1].start and not self._join(self._turn_of(call), message.pinned)):
+                if gone or (call < self._turns[-1].start and not self._join(self._turn_of(call))):
                     self._apply(index, Edit(None, 0, "its call was dropped before"))
                     return
 
-    def _join(self, home: int, pinned: bool) -> bool:
-        """Make the turns from `home` on one turn; False where that turn is out of the window and nothing is pinned."""
+    def _join(self, home: int) -> bool:
+        """Make the turns from `home` on one turn; False where that turn is out of the window."""
         if home < self._first:
-            if (turn := self._turns[home]) not in self._pinned:
-                if not pinned:
-                    return False
-                self._pinned.append(turn)
-                self._tokens += turn.cost
+            if self._turns[home] not in self._pinned:
+                return False
             self._reopen(home)
         while home < len(self._turns) - 1:
             late, early = self._turns.pop(), self._turns[-1]
