@@ -140,10 +140,9 @@ _JOBLESS: Final = rule(
 )
 _QUIT: Final = rule(r"i(?:'ve| have)?(?: just| finally)? quit(?: today| yesterday| this \w+| last \w+)?\.?$")
 _OF_WORK: Final = rule(
-    r"\b(?:my|this|that|stupid) (?:\w+ )?(?:job|boss|manager|office)\b|\b(?:at|from|my|hate|i) work\b",
-    r"^[\s,.!]*(?:(?:so|well|ok|okay|hi|hey|guess what)[\s,.!]+)*$",
+    r"\b(?:my|this|that|stupid) (?:\w+ )?(?:job|boss|manager|office)\b|\b(?:at|from|my|hate|i) work\b"
 )
-"""What "I quit" is about: a job, where that is said right before, or nothing is."""
+"""What "I quit" is about, where that is said right before; alone it may be about a game as well."""
 _WORK_AS: Final = rule(
     rf"i{_LATELY} (?:work{_HOW}|earn my living|make a living) as (?:an? |the )?",
     rf"{AM} (?:working|employed){_HOW} as (?:an? |the )?",
