@@ -50,7 +50,7 @@ def test_it_quotes_the_lines_that_share_words_with_their_dates_and_sources() -> 
 @pytest.mark.parametrize(
     ("question", "over"),
     [
-        ("Where do I work?", "I quit last week."),
+        ("Where do I work?", "I quit my job last week."),
         ("Am I vegetarian?", "I eat meat again."),
         ("Do I have a girlfriend?", "Anna and I broke up."),
         ("What do I like?", "I hate jazz."),
@@ -59,7 +59,7 @@ def test_it_quotes_the_lines_that_share_words_with_their_dates_and_sources() -> 
 )
 def test_what_is_over_is_quoted_by_how_it_ended(question: str, over: str | None) -> None:
     told = ["I work at Acme.", "I'm vegetarian.", "My girlfriend is called Anna.", "I eat meat again."]
-    told += ["Anna and I broke up.", "I quit last week.", "I live in Rome.", "I love jazz.", "I hate jazz."]
+    told += ["Anna and I broke up.", "I quit my job last week.", "I live in Rome.", "I love jazz.", "I hate jazz."]
     lines = "".join(f"{n} May 2023 (3 years ago)\nuser: {line}\n" for n, line in enumerate(told, 1))
     said = ask(question, f"<memory>\n{SAYS}\n## Recalled from earlier\n{lines}</memory>")
     quoted = [line.partition("user: ")[2] for line in said.splitlines() if line.startswith("> ")]
