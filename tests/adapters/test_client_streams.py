@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, cast
+from weakref import WeakSet
 
 import anthropic
 import httpx2
@@ -12,6 +15,8 @@ import openai
 import pytest
 
 from recollect import Memory, Message, ToolCall
+from recollect.adapters import clients
+from recollect.adapters.answers import OpenAIAnswer
 from recollect.adapters.clients import remember
 from recollect.history import History
 from recollect.testing import Provider
@@ -193,3 +198,21 @@ def test_a_stream_that_another_task_still_reads_is_not_cut_short(memory: Memory)
     with Provider("openai", [OSLO, "Any time."]) as provider:
         asyncio.run(ask(provider))
     assert [text for _, text in said(memory)] == [KEPT[0][1], "Thanks.", "Any time.", OSLO]
+
+
+def test_threads_may_begin_streams_while_others_look_for_those_that_were_left() -> None:
+    streams, held = WeakSet[clients.Hearing](), list[clients.Hearing]()
+
+    def begin() -> None:
+        held.extend(clients._heard(streams, OpenAIAnswer(), cast("Any", None)) for _ in range(1_500))
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(2) as threads:
+            begun = [threads.submit(begin) for _ in range(2)]
+            while not all(task.done() for task in begun):
+                assert clients._left(streams) == []
+    finally:
+        sys.setswitchinterval(before)
+    assert len(streams) == 3_000

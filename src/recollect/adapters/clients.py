@@ -26,6 +26,8 @@ from recollect.types import Message
 
 log = logging.getLogger("recollect")
 C = TypeVar("C")
+_STREAMS: Final = threading.Lock()
+"""Held while the streams of a client are added to, or looked through: many threads may ask by one."""
 
 SHAPES: Final = {"/chat/completions": "openai", "/responses": "openai-responses", "/v1/messages": "anthropic"}
 """The shape of what is posted, by the address it is posted to."""
@@ -81,8 +83,7 @@ def _plain(post: Callable[..., Any], history: History, streams: WeakSet[Hearing]
         response = asking.ask(lambda body: post(path, **{**request, "body": body}))
         answer, result = ANSWERS[shape](), _read(response)
         if hasattr(result, "_iterator"):
-            streams.add(heard := Hearing(answer, history))
-            _watch(result, heard)
+            _watch(result, _heard(streams, answer, history))
         elif result is not None:
             history.keep(*_readable(lambda: answer.whole(result)))
         return response
@@ -102,8 +103,7 @@ def _awaited(post: Callable[..., Any], history: History, streams: WeakSet[Hearin
         response = await asking.ask_async(lambda body: post(path, **{**request, "body": body}))
         answer, result = ANSWERS[shape](), _read(response)
         if hasattr(result, "_iterator"):
-            streams.add(heard := Hearing(answer, history))
-            _watch_async(result, heard)
+            _watch_async(result, _heard(streams, answer, history))
         elif result is not None:
             await done(history.keep, *_readable(lambda: answer.whole(result)))
         return response
@@ -185,10 +185,18 @@ class Hearing:
             await done(self.keep)
 
 
+def _heard(streams: WeakSet[Hearing], answer: Answer, history: History) -> Hearing:
+    with _STREAMS:
+        streams.add(heard := Hearing(answer, history))
+    return heard
+
+
 def _left(streams: WeakSet[Hearing]) -> list[Hearing]:
     """The streams that were left without closing them: their reader asks something else now, or has ended."""
     now = _reader()
-    return [one for one in streams if one.reader is now or (isinstance(one.reader, asyncio.Task) and one.reader.done())]
+    with _STREAMS:
+        known = list(streams)
+    return [one for one in known if one.reader is now or (isinstance(one.reader, asyncio.Task) and one.reader.done())]
 
 
 def _reader() -> object:
