@@ -6,6 +6,7 @@ import multiprocessing
 import shutil
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from recollect.store.steps import Migration
 from recollect.testing.stores.base import ADA, BOB, USER, fact, fill, found, said, say, texts, v
 from recollect.types import Scope
 from tests.store.disk import with_raw
+from tests.store.turns import together
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 
@@ -231,19 +233,15 @@ def test_all_that_wait_for_a_file_held_too_long_are_told_at_once(path: Path, mon
     monkeypatch.setattr(database, "BUSY_MS", 200)
     with SqliteStore(path) as store, closing(apsw.Connection(str(path))) as other:
         other.execute("BEGIN IMMEDIATE")
-        started, told = time.monotonic(), []
+        started = time.monotonic()
 
-        def write() -> None:
+        def write(_: int) -> float:
             with pytest.raises(StoreUnavailable, match="busy"):
                 say(store, ADA, "a")
-            told.append(time.monotonic() - started)
+            return time.monotonic() - started
 
-        threads = [threading.Thread(target=write) for _ in range(40)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(told) == 40
+        with ThreadPoolExecutor(40) as pool:
+            told = list(pool.map(write, range(40)))
         assert max(told) < 4
         other.execute("ROLLBACK")
         assert [entry.seq for entry in say(store, ADA, "a")] == [1]
@@ -397,14 +395,7 @@ def test_a_backup_is_made_ready_while_others_write_and_tells_where_it_has_no_roo
 def test_more_writers_than_fit_in_a_batch_are_all_served(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writers, "BATCH", 2)
     with SqliteStore(path) as store:
-        with store._database._writers:
-            threads = [threading.Thread(target=say, args=(store, ADA, str(number))) for number in range(7)]
-            for thread in threads:
-                thread.start()
-            while len(store._database._writers.queue) < 7:
-                pass
-        for thread in threads:
-            thread.join()
+        assert together(store._database._writers, lambda number: say(store, ADA, str(number)), 7) == [None] * 7
         assert [entry.seq for entry in store.log.read(ADA)] == list(range(1, 8))
 
 
@@ -420,24 +411,13 @@ def test_writers_that_wait_are_committed_together(path: Path, monkeypatch: pytes
     with SqliteStore(path) as store:
         say(store, ADA, "taken")
         commits.clear()
-        refused: list[Exception] = []
 
         def work(number: int) -> None:
-            try:
-                store.log.append(ADA, [said(str(number), "taken" if number == 3 else "")])
-            except Exception as error:
-                refused.append(error)
+            store.log.append(ADA, [said(str(number), "taken" if number == 3 else "")])
 
-        with store._database._writers:
-            threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-            for thread in threads:
-                thread.start()
-            while len(store._database._writers.queue) < 8:
-                pass
-        for thread in threads:
-            thread.join()
+        errors = together(store._database._writers, work, 8)
         assert len(commits) == 1
-        assert len(refused) == 1
+        assert [number for number, error in enumerate(errors) if error] == [3]
         assert [entry.seq for entry in store.log.read(ADA)] == list(range(1, 9))
         assert store.check() == []
 
