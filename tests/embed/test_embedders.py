@@ -393,9 +393,3 @@ def test_a_score_does_not_depend_on_the_other_texts(reranker: embed.Reranker) ->
 def test_the_reranker_takes_any_text(reranker: embed.Reranker, query: str) -> None:
     assert np.isfinite(reranker.score(query, ["", "\udfff", "x" * 100_000])).all()
     assert reranker.score(query, []).shape == (0,)
-
-
-def test_a_wrong_kind_is_refused_before_the_model_runs(e5: OnnxEmbedder) -> None:
-    wrong: Any = "document"
-    with pytest.raises(ConfigError, match="document"):
-        e5.embed(["x"], wrong)

@@ -30,10 +30,9 @@ from tests.imports.exports import chatgpt, claude, mem0
 AT = datetime(2023, 5, 8, 12, tzinfo=UTC)
 
 
-@pytest.fixture(params=["reference", "sqlite"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
-    url = ":memory:" if request.param == "reference" else tmp_path / "memory.db"
-    with Memory.open(url, embedder=None, durability="normal") as memory:
+@pytest.fixture
+def memory(store_url: str) -> Iterator[Memory]:
+    with Memory.open(store_url, embedder=None, durability="normal") as memory:
         yield memory
 
 
