@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.postgres import Databases, databases, emptied
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """The file of a store."""
+    return tmp_path / "memory.db"
 
 
 @pytest.fixture(scope="session")

@@ -27,11 +27,6 @@ from tests.store.turns import together
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "memory.db"
-
-
 def everything_on_disk(path: Path) -> bytes:
     return b"".join(file.read_bytes() for file in sorted(path.parent.glob(path.name + "*")))
 
