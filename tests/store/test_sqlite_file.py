@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import shutil
 import threading
 import time
@@ -15,7 +14,7 @@ import numpy as np
 import pytest
 
 from recollect.errors import ConfigError, Conflict, DiskFull, MigrationError, StoreError, StoreUnavailable
-from recollect.store import Item, Job, open, words
+from recollect.store import Item, words
 from recollect.store.sqlite import SqliteStore, connections, database, errors, migrate, writers
 from recollect.store.sqlite.change import Change
 from recollect.store.steps import Migration
@@ -426,26 +425,6 @@ def test_what_can_not_be_done_inside_a_transaction_says_so(path: Path) -> None:
                 with pytest.raises(ConfigError, match="transaction"):
                     call()
         assert texts(store.log.read(ADA)) == ["a"]
-
-
-def append_some(path: str, name: str, count: int) -> None:
-    with open(path) as store:
-        for number in range(count):
-            store.log.append(ADA, [said(f"{name} {number}")], jobs=[Job("j", key="k")])
-
-
-def test_many_processes_write_one_file(path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=append_some, args=(str(path), str(name), 40)) for name in range(4)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-    assert [process.exitcode for process in processes] == [0] * 4
-    with SqliteStore(path) as store:
-        assert [entry.seq for entry in store.log.read(ADA)] == list(range(1, 161))
-        assert len(store.jobs.find(ADA)) == 1
-        assert store.check() == []
 
 
 def test_vectors_beyond_the_cache_are_searched_too(path: Path) -> None:
