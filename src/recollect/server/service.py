@@ -184,19 +184,19 @@ Writes: TypeAlias = Annotated[Key, Security(_rights, scopes=["write"])]
 Talks: TypeAlias = Annotated[Key, Security(_rights, scopes=["read", "write"])]
 """The key for a chat: it must read too, since answers tell what memory holds."""
 Administers: TypeAlias = Annotated[Key, Security(_rights, scopes=["admin"])]
-Allowed: TypeAlias = Annotated[Key, Security(_rights)]
-"""The key that may do what the route asks for by way of the dependency that takes this one."""
+_Allowed: TypeAlias = Annotated[Key, Security(_rights)]
+"""The key of a request; what it must allow are the scopes of what is made with it here."""
 
 
-async def _session(request: Request, key: Allowed, user: UserId, session: SessionId) -> Session:
+async def _session(request: Request, key: _Allowed, user: UserId, session: SessionId) -> Session:
     return served(request).memory.session(session, user=user, tenant=key.tenant)
 
 
-async def _scope(key: Allowed, user: UserId, session: MaybeSession = None) -> Scope:
+async def _scope(key: _Allowed, user: UserId, session: MaybeSession = None) -> Scope:
     return Scope(key.tenant, user, session)
 
 
-async def _user(request: Request, key: Allowed, user: UserId, session: MaybeSession = None) -> User:
+async def _user(request: Request, key: _Allowed, user: UserId, session: MaybeSession = None) -> User:
     memory = served(request).memory
     if session is None:
         return memory.user(user, tenant=key.tenant)
