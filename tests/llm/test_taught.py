@@ -21,13 +21,13 @@ from recollect.llm import ChatModel, Reply
 from recollect.store import open as open_store
 from recollect.testing import FAULTS
 from recollect.testing.clock import ManualClock
+from tests.llm.asked import STYLES
 from tests.llm.conftest import Serve, timeout
 
 SAID = "Our lovely greyhound answers to the name of Biscuit."
 FACT = {"type": "user_profile", "key": "dog", "value": "Biscuit", "message": 0, "quote": "greyhound answers to"}
 
 
-STYLES = ("openai", "anthropic", "ollama")
 SOON = {"facts_every_turns": 2, "summary_every_messages": 1}
 """Four messages enqueue both jobs of a model, facts and a summary."""
 NOT_USED = ("content_filter", "truncated", "broken_tool_call", "overflow")
