@@ -165,6 +165,7 @@ def test_a_score_from_elsewhere_is_taken_by_a_message_that_is_there_as_by_a_new_
 def test_tags_are_given_to_many_messages_at_once(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     said, commits = [Message("user", f"word {n}", id=f"m{n}") for n in range(400)], list[Scope | None]()
     backfill(memory, [Imported("s", tuple(said))], user="ada")
+    memory.drain()
     begun = memory.store.transaction
 
     def counted(scope: Scope | None = None) -> AbstractContextManager[None]:
