@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import statistics
 import sys
 import tempfile
@@ -23,11 +22,8 @@ def say(text: str) -> None:
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="recollect-bench-"))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder)
+    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
+        yield Path(folder)
 
 
 def sentences(seed: int) -> Iterator[str]:

@@ -1,11 +1,15 @@
-"""What all tests share: hypothesis' number of examples, and the option for long soaks."""
+"""What all tests share: hypothesis' number of examples, the option for long soaks, and stores of two kinds."""
 
 import gc
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from recollect.store import Store
+from recollect.store import open as open_store
 
 pytest.register_assert_rewrite("recollect.testing")
 
@@ -42,3 +46,14 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.fixture(params=["reference", "sqlite"])
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return ":memory:" if request.param == "reference" else str(tmp_path / "memory.db")
+
+
+@pytest.fixture
+def store(store_url: str) -> Iterator[Store]:
+    with open_store(store_url, durability="normal") as store:
+        yield store

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
 import pytest
@@ -41,15 +42,13 @@ def test_eight_writers_of_ten_thousand_messages_with_readers_lose_and_tear_nothi
                 seen[i].text.split()[0] != seen[i + batch - 1].text.split()[0] for i in range(0, len(seen), batch)
             )
 
-    threads = [threading.Thread(target=write, args=(n,)) for n in range(8)]
-    readers = [threading.Thread(target=read) for _ in range(2)]
-    for thread in readers + threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    done.set()
-    for thread in readers:
-        thread.join()
+    with ThreadPoolExecutor(10) as pool:
+        readers = [pool.submit(read) for _ in range(2)]
+        try:
+            list(pool.map(write, range(8)))
+        finally:
+            done.set()
+    assert [reader.result() for reader in readers] == [None, None]
     assert not any(torn)
     assert memory.count == 8 * per_writer
     by_writer: dict[str, list[int]] = {}

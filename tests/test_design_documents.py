@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -61,11 +61,8 @@ def test_system_message_preservation_during_pruning() -> None:
 
 def test_thread_safety_under_concurrent_access() -> None:
     memory = ConversationMemory()
-    threads = [threading.Thread(target=lambda: [memory.add("user", "x") for _ in range(200)]) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: [memory.add("user", "x") for _ in range(200)], range(8)))
     assert memory.count == 1_600
 
 

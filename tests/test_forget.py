@@ -38,6 +38,7 @@ from tests.forgetting import (
     shown,
     tell,
 )
+from tests.strategies import SHAPES
 
 
 @contextmanager
@@ -275,7 +276,7 @@ def test_ids_are_a_list(memory: Memory) -> None:
 
 
 @pytest.mark.parametrize("gone", range(5))
-@pytest.mark.parametrize("shape", ["openai", "openai-responses", "anthropic", "bedrock", "gemini"])
+@pytest.mark.parametrize("shape", SHAPES)
 def test_a_prompt_is_valid_whichever_message_of_a_tool_call_was_forgotten(gone: int, shape: str) -> None:
     with Memory.open(":memory:", embedder=None) as memory:
         chat = memory.session("trip", user="ada")

@@ -140,10 +140,9 @@ def test_only_the_session_that_is_meant_is_forgotten(memory: Memory) -> None:
     assert "Oslo" in memory.session("new", user="ada").context("Where do I live?", 2_000).memory
 
 
-@pytest.fixture(params=["reference", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    url = ":memory:" if request.param == "reference" else str(tmp_path / "memory.db")
-    with open_store(url, durability="normal", clock=lambda: NOW) as store:
+@pytest.fixture
+def store(store_url: str) -> Iterator[Store]:
+    with open_store(store_url, durability="normal", clock=lambda: NOW) as store:
         yield store
 
 

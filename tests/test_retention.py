@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,10 +27,9 @@ def ago(days: float) -> datetime:
     return NOW - timedelta(days=days)
 
 
-@pytest.fixture(params=["reference", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    url = ":memory:" if request.param == "reference" else str(tmp_path / "memory.db")
-    with open_store(url, durability="normal", clock=lambda: NOW) as store:
+@pytest.fixture
+def store(store_url: str) -> Iterator[Store]:
+    with open_store(store_url, durability="normal", clock=lambda: NOW) as store:
         yield store
 
 

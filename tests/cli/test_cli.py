@@ -45,11 +45,6 @@ def test_doctor_tells_of_a_store_that_is_not_there(tmp_path: Path) -> None:
     assert not (tmp_path / "nowhere.db").exists()
 
 
-def test_doctor_tells_of_a_file_that_is_no_store(tmp_path: Path) -> None:
-    (tmp_path / "text.db").write_text("not a database, " * 500)
-    assert run("doctor", "--store", str(tmp_path / "text.db")).exit_code == 1
-
-
 def test_reindex_counts_what_is_in_the_index(file: str) -> None:
     assert json.loads(run("reindex", "--store", file, "--json").stdout)["items"] == 3
 

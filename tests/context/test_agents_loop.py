@@ -25,11 +25,12 @@ from recollect import (
 from recollect.testing.clock import ManualClock
 from recollect.types import Part, Text, Thinking
 from tests.contexts import opened, told
+from tests.strategies import SHAPES
 
 
 @pytest.mark.parametrize("answered", [(), ("c1",), ("c2",)])
 @pytest.mark.parametrize("said", [(), (Text("Let me see."),), (Thinking("Hm.", "signed"),)])
-@pytest.mark.parametrize("shape", ["openai", "openai-responses", "anthropic", "bedrock", "gemini"])
+@pytest.mark.parametrize("shape", SHAPES)
 def test_calls_that_a_killed_process_left_unanswered_do_not_spoil_what_comes_after(
     memory: Memory, shape: str, said: tuple[Part, ...], answered: tuple[str, ...]
 ) -> None:

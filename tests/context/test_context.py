@@ -38,6 +38,7 @@ from recollect.layers.summary import Summary
 from recollect.layers.windows import ALWAYS
 from recollect.testing.clock import ManualClock
 from tests.contexts import START, opened, told
+from tests.strategies import SHAPES
 from tests.wrong import wrong
 
 
@@ -113,7 +114,7 @@ def test_nothing_relevant_is_nothing_at_all(memory: Memory) -> None:
     assert memory.session("b", user="bob").context("kettle", 1_000).memory == ""
 
 
-@pytest.mark.parametrize("shape", ["openai", "openai-responses", "anthropic", "bedrock", "gemini"])
+@pytest.mark.parametrize("shape", SHAPES)
 def test_a_context_is_a_valid_request_for_every_provider(memory: Memory, clock: ManualClock, shape: str) -> None:
     chat = told(memory, clock)
     chat.add("user", "What is the weather in Oslo?")
@@ -295,7 +296,7 @@ def test_a_last_turn_larger_than_the_budget_is_shortened_for_a_question_as_if_th
     assert context.tokens <= 500
 
 
-@pytest.mark.parametrize("shape", ["openai", "openai-responses", "anthropic", "bedrock", "gemini"])
+@pytest.mark.parametrize("shape", SHAPES)
 def test_half_a_surrogate_pair_is_sent_as_a_question_mark(memory: Memory, shape: str) -> None:
     memory.session("old", user="ada").add("user", "My sister Nad\ud83dia moved to Oslo.")
     chat = memory.session("new", user="ada")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from typing import Any
 
 from recollect.embed.hashing import HashingEmbedder
+from recollect.testing.provider.server import Server as Sockets
+from recollect.testing.provider.values import HangUp, Sending
 
 Reply = tuple[int, Any, dict[str, str]]
 Misbehave = Callable[[list[dict[str, Any]]], Reply | None]
@@ -26,6 +27,14 @@ class Server:
         self.keys: list[str | None] = []
         self.trouble: list[Misbehave] = []
         self.lock = threading.Lock()
+
+    def handle(self, method: str, path: str, headers: Mapping[str, str], raw: bytes) -> Sending:
+        reply = self.answer(path, headers.get("authorization"), raw)
+        if reply is None:
+            return Sending(200, (HangUp(),))
+        status, body, more = reply
+        payload = body if isinstance(body, bytes) else json.dumps(body).encode()
+        return Sending(status, (payload,), more, len(payload))
 
     def answer(self, path: str, key: str | None, raw: bytes) -> Reply | None:
         body = json.loads(raw)
@@ -57,36 +66,6 @@ def _problem(path: str, body: dict[str, Any]) -> str:
 def serving() -> Iterator[Server]:
     """A server on a free port of this machine, until the block ends."""
     state = Server()
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            raw = self.rfile.read(int(self.headers["content-length"]))
-            reply = state.answer(self.path, self.headers.get("authorization"), raw)
-            if reply is None:
-                self.close_connection = True
-                return
-            status, body, headers = reply
-            payload = body if isinstance(body, bytes) else json.dumps(body).encode()
-            self.send_response(status)
-            for name, value in {"content-length": str(len(payload)), **headers}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(payload)
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    class Quiet(ThreadingHTTPServer):
-        daemon_threads = True
-
-    with Quiet(("127.0.0.1", 0), Handler) as httpd:
-        thread = threading.Thread(target=httpd.serve_forever, args=(0.01,))
-        thread.start()
-        state.url = f"http://127.0.0.1:{httpd.server_port}/v1"
-        try:
-            yield state
-        finally:
-            httpd.shutdown()
-            thread.join()
+    with closing(Sockets(state.handle)) as sockets:
+        state.url = f"http://127.0.0.1:{sockets.server_port}/v1"
+        yield state

@@ -36,10 +36,10 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> str:
     return "tiny"
 
 
-def wheel_of(path: Path, files: dict[str, bytes], inside: str = "pkg/data") -> Path:
+def wheel_of(path: Path, files: dict[str, bytes]) -> Path:
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in files.items():
-            archive.writestr(f"{inside}/{name}", content)
+            archive.writestr(f"pkg/data/{name}", content)
     return path
 
 

@@ -30,10 +30,9 @@ from tests.imports.exports import chatgpt, claude, mem0
 AT = datetime(2023, 5, 8, 12, tzinfo=UTC)
 
 
-@pytest.fixture(params=["reference", "sqlite"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
-    url = ":memory:" if request.param == "reference" else tmp_path / "memory.db"
-    with Memory.open(url, embedder=None, durability="normal") as memory:
+@pytest.fixture
+def memory(store_url: str) -> Iterator[Memory]:
+    with Memory.open(store_url, embedder=None, durability="normal") as memory:
         yield memory
 
 
@@ -166,6 +165,7 @@ def test_a_score_from_elsewhere_is_taken_by_a_message_that_is_there_as_by_a_new_
 def test_tags_are_given_to_many_messages_at_once(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     said, commits = [Message("user", f"word {n}", id=f"m{n}") for n in range(400)], list[Scope | None]()
     backfill(memory, [Imported("s", tuple(said))], user="ada")
+    memory.drain()
     begun = memory.store.transaction
 
     def counted(scope: Scope | None = None) -> AbstractContextManager[None]:

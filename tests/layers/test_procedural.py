@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,11 +27,12 @@ ADA = Scope("acme", "ada")
 START = datetime(2024, 3, 4, 19, tzinfo=UTC)
 
 
-@pytest.fixture(params=["reference", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    url = ":memory:" if request.param == "reference" else str(tmp_path / "memory.db")
+@pytest.fixture
+def store(store_url: str) -> Iterator[Store]:
     minutes = count()
-    with open_store(url, durability="normal", clock=lambda: START + timedelta(minutes=2 * next(minutes))) as store:
+    with open_store(
+        store_url, durability="normal", clock=lambda: START + timedelta(minutes=2 * next(minutes))
+    ) as store:
         yield store
 
 

@@ -14,12 +14,11 @@ from recollect.errors import BadReply, ContextOverflow, Interrupted, ModelError,
 from recollect.llm.model import Delta, Reply
 from recollect.testing import FAULTS
 from recollect.testing.provider.provider import DIMENSION
+from tests.llm.asked import STYLES
 from tests.llm.conftest import QUICK, Serve, timeout
 
-STYLES = ("openai", "anthropic", "ollama")
 ASKED = [Message("system", "Be brief."), Message("user", "Where is Nadia? Où? Где?")]
 SAID = "Nadia is in Tromsø — «далеко» 🏔 — since May."
-"""What is about time: waited for no longer than it must be."""
 ALWAYS = 99
 
 Outcome: TypeAlias = tuple[type[ModelError] | None, int]

@@ -65,6 +65,12 @@ class Tab:
         return self.page
 
 
+def enter(page: Any, field: str, text: str) -> None:
+    """Write a text into the field of that name, and send it off."""
+    page.get_by_label(field, exact=True).fill(text)
+    page.keyboard.press("Enter")
+
+
 @pytest.fixture(scope="module")
 def window(browser: Any) -> Iterator[Any]:
     """The window of all pages of a module: one in a window of its own starts three processes for it."""

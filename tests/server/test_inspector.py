@@ -17,12 +17,13 @@ from recollect.flow.title import title
 from recollect.memory import Memory
 from recollect.server.auth import add_key
 from recollect.types import Message
-from tests.server.browser import WIDE, fill, needs_chromium
+from tests.server.browser import WIDE, enter, fill, needs_chromium
 from tests.server.hostile import HOSTILE, ODD, named
 from tests.server.running import Running, running
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = playwright.expect
+pytestmark = needs_chromium
 
 SCREENSHOTS = os.environ.get("RECOLLECT_SCREENSHOTS")
 VIEWS = {
@@ -42,7 +43,6 @@ AXE = "axe-core@4.10.3"
 VIOLATIONS = "asked => axe.run({resultTypes: ['violations'], ...asked}).then(found => found.violations)"
 
 
-@needs_chromium
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_view_shows_the_sample(view: str, sample: Running, tab: Any) -> None:
     with tab(sample.url) as found:
@@ -61,7 +61,6 @@ def shot(page: Any, name: str) -> None:
         page.screenshot(path=Path(SCREENSHOTS, f"{name}.png"))
 
 
-@needs_chromium
 def test_a_turn_shows_the_context_it_was_answered_from(tab: Any) -> None:
     with Memory.open(":memory:", embedder=None) as memory, running(memory) as service:
         fill(memory)
@@ -73,8 +72,7 @@ def test_a_turn_shows_the_context_it_was_answered_from(tab: Any) -> None:
                 ("How old is my son Theo?", "6 years old"),
                 ("What am I allergic to?", "peanuts"),
             ):
-                page.get_by_label("Message").fill(question)
-                page.keyboard.press("Enter")
+                enter(page, "Message", question)
                 expect(page.locator(".bubble.assistant").last).to_contain_text(answer)
                 expect(page.locator("#status")).to_have_text("Answered.")
                 expect(page.get_by_role("button", name="Send")).to_be_enabled()
@@ -94,7 +92,6 @@ def test_a_turn_shows_the_context_it_was_answered_from(tab: Any) -> None:
         assert [m.role for m in memory.session("today", user="ada").history()] == ["user", "assistant"] * 3
 
 
-@needs_chromium
 def test_a_new_conversation_suggests_what_to_ask(tab: Any) -> None:
     with Memory.open(":memory:", embedder=None) as memory, running(memory, questions=QUESTIONS) as service:
         keep(memory)
@@ -108,7 +105,6 @@ def test_a_new_conversation_suggests_what_to_ask(tab: Any) -> None:
             expect(page.locator(".suggested")).to_have_count(0)
 
 
-@needs_chromium
 def test_the_slider_goes_through_the_contexts_of_the_past(sample: Running, tab: Any) -> None:
     with tab(sample.url) as found:
         page = found.open("replay")
@@ -126,7 +122,6 @@ def test_the_slider_goes_through_the_contexts_of_the_past(sample: Running, tab: 
         expect(page.locator(".replayed[data-seq='2'] .budget")).to_be_visible()
 
 
-@needs_chromium
 def test_a_fact_has_its_history_and_leads_to_its_message(sample: Running, tab: Any) -> None:
     with tab(sample.url) as found:
         page = found.open("facts")
@@ -142,7 +137,6 @@ def test_a_fact_has_its_history_and_leads_to_its_message(sample: Running, tab: A
         assert page.url.endswith("#/timeline/ada/wed/1")
 
 
-@needs_chromium
 def test_a_dialog_is_left_with_its_view_but_not_the_one_for_a_key(sample: Running, tab: Any) -> None:
     with tab(sample.url, expected="401") as found:
         page = found.open("chat")
@@ -160,7 +154,6 @@ def test_a_dialog_is_left_with_its_view_but_not_the_one_for_a_key(sample: Runnin
         expect(page.get_by_role("dialog")).to_contain_text("A key is needed")
 
 
-@needs_chromium
 def test_a_pattern_leads_to_the_conversation_that_began_it(sample: Running, tab: Any) -> None:
     with tab(sample.url) as found:
         page = found.open("patterns", "trip")
@@ -170,7 +163,6 @@ def test_a_pattern_leads_to_the_conversation_that_began_it(sample: Running, tab:
         expect(page.locator("#session")).to_have_value('["ada","tue"]')
 
 
-@needs_chromium
 def test_a_source_leads_to_the_message_of_its_own_conversation(tab: Any) -> None:
     asked = "How do I get to the airport?"
     with Memory.open(":memory:", embedder=None) as memory, running(memory) as service:
@@ -198,7 +190,6 @@ def test_a_source_leads_to_the_message_of_its_own_conversation(tab: Any) -> None
             assert page.url.endswith("#/timeline/ada/tue/1")
 
 
-@needs_chromium
 def test_a_message_that_is_gone_is_told(tab: Any) -> None:
     with Memory.open(":memory:", embedder=None) as memory, running(memory) as service:
         fill(memory)
@@ -211,12 +202,10 @@ def test_a_message_that_is_gone_is_told(tab: Any) -> None:
             expect(page.locator("#status")).to_contain_text("no message")
 
 
-@needs_chromium
 def test_a_hit_leads_to_its_message(sample: Running, tab: Any) -> None:
     with tab(sample.url) as found:
         page = found.open("search", "mon")
-        page.get_by_label("Question").fill("peanuts")
-        page.keyboard.press("Enter")
+        enter(page, "Question", "peanuts")
         hit = page.locator(".card").filter(has_text="peanuts").first
         expect(hit).to_be_visible()
         expect(page.locator(".card").first).to_contain_text("1. ")
@@ -226,7 +215,6 @@ def test_a_hit_leads_to_its_message(sample: Running, tab: Any) -> None:
         expect(page.locator("#session")).to_have_value('["ada","trip"]')
 
 
-@needs_chromium
 def test_a_document_is_added_found_and_removed(tab: Any) -> None:
     with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
         page = found.open("documents")
@@ -235,15 +223,13 @@ def test_a_document_is_added_found_and_removed(tab: Any) -> None:
         page.get_by_label("Add a file").set_input_files({"name": "fees.md", "mimeType": "text/plain", "buffer": text})
         page.get_by_role("button", name="Add", exact=True).click()
         expect(page.locator(".card h3")).to_have_text("fees.md")
-        page.get_by_label("Find a passage").fill("What does a second bag cost at the airport?")
-        page.keyboard.press("Enter")
+        enter(page, "Find a passage", "What does a second bag cost at the airport?")
         expect(page.locator(".card").filter(has_text="forty euro")).to_be_visible()
         page.get_by_role("button", name="Remove…").click()
         page.get_by_role("dialog").get_by_role("button", name="Remove").click()
         expect(page.locator(".empty-title")).to_have_text("No documents yet")
 
 
-@needs_chromium
 def test_forgetting_is_previewed_asked_for_and_done(tab: Any) -> None:
     with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
         fill(memory)
@@ -263,26 +249,28 @@ def test_forgetting_is_previewed_asked_for_and_done(tab: Any) -> None:
         assert memory.session("mon", user="ada").history() != ()
 
 
-@needs_chromium
+def forget_it(page: Any) -> None:
+    """Preview what the page is about to forget, which is one message, and go through with it."""
+    page.get_by_role("button", name="Preview").click()
+    page.get_by_role("button", name="Forget for good…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Forget").click()
+    expect(page.locator("#status")).to_have_text("1 message forgotten.")
+
+
 def test_what_was_forgotten_is_in_no_context_any_more(tab: Any) -> None:
     with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
         said = memory.session("trip", user="ada").add("user", "My sister Nadia moved to Oslo.")
         page = found.open("chat", "today")
-        page.get_by_label("Message").fill("Where does my sister Nadia live?")
-        page.keyboard.press("Enter")
+        enter(page, "Message", "Where does my sister Nadia live?")
         expect(page.locator("#status")).to_have_text("Answered.")
         expect(page.locator(".side")).to_contain_text("moved to Oslo")
         page.evaluate("id => { location.hash = `#/forget/ada/trip/${id}` }", said.id)
-        page.get_by_role("button", name="Preview").click()
-        page.get_by_role("button", name="Forget for good…").click()
-        page.get_by_role("dialog").get_by_role("button", name="Forget").click()
-        expect(page.locator("#status")).to_have_text("1 message forgotten.")
+        forget_it(page)
         page.evaluate("location.hash = '#/chat/ada/today/'")
         expect(page.locator(".side .big")).to_be_visible()
         expect(page.locator(".side")).not_to_contain_text("moved to Oslo")
 
 
-@needs_chromium
 @pytest.mark.parametrize("address", ["#/chat/%/trip/", "#/constructor/ada/trip/", "#nonsense"])
 def test_an_address_that_leads_nowhere_shows_the_newest_conversation(address: str, sample: Running, tab: Any) -> None:
     with tab(sample.url) as found:
@@ -291,7 +279,6 @@ def test_an_address_that_leads_nowhere_shows_the_newest_conversation(address: st
         expect(found.page.locator(".bubble").first).to_be_visible()
 
 
-@needs_chromium
 def test_one_message_is_forgotten_from_the_time_line(tab: Any) -> None:
     with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
         memory.session("trip", user="ada").add_many(
@@ -300,16 +287,12 @@ def test_one_message_is_forgotten_from_the_time_line(tab: Any) -> None:
         page = found.open("timeline")
         page.get_by_role("button", name=re.compile("two")).click()
         page.get_by_role("button", name="Forget this message…").click()
-        page.get_by_role("button", name="Preview").click()
-        page.get_by_role("button", name="Forget for good…").click()
-        page.get_by_role("dialog").get_by_role("button", name="Forget").click()
-        expect(page.locator("#status")).to_have_text("1 message forgotten.")
+        forget_it(page)
         assert [m.text for m in memory.session("trip", user="ada").history()] == ["one", "three"]
         found.open("timeline")
         expect(page.locator("[data-seq='2']")).to_contain_text("erased")
 
 
-@needs_chromium
 def test_hostile_strings_are_shown_and_never_obeyed(tab: Any) -> None:
     assert len(HOSTILE) >= 150
     strings = [*HOSTILE, *ODD]
@@ -339,20 +322,17 @@ def test_hostile_strings_are_shown_and_never_obeyed(tab: Any) -> None:
             names = page.locator(".card h3").evaluate_all("all => all.map(e => e.textContent)")
             assert sorted(names) == sorted({text[:200] for text in HOSTILE[:30]})
             found.open("search")
-            page.get_by_label("Question").fill("script alert")
-            page.keyboard.press("Enter")
+            enter(page, "Question", "script alert")
             expect(page.locator(".card").first).to_be_visible()
             for view in ("replay", "patterns", "jobs", "forget", "chat"):
                 found.turn(view)
             for text in HOSTILE[:6]:
-                page.get_by_label("Message").fill(text)
-                page.keyboard.press("Enter")
+                enter(page, "Message", text)
                 expect(page.locator(".bubble.user p").last).to_have_text(text)
                 expect(page.get_by_role("button", name="Send")).to_be_enabled()
             assert page.locator(".log img, .log script, .log iframe, .side img, .side iframe").count() == 0
 
 
-@needs_chromium
 def test_a_name_turns_no_words_beside_it_around(tab: Any) -> None:
     name = "\u2069\u202edrawkcab" + "x" * 900
     with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
@@ -360,8 +340,7 @@ def test_a_name_turns_no_words_beside_it_around(tab: Any) -> None:
         page = found.open("search", name)
         expect(page.locator("#session option")).to_have_text([f"{named(name)} · {named('ada')} · 1 message"])
         expect(page).to_have_title(f"Search · {named(name)} · Recollect")
-        page.get_by_label("Question").fill("Hello")
-        page.keyboard.press("Enter")
+        enter(page, "Question", "Hello")
         expect(page.locator(".line-foot span").first).to_contain_text(named(name))
         expect(found.open("forget", name).locator(".choice")).to_contain_text([named(name), named("ada")])
         page.get_by_role("button", name="New…").click()
@@ -370,7 +349,6 @@ def test_a_name_turns_no_words_beside_it_around(tab: Any) -> None:
         expect(page.locator(".bubble.assistant")).to_have_count(1)
 
 
-@needs_chromium
 def test_the_views_are_reached_by_keys(sample: Running, tab: Any) -> None:
     with tab(sample.url) as found:
         page = found.open("chat")
@@ -384,7 +362,6 @@ def test_the_views_are_reached_by_keys(sample: Running, tab: Any) -> None:
         assert page.locator("[role=tab][tabindex='0']").count() == 1
 
 
-@needs_chromium
 def test_a_key_is_asked_for_once_and_kept_for_the_tab(tab: Any) -> None:
     with Memory.open(":memory:", embedder=None) as memory:
         _, secret = add_key(memory.store, may=["admin"])
@@ -400,15 +377,13 @@ def test_a_key_is_asked_for_once_and_kept_for_the_tab(tab: Any) -> None:
                 (secret, "That key is not known."),
             ):
                 expect(page.get_by_role("dialog")).to_contain_text(told)
-                page.get_by_label("Key", exact=True).fill(key)
-                page.keyboard.press("Enter")
+                enter(page, "Key", key)
             expect(page.locator(".bubble")).to_contain_text("Hello there")
             page.reload()
             expect(page.locator(".bubble")).to_contain_text("Hello there")
             assert page.evaluate("Object.keys(localStorage).length") == 0
 
 
-@needs_chromium
 def test_a_narrow_screen_has_one_column_and_nothing_sticks_out(sample: Running, tab: Any) -> None:
     with tab(sample.url, viewport={"width": 360, "height": 740}) as found:
         found.open("chat")
@@ -434,7 +409,6 @@ def axe() -> str:
     return script.read_text("utf-8")
 
 
-@needs_chromium
 def test_nothing_serious_keeps_anyone_from_using_it(axe: str, sample: Running, tab: Any) -> None:
     with tab(sample.url) as found:
         for view in VIEWS:

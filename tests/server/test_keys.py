@@ -117,6 +117,13 @@ def test_a_key_may_do_what_it_says_and_nothing_else(memory: Memory) -> None:
                 assert status in (200, 201, 403)
 
 
+def test_every_operation_but_those_about_its_health_says_what_a_key_must_allow(service: Running) -> None:
+    paths = service.http.get("/openapi.json").json()["paths"]
+    named = [(path, ways) for path, each in paths.items() for ways in (one.get("security") for one in each.values())]
+    assert {path for path, ways in named if not ways} == {"/healthz", "/readyz"}
+    assert [path for path, ways in named if ways and ways[0]["HTTPBearer"] == []] == []
+
+
 def test_an_answer_from_memory_needs_a_key_that_may_read(memory: Memory) -> None:
     memory.session("old", user="ada").add("user", "My sister Nadia lives in Oslo.")
     question = {"role": "user", "content": "Where does my sister live?"}

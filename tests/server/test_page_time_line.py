@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from tests.server.browser import needs_chromium
+from tests.server.browser import enter, needs_chromium
 from tests.server.running import Running
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = playwright.expect
+pytestmark = needs_chromium
 
 LAST = 1_000_000
 PLACE = """() => {
@@ -45,7 +46,6 @@ def a_million(route: Any) -> None:
     route.fulfill(json={"items": items, "earlier": first > 1, "later": until < LAST})
 
 
-@needs_chromium
 def test_a_million_messages_scroll_with_few_rows(service: Running, tab: Any) -> None:
     with tab(service.url) as found:
         found.page.route("**/messages?*", a_million)
@@ -55,11 +55,9 @@ def test_a_million_messages_scroll_with_few_rows(service: Running, tab: Any) -> 
         box.evaluate("e => { e.scrollTop = 0 }")
         expect(page.locator("[data-seq='1']")).to_contain_text("message 1")
         for seq in (500_000, 123_457, 999_999):
-            page.get_by_label("Go to message").fill(str(seq))
-            page.keyboard.press("Enter")
+            enter(page, "Go to message", str(seq))
             expect(page.locator(".row.marked")).to_contain_text(f"message {seq}")
-        page.get_by_label("Go to message").fill("700000")
-        page.keyboard.press("Enter")
+        enter(page, "Go to message", "700000")
         expect(page.locator("[data-seq='700000']")).to_be_visible()
         box.focus()
         top = int(page.locator(".row").first.get_attribute("data-seq"))
@@ -72,7 +70,6 @@ def test_a_million_messages_scroll_with_few_rows(service: Running, tab: Any) -> 
         assert page.locator(".row").count() < 40
 
 
-@needs_chromium
 def test_keys_and_wheel_go_as_far_near_the_ends_as_elsewhere(service: Running, tab: Any) -> None:
     with tab(service.url) as found:
         found.page.route("**/messages?*", a_million)
@@ -98,7 +95,6 @@ def test_keys_and_wheel_go_as_far_near_the_ends_as_elsewhere(service: Running, t
             page.wait_for_function(f"before => Math.abs(({PLACE})() - before - {by} / 64) < 0.1", arg=before)
 
 
-@needs_chromium
 @pytest.mark.parametrize("width", [390, 1200])
 def test_the_number_of_a_message_has_room(width: int, service: Running, tab: Any) -> None:
     with tab(service.url, viewport={"width": width, "height": 700}) as found:

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from recollect.memory import Memory
-from tests.server.browser import needs_chromium
+from tests.server.browser import enter, needs_chromium
 from tests.server.hostile import named
 from tests.server.running import running
 
 expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
+pytestmark = needs_chromium
 
 
-@needs_chromium
 def test_a_conversation_with_a_long_name_is_known_by_its_title(tab: Any) -> None:
     name = "3f2504e0-4f89-11d3-9a0c-0305e82c3301"
     with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
@@ -28,7 +28,6 @@ def test_a_conversation_with_a_long_name_is_known_by_its_title(tab: Any) -> None
                 f"{named('trip')} · {named('ada')} · 1 message · {named('Where does my sister live?')}",
             ]
         )
-        page.get_by_label("Question").fill("Hello")
-        page.keyboard.press("Enter")
+        enter(page, "Question", "Hello")
         expect(page.locator(".line-foot span")).to_contain_text(f"1. {named('To Oslo')}")
         expect(found.turn("forget", name).get_by_label(f"This conversation: {named('To Oslo')}")).to_be_visible()

@@ -12,13 +12,14 @@ from recollect.memory import Memory
 from recollect.server.auth import add_key
 from recollect.store import Job
 from recollect.types import Message, Scope
-from tests.server.browser import fill, needs_chromium
+from tests.server.browser import enter, fill, needs_chromium
 from tests.server.hostile import named
 from tests.server.running import Running, running
 from tests.server.test_chat import Scripted, chatting
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = playwright.expect
+pytestmark = needs_chromium
 
 OVERLAPS = """(names) => {
     const [one, other] = names.map((name) => document.querySelector(name).getBoundingClientRect());
@@ -42,7 +43,6 @@ CONTRAST = f"""(name) => {{
 }}"""
 
 
-@needs_chromium
 def test_a_long_passage_is_read_on(tab: Any) -> None:
     long = "\n".join(f"Line {n} about the luggage." for n in range(40)) + "\nThe very end of it."
     with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
@@ -52,8 +52,7 @@ def test_a_long_passage_is_read_on(tab: Any) -> None:
         memory.session("other", user="ada").add("user", "What about the luggage?")
         memory.drain()
         page = found.open("search")
-        page.get_by_label("Question").fill("luggage")
-        page.keyboard.press("Enter")
+        enter(page, "Question", "luggage")
         for view, place, end in (
             ("search", ".card", "The very end of it."),
             ("facts", ".card", "and a tent"),
@@ -70,12 +69,10 @@ def test_a_long_passage_is_read_on(tab: Any) -> None:
             expect(whole).to_have_count(0)
 
 
-@needs_chromium
 def test_the_way_back_leads_to_what_was_shown(sample: Running, tab: Any) -> None:
     with tab(sample.url, viewport={"width": 1200, "height": 400}) as found:
         page = found.open("search")
-        page.get_by_label("Question").fill("peanuts")
-        page.keyboard.press("Enter")
+        enter(page, "Question", "peanuts")
         page.get_by_role("button", name="Show message").first.click()
         expect(page.locator(".row.marked")).to_be_visible()
         page.go_back()
@@ -87,8 +84,7 @@ def test_the_way_back_leads_to_what_was_shown(sample: Running, tab: Any) -> None
         page.reload()
         expect(page.locator(".replayed[data-seq='52']")).to_be_visible()
         page = found.open("timeline")
-        page.get_by_label("Go to message").fill("7")
-        page.keyboard.press("Enter")
+        enter(page, "Go to message", "7")
         page.reload()
         expect(page.locator(".row.marked[data-seq='7']")).to_be_visible()
         page = found.open("facts")
@@ -103,7 +99,6 @@ def test_the_way_back_leads_to_what_was_shown(sample: Running, tab: Any) -> None
         assert "trip" in page.title()
 
 
-@needs_chromium
 def test_a_later_question_than_the_last_leaves_the_context_in_sight(sample: Running, tab: Any) -> None:
     with tab(sample.url) as found:
         page = found.open("replay")
@@ -120,7 +115,6 @@ def test_a_later_question_than_the_last_leaves_the_context_in_sight(sample: Runn
         expect(page.locator(".replayed[aria-busy]")).to_have_count(0)
 
 
-@needs_chromium
 def test_the_earlier_messages_of_a_chat_are_on_the_time_line(sample: Running, tab: Any) -> None:
     with tab(sample.url) as found:
         page = found.open("chat")
@@ -130,7 +124,6 @@ def test_the_earlier_messages_of_a_chat_are_on_the_time_line(sample: Running, ta
         assert found.open("chat", "mon").get_by_role("button", name="Earlier messages").count() == 0
 
 
-@needs_chromium
 def test_a_service_that_is_gone_is_told_and_no_question_is_lost(tab: Any) -> None:
     with Memory.open(":memory:", embedder=None) as memory, running(memory) as service:
         fill(memory)
@@ -140,8 +133,7 @@ def test_a_service_that_is_gone_is_told_and_no_question_is_lost(tab: Any) -> Non
             page.route(
                 re.compile(r"/(chat|messages|contexts|documents|stats|metrics|search)\b"), lambda route: route.abort()
             )
-            page.get_by_label("Message").fill("Where does my sister live?")
-            page.keyboard.press("Enter")
+            enter(page, "Message", "Where does my sister live?")
             expect(page.get_by_role("alert")).to_contain_text("can't be reached")
             expect(page.get_by_label("Message")).to_have_value("Where does my sister live?")
             expect(page.locator(".bubble.assistant").last).not_to_have_text("Assistant")
@@ -173,28 +165,24 @@ def test_a_service_that_is_gone_is_told_and_no_question_is_lost(tab: Any) -> Non
                 page.unroute_all()
 
 
-@needs_chromium
 def test_an_answer_that_breaks_off_is_told(sample: Running, tab: Any) -> None:
     with tab(sample.url) as found:
         page = found.open("chat", "mon")
         part = 'event: token\ndata: {"text": "In Os"}\n\n'
         page.route("**/chat?*", lambda route: route.fulfill(content_type="text/event-stream", body=part))
-        page.get_by_label("Message").fill("Where does my sister live?")
-        page.keyboard.press("Enter")
+        enter(page, "Message", "Where does my sister live?")
         expect(page.get_by_role("alert")).to_contain_text("broke off")
         expect(page.locator(".bubble.assistant").last).to_contain_text("In Os")
         expect(page.locator("#status")).not_to_have_text("Answered.")
 
 
-@needs_chromium
 def test_metrics_go_on_after_a_failure_and_ask_for_a_key_once(tab: Any) -> None:
     with Memory.open(":memory:", embedder=None) as memory:
         _, secret = add_key(memory.store, may=["admin"])
         with running(memory) as service, tab(service.url, expected="401|ERR_FAILED") as found:
             page = found.page
             page.goto(f"{service.url}/#/metrics/ada/trip/")
-            page.get_by_label("Key", exact=True).fill(secret)
-            page.keyboard.press("Enter")
+            enter(page, "Key", secret)
             expect(page.locator(".plot").first).to_be_visible()
             expect(page.locator(".metric").filter(has_text="Time to build a context")).to_contain_text("–")
             page.route("**/stats", lambda route: route.abort())
@@ -210,7 +198,6 @@ def test_metrics_go_on_after_a_failure_and_ask_for_a_key_once(tab: Any) -> None:
             assert page.get_by_role("dialog").count() == 0
 
 
-@needs_chromium
 def test_another_key_is_asked_for_where_one_may_not_do_it(tab: Any) -> None:
     with Memory.open(":memory:", embedder=None) as memory:
         reads, erases = (add_key(memory.store, may=may)[1] for may in (["read"], ["read", "erase"]))
@@ -218,19 +205,16 @@ def test_another_key_is_asked_for_where_one_may_not_do_it(tab: Any) -> None:
         with running(memory) as service, tab(service.url, expected="40[13]") as found:
             page = found.page
             page.goto(f"{service.url}/#/forget/ada/trip/")
-            page.get_by_label("Key", exact=True).fill(reads)
-            page.keyboard.press("Enter")
+            enter(page, "Key", reads)
             page.get_by_role("button", name="Preview").click()
             expect(page.get_by_role("dialog")).to_contain_text("This key may not erase.")
             page.keyboard.press("Escape")
             expect(page.get_by_role("alert")).to_contain_text("use a key that may erase")
             page.get_by_role("button", name="Preview").click()
-            page.get_by_label("Key", exact=True).fill(erases)
-            page.keyboard.press("Enter")
+            enter(page, "Key", erases)
             expect(page.get_by_text("This would be erased")).to_be_visible()
 
 
-@needs_chromium
 def test_a_preview_of_something_else_is_not_there_to_be_forgotten(sample: Running, tab: Any) -> None:
     with tab(sample.url) as found:
         page = found.open("forget")
@@ -240,7 +224,6 @@ def test_a_preview_of_something_else_is_not_there_to_be_forgotten(sample: Runnin
         expect(page.get_by_role("button", name="Forget for good…")).to_have_count(0)
 
 
-@needs_chromium
 def test_a_conversation_beyond_the_list_is_not_called_new(sample: Running, tab: Any) -> None:
     with tab(sample.url) as found:
         page = found.page
@@ -254,7 +237,6 @@ def test_a_conversation_beyond_the_list_is_not_called_new(sample: Running, tab: 
         expect(page.locator("#session option").first).to_have_text(f"{named('tomorrow')} · {named('ada')} · new")
 
 
-@needs_chromium
 @pytest.mark.parametrize("width", [320, 375, 768, 1024])
 def test_nothing_lies_over_anything(width: int, sample: Running, tab: Any) -> None:
     with tab(sample.url, viewport={"width": width, "height": 700}) as found:
@@ -268,7 +250,6 @@ def test_nothing_lies_over_anything(width: int, sample: Running, tab: Any) -> No
             assert chosen["x"] >= 0 and chosen["x"] + chosen["width"] <= width, view
 
 
-@needs_chromium
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_edge_of_a_field_can_be_seen(scheme: str, sample: Running, tab: Any) -> None:
     with tab(sample.url, color_scheme=scheme) as found:
@@ -277,7 +258,6 @@ def test_the_edge_of_a_field_can_be_seen(scheme: str, sample: Running, tab: Any)
             assert page.evaluate(CONTRAST, name) >= 3
 
 
-@needs_chromium
 def test_paper_has_all_of_a_view(sample: Running, tab: Any) -> None:
     with tab(sample.url) as found:
         page = found.open("chat")
@@ -290,7 +270,6 @@ def test_paper_has_all_of_a_view(sample: Running, tab: Any) -> None:
         expect(page.get_by_label("Message")).not_to_be_visible()
 
 
-@needs_chromium
 @pytest.mark.parametrize("width", [360, 1200])
 def test_a_time_line_is_as_tall_as_its_rows_and_has_each_script_from_its_own_side(width: int, tab: Any) -> None:
     with Memory.open(":memory:", embedder=None) as memory, running(memory) as service:
@@ -304,7 +283,6 @@ def test_a_time_line_is_as_tall_as_its_rows_and_has_each_script_from_its_own_sid
             expect(page.get_by_role("button", name="Go", exact=True)).to_be_visible()
 
 
-@needs_chromium
 def test_messages_come_while_the_time_line_is_scrolled(tab: Any) -> None:
     with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
         memory.session("trip", user="ada").add_many([Message("user", f"message {n}") for n in range(1, 2_001)])
@@ -319,7 +297,6 @@ def test_messages_come_while_the_time_line_is_scrolled(tab: Any) -> None:
         page.evaluate("clearInterval(window.going)")
 
 
-@needs_chromium
 @pytest.mark.parametrize("width", [375, 1200])
 def test_the_words_of_a_job_are_not_broken(width: int, sample: Running, tab: Any) -> None:
     job = {"id": "1", "kind": "summary", "state": "waiting", "attempts": 3, "error": "x" * 300}
@@ -334,7 +311,6 @@ def test_the_words_of_a_job_are_not_broken(width: int, sample: Running, tab: Any
             assert words.evaluate(LINES) == 1, text
 
 
-@needs_chromium
 def test_only_a_job_that_waits_is_due(sample: Running, tab: Any) -> None:
     jobs = [
         {"id": state, "kind": "summary", "state": state, "attempts": 1, "due": "2024-05-01T10:00:00Z"}
@@ -346,7 +322,6 @@ def test_only_a_job_that_waits_is_due(sample: Running, tab: Any) -> None:
         assert [bool(text) for text in due] == [True, False, False]
 
 
-@needs_chromium
 def test_keys_go_through_the_page_from_its_top(sample: Running, tab: Any) -> None:
     with tab(sample.url) as found:
         page = found.open("facts")
@@ -364,14 +339,12 @@ def test_keys_go_through_the_page_from_its_top(sample: Running, tab: Any) -> Non
 def counting(found: Any, model: Scripted) -> Any:
     """The page of a chat in which the first word of an answer has come."""
     page = found.open("chat")
-    page.get_by_label("Message").fill("Count.")
-    page.keyboard.press("Enter")
+    enter(page, "Message", "Count.")
     model.go_on.release()
     expect(page.locator(".bubble.assistant p")).to_have_text("One")
     return page
 
 
-@needs_chromium
 def test_an_answer_can_be_stopped(tab: Any) -> None:
     model = Scripted("One ", "two ", "three.", wait=True)
     with Memory.open(":memory:", embedder=None) as memory, chatting(memory, model) as url, tab(url) as found:
@@ -387,7 +360,6 @@ def test_an_answer_can_be_stopped(tab: Any) -> None:
         expect(page.locator(".bubble.assistant p")).to_have_text("One")
 
 
-@needs_chromium
 def test_an_answer_goes_on_while_another_view_is_shown(tab: Any) -> None:
     model = Scripted("One ", "two ", "three.", wait=True)
     with Memory.open(":memory:", embedder=None) as memory, chatting(memory, model) as url, tab(url) as found:
@@ -407,7 +379,6 @@ def test_an_answer_goes_on_while_another_view_is_shown(tab: Any) -> None:
         expect(page.locator(".budget")).to_be_visible()
 
 
-@needs_chromium
 def test_jobs_beyond_those_shown_are_counted(tab: Any) -> None:
     with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
         memory.store.jobs.enqueue(Scope("default", "ada"), [Job("of another program") for _ in range(250)])
@@ -416,7 +387,6 @@ def test_jobs_beyond_those_shown_are_counted(tab: Any) -> None:
         expect(page.locator(".hint")).to_have_text("The oldest 200 are shown; there are 50 others.")
 
 
-@needs_chromium
 def test_the_parts_of_a_budget_are_told_by_more_than_their_colour(sample: Running, tab: Any) -> None:
     with tab(sample.url) as found:
         page = found.open("chat")
@@ -426,7 +396,6 @@ def test_the_parts_of_a_budget_are_told_by_more_than_their_colour(sample: Runnin
         assert len(parts) > 3
 
 
-@needs_chromium
 @pytest.mark.parametrize("width", [360, 1200])
 def test_no_number_in_a_budget_is_cut(width: int, sample: Running, tab: Any) -> None:
     with tab(sample.url, viewport={"width": width, "height": 720}) as found:
@@ -437,7 +406,6 @@ def test_no_number_in_a_budget_is_cut(width: int, sample: Running, tab: Any) -> 
         assert parts.evaluate_all("all => all.filter((part) => part.innerText.trim()).length") > 0
 
 
-@needs_chromium
 def test_fields_and_buttons_in_a_row_are_as_tall(sample: Running, tab: Any) -> None:
     with tab(sample.url) as found:
         page = found.open("search")
@@ -446,14 +414,12 @@ def test_fields_and_buttons_in_a_row_are_as_tall(sample: Running, tab: Any) -> N
         assert len(page.locator(".pick > select, .pick > button").evaluate_all(tall)) == 1
 
 
-@needs_chromium
 def test_a_search_claims_no_more_than_it_knows(sample: Running, tab: Any) -> None:
     with tab(sample.url) as found:
         page = found.open("search", at="airport")
         expect(page.locator(".hint").first).to_have_text(re.compile(r"^\d+ moments?, nearest first$"))
 
 
-@needs_chromium
 def test_what_is_not_there_yet_says_what_it_takes(tab: Any) -> None:
     with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
         memory.session("trip", user="ada").add_turn("How do I get to the airport?", "By train.")
@@ -463,7 +429,6 @@ def test_what_is_not_there_yet_says_what_it_takes(tab: Any) -> None:
         expect(found.open("jobs").locator("#state option").last).to_have_text("given up")
 
 
-@needs_chromium
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_numbers_of_a_budget_can_be_read(scheme: str, sample: Running, tab: Any) -> None:
     with tab(sample.url, color_scheme=scheme) as found:

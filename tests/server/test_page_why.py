@@ -9,17 +9,17 @@ import pytest
 
 from recollect.memory import Memory
 from recollect.types import Message
-from tests.server.browser import fill, needs_chromium
+from tests.server.browser import enter, fill, needs_chromium
 from tests.server.running import Running, running
 from tests.server.test_chat import Scripted, chatting
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = playwright.expect
+pytestmark = needs_chromium
 
 AT_THE_END = "() => [document.querySelector('.log')].every((e) => e.scrollHeight - e.scrollTop - e.clientHeight < 5)"
 
 
-@needs_chromium
 @pytest.mark.parametrize("width", [390, 1200])
 def test_each_answer_leads_to_the_context_it_was_made_from(width: int, tab: Any) -> None:
     with Memory.open(":memory:", embedder=None) as memory, running(memory) as service:
@@ -46,14 +46,12 @@ def test_each_answer_leads_to_the_context_it_was_made_from(width: int, tab: Any)
             expect(page.locator(".replayed[data-seq='3']")).to_be_visible()
 
 
-@needs_chromium
 def test_a_context_says_whether_it_is_the_very_one_that_was_sent(tab: Any) -> None:
     with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
         fill(memory)
         page = found.open("chat", "today")
         page.get_by_label("Message").fill("What am I allergic to?")
-        page.get_by_label("Budget").fill("900")
-        page.keyboard.press("Enter")
+        enter(page, "Budget", "900")
         expect(page.locator(".side .big")).to_contain_text("of 900 tokens")
         expect(page.locator(".side")).not_to_contain_text("Built again")
         expect(page.locator("#status")).to_have_text("Answered.")
@@ -63,7 +61,6 @@ def test_a_context_says_whether_it_is_the_very_one_that_was_sent(tab: Any) -> No
         )
 
 
-@needs_chromium
 def test_calls_of_tools_are_folded_over_their_results(sample: Running, tab: Any) -> None:
     with tab(sample.url) as found:
         page = found.open("chat")
@@ -74,13 +71,11 @@ def test_calls_of_tools_are_folded_over_their_results(sample: Running, tab: Any)
         expect(page.locator(".log")).not_to_contain_text("[calls")
 
 
-@needs_chromium
 def test_what_is_looked_at_stays_while_an_answer_comes(tab: Any) -> None:
     model = Scripted("One\n" * 80, "two ", "three.", wait=True)
     with Memory.open(":memory:", embedder=None) as memory, chatting(memory, model) as url, tab(url) as found:
         page = found.open("chat")
-        page.get_by_label("Message").fill("Count.")
-        page.keyboard.press("Enter")
+        enter(page, "Message", "Count.")
         model.go_on.release()
         expect(page.locator(".bubble.assistant p")).to_contain_text("One")
         page.wait_for_function(AT_THE_END)
@@ -94,7 +89,6 @@ def test_what_is_looked_at_stays_while_an_answer_comes(tab: Any) -> None:
         assert log.evaluate("e => e.scrollTop") == 0
 
 
-@needs_chromium
 @pytest.mark.parametrize("width", [390, 1200])
 def test_what_went_wrong_is_in_sight(width: int, tab: Any) -> None:
     with Memory.open(":memory:", embedder=None) as memory, running(memory) as service:
@@ -108,7 +102,6 @@ def test_what_went_wrong_is_in_sight(width: int, tab: Any) -> None:
             expect(page.locator("#status .wrong")).to_be_in_viewport(ratio=1)
 
 
-@needs_chromium
 def test_arrow_keys_go_from_message_to_message(tab: Any) -> None:
     with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
         chat = memory.session("trip", user="ada")
@@ -125,7 +118,6 @@ def test_arrow_keys_go_from_message_to_message(tab: Any) -> None:
         expect(page.get_by_role("dialog")).to_contain_text("message 119")
 
 
-@needs_chromium
 def test_another_scope_is_searched_at_once(tab: Any) -> None:
     with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
         fill(memory)
@@ -136,7 +128,6 @@ def test_another_scope_is_searched_at_once(tab: Any) -> None:
         expect(page.locator("#view")).to_contain_text(re.compile("Nothing found|nearest first"))
 
 
-@needs_chromium
 def test_keys_reach_the_message_field_past_a_long_conversation(sample: Running, tab: Any) -> None:
     with tab(sample.url) as found:
         page = found.open("chat")
@@ -147,7 +138,6 @@ def test_keys_reach_the_message_field_past_a_long_conversation(sample: Running, 
         expect(page.get_by_label("Message")).to_be_focused()
 
 
-@needs_chromium
 def test_a_question_that_was_answered_is_not_told_as_gone(sample: Running, tab: Any) -> None:
     with tab(sample.url) as found:
         page = found.open("replay")
@@ -156,7 +146,6 @@ def test_a_question_that_was_answered_is_not_told_as_gone(sample: Running, tab: 
         expect(diff.locator(".removed").filter(has_text="Book it all now")).to_have_count(0)
 
 
-@needs_chromium
 def test_an_answer_is_set_as_its_model_meant_it(tab: Any) -> None:
     said = "**Two** ways, by `rail`:\n\n> said on *Monday*\n> <b>so</b>\n\n```sh\n# **not** bold\n> go\n```\nDone"
     with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
@@ -169,7 +158,6 @@ def test_an_answer_is_set_as_its_model_meant_it(tab: Any) -> None:
         expect(answer.locator("p")).to_have_text(["Two ways, by rail:", "Done"])
 
 
-@needs_chromium
 def test_what_takes_long_is_told_until_it_is_done(sample: Running, tab: Any) -> None:
     held: list[Any] = []
     with tab(sample.url) as found:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
-from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,19 +23,13 @@ QUESTIONS: dict[Artifact, str] = {
 }
 
 
-@contextmanager
-def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    if request.param == "sqlite":
-        yield str(tmp_path / "memory.db")
-        return
-    with request.getfixturevalue("postgres").fresh(pgvector=False) as found:
-        yield f"postgresql://?{'&'.join(found.split())}"
+pytestmark = pytest.mark.parametrize("anywhere", ["sqlite", "postgres"], indirect=True)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
+@pytest.fixture
+def memory(anywhere: Any) -> Iterator[Memory]:
     clock, plan = ManualClock(START), Settings(summary_every_messages=4)
-    with address(request, tmp_path) as url, Memory(open_store(url, clock=clock), settings=plan, clock=clock) as memory:
+    with Memory(open_store(**anywhere, clock=clock), settings=plan, clock=clock) as memory:
         for city in ("Oslo", "Rome"):
             chat = memory.session(city, user="ada")
             chat.add_turn(f"I live in {city} now.", "Noted!")

@@ -18,11 +18,6 @@ from .disk import FullDisk
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "memory.db"
-
-
-@pytest.fixture
 def store(path: Path) -> Iterator[SqliteStore]:
     with SqliteStore(path, durability="normal") as opened:
         yield opened

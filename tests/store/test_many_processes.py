@@ -24,6 +24,7 @@ def test_sixteen_processes_append_without_a_gap_or_an_error(tmp_path: Path) -> N
         for name in range(PROCESSES):
             own = [entry.message.id for entry in entries if entry.message.id.startswith(f"{name}.")]
             assert own == [f"{name}.{number}" for number in range(APPENDS)]
+        assert len(store.jobs.find(writers.TRIP)) == 1
         assert store.check() == []
 
 

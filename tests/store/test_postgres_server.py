@@ -203,20 +203,8 @@ def test_a_backup_of_an_earlier_schema_is_restored_where_its_rows_are_the_same(
 
 def test_many_may_open_an_empty_database_at_once(postgres: Databases) -> None:
     with postgres.bare() as url:
-        problems: list[Exception] = []
-
-        def opened() -> None:
-            try:
-                PostgresStore(url).close()
-            except Exception as error:
-                problems.append(error)
-
-        threads = [threading.Thread(target=opened) for _ in range(6)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert problems == []
+        with ThreadPoolExecutor(6) as pool:
+            list(pool.map(lambda _: PostgresStore(url).close(), range(6)))
         with psycopg.connect(url) as connection:
             numbers = [row[0] for row in connection.execute("SELECT number FROM recollect.migrations ORDER BY number")]
         assert numbers == [step.number for step in migrations()]
@@ -365,43 +353,18 @@ def test_scores_are_those_of_the_reference(store: PostgresStore) -> None:
             assert ours == pytest.approx(theirs, rel=1e-9)
 
 
-def test_claims_of_many_workers_never_overlap(store: PostgresStore) -> None:
-    store.jobs.enqueue(ADA, [Job("work") for _ in range(60)])
-    claimed: list[str] = []
-
-    def work(name: str) -> None:
-        while jobs := store.jobs.claim(worker=name, limit=3):
-            claimed.extend(job.id for job in jobs)
-            for job in jobs:
-                store.jobs.finish(job)
-
-    threads = [threading.Thread(target=work, args=(str(number),)) for number in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(claimed) == len(set(claimed)) == 60
-
-
 def test_opposite_locks_end_in_an_error_not_in_a_hang(store: PostgresStore) -> None:
     both = threading.Barrier(2, timeout=30)
-    problems: list[Exception] = []
 
     def cross(first: Scope, then: Scope) -> None:
-        try:
-            with store.transaction():
-                say(store, first, f"{first.user} first")
-                both.wait()
-                say(store, then, f"{then.user} then")
-        except StoreUnavailable as error:
-            problems.append(error)
+        with store.transaction():
+            say(store, first, f"{first.user} first")
+            both.wait()
+            say(store, then, f"{then.user} then")
 
-    threads = [threading.Thread(target=cross, args=pair) for pair in ((ADA, BOB), (BOB, ADA))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(problems) == 1
+    with ThreadPoolExecutor(2) as pool:
+        errors = [pool.submit(cross, *pair).exception for pair in ((ADA, BOB), (BOB, ADA))]
+    assert [type(error()) for error in errors if error()] == [StoreUnavailable]
     assert len(store.log.scan(Scope("acme"))) == 2
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from typing import Any
 
 import pytest
 
 from recollect import Memory, Message
 from recollect.embed.hashing import HashingEmbedder
+from recollect.store import open as open_store
 
 START = datetime(2023, 5, 8, 12, tzinfo=UTC)
 WORDS = ("train", "garden", "sister", "Oslo", "peanuts", "birthday", "museum", "hotel", "river", "bread", "winter")
@@ -44,23 +43,8 @@ def expected() -> list[tuple[tuple[str, ...], str, float]]:
         return recalled(memory)
 
 
-@pytest.fixture(params=["sqlite", "postgres", "chroma"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
-    embedder = HashingEmbedder(64)
-    with ExitStack() as stack:
-        if request.param == "postgres":
-            url = stack.enter_context(request.getfixturevalue("postgres").fresh(pgvector=False))
-            from recollect.store.postgres import PostgresStore
-
-            yield stack.enter_context(Memory(PostgresStore(url), embedder=embedder))
-            return
-        if request.param == "chroma":
-            pytest.importorskip("chromadb")
-        index = f"chroma:///{tmp_path}/chroma" if request.param == "chroma" else None
-        yield stack.enter_context(Memory.open(tmp_path / "memory.db", index=index, embedder=embedder))
-
-
-def test_recall_is_the_same(memory: Memory, expected: list[tuple[tuple[str, ...], str, float]]) -> None:
-    found = recalled(memory)
+def test_recall_is_the_same(anywhere: Any, expected: list[tuple[tuple[str, ...], str, float]]) -> None:
+    with Memory(open_store(**anywhere), embedder=HashingEmbedder(64)) as memory:
+        found = recalled(memory)
     assert [hit[:2] for hit in found] == [hit[:2] for hit in expected]
     assert [hit[2] for hit in found] == pytest.approx([hit[2] for hit in expected], abs=1e-6)

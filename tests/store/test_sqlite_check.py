@@ -13,11 +13,6 @@ from recollect.testing.stores.base import ADA, fill, found, said, say, v
 from tests.store.disk import with_raw
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "memory.db"
-
-
 @pytest.mark.parametrize(
     ("damage", "part"),
     [

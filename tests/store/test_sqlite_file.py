@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import shutil
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -14,20 +14,16 @@ import numpy as np
 import pytest
 
 from recollect.errors import ConfigError, Conflict, DiskFull, MigrationError, StoreError, StoreUnavailable
-from recollect.store import Item, Job, open, words
+from recollect.store import Item, words
 from recollect.store.sqlite import SqliteStore, connections, database, errors, migrate, writers
 from recollect.store.sqlite.change import Change
 from recollect.store.steps import Migration
 from recollect.testing.stores.base import ADA, BOB, USER, fact, fill, found, said, say, texts, v
 from recollect.types import Scope
 from tests.store.disk import with_raw
+from tests.store.turns import together
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "memory.db"
 
 
 def everything_on_disk(path: Path) -> bytes:
@@ -231,19 +227,15 @@ def test_all_that_wait_for_a_file_held_too_long_are_told_at_once(path: Path, mon
     monkeypatch.setattr(database, "BUSY_MS", 200)
     with SqliteStore(path) as store, closing(apsw.Connection(str(path))) as other:
         other.execute("BEGIN IMMEDIATE")
-        started, told = time.monotonic(), []
+        started = time.monotonic()
 
-        def write() -> None:
+        def write(_: int) -> float:
             with pytest.raises(StoreUnavailable, match="busy"):
                 say(store, ADA, "a")
-            told.append(time.monotonic() - started)
+            return time.monotonic() - started
 
-        threads = [threading.Thread(target=write) for _ in range(40)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(told) == 40
+        with ThreadPoolExecutor(40) as pool:
+            told = list(pool.map(write, range(40)))
         assert max(told) < 4
         other.execute("ROLLBACK")
         assert [entry.seq for entry in say(store, ADA, "a")] == [1]
@@ -397,14 +389,7 @@ def test_a_backup_is_made_ready_while_others_write_and_tells_where_it_has_no_roo
 def test_more_writers_than_fit_in_a_batch_are_all_served(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writers, "BATCH", 2)
     with SqliteStore(path) as store:
-        with store._database._writers:
-            threads = [threading.Thread(target=say, args=(store, ADA, str(number))) for number in range(7)]
-            for thread in threads:
-                thread.start()
-            while len(store._database._writers.queue) < 7:
-                pass
-        for thread in threads:
-            thread.join()
+        assert together(store._database._writers, lambda number: say(store, ADA, str(number)), 7) == [None] * 7
         assert [entry.seq for entry in store.log.read(ADA)] == list(range(1, 8))
 
 
@@ -420,24 +405,13 @@ def test_writers_that_wait_are_committed_together(path: Path, monkeypatch: pytes
     with SqliteStore(path) as store:
         say(store, ADA, "taken")
         commits.clear()
-        refused: list[Exception] = []
 
         def work(number: int) -> None:
-            try:
-                store.log.append(ADA, [said(str(number), "taken" if number == 3 else "")])
-            except Exception as error:
-                refused.append(error)
+            store.log.append(ADA, [said(str(number), "taken" if number == 3 else "")])
 
-        with store._database._writers:
-            threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-            for thread in threads:
-                thread.start()
-            while len(store._database._writers.queue) < 8:
-                pass
-        for thread in threads:
-            thread.join()
+        errors = together(store._database._writers, work, 8)
         assert len(commits) == 1
-        assert len(refused) == 1
+        assert [number for number, error in enumerate(errors) if error] == [3]
         assert [entry.seq for entry in store.log.read(ADA)] == list(range(1, 9))
         assert store.check() == []
 
@@ -451,26 +425,6 @@ def test_what_can_not_be_done_inside_a_transaction_says_so(path: Path) -> None:
                 with pytest.raises(ConfigError, match="transaction"):
                     call()
         assert texts(store.log.read(ADA)) == ["a"]
-
-
-def append_some(path: str, name: str, count: int) -> None:
-    with open(path) as store:
-        for number in range(count):
-            store.log.append(ADA, [said(f"{name} {number}")], jobs=[Job("j", key="k")])
-
-
-def test_many_processes_write_one_file(path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=append_some, args=(str(path), str(name), 40)) for name in range(4)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-    assert [process.exitcode for process in processes] == [0] * 4
-    with SqliteStore(path) as store:
-        assert [entry.seq for entry in store.log.read(ADA)] == list(range(1, 161))
-        assert len(store.jobs.find(ADA)) == 1
-        assert store.check() == []
 
 
 def test_vectors_beyond_the_cache_are_searched_too(path: Path) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,27 +24,10 @@ ADA = Scope("default", "ada")
 SMALL, LARGE = HashingEmbedder(64), HashingEmbedder(128)
 
 
-@contextmanager
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, str | None]]:
-    """The address of a new store, and of its index."""
-    if request.param == "postgres":
-        with request.getfixturevalue("postgres").fresh(pgvector=False) as address:
-            yield f"postgresql://?{'&'.join(address.split())}", None
-        return
-    if request.param == "chroma":
-        pytest.importorskip("chromadb")
-    yield str(tmp_path / "memory.db"), f"chroma:///{tmp_path}/chroma" if request.param == "chroma" else None
-
-
-@pytest.fixture(params=["sqlite", "postgres", "chroma"])
-def both(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Memory, Memory]]:
-    with ExitStack() as stack:
-        address, index = stack.enter_context(url(request, tmp_path))
-        stores = [open_store(address, index=index) for _ in range(2)]
-        small, large = (
-            stack.enter_context(Memory(store, embedder=embedder))
-            for store, embedder in zip(stores, (SMALL, LARGE), strict=True)
-        )
+@pytest.fixture
+def both(anywhere: Any) -> Iterator[tuple[Memory, Memory]]:
+    stores = [open_store(**anywhere) for _ in range(2)]
+    with Memory(stores[0], embedder=SMALL) as small, Memory(stores[1], embedder=LARGE) as large:
         yield small, large
 
 

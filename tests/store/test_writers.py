@@ -8,51 +8,37 @@ from collections.abc import Callable
 import pytest
 
 from recollect.store.sqlite.writers import Request, Writers
+from tests.store.turns import together
 
 Batch = list[Request]
 
 
+def finish(batch: Batch) -> None:
+    for request in batch:
+        request.finish()
+
+
+class Batches(list[int]):
+    """How many requests there were in each batch that was served."""
+
+    def run(self, batch: Batch) -> None:
+        self.append(len(batch))
+        finish(batch)
+
+
 def served(writers: Writers, count: int, run: Callable[[Batch], None]) -> list[BaseException | None]:
     """What each of so many threads that wait at once got: nothing, or an error."""
-    out: list[BaseException | None] = []
-
-    def ask() -> None:
-        try:
-            writers.serve(Request(lambda _: None), run)
-            out.append(None)
-        except BaseException as error:
-            out.append(error)
-
-    threads = [threading.Thread(target=ask) for _ in range(count)]
-    with writers:
-        for thread in threads:
-            thread.start()
-        while len(writers.queue) < count:
-            pass
-    for thread in threads:
-        thread.join(10)
-        assert not thread.is_alive(), "a thread was forgotten"
-    return out
+    return together(writers, lambda _: writers.serve(Request(lambda _: None), run), count)
 
 
 def test_all_that_wait_are_served_by_one() -> None:
-    batches: list[int] = []
-
-    def run(batch: Batch) -> None:
-        batches.append(len(batch))
-        for request in batch:
-            request.finish()
-
-    assert served(Writers(), 8, run) == [None] * 8
+    batches = Batches()
+    assert served(Writers(), 8, batches.run) == [None] * 8
     assert batches == [8]
 
 
 def test_who_was_served_does_not_wait_for_the_next_commit() -> None:
     writers, free = Writers(), threading.Semaphore(0)
-
-    def finish(batch: Batch) -> None:
-        for request in batch:
-            request.finish()
 
     def later(batch: Batch) -> None:
         held_up = [number for number in range(3) if not free.acquire(timeout=10)]
@@ -67,19 +53,13 @@ def test_who_was_served_does_not_wait_for_the_next_commit() -> None:
             pass
         finish(batch)
 
-    def ask() -> None:
+    def ask(_: int) -> None:
         writers.serve(Request(lambda _: None), first)
         free.release()
 
-    threads = [threading.Thread(target=ask) for _ in range(3)]
-    with writers:
-        for thread in threads:
-            thread.start()
-        while len(writers.queue) < 3:
-            pass
-    for thread in (*threads, last):
-        thread.join(60)
-        assert not thread.is_alive()
+    assert together(writers, ask, 3) == [None] * 3
+    last.join(60)
+    assert not last.is_alive()
 
 
 def test_one_that_is_interrupted_leaves_the_others_to_the_next() -> None:
@@ -88,8 +68,7 @@ def test_one_that_is_interrupted_leaves_the_others_to_the_next() -> None:
     def run(batch: Batch) -> None:
         for error in interrupts:
             raise error
-        for request in batch:
-            request.finish()
+        finish(batch)
 
     out = served(Writers(), 5, run)
     assert sorted(map(repr, out)) == ["KeyboardInterrupt()", *["None"] * 4]
@@ -108,49 +87,24 @@ def test_the_turn_is_free_again_after_an_error() -> None:
         pass
 
 
-def twice(writers: Writers, run: Callable[[Batch], None]) -> None:
-    """Two threads wait at once, are served, and ask again."""
-
-    def ask() -> None:
-        for _ in range(2):
-            writers.serve(Request(lambda _: None), run)
-
-    threads = [threading.Thread(target=ask) for _ in range(2)]
-    with writers:
-        for thread in threads:
-            thread.start()
-        while len(writers.queue) < 2:
-            pass
-    for thread in threads:
-        thread.join(60)
-        assert not thread.is_alive(), "a thread was forgotten"
-
-
 def test_those_who_were_served_together_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("recollect.store.sqlite.writers.PATIENCE", 1e8)
     monkeypatch.setattr("recollect.store.sqlite.writers.LONGEST", 60)
-    batches: list[int] = []
+    writers, batches = Writers(), Batches()
 
-    def run(batch: Batch) -> None:
-        batches.append(len(batch))
-        for request in batch:
-            request.finish()
+    def ask_twice(_: int) -> None:
+        for _ in range(2):
+            writers.serve(Request(lambda _: None), batches.run)
 
-    twice(Writers(), run)
+    assert together(writers, ask_twice, 2) == [None] * 2
     assert batches == [2, 2]
 
 
 def test_those_who_do_not_come_again_are_not_waited_for_twice() -> None:
-    writers, batches = Writers(), list[int]()
-
-    def run(batch: Batch) -> None:
-        batches.append(len(batch))
-        for request in batch:
-            request.finish()
-
-    assert served(writers, 2, run) == [None] * 2
+    writers, batches = Writers(), Batches()
+    assert served(writers, 2, batches.run) == [None] * 2
     assert not writers.enter_if_free()
-    writers.serve(Request(lambda _: None), run)
+    writers.serve(Request(lambda _: None), batches.run)
     assert batches == [2, 1]
     assert writers.enter_if_free()
     writers.release()

@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 
+from recollect.store import Job
 from recollect.store.sqlite import SqliteStore
 from recollect.types import Message, Scope
 
@@ -15,7 +16,8 @@ TRIP = Scope("acme", "ada", "trip")
 def write(path: str, name: int, appends: int) -> None:
     with SqliteStore(path) as store:
         for number in range(appends):
-            store.log.append(TRIP, [Message("user", f"hello {number}", f"{name}.{number}")])
+            message = Message("user", f"hello {number}", f"{name}.{number}")
+            store.log.append(TRIP, [message], jobs=[Job("learn", key="once")])
 
 
 def fork(path: str, name: int, appends: int) -> int:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import Any
 
 import pytest
 
 from recollect.errors import BadReply, ConfigError, ModelUnavailable, RateLimited
+from recollect.testing.provider.server import Server as Sockets
+from recollect.testing.provider.values import Sending
 from recollect.tokens import counter, endpoint
 
 ERRORS = {
@@ -35,6 +37,15 @@ class Server:
     raw: bytes | None = None
     asked: list[dict[str, Any]] = field(default_factory=list)
 
+    def handle(self, method: str, path: str, headers: Mapping[str, str], raw: bytes) -> Sending:
+        body = json.loads(raw or b"{}")
+        self.asked.append(body)
+        status, answer = self.answer(path, headers.get("x-api-key"), body)
+        if self.raw == b"redirect":
+            status = 302
+        data = json.dumps(answer).encode() if self.raw is None else self.raw
+        return Sending(status, (data,), {"location": f"{self.url}/elsewhere"}, len(data))
+
     def answer(self, path: str, key: str | None, body: dict[str, Any]) -> tuple[int, Any]:
         if self.status != 200:
             return self.status, ERRORS[self.status]
@@ -55,29 +66,11 @@ class Server:
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     state = Server()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            state.asked.append(body)
-            status, answer = state.answer(self.path, self.headers["x-api-key"], body)
-            self.send_response(302 if state.raw == b"redirect" else status)
-            self.send_header("location", f"{state.url}/elsewhere")
-            self.end_headers()
-            self.wfile.write(json.dumps(answer).encode() if state.raw is None else state.raw)
-
-        do_GET = do_POST
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-        Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-        state.url = f"http://127.0.0.1:{http.server_port}"
+    with closing(Sockets(state.handle)) as sockets:
+        state.url = f"http://127.0.0.1:{sockets.server_port}"
         monkeypatch.setenv("ANTHROPIC_BASE_URL", state.url)
         monkeypatch.setenv("ANTHROPIC_API_KEY", "secret-key")
         yield state
-        http.shutdown()
 
 
 def test_anthropics_endpoint_counts_the_text_without_what_is_around_it(server: Server) -> None:
@@ -151,19 +144,16 @@ def test_a_redirect_does_not_carry_the_key_elsewhere(server: Server) -> None:
 
 
 def test_a_server_that_is_not_there_is_unavailable() -> None:
-    with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as http:
-        port = http.server_port
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        port = gone.getsockname()[1]
     with pytest.raises(ModelUnavailable, match="can't be reached"):
         counter(f"llamacpp:http://127.0.0.1:{port}")("one")
 
 
 def test_a_server_that_never_answers_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoint, "TIMEOUT", 0.05)
-    with (
-        ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as silent,
-        pytest.raises(ModelUnavailable, match="timed out"),
-    ):
-        counter(f"vllm:http://127.0.0.1:{silent.server_port}")("one")
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(ModelUnavailable, match="timed out"):
+        counter(f"vllm:http://127.0.0.1:{silent.getsockname()[1]}")("one")
 
 
 def test_a_key_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:

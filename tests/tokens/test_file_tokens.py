@@ -13,8 +13,7 @@ from recollect import estimate, parse
 from recollect.tokens import count_message, files
 from recollect.tokens.files import PAGE_TOKENS
 from recollect.types import Message
-
-SHAPES = ("openai", "openai-responses", "anthropic", "bedrock", "gemini")
+from tests.strategies import SHAPES
 
 
 def pdf(pages: int, padding: int = 0) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from threading import Thread
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given
@@ -104,11 +104,8 @@ def test_threads_can_report_at_once() -> None:
             learned.observe(model, 1000, 2000)
             learned.observe("shared", 1000, 2000)
 
-    threads = [Thread(target=report, args=(f"m{n}",)) for n in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(report, [f"m{n}" for n in range(8)]))
     assert sorted(learned.to_dict()) == [*(f"m{n}" for n in range(8)), "shared"]
     assert all(ratio == pytest.approx(2.0) for ratio in learned.to_dict().values())
 

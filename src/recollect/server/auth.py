@@ -13,7 +13,7 @@ from asyncio import Future
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from recollect.errors import ConfigError, NotFound, RecollectError
@@ -23,8 +23,7 @@ from recollect.types import Scope, check_id
 
 log = logging.getLogger("recollect.server")
 
-May: TypeAlias = Literal["read", "write", "erase", "admin"]
-KINDS: Final[tuple[May, ...]] = get_args(May)
+KINDS: Final = ("read", "write", "erase", "admin")
 HOME: Final = Scope("recollect:keys")
 """The tenant that holds the keys; no key opens it."""
 KIND: Final = "key"

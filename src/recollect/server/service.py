@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, ParamSpec, TypeAlias, T
 from urllib.parse import unquote_to_bytes
 
 from anyio import CapacityLimiter, to_thread
-from fastapi import Depends, Query, Request, Security
-from fastapi.security import HTTPBearer
+from fastapi import Query, Request, Security
+from fastapi.security import HTTPBearer, SecurityScopes
 from fastapi.security.base import SecurityBase
 from pydantic.json_schema import SkipJsonSchema
 
@@ -20,7 +20,7 @@ from recollect.flow.context import Context
 from recollect.http import loopback
 from recollect.llm import ChatModel
 from recollect.memory import Memory
-from recollect.server.auth import ANYONE, Key, May, Ring, from_here
+from recollect.server.auth import ANYONE, Key, Ring, from_here
 from recollect.server.given import Id
 from recollect.server.limits import Rate, Streams
 from recollect.server.options import Options
@@ -88,19 +88,18 @@ def context_for(
     return context
 
 
-class Needs(SecurityBase):
-    """Gives a route the key of its request; 403 where that key may not do what the route needs."""
+class Rights(SecurityBase):
+    """Gives a route the key of its request; 403 where that key may not do what the route names as its scopes."""
 
-    def __init__(self, *what: May) -> None:
-        self.model, self.scheme_name, self._what = bearer.model, bearer.scheme_name, what
+    model, scheme_name = bearer.model, bearer.scheme_name
 
-    async def __call__(self, request: Request) -> Key:
+    async def __call__(self, request: Request, needed: SecurityScopes) -> Key:
         """The key of a request, once its parameters and rights are checked."""
         _check_names(request, served(request))
         key = await caller(request)
-        for what in self._what:
+        for what in needed.scopes:
             if not key.allows(what):
-                raise Refused(403, f"this key may not {what}", f"use a key that may {' and '.join(self._what)}")
+                raise Refused(403, f"this key may not {what}", f"use a key that may {' and '.join(needed.scopes)}")
         return key
 
 
@@ -179,60 +178,38 @@ MaybeId: TypeAlias = Annotated[Id | SkipJsonSchema[None], Query()]
 MaybeSession: TypeAlias = Annotated[
     Id | SkipJsonSchema[None], Query(description="Which conversation; without one, the user is meant.")
 ]
-Reads: TypeAlias = Annotated[Key, Security(Needs("read"), scopes=["read"])]
-Writes: TypeAlias = Annotated[Key, Security(Needs("write"), scopes=["write"])]
-Talks: TypeAlias = Annotated[Key, Security(Needs("read", "write"), scopes=["read", "write"])]
+_rights = Rights()
+Reads: TypeAlias = Annotated[Key, Security(_rights, scopes=["read"])]
+Writes: TypeAlias = Annotated[Key, Security(_rights, scopes=["write"])]
+Talks: TypeAlias = Annotated[Key, Security(_rights, scopes=["read", "write"])]
 """The key for a chat: it must read too, since answers tell what memory holds."""
-Erases: TypeAlias = Annotated[Key, Security(Needs("erase"), scopes=["erase"])]
-Administers: TypeAlias = Annotated[Key, Security(Needs("admin"), scopes=["admin"])]
+Administers: TypeAlias = Annotated[Key, Security(_rights, scopes=["admin"])]
+_Allowed: TypeAlias = Annotated[Key, Security(_rights)]
+"""The key of a request; what it must allow are the scopes of what is made with it here."""
 
 
-def _whose(request: Request, key: Key, user: str, session: str | None) -> User:
+async def _session(request: Request, key: _Allowed, user: UserId, session: SessionId) -> Session:
+    return served(request).memory.session(session, user=user, tenant=key.tenant)
+
+
+async def _scope(key: _Allowed, user: UserId, session: MaybeSession = None) -> Scope:
+    return Scope(key.tenant, user, session)
+
+
+async def _user(request: Request, key: _Allowed, user: UserId, session: MaybeSession = None) -> User:
     memory = served(request).memory
     if session is None:
         return memory.user(user, tenant=key.tenant)
     return memory.session(session, user=user, tenant=key.tenant)
 
 
-async def _read_user(request: Request, key: Reads, user: UserId, session: MaybeSession = None) -> User:
-    return _whose(request, key, user, session)
-
-
-async def _written_user(request: Request, key: Writes, user: UserId, session: MaybeSession = None) -> User:
-    return _whose(request, key, user, session)
-
-
-async def _erased_user(request: Request, key: Erases, user: UserId, session: MaybeSession = None) -> User:
-    return _whose(request, key, user, session)
-
-
-async def _read(request: Request, key: Reads, user: UserId, session: SessionId) -> Session:
-    return served(request).memory.session(session, user=user, tenant=key.tenant)
-
-
-async def _written(request: Request, key: Writes, user: UserId, session: SessionId) -> Session:
-    return served(request).memory.session(session, user=user, tenant=key.tenant)
-
-
-async def _talked(request: Request, key: Talks, user: UserId, session: SessionId) -> Session:
-    return served(request).memory.session(session, user=user, tenant=key.tenant)
-
-
-async def _within(key: Reads, user: UserId, session: MaybeSession = None) -> Scope:
-    return Scope(key.tenant, user, session)
-
-
-async def _erasing(key: Erases, user: UserId, session: MaybeSession = None) -> Scope:
-    return Scope(key.tenant, user, session)
-
-
-ReadSession: TypeAlias = Annotated[Session, Depends(_read)]
-WrittenSession: TypeAlias = Annotated[Session, Depends(_written)]
-TalkedSession: TypeAlias = Annotated[Session, Depends(_talked)]
-ReadUser: TypeAlias = Annotated[User, Depends(_read_user)]
-WrittenUser: TypeAlias = Annotated[User, Depends(_written_user)]
-ErasedUser: TypeAlias = Annotated[User, Depends(_erased_user)]
+ReadSession: TypeAlias = Annotated[Session, Security(_session, scopes=["read"])]
+WrittenSession: TypeAlias = Annotated[Session, Security(_session, scopes=["write"])]
+TalkedSession: TypeAlias = Annotated[Session, Security(_session, scopes=["read", "write"])]
+ReadUser: TypeAlias = Annotated[User, Security(_user, scopes=["read"])]
+WrittenUser: TypeAlias = Annotated[User, Security(_user, scopes=["write"])]
+ErasedUser: TypeAlias = Annotated[User, Security(_user, scopes=["erase"])]
 """The user of whom something is erased that all sessions share, so that none needs to be named."""
-ReadScope: TypeAlias = Annotated[Scope, Depends(_within)]
-ErasedScope: TypeAlias = Annotated[Scope, Depends(_erasing)]
+ReadScope: TypeAlias = Annotated[Scope, Security(_scope, scopes=["read"])]
+ErasedScope: TypeAlias = Annotated[Scope, Security(_scope, scopes=["erase"])]
 """A session, or all of a user where no session is named."""

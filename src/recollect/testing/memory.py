@@ -11,6 +11,7 @@ import asyncio
 import threading
 from abc import abstractmethod
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -351,15 +352,13 @@ class MemorySuite(Suite):
                 seen = [m.text.rsplit(" ", 1)[0] for m in memory.messages]
                 torn.extend(seen[i] for i in range(0, len(seen), size) if len(set(seen[i : i + size])) != 1)
 
-        reader = threading.Thread(target=read)
-        threads = [threading.Thread(target=write, args=(n,)) for n in range(writers)]
-        reader.start()
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        done.set()
-        reader.join()
+        with ThreadPoolExecutor(writers + 1) as pool:
+            reader = pool.submit(read)
+            try:
+                list(pool.map(write, range(writers)))
+            finally:
+                done.set()
+        reader.result()
         assert torn == []
         assert memory.count == writers * batches * size
         for writer in range(writers):

@@ -144,14 +144,8 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(scope=scopes, model=st.sampled_from(MODELS))
     def missing_and_drop(self, scope: Scope, model: str) -> None:
         self.both(lambda store: store.index.missing(scope, model), _items)
-        self.both(
-            lambda store: store.index.embedded(scope, model),
-            lambda pairs: (_items([item for item, _ in pairs]), [row.round(4).tolist() for _, row in pairs]),
-        )
-        self.both(
-            lambda store: store.index.vectors(scope, "message", model, IDS),
-            lambda pairs: (_items([item for item, _ in pairs]), [row.round(4).tolist() for _, row in pairs]),
-        )
+        self.both(lambda store: store.index.embedded(scope, model), _pairs)
+        self.both(lambda store: store.index.vectors(scope, "message", model, IDS), _pairs)
         self.both(lambda store: store.index.drop(scope, model))
 
     @rule(
@@ -266,6 +260,10 @@ def _records(records: list[Record]) -> list[Any]:
 
 def _items(items: list[Item]) -> list[Any]:
     return [(i.scope, i.kind, i.id, i.text, i.at, i.role, i.metadata, i.sources) for i in items]
+
+
+def _pairs(pairs: list[tuple[Item, Any]]) -> Any:
+    return _items([item for item, _ in pairs]), [row.round(4).tolist() for _, row in pairs]
 
 
 def _jobs(jobs: list[Job]) -> list[Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -253,18 +255,6 @@ def _everything(store: Store) -> list[Any]:
     ]
 
 
-def _in_threads(work: Any, count: int) -> None:
-    failures: list[BaseException] = []
-
-    def guarded(name: int) -> None:
-        try:
-            work(name)
-        except BaseException as failure:
-            failures.append(failure)
-
-    threads = [threading.Thread(target=guarded, args=(name,)) for name in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
+def _in_threads(work: Callable[[int], None], count: int) -> None:
+    with ThreadPoolExecutor(count) as pool:
+        list(pool.map(work, range(count)))
