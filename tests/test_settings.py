@@ -120,7 +120,19 @@ def test_a_wrong_value_is_refused_with_its_key_and_file(section: str, said: str)
         load()
 
 
-@pytest.mark.parametrize("content", [b"agent: [", b"\0", b"\xff\xfe\xfa", b"- 5", b"just words"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"agent: [",
+        b"\0",
+        b"\xff\xfe\xfa",
+        b"- 5",
+        b"just words",
+        b"agent: " + b"[" * 2_000,
+        b"agent: {context_budget: %b}" % (b"9" * 5_000),
+    ],
+    ids=lambda content: content[:12],
+)
 def test_a_file_that_is_not_a_mapping_is_refused_by_name(content: bytes) -> None:
     Path("providers.yaml").write_bytes(content)
     with pytest.raises(ConfigError, match=r"providers\.yaml"):
@@ -263,6 +275,7 @@ def test_a_setting_has_its_other_name_in_every_place(monkeypatch: pytest.MonkeyP
         ({"documents_rerank_n": -1}, "documents_rerank_n is -1"),
         ({"summary_every_messages": 0}, "summary_every_messages is 0: it must be at least 1"),
         ({"summary_tokens": -1}, "summary_tokens is -1"),
+        ({"patterns_every_sessions": 2**63}, "patterns_every_sessions is 9223372036854775808: it must be at most 92"),
         ({"tools_days": 0}, "tools_days is 0: it must be greater than 0"),
         ({"tools_days": 10**6}, "tools_days is 1000000: it must be at most 36500"),
         ({"context_bugdet": 5}, "^no setting 'context_bugdet': perhaps 'context_budget' is meant$"),

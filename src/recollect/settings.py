@@ -14,7 +14,7 @@ from functools import cache, wraps
 from pathlib import Path
 from typing import Any, Final, Literal, get_args, get_type_hints
 
-from recollect.arguments import in_words, meant
+from recollect.arguments import MAX_WHOLE, in_words, meant
 from recollect.errors import ConfigError, MissingExtra
 
 FILE: Final = "providers.yaml"
@@ -178,7 +178,8 @@ def _problem(name: str, value: Any) -> str:
         return f": expected {'text' if kind is str else 'a number'}"
     if value == "" or (kind is float and not abs(value) <= sys.float_info.max):
         return ": that is no value"
-    bounds = [(*_WITHIN[bound], number) for bound, number in _KNOBS[name].metadata["bounds"].items()]
+    most = {"le": MAX_WHOLE} if kind is int else {}
+    bounds = [(*_WITHIN[bound], number) for bound, number in (most | _KNOBS[name].metadata["bounds"]).items()]
     return next((f": it must be {says} {number}" for holds, says, number in bounds if not holds(value, number)), "")
 
 
@@ -297,7 +298,12 @@ def _section(path: str | Path | None) -> dict[str, Any]:
         return {}
     try:
         content = yaml.safe_load(file.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (
+        OSError,
+        ValueError,
+        RecursionError,
+        yaml.YAMLError,
+    ) as error:  # ValueError: no UTF-8, or thousands of digits
         raise ConfigError(f"{file} can't be read: {error}") from error
     return _mapping(_mapping(content, f"{file}").get(SECTION), f"{file}, section {SECTION}")
 

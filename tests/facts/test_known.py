@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
 from random import Random
 
@@ -130,6 +131,15 @@ def test_what_is_said_again_is_one_fact_with_two_sources() -> None:
         START + timedelta(days=1),
         START + timedelta(days=9),
     )
+
+
+def test_what_is_said_in_every_conversation_takes_no_longer_to_know_each_time() -> None:
+    said = [say(day, "place", "Oslo") for day in range(20_000)]
+    started = time.thread_time()
+    (fact,) = known(said).standing
+    assert time.thread_time() - started < 3
+    assert fact.sources == tuple(f"m{day}" for day in range(20_000))
+    assert fact.sessions == ("a",) * 20_000
 
 
 def test_who_moves_back_has_lived_there_twice() -> None:

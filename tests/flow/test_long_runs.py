@@ -5,6 +5,7 @@ Where reading one took the square of its length, these would run for hours.
 
 from __future__ import annotations
 
+import base64
 import time
 from datetime import UTC, datetime
 
@@ -18,6 +19,7 @@ from recollect.flow.sentences import sentences
 from recollect.llm.overflow import detect
 from recollect.llm.recall import NOTHING, answer
 from recollect.tokens import estimate
+from recollect.tokens.files import without_files
 from recollect.types import Message
 
 pytestmark = pytest.mark.timeout(60)
@@ -72,3 +74,12 @@ def test_memory_that_is_opened_and_never_closed() -> None:
     message = Message("user", long(UNCLOSED))
     assert without_memory(message) == message
     assert answer([message]) == NOTHING
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "text", [long(" ") + ".", base64.b64encode(b"%PDF-1.7" + long("/ObjStm stream\n").encode()).decode()]
+)
+def test_what_may_be_a_file(text: str) -> None:
+    tokens, rest = without_files({"data": text}, estimate)
+    assert tokens or rest == {"data": text}

@@ -301,3 +301,25 @@ def test_a_window_tells_itself_in_a_line() -> None:
         shown.append(user("five words are in here"))
     assert repr(shown) == "<Window: 2 of 3 messages; 10 of 10 tokens>"
     assert repr(window(last_messages=2)) == "<Window: 0 of 0 messages; 0 tokens>"
+
+
+def test_pins_that_never_fit_are_looked_through_once() -> None:
+    counted = list[str]()
+
+    def count(message: Message) -> int:
+        counted.append(message.text)
+        return words(message)
+
+    said = [Message("user", f"number {n} stays here", metadata={"pinned": True}) for n in range(300)]
+    it = Window(count, Limits(100))
+    for message in said:
+        it.append(message)
+        it.append(Message("assistant", "it does"))
+    with pytest.raises(BudgetTooSmall) as told:
+        _ = it.messages
+    assert len(counted) < 5_000
+    at_once = Window(words, Limits(100))
+    at_once.extend(one for message in said for one in (message, Message("assistant", "it does")))
+    with pytest.raises(BudgetTooSmall) as expected:
+        _ = at_once.messages
+    assert told.value.needed == expected.value.needed

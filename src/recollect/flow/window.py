@@ -72,6 +72,7 @@ class Window:
     # Everything that came stays in `_messages`. Shown are system messages, the turns from number `_first` on and, of
     # those before it, the `_pinned` ones; `_edits` has what stands in the place of a message, by its index. `_calls`
     # has the message of each tool call without a result. `_view` is what `messages` gives, None once that is outdated.
+    # `_full`: pinned turns alone are over the budget, whatever comes; the rest is cut once the window is read.
 
     count: Count
     limits: Limits = field(default_factory=Limits)
@@ -87,6 +88,7 @@ class Window:
     _view: list[Message] | None = field(default_factory=list, init=False, repr=False)
     _tokens: int = field(default=0, init=False, repr=False)
     _ceiling: float = field(default=0, init=False, repr=False)
+    _full: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._tokens = self.overhead
@@ -99,7 +101,7 @@ class Window:
     def append(self, message: Message, tokens: int | None = None) -> None:
         """Take one more message; `tokens` where its count is known already."""
         self._take(message, self.count(message) if tokens is None else tokens)
-        if self._over(self._ceiling):
+        if not self._full and self._over(self._ceiling):
             self._cut()
 
     def extend(self, messages: Iterable[Message]) -> None:
@@ -152,7 +154,7 @@ class Window:
     def revise(self, index: int, message: Message) -> None:
         """Replace the message that came as number `index` by a changed copy; its tokens stay as counted."""
         self._messages[index] = message
-        self._view = None
+        self._view, self._full = None, False
         if (edit := self._edits.get(index)) and edit.message:
             short = edit.message.replace(metadata=message.metadata)
             self._edits[index] = replace(edit, message=short)
@@ -193,6 +195,8 @@ class Window:
 
     def check(self) -> None:
         """Raise BudgetTooSmall, with the ledger, where what must stay is over the budget."""
+        if self._full:
+            self._cut()
         if self._tokens > self._ceiling:
             raise self._too_small(int(self._ceiling))
 
@@ -253,7 +257,7 @@ class Window:
                 dropped = (i for i in range(turn.start, after.start) if self._messages[i].role != "system")
                 self._edits.update(dict.fromkeys(dropped, OLDEST))
         self._pinned = [turn for turn in self._pinned if turn.start < self._turns[home].start]
-        self._first = home
+        self._first, self._full = home, False
 
     def _turn_of(self, index: int) -> int:
         return bisect_right(self._turns, index, key=lambda turn: turn.start) - 1
@@ -275,6 +279,7 @@ class Window:
         self._drop_turns(low)
         if self._tokens > self._ceiling or self._crowded():
             self._squeeze(low, self._ceiling)
+        self._full = sum(turn.cost for turn in self._pinned) > self._ceiling
 
     def _drop_turns(self, low: float) -> None:
         floor = self._floor()

@@ -19,9 +19,9 @@ SOUND_BYTES: Final = 64
 """Bytes of sound or film for a token: at 32 tokens a second, those of a poor recording."""
 
 _SHORTEST: Final = 64
-_BASE64: Final = re.compile(r"[A-Za-z0-9+/_\s-]+={0,2}\s*")
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/_\s-]++={0,2}\s*")
 _PAGE: Final = re.compile(rb"/Type\s*/Page(?![A-Za-z])")
-_PACKED: Final = re.compile(rb"/ObjStm\b.{0,400}?stream\r?\n(.*?)endstream", re.DOTALL)
+_PACKED: Final = re.compile(rb"/ObjStm\b.{0,400}?stream\r?\n(.*?)(?:endstream|\Z)", re.DOTALL)
 _MOST_UNPACKED: Final = 2**24
 _SOUND: Final = (b"RIFF", b"ID3", b"\xff\xfb", b"\xff\xf3", b"\xff\xf2", b"OggS", b"fLaC")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeAlias
 
 from recollect.answers import Fact, FactOrigin, FactType
 from recollect.flow.facts.people import ABOUT, CALLED, FEW, OTHERS_IN_TIME, PEOPLE, is_someone
@@ -26,6 +26,8 @@ _RULED_OUT: Final = {
 }
 """The diets that someone has given up who no longer avoids this."""
 _OPPOSITE: Final = {"likes": "dislikes", "dislikes": "likes"}
+_Cited: TypeAlias = dict[tuple[str, str], None]
+"""The messages that say a fact, each once and in order, by session and id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,26 +73,30 @@ class Known:
 def known(statements: Iterable[Statement]) -> Known:
     """What follows from these statements, in whatever order they are given."""
     standing, past, rests = dict[str, Fact](), list[Fact](), dict[str, tuple[str, ...]]()
+    repeated = dict[str, _Cited]()
     for one in sorted(statements, key=lambda one: (one.order, one.id)):
         if (said := _of_whom(one, standing)) is None:
             continue
         key, old = said.key, standing.get(said.key)
         if said.ended:
             for gone in _ends(said, standing):
-                before = standing.pop(gone)
+                before = _citing(standing.pop(gone), repeated.pop(gone, None))
                 past.append(_ended(before, said))
                 if said.then:
                     standing[gone] = _then(before, said)
                 rests[gone] = (*rests.get(gone, ()), said.id) if said.then else (said.id,)
         elif old and _same(old, said):
             standing[key], rests[key] = _again(old, said), (*rests.get(key, ()), said.id)[-MOST_RESTS:]
+            if key not in repeated:
+                repeated[key] = dict.fromkeys(zip(old.sessions, old.sources, strict=True))
+            repeated[key].update(dict.fromkeys((said.session, id) for id in said.sources))
         else:
             theirs = [f"{key}:{about}" for about in sorted(ABOUT)] if old and _is_another(old, said) else []
             over = [one for one in (key, opposite(key), *theirs) if one in standing]
-            past += [_ended(standing.pop(one), said) for one in over]
+            past += [_ended(_citing(standing.pop(one), repeated.pop(one, None)), said) for one in over]
             standing[key] = _fact(said)
             rests |= dict.fromkeys((*over, key), (said.id,))
-    return Known(tuple(standing.values()), tuple(past), rests)
+    return Known(tuple(_citing(fact, repeated.get(key)) for key, fact in standing.items()), tuple(past), rests)
 
 
 def _of_whom(said: Statement, standing: Mapping[str, Fact]) -> Statement | None:
@@ -145,7 +151,7 @@ def _fits(said: Statement, standing: Mapping[str, Fact]) -> Iterator[str]:
     for key, fact in standing.items():
         if fact.type == said.type == "action_item":
             to_come = fact.valid_to is None or said.at < fact.valid_to
-            fits = bool(words) and words <= _words(key) and to_come and _of_day(said, fact)
+            fits = bool(words) and to_come and _of_day(said, fact) and words <= _words(key)
         elif said.key.startswith("drives:"):
             fits = key.startswith("drives:") and words <= _words(key)
         elif said.key.startswith(f"{CALLED}:"):
@@ -177,16 +183,19 @@ def _same(old: Fact, said: Statement) -> bool:
 
 
 def _again(old: Fact, said: Statement) -> Fact:
-    new = tuple(id for id in said.sources if (said.session, id) not in zip(old.sessions, old.sources, strict=True))
     return replace(
         old,
         confidence=max(old.confidence, said.confidence),
         updated_at=max(old.updated_at, said.at),
-        sources=old.sources + new,
-        sessions=old.sessions + (said.session,) * len(new),
         valid_to=said.valid_to or old.valid_to,
         origin=said.origin if said.origin == "user" else old.origin,
     )
+
+
+def _citing(fact: Fact, cited: _Cited | None) -> Fact:
+    if not cited:
+        return fact
+    return replace(fact, sources=tuple(id for _, id in cited), sessions=tuple(session for session, _ in cited))
 
 
 def _ended(old: Fact, by: Statement) -> Fact:
