@@ -99,3 +99,4 @@ class Layers:
         self.semantic.forget(scope)
         self.summary.forget()
         self.tools.forget()
+        self.documents.forget()
