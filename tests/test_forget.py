@@ -84,6 +84,24 @@ def test_what_is_forgotten_is_in_no_table_and_no_context(
             assert memory.store.check() == []
 
 
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(lines, min_size=1, max_size=14),
+    st.sampled_from([Scope(), Scope("default", "ada"), *(Scope("default", "ada", name) for name in SESSIONS)]),
+    st.none() | st.lists(st.integers(0, 13), min_size=1, max_size=4),
+)
+def test_what_would_be_forgotten_is_what_is_forgotten(said: list[Line], scope: Scope, which: list[int] | None) -> None:
+    with TemporaryDirectory() as name, opened(Path(name)) as memory:
+        tell(memory, said)
+        kept = memory.store.log.scan(Scope())
+        ids = None if which is None else [kept[n % len(kept)].message.id for n in which]
+        would = memory.would_forget(scope, ids)
+        assert memory.store.log.scan(Scope()) == kept
+        assert memory.forget(scope, ids) == would.counted()
+        left = {record.position for record in memory.store.records.find(Scope())}
+        assert left.isdisjoint(record.position for record in would.records)
+
+
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Memory]:
     with opened(tmp_path) as memory:

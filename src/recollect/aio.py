@@ -198,6 +198,7 @@ class AsyncMemory(_Awaited[Memory]):
     sessions = awaited(Memory.sessions)
     reindex = awaited(Memory.reindex)
     forget = awaited(Memory.forget)
+    would_forget = awaited(Memory.would_forget)
     drain = awaited(Memory.drain)
     stats = awaited(Memory.stats)
     close = awaited(Memory.close)

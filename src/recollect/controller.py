@@ -22,6 +22,7 @@ from recollect.layers.sections import ScopedSection, offered
 from recollect.layers.settled import Question, Settled
 from recollect.layers.watch import Watch
 from recollect.layers.windows import Windows
+from recollect.recent import forget_all
 from recollect.settings import Settings
 from recollect.store import ANY, Filter, Store
 from recollect.telemetry import Telemetry
@@ -158,6 +159,7 @@ class Controller:
         self.windows.forget(scope)
         self.watch.forget(scope)
         self.settled.forget(scope)
+        forget_all()
 
     def _view(self, scope: Scope, request: ContextRequest, until: int | None = None) -> View:
         """What the window shows that leaves room for the rest, now or when message `until` was the newest."""

@@ -26,11 +26,12 @@ from recollect.embed import Embedder, Reranker
 from recollect.embed.cached import CachedEmbedder
 from recollect.errors import ConfigError
 from recollect.frozen import EMPTY
-from recollect.layers import embedding, semantic, summary
+from recollect.layers import embedding, semantic, summary, tools
 from recollect.layers.all import Layers
 from recollect.layers.background import Background, Learn
 from recollect.layers.embedding import Embedding
 from recollect.layers.ledger import Ledger
+from recollect.layers.marks import drop
 from recollect.layers.sections import ScopedSection, check_sections
 from recollect.layers.taught import Taught
 from recollect.layers.tools import Search
@@ -226,27 +227,46 @@ class Memory:
         With them go their index entries and all that was learned from them; what was also learned from other messages
         is learned anew from those.
         """
-        check_given(scope=(scope, isinstance(scope, Scope), "Scope(tenant, user, session)"))
-        ids = None if ids is None else [check_id(id, "the id of a message") for id in each_once(ids)]
-        along = 0
+        scope, ids = _erased(scope, ids)
         with span("delete_memory", scope) as note, self.store.transaction(scope):
-            for session, gone in self._in_sessions(scope, ids or ()).items():
-                along += self.layers.summary.forget(session, [entry.message.id for entry in gone])
-                along += self.layers.tools.forget(session, [entry.message.text for entry in gone])
-                self.store.jobs.enqueue(session, [summary.JOB])
+            along = self._along(scope, ids or ())
             spared = self.layers.semantic.elsewhere(scope, ids)
             erased = self.store.log.erase(scope, ids)
             note(records=erased.messages)
+            more = sum(drop(self.store, session, records) for session, records in along.items())
+            for session in along:
+                self.store.jobs.enqueue(session, [summary.JOB])
             self.store.records.put(scope.owner, spared)
         self.controller.forget(scope)
         self.wake()
-        return replace(erased, records=erased.records + along - len(spared))
+        return replace(erased, records=erased.records + more - len(spared))
 
-    def _in_sessions(self, scope: Scope, ids: Sequence[str]) -> dict[Scope, list[store.Entry]]:
+    def would_forget(self, scope: Scope, ids: Sequence[str] | None = None) -> store.Erasable:
+        """What `forget` would erase. Nothing is changed, and nobody has to wait for it."""
+        scope, ids = _erased(scope, ids)
+        with self.store.reading():
+            found = self.store.log.would_erase(scope, ids)
+            along = {
+                store.Learned(record.position, record.kind, stands=True)
+                for records in self._along(scope, ids or ()).values()
+                for record in records
+            }
+            spared = {fact.position for fact in self.layers.semantic.elsewhere(scope, ids)}
+        going = frozenset(record for record in found.records | along if record.position not in spared)
+        return replace(found, records=going)
+
+    def _along(self, scope: Scope, ids: Sequence[str]) -> dict[Scope, list[store.Record]]:
+        """What goes with these messages though it need not cite them, by session: summaries, what was searched for."""
         found: dict[Scope, list[store.Entry]] = {}
         for entry in self.store.log.get(scope, ids):
             found.setdefault(entry.scope, []).append(entry)
-        return found
+        return {
+            session: [
+                *self.layers.summary.after(session, min(entry.seq for entry in gone)),
+                *tools.searched_for(self.store, session, [entry.message.text for entry in gone]),
+            ]
+            for session, gone in found.items()
+        }
 
     def drain(self) -> int:
         """Do all background work now, without waiting for more to be said; returns how many things were learned."""
@@ -296,6 +316,12 @@ class Memory:
         self._fresh.add(scope)
         self.wake()
         self.telemetry.count("recollect_messages_total", messages)
+
+
+def _erased(scope: Scope, ids: Sequence[str] | None) -> tuple[Scope, list[str] | None]:
+    """What is to be erased, checked."""
+    check_given(scope=(scope, isinstance(scope, Scope), "Scope(tenant, user, session)"))
+    return scope, None if ids is None else [check_id(id, "the id of a message") for id in each_once(ids)]
 
 
 def _is_name_or_has(method: str, value: object) -> bool:

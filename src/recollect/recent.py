@@ -1,9 +1,16 @@
-"""A dict with a limit: it keeps only the entries that were set last."""
+"""What is remembered for speed: a dict with a limit, and caches that forget what users said once some is erased."""
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
-from typing import TypeVar
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from weakref import WeakValueDictionary
+
+if TYPE_CHECKING:
+    from functools import _lru_cache_wrapper
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -21,3 +28,29 @@ class Recent(OrderedDict[K, V]):
         super().__setitem__(key, value)
         while len(self) > self._most:
             self.popitem(last=False)
+
+
+class _Forgets(Protocol):
+    def cache_clear(self) -> None: ...
+
+
+F = TypeVar("F", bound=_Forgets)
+_THAT_FORGET: Final = WeakValueDictionary[int, _Forgets]()
+
+
+def remembered(most: int) -> Callable[[Callable[..., V]], _lru_cache_wrapper[V]]:
+    """`lru_cache` for a function of what users said: `forget_all` empties it."""
+    return lambda function: that_forgets(lru_cache(maxsize=most)(function))
+
+
+def that_forgets(cache: F) -> F:
+    """Have `forget_all` empty a cache, as long as there is one; returns it."""
+    _THAT_FORGET[id(cache)] = cache
+    return cache
+
+
+def forget_all() -> None:
+    """Empty every cache of what users said, and the patterns that `re` compiled from it: some of that was erased."""
+    for cache in list(_THAT_FORGET.values()):
+        cache.cache_clear()
+    re.purge()

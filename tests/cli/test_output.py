@@ -76,6 +76,16 @@ def test_what_would_be_copied_from_a_table_is_not_cut(run: Run) -> None:
     assert "\u2026" not in run("facts").stdout
 
 
+def test_a_fact_is_told_in_a_line_in_80_columns_and_where_it_was_said_by_its_history(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(out, "_width", 80)
+    session = "3f2504e0-4f89-11d3-9a0c-0305e82c3301"
+    run("add", "I live in Oslo.", "--session", session)
+    assert len([line for line in run("facts").stdout.splitlines() if line.startswith("│")]) == 1
+    assert session in run("facts", "--history", "place").stdout
+
+
 def test_sessions_are_told_with_their_titles_in_80_columns(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(out, "_width", 80)
     session = "3f2504e0-4f89-11d3-9a0c-0305e82c3301"
@@ -97,7 +107,11 @@ def test_one_thing_is_told_as_one(run: Run, home: Path) -> None:
     assert "the mean of the last 1 context of default" in stats
     assert "out.jsonl has 1 message. " in run("export", "out.jsonl").stderr
     brought = run("import", "out.jsonl", "--store", "other.db")
-    assert brought.stdout == "New: 1 message of 1 conversation; here already: 0. See them with: recollect stats\n"
+    new, hint = brought.stdout.split(". ")
+    assert new == "New: 1 message of 1 conversation; here already: 0"
+    assert hint == "See them with: recollect stats --store other.db\n"
+    again = run("import", "out.jsonl", "--store", "my other.db", "--user", "bo")
+    assert again.stdout.endswith(" with: recollect stats --store 'my other.db' --user bo\n")
     assert run("documents", "add", "-", "--name", "a", said="Tea.").stdout.startswith("a: 1 chunk, ")
     assert run("forget", code=1).stderr.startswith("1 message of session default of ada:\n")
     assert run("forget", "--session", "default", "--yes").stdout.startswith("Gone for good: 1 message, and ")

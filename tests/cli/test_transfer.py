@@ -61,7 +61,7 @@ def test_all_that_was_put_in_is_exported_and_imported(trip: Run, home: Path) -> 
     brought = trip("import", "out.jsonl", "--store", "other.db").stdout
     assert brought == (
         "New: 3 messages of 1 conversation, 1 fact, 1 document, 1 excerpt, 1 other thing; here already: 0. "
-        "See them with: recollect stats\n"
+        "See them with: recollect stats --store other.db\n"
     )
     assert trip("export", "--store", "other.db").stdout == (home / "out.jsonl").read_text()
     again = parsed(trip, "import", "out.jsonl", "--store", "other.db")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from recollect.errors import Conflict
 from recollect.flow.summarise import Sentence, fold
+from recollect.layers.marks import drop
 from recollect.layers.summary import JOB, KIND, Summary
 from recollect.store import Filter, Job, Record, Store
 from recollect.store import open as open_store
@@ -147,8 +148,9 @@ def test_what_is_erased_is_in_no_summary_and_the_rest_is_made_as_if_it_had_never
     layer.catch_up(TRIP)
     assert "stop 5." in layer.offer(TRIP, 30)[0].text
     with store.transaction():
-        assert layer.forget(TRIP, ["m5"]) == 3
+        assert drop(store, TRIP, layer.after(TRIP, 5)) == 3
         store.log.erase(TRIP, ["m5"])
+    layer.forget()
     assert records(store) == []
     shown = layer.offer(TRIP, 30)
     assert "stop 5." not in shown[0].text
@@ -267,9 +269,10 @@ def test_whatever_happens_in_whatever_order_the_summary_is_that_of_the_log(steps
                 layer.catch_up(TRIP)
             elif last:
                 with store.transaction():
-                    gone = [f"m{dice.randint(1, last)}"]
-                    layer.forget(TRIP, gone)
-                    store.log.erase(TRIP, gone)
+                    gone = dice.randint(1, last)
+                    drop(store, TRIP, layer.after(TRIP, gone))
+                    store.log.erase(TRIP, [f"m{gone}"])
+                layer.forget()
         first = dice.randint(1, last + 1)
         left = {entry.message.id for entry in store.log.read(TRIP, until=first - 1)} if first > 1 else set()
         with open_store(":memory:") as fresh:

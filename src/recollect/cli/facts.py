@@ -53,7 +53,7 @@ def facts(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show what the user said of themselves, each with its key and when; or all that one fact ever was.
+    """Show what the user said of themselves, each with its key and when; or all that one fact ever was, and where.
 
     Example: recollect facts
 
@@ -76,9 +76,9 @@ def facts(
     if as_json:
         machine([dataclasses.asdict(fact) for fact in known])
     elif known and history is not None:
-        table(("value", "said", "until", "by", "session"), [_value(fact) for fact in known])
+        table(("value", "said", "until", "by", "session"), [_value(fact) for fact in known], whole="session")
     elif known:
-        table(("type", "key", "value", "last said", "session"), [_row(fact) for fact in known], whole="key")
+        table(("type", "key", "value", "last said"), [_row(fact) for fact in known], whole="key")
     elif session is not None:
         say(f"Nothing is known of {chat.scope.user} from the session {session}. See all with: recollect facts")
     elif as_of:
@@ -95,4 +95,4 @@ def _value(fact: Fact) -> tuple[str, ...]:
 def _row(fact: Fact) -> tuple[str, ...]:
     from recollect.flow.facts.tell import with_due
 
-    return TYPES[fact.type], fact.key, with_due(fact), f"{fact.updated_at:%Y-%m-%d}", fact.session
+    return TYPES[fact.type], fact.key, with_due(fact), f"{fact.updated_at:%Y-%m-%d}"

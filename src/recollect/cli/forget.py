@@ -12,7 +12,7 @@ from recollect.cli.history import spelt_out
 from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, Yes, given, remembering
 from recollect.cli.terminal import answer, confirm, counted, drawn, err, printable
 from recollect.errors import ConfigError, NotFound
-from recollect.store import Entry, each_session, undone
+from recollect.store import Entry, each_session
 from recollect.types import Scope
 
 if TYPE_CHECKING:
@@ -95,13 +95,8 @@ def _along(chat: Session, scope: Scope, ids: list[str] | None) -> list[str]:
     """How much else would go, in words."""
     from recollect.retention import KINDS
 
-    find, one = chat.memory.store.records.find, {"facts": "fact", "summaries": "summary", "documents": "document"}
-
-    def there() -> dict[str, int]:
-        return {layer: len(find(scope.owner, kind=KINDS[layer])) for layer in one}
-
-    with undone(chat.memory.store, scope):
-        before = there()
-        chat.memory.forget(scope, ids or None)
-        gone = Counter(before) - Counter(there())
-    return [f"{number:,} {one[layer] if number == 1 else layer}" for layer, number in gone.items()]
+    going = chat.memory.would_forget(scope, ids or None).records
+    gone = Counter(record.kind for record in going if record.stands)
+    one = {"facts": "fact", "summaries": "summary", "documents": "document"}
+    found = {layer: gone[KINDS[layer]] for layer in one}
+    return [f"{number:,} {one[layer] if number == 1 else layer}" for layer, number in found.items() if number]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from recollect.cli.shell import Json, User, Where, given, login, remembering, telling_errors
+from recollect.cli.shell import Json, User, Where, again, given, login, remembering, telling_errors
 from recollect.cli.terminal import bar, counted, err, machine, printable, say
 from recollect.errors import ConfigError
 from recollect.imports import FORMATS, Read, Skipped, read
@@ -61,7 +61,7 @@ def bring(
     if as_json:
         machine(dataclasses.asdict(done))
     else:
-        _tell(done, [] if only else sorted(users - {user or login()}))
+        _tell(done, [] if only else sorted(users - {user or login()}), again(context, "stats"))
     if done.skipped and not any(getattr(done, name) for name in TAKEN):
         raise typer.Exit(1)
 
@@ -82,11 +82,11 @@ def _file(file: Path) -> Iterator[Path]:
             raise ConfigError(str(error).replace(str(copy), "stdin")) from error
 
 
-def _tell(done: Backfilled, others: list[str]) -> None:
+def _tell(done: Backfilled, others: list[str], next: str) -> None:
     more = {"fact": done.facts, "document": done.documents, "excerpt": done.excerpts, "other thing": done.others}
     also = "".join(f", {counted(number, name)}" for name, number in more.items() if number)
     said = f"{counted(done.messages, 'message')} of {counted(done.sessions, 'conversation')}"
-    after = " See them with: recollect stats" if done.sessions else ""
+    after = f" See them with: {next}" if done.sessions else ""
     say(f"New: {said}{also}; here already: {done.known:,}.{after}")
     if others:
         rest = ", …" if len(others) > SHOWN else ""

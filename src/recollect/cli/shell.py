@@ -9,6 +9,7 @@ import getpass
 import logging
 import os
 import re
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -50,6 +51,12 @@ def given(called: typer.Context, name: str) -> bool:
     """Whether an option was given on the command line, and not by the environment or as a default."""
     source = called.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
+
+
+def again(called: typer.Context, command: str) -> str:
+    """A command to go on with, with the store and the user that this one was given."""
+    told = (f"--{name} {shlex.quote(called.params[name])}" for name in ("store", "user") if given(called, name))
+    return " ".join(["recollect", command, *told])
 
 
 def asked(question: str | None) -> str | None:

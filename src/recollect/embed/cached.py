@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from recollect.embed.embedder import Embedder, Kind, readable, unit
 from recollect.errors import BadReply, ConfigError, ModelUnavailable, RecollectError
+from recollect.recent import that_forgets
 from recollect.traces import span
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class CachedEmbedder:
         self.hits = self.misses = self.bytes = 0
         self._kept: OrderedDict[bytes, NDArray[np.float32]] = OrderedDict()
         self._lock = threading.Lock()
+        that_forgets(self)
 
     @property
     def name(self) -> str:
@@ -56,6 +58,12 @@ class CachedEmbedder:
             found |= dict(zip(missing, new, strict=True))
             self._keep({key: found[key].copy() for key in missing})
         return np.array([found[key] for key in keys])
+
+    def cache_clear(self) -> None:
+        """Forget all vectors."""
+        with self._lock:
+            self._kept.clear()
+            self.bytes = 0
 
     def _asked(self, texts: list[str], kind: Kind) -> NDArray[np.float32]:
         """The inner embedder's vectors; where it fails, in whatever way, a ModelError."""

@@ -9,12 +9,12 @@ import heapq
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Final, TypeAlias
 
 from recollect.answers import Candidate
 from recollect.flow.days import relative
 from recollect.flow.sentences import NAME, sentences
+from recollect.recent import remembered
 
 Count: TypeAlias = Callable[[str], int]
 Words: TypeAlias = Callable[[str], list[str]]
@@ -218,7 +218,7 @@ def _terms(text: str, words: Words, speakers: set[str]) -> dict[str, float]:
     return {word: LITTLE if word in speakers or word in _SMALL_TALK else worth for word, worth in terms}
 
 
-@lru_cache(maxsize=KEPT)
+@remembered(KEPT)
 def _all_terms(text: str, words: Words) -> Mapping[str, float]:
     terms = dict.fromkeys(words(text), 1.0)
     for telling in (*NAME.findall(text), *_NUMBER.findall(text)):
@@ -268,15 +268,15 @@ def _parts(text: str) -> Iterator[str]:
         yield text
 
 
-_is_relative: Final = lru_cache(maxsize=KEPT)(relative)
+_is_relative: Final = remembered(KEPT)(relative)
 
 
-@lru_cache(maxsize=KEPT)
+@remembered(KEPT)
 def _denies(text: str) -> bool:
     return _DENIES.search(text) is not None
 
 
-@lru_cache(maxsize=KEPT)
+@remembered(KEPT)
 def _worth(role: str, text: str) -> float:
     """How much a word of a sentence is worth by what it is: the user's own, a decision, a question, noise."""
     worth = {"user": OWN_WORDS, "tool": TOOL_WORDS}.get(role, 1.0)

@@ -97,5 +97,6 @@ class Layers:
         """Drop what is kept in memory of a scope whose messages were erased."""
         self.episodic.forget(scope)
         self.semantic.forget(scope)
-        self.summary.forget(scope)
-        self.tools.forget(scope)
+        self.summary.forget()
+        self.tools.forget()
+        self.documents.forget()

@@ -21,7 +21,7 @@ from recollect.flow.overlap import shares
 from recollect.frozen import freeze_dict
 from recollect.layers import files
 from recollect.layers.embedding import CHUNK, job_for
-from recollect.recent import Recent
+from recollect.recent import Recent, forget_all
 from recollect.settings import DEFAULTS
 from recollect.store import Filter, Item, Record, Store
 from recollect.store.checks import check_count
@@ -145,7 +145,13 @@ class Documents:
                 raise NotFound(f"no document {name!r}; there are {there_are or 'none'}")
             self.store.index.delete(scope, CHUNK, list(current.value["chunks"]))
             self.store.records.delete(scope, [record.id for record in versions])
+        self.forget()
+        forget_all()
         return _document(current)
+
+    def forget(self) -> None:
+        """Drop what is kept in memory: documents were erased."""
+        self._words.clear()
 
     def search(self, scope: Scope, question: str, k: int | None = None, *, as_of: int | None = None) -> Passages:
         """The `k` best passages (5 by default) that are near enough to the question, best first."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Set
+from collections.abc import Callable, Collection, Iterable, Sequence, Set
 from typing import Final, TypeVar
 
 from recollect.arguments import MAX_WHOLE
@@ -83,6 +83,14 @@ def learned(learn: Callable[[], T], drop: Callable[[Set[str]], object] = lambda 
             return learn()
         except Gone as gone:
             drop(gone.ids)
+
+
+def drop(store: Store, session: Scope, records: Sequence[Record]) -> int:
+    """Delete records of a session with the index items named by their ids or keys; returns how many were there."""
+    for kind in sorted({record.kind for record in records}):
+        named = [name for record in records if record.kind == kind for name in (record.id, record.key)]
+        store.index.delete(session, kind, named)
+    return store.records.delete(session, [record.id for record in records])
 
 
 def drop_citing(store: Store, scope: Scope, kind: str, ids: Set[str]) -> int:

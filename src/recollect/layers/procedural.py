@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -27,6 +27,7 @@ from recollect.flow.patterns import derive, hints, most_asked
 from recollect.flow.tally import Recurring, Tally
 from recollect.layers.marks import check_cited, drop_citing, learned
 from recollect.patterns import Patterns
+from recollect.recent import remembered
 from recollect.settings import DEFAULTS
 from recollect.store import MESSAGE, Entry, Item, Job, Record, Store
 from recollect.store.stem import MAX_WORD
@@ -302,7 +303,7 @@ def telling(text: str) -> list[tuple[str, str]]:
     return [told for each in known for told in each]
 
 
-@lru_cache(maxsize=20_000)
+@remembered(20_000)
 def _told(word: str) -> tuple[tuple[str, str], ...]:
     stems = words(word)
     if len(stems) > 1:

@@ -93,24 +93,17 @@ class Summary:
         """The newest summary that is kept, and the number of the message it goes up to."""
         return self._standing(scope, self._last(scope), None)
 
-    def forget(self, scope: Scope, ids: Sequence[str] = ()) -> int:
-        """Drop the summaries that came after one of these messages, which are about to be erased; returns how many.
-
-        Those that quote them would go anyway; the others have to, since they could not be made again from what is
-        left. What is kept in memory is dropped in any case.
-        """
+    def forget(self) -> None:
+        """Drop what is kept in memory: messages were erased."""
         self._kept.clear()
-        if not (gone := self._after(scope, ids)):
-            return 0
-        with self.store.transaction():
-            self.store.index.delete(scope, KIND, [record.key for record in gone])
-            return self.store.records.delete(scope, [record.id for record in gone])
 
-    def _after(self, scope: Scope, ids: Sequence[str]) -> list[Record]:
-        """The summaries that came after one of these messages."""
-        erased = [entry.seq for entry in self.store.log.get(scope, ids)]
-        kept = self.store.records.find(scope, kind=KIND, exact=True) if erased else []
-        return [record for record in kept if int(record.key.split()[0]) >= min(erased)]
+    def after(self, scope: Scope, seq: int) -> list[Record]:
+        """The summaries that came after message `seq` of a session, and go with it.
+
+        Those that quote it would go anyway; the others have to, since they could not be made again from what is left.
+        """
+        kept = self.store.records.find(scope, kind=KIND, exact=True)
+        return [record for record in kept if int(record.key.split()[0]) >= seq]
 
     def _last(self, scope: Scope) -> int:
         """The number of the session's newest message; 0 where there is none."""

@@ -79,17 +79,9 @@ class Tools:
         over = [replace(one, out=f"more than {self.most}") for one in fitting[self.most :]]
         return [*fitting[: self.most], *(over + [one for one in distinct if one.out])[:NEAR_MISSES]]
 
-    def forget(self, scope: Scope, texts: Sequence[str] = ()) -> int:
-        """Drop the excerpts that a web search found for one of these texts, about to be erased; returns how many.
-
-        Also forgets, in any case, which questions were searched for lately.
-        """
+    def forget(self) -> None:
+        """Forget which questions were searched for lately: messages were erased."""
         self._searched.clear()
-        if not (gone := searched_for(self.store, scope, texts)):
-            return 0
-        with self.store.transaction():
-            self.store.index.delete(scope, KIND, [record.id for record in gone])
-            return self.store.records.delete(scope, [record.id for record in gone])
 
     def kept(self, scope: Scope, at: datetime) -> list[Excerpt]:
         """The session's excerpts that are not expired at that time, in the order in which they came."""

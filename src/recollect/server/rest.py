@@ -28,7 +28,7 @@ from recollect.server.service import (
     served,
 )
 from recollect.session import Session, entries_of, number_of, titles
-from recollect.store import ANY, Entry, Erased, Filter, SessionStats, undone
+from recollect.store import ANY, Entry, Filter, SessionStats
 from recollect.types import Message, Scope
 
 routes = APIRouter(responses=shown.ERRORS)
@@ -208,7 +208,8 @@ def _hits(found: Recalled) -> Response:
 async def preview_forget(request: Request, scope: ErasedScope, what: given.Forget) -> Response:
     """How much `forget` would erase; nothing is touched."""
     service = served(request)
-    return answer(await service.run(_would_erase, service.memory, scope, what.ids))
+    found = await service.run(service.memory.would_forget, scope, what.ids)
+    return answer(found.counted())
 
 
 @routes.post("/forget", operation_id="forget", response_model=shown.ShownErased)
@@ -216,8 +217,3 @@ async def forget(request: Request, scope: ErasedScope, what: given.Forget) -> Re
     """Erase messages, a session, or all of a user for good: text, index and all that was learned from them."""
     service = served(request)
     return answer(await service.run(service.memory.forget, scope, what.ids))
-
-
-def _would_erase(memory: Memory, scope: Scope, ids: list[str] | None) -> Erased:
-    with undone(memory.store, scope):
-        return memory.forget(scope, ids)

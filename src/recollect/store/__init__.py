@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from typing import Final
 
 from recollect.errors import ConfigError
@@ -14,12 +13,14 @@ from recollect.store.values import (
     ANY,
     MESSAGE,
     Entry,
+    Erasable,
     Erased,
     Filter,
     Finding,
     Item,
     Job,
     JobState,
+    Learned,
     Match,
     Record,
     SessionStats,
@@ -33,6 +34,7 @@ __all__ = [
     "Clock",
     "Durability",
     "Entry",
+    "Erasable",
     "Erased",
     "Filter",
     "Finding",
@@ -41,6 +43,7 @@ __all__ = [
     "Job",
     "JobState",
     "Jobs",
+    "Learned",
     "Log",
     "Match",
     "Progress",
@@ -51,7 +54,6 @@ __all__ = [
     "Store",
     "each_session",
     "open",
-    "undone",
 ]
 
 _CONNINFO: Final = re.compile(r"\s*(?:host|hostaddr|port|dbname|user|password|passfile|service)\s*=")
@@ -78,18 +80,6 @@ def each_session(log: Log, scope: Scope) -> Iterator[SessionStats]:
     while page := log.sessions(scope, before=before):
         yield from page
         before = page[-1].position
-
-
-@contextmanager
-def undone(store: Store, scope: Scope) -> Iterator[None]:
-    """A transaction that is undone at its end: to see what a change would do."""
-    with suppress(_Undone), store.transaction(scope):
-        yield
-        raise _Undone
-
-
-class _Undone(Exception):
-    """Raised to roll a transaction back."""
 
 
 def _opened(url: str, durability: Durability, clock: Clock) -> Store:

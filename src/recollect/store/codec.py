@@ -9,12 +9,12 @@ import time
 import zlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Final
 
 from recollect.arguments import messages_only
 from recollect.errors import Conflict, InvalidTranscript, NotFound, StoreError
+from recollect.recent import remembered
 from recollect.store.values import Item, Record
 from recollect.types import Message, Scope, check_id
 
@@ -187,7 +187,7 @@ def message_of(id: str, data: dict[str, Any]) -> Message:
         raise damaged(f"message {id!r}", error) from error
 
 
-_kept: Final = lru_cache(maxsize=KEPT)(_decoded)
+_kept: Final = remembered(KEPT)(_decoded)
 
 
 def decode_text(id: str, body: bytes) -> str:

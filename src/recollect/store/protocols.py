@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias
 from recollect.store.values import (
     ANY,
     Entry,
+    Erasable,
     Erased,
     Filter,
     Finding,
@@ -100,6 +101,9 @@ class Log(Protocol):
         What is gone is in no index, no file and no backup made from then on. Sequence numbers of erased
         messages are not used again unless the whole session was erased.
         """
+
+    def would_erase(self, scope: Scope, ids: Sequence[str] | None = None) -> Erasable:
+        """What `erase` would remove. Nothing is changed, and nobody has to wait for it."""
 
     def verify(self, scope: Scope) -> list[Finding]:
         """The first broken entry of each session in the scope; empty when every hash and number holds."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from recollect.recent import that_forgets
+
 _C: Final = "(?:[^aeiouy]|(?<![^aeiou])y|^y)"
 _V: Final = "(?:[aeiou]|(?<=[^aeiou])y)"
 _MEASURE_0: Final = re.compile(f"^{_C}*{_V}+{_C}")
@@ -44,6 +46,8 @@ _STEP_4: Final = _by_last_letters({
 class _Known(dict[str, str]):
     """Stems by their words, worked out when they are first asked for."""
 
+    cache_clear = dict.clear
+
     def __missing__(self, word: str) -> str:
         if len(word) > MAX_WORD:
             return _stem(word)
@@ -53,7 +57,7 @@ class _Known(dict[str, str]):
         return found
 
 
-stem: Final = _Known().__getitem__
+stem: Final = that_forgets(_Known()).__getitem__
 """The stem of a lower-case English word; others, and those with digits, come back as they are, cut if very long."""
 
 

@@ -260,6 +260,28 @@ class Erased:
     jobs: int = 0
 
 
+class Learned(NamedTuple):
+    """A record at a glance: its position and kind, and whether it stands, which a superseded one does not."""
+
+    position: int
+    kind: str
+    stands: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Erasable:
+    """What an erasure would remove: how many messages, which records, how many items and jobs."""
+
+    messages: int = 0
+    records: frozenset[Learned] = frozenset()
+    items: int = 0
+    jobs: int = 0
+
+    def counted(self) -> Erased:
+        """How much that is."""
+        return Erased(self.messages, len(self.records), self.items, self.jobs)
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """Something wrong with a store: in which part, what, where, and what to do about it."""

@@ -9,6 +9,7 @@ from functools import cache, lru_cache
 from itertools import groupby
 from typing import Final
 
+from recollect.recent import remembered
 from recollect.store.stem import stem
 
 VERSION: Final = 1
@@ -53,7 +54,7 @@ def query_words(text: str) -> tuple[str, ...]:
     return _query_words(text) if len(text) <= MAX_KEPT else _query_words.__wrapped__(text)
 
 
-@lru_cache(maxsize=KEPT)
+@remembered(KEPT)
 def _query_words(text: str) -> tuple[str, ...]:
     found = list(dict.fromkeys(_split(text, singles=False)))
     telling = [word for word in found if word not in COMMON] or found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from functools import cache, lru_cache
+from functools import cache
 from http.client import HTTPException
 from typing import Any, Final
 from urllib.error import HTTPError
@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from recollect.errors import BadReply, ConfigError, ModelError, ModelUnavailable, RateLimited
+from recollect.recent import remembered
 from recollect.tokens.estimator import TokenCounter
 
 TIMEOUT: Final = 10.0
@@ -70,7 +71,7 @@ COUNTERS: Final = {"anthropic": anthropic_counter, "llamacpp": llamacpp_counter,
 
 
 def _remembered(ask: TokenCounter) -> TokenCounter:
-    kept = lru_cache(KEPT)(ask)
+    kept = remembered(KEPT)(ask)
 
     def count(text: str) -> int:
         """The server's count; half surrogate pairs, which no server takes, are counted as `?`."""

@@ -8,13 +8,14 @@ unknown words and signs, is weighed by its bytes, with weights fitted to seldom 
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache
+from functools import cache
 from itertools import filterfalse
 from operator import mul
 from typing import Final, NamedTuple, Protocol
 from zlib import adler32
 
 from recollect.errors import ConfigError
+from recollect.recent import remembered, that_forgets
 from recollect.tokens.weights import WEIGHTS
 
 UNIT: Final = 64
@@ -125,6 +126,12 @@ def _sum(values: bytes) -> int:
     return sum((adler32(values[at : at + 256]) & 0xFFFF) - 1 for at in range(0, len(values), 256))
 
 
+class _Lines(dict[bytes, tuple[int, int]]):
+    """What lines weigh."""
+
+    cache_clear = dict.clear
+
+
 def estimator(family: str = "any") -> TokenCounter:
     """An estimator for one family of encodings; `any` is safe for each of them.
 
@@ -134,7 +141,7 @@ def estimator(family: str = "any") -> TokenCounter:
         raise ConfigError(f"no estimator for {family!r}: use one of {', '.join(WEIGHTS)}")
     of_word, of_sign, of_byte, of_block = WEIGHTS[family]
     blocks = [(lead, own, tuple(of_block[block] for block in own)) for lead, own in BLOCKS.items()]
-    lines: dict[bytes, tuple[int, int]] = {}
+    lines = that_forgets(_Lines())
 
     def weighed(new: list[bytes]) -> tuple[int, int]:
         """The tokens of some lines that are known, and what the rest weighs; of a single line it is remembered."""
@@ -150,7 +157,7 @@ def estimator(family: str = "any") -> TokenCounter:
             lines[new[0]] = tokens, weight
         return tokens, weight
 
-    @lru_cache(maxsize=KEPT)
+    @remembered(KEPT)
     def kept(text: str) -> int:
         raw = encode(text)
         tokens, weight, new = blanks(raw), 0, list[bytes]()

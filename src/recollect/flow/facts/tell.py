@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from functools import lru_cache
 from typing import Final
 
 from recollect.answers import Fact
 from recollect.flow.days import written
 from recollect.flow.facts.people import ABOUT, MANY, SEVERAL
 from recollect.flow.facts.wording import word_set
+from recollect.recent import remembered
 
 _ASKED_BY: Final = {
     "name": "called who",
@@ -104,7 +104,7 @@ def _score(fact: Fact, shared: int, at: datetime) -> float:
     return round(shared + 0.5 * more + 0.5 * fact.confidence + 0.4 / (1 + days / 30), 6)
 
 
-@lru_cache(maxsize=KEPT)
+@remembered(KEPT)
 def _matters(key: str) -> tuple[bool, bool]:
     """Whether what has that key matters to every answer, and whether it is about someone else."""
     first, *rest = key.split(":")
@@ -120,7 +120,7 @@ def _hints(parts: Iterable[str]) -> str:
     return " ".join(_ASKED_BY.get(part, "") for part in parts)
 
 
-@lru_cache(maxsize=KEPT)
+@remembered(KEPT)
 def line(fact: Fact) -> str:
     """A fact as the model reads it: "sister Nadia, place: Oslo (said 12 May 2025)"; or noted, where no user said it."""
     how = "said" if fact.origin == "user" else "noted"

@@ -85,7 +85,7 @@ class ChromaLog:
         self._base, self._copies, self._after = base, copies, after
         self.append, self.read, self.scan, self.get = base.append, base.read, base.scan, base.get
         self.spoken, self.sessions, self.tag, self.verify = base.spoken, base.sessions, base.tag, base.verify
-        self.openings = base.openings
+        self.openings, self.would_erase = base.openings, base.would_erase
 
     def erase(self, scope: Scope, ids: Sequence[str] | None = None) -> Erased:
         """See `Log.erase`."""

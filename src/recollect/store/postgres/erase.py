@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from recollect.store import codec
 from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.keys import inside
-from recollect.store.values import MESSAGE, Erased
+from recollect.store.values import MESSAGE, Erasable, Erased, Learned
 from recollect.types import Scope
 
 _MESSAGES: Final = "SELECT owner, session, id FROM recollect.messages WHERE id IS NOT NULL AND"
@@ -25,6 +26,9 @@ SELECT DISTINCT position FROM cites JOIN <gone> ON gone.id = source
 WHERE cites.owner IN ('', gone.owner) AND cites.session IN ('', gone.session)
 """.replace("<gone>", _GONE)
 _DELETE: Final = "DELETE FROM recollect.<table> WHERE tenant = %(tenant)s AND position = ANY(%(found)s) RETURNING kind"
+_PLACED: Final = "SELECT position, kind<more> FROM recollect.<table> WHERE"
+_FOUND: Final = "tenant = %(tenant)s AND position = ANY(%(found)s)"
+_COUNT_JOBS: Final = "SELECT count(*) FROM recollect.jobs WHERE"
 _BLANK: Final = " ".join(
     (
         "UPDATE recollect.messages SET id = NULL, body = NULL, salt = NULL, tags = NULL, names = NULL, tokens = 0 FROM",
@@ -62,6 +66,30 @@ def erase(db: Connection, scope: Scope, ids: Sequence[str] | None) -> Erased:
     return Erased(len(gone["ids"]), records, items, jobs)
 
 
+def would_erase(db: Connection, scope: Scope, ids: Sequence[str] | None) -> Erasable:
+    """What `erase` would remove."""
+    gone, jobs, whole = _messages(db, scope, ids), 0, None
+    if ids is None:
+        whole, (condition, known) = scope, inside(scope, "jobs")
+        ((jobs,),) = db.ask(" ".join((_COUNT_JOBS, condition)), known)
+    records = frozenset(
+        Learned(at, codec.from_bytes(names)[4] if names else kind, stands)
+        for at, kind, names, stands in _going(db, "records", ", names, superseded_at IS NULL", gone, whole)
+    )
+    items = {at for at, kind in _going(db, "items", "", gone, whole) if kind != MESSAGE}
+    return Erasable(len(gone["ids"]), records, len(items), jobs)
+
+
+def _going(db: Connection, table: str, more: str, gone: dict[str, Any], whole: Scope | None) -> list[tuple[Any, ...]]:
+    """The position, kind and more columns of what cites messages, or lies in a scope that goes as a whole."""
+    query = _PLACED.replace("<table>", table).replace("<more>", more)
+    rows = db.ask(" ".join((query, _FOUND)), {"tenant": gone["tenant"], "found": _cited(db, table, gone)})
+    if whole is not None:
+        condition, known = inside(whole, table)
+        rows += db.ask(" ".join((query, condition)), known)
+    return rows
+
+
 def _messages(db: Connection, scope: Scope, ids: Sequence[str] | None) -> dict[str, Any]:
     condition, known = inside(scope, "messages")
     if ids is not None:
@@ -73,8 +101,12 @@ def _messages(db: Connection, scope: Scope, ids: Sequence[str] | None) -> dict[s
 
 
 def _citing(db: Connection, table: str, gone: dict[str, Any]) -> list[tuple[Any, ...]]:
-    found = [position for (position,) in db.ask(CITING.replace("<table>", table), gone)]
+    found = _cited(db, table, gone)
     return db.ask(_DELETE.replace("<table>", table), {"tenant": gone["tenant"], "found": found})
+
+
+def _cited(db: Connection, table: str, gone: dict[str, Any]) -> list[int]:
+    return [position for (position,) in db.ask(CITING.replace("<table>", table), gone)]
 
 
 def _all(table: str, scope: Scope) -> tuple[str, dict[str, Any]]:

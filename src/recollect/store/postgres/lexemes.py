@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from hashlib import blake2b, sha256
 from typing import Final
 
+from recollect.recent import remembered
 from recollect.store.postgres.keys import Place
 from recollect.types import Scope
 
@@ -29,7 +30,7 @@ def lexemes(tenant: str) -> Callable[[str], str]:
     return partial(_lexeme, sha256(tenant.encode()).digest())
 
 
-@lru_cache(maxsize=KNOWN)
+@remembered(KNOWN)
 def _lexeme(salt: bytes, word: str) -> str:
     return blake2b(word.encode("utf-8", "surrogatepass"), key=salt, digest_size=7).hexdigest()
 

@@ -13,11 +13,11 @@ from recollect.store.postgres.append import ENTRIES, append, entry_from, ready
 from recollect.store.postgres.chain import verified
 from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.database import Database
-from recollect.store.postgres.erase import erase
+from recollect.store.postgres.erase import erase, would_erase
 from recollect.store.postgres.items import tags as numbers
 from recollect.store.postgres.keys import inside, key, keys, named, place
 from recollect.store.spoken import decoded
-from recollect.store.values import Entry, Erased, Finding, Job, SessionStats, Spoken
+from recollect.store.values import Entry, Erasable, Erased, Finding, Job, SessionStats, Spoken
 from recollect.types import Message, Scope
 
 _SPOKEN: Final = "SELECT position, session, id, body, names FROM recollect.messages WHERE"
@@ -117,6 +117,11 @@ class PostgresLog:
         """See `Log.erase`."""
         wanted = None if ids is None else keys(ids)
         return self._database.write(scope, lambda db: erase(db, scope, wanted))
+
+    def would_erase(self, scope: Scope, ids: Sequence[str] | None = None) -> Erasable:
+        """See `Log.would_erase`."""
+        wanted = None if ids is None else keys(ids)
+        return self._database.read(scope.tenant, lambda db: would_erase(db, scope, wanted), at_a_moment=True)
 
     def verify(self, scope: Scope) -> list[Finding]:
         """See `Log.verify`."""

@@ -16,9 +16,11 @@ from recollect.store.spoken import spoken_of
 from recollect.store.values import (
     MESSAGE,
     Entry,
+    Erasable,
     Erased,
     Finding,
     Job,
+    Learned,
     SessionStats,
     Spoken,
     item_of,
@@ -115,21 +117,17 @@ class ReferenceLog:
 
     def erase(self, scope: Scope, ids: Sequence[str] | None = None) -> Erased:
         """See `Log.erase`."""
-        wanted = None if ids is None else checks.each_once(ids)
         with self._state.changing() as tables:
-            gone = [
-                (s, e.message.id)
-                for s in _sessions(tables, scope)
-                for e in _entries(tables, s)
-                if wanted is None or e.message.id in wanted
-            ]
-            whole = scope if ids is None else None
-            for s, id in gone:
-                _blank(tables, s, id)
-            if whole is not None:
-                for s in _sessions(tables, whole):
-                    del tables.sessions[s]
-            return _erase_derived(tables, gone, whole)
+            return _erase(tables, scope, ids)
+
+    def would_erase(self, scope: Scope, ids: Sequence[str] | None = None) -> Erasable:
+        """See `Log.would_erase`: erased from a copy."""
+        with self._state.reading() as tables:
+            left = tables.copy()
+            erased = _erase(left, scope, ids)
+            gone = (record for key, record in tables.records.items() if key not in left.records)
+            records = frozenset(Learned(one.position, one.kind, one.superseded_at is None) for one in gone)
+            return Erasable(erased.messages, records, erased.items, erased.jobs)
 
     def verify(self, scope: Scope) -> list[Finding]:
         """See `Log.verify`."""
@@ -184,6 +182,22 @@ def _glance(tables: Tables, session: Scope) -> SessionStats:
         entries[-1].message.at if entries else None,
         tables.sessions[session][-1].position,
     )
+
+
+def _erase(tables: Tables, scope: Scope, ids: Sequence[str] | None) -> Erased:
+    wanted = None if ids is None else checks.each_once(ids)
+    gone = [
+        (s, e.message.id)
+        for s in _sessions(tables, scope)
+        for e in _entries(tables, s)
+        if wanted is None or e.message.id in wanted
+    ]
+    for s, id in gone:
+        _blank(tables, s, id)
+    if ids is None:
+        for s in _sessions(tables, scope):
+            del tables.sessions[s]
+    return _erase_derived(tables, gone, scope if ids is None else None)
 
 
 def _blank(tables: Tables, session: Scope, id: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from recollect.store import checks
 from recollect.store.sqlite import scopes
@@ -12,21 +12,20 @@ from recollect.store.sqlite.change import Change
 from recollect.store.sqlite.items import remove_items, remove_sources
 from recollect.store.sqlite.keywords import remove_words
 from recollect.store.sqlite.vectors import remove_vectors
-from recollect.store.values import MESSAGE, Erased
+from recollect.store.values import MESSAGE, Erasable, Erased, Learned
 from recollect.types import Scope
 
 if TYPE_CHECKING:
     import apsw
 
 _ALL: Final = scopes.by_scope(
-    "SELECT position, message.id, body, seq, hash, scope.id, user_id, tenant_id"
-    " FROM message JOIN scope ON scope.id = message.session WHERE message.session <scope>"
+    "SELECT <fields> FROM message JOIN scope ON scope.id = message.session WHERE message.session <scope>"
 )
 _SOME: Final = scopes.by_scope(
-    "SELECT position, message.id, body, seq, hash, scope.id, user_id, tenant_id"
-    " FROM json_each(?2) AS wanted CROSS JOIN message ON message.id = wanted.value"
+    "SELECT <fields> FROM json_each(?2) AS wanted CROSS JOIN message ON message.id = wanted.value"
     " JOIN scope ON scope.id = message.session WHERE scope.id <scope>"
 )
+_ROWS: Final = "position, message.id, body, seq, hash, scope.id, user_id, tenant_id"
 _CITING: Final = (
     "SELECT DISTINCT source.position FROM json_each(?) AS gone CROSS JOIN message ON message.position = gone.value"
     " CROSS JOIN scope ON scope.id = message.session"
@@ -38,6 +37,11 @@ _DERIVED: Final = scopes.by_scope(
     "SELECT position FROM record WHERE scope <scope> UNION ALL SELECT position FROM item WHERE scope <scope>"
 )
 _JOBS: Final = scopes.by_scope("DELETE FROM job WHERE scope <scope>")
+_LEARNED: Final = (
+    "SELECT position, kind, superseded_at IS NULL FROM record WHERE position IN (SELECT value FROM json_each(?))"
+)
+_COUNT_ITEMS: Final = "SELECT count(*) FROM item WHERE position IN (SELECT value FROM json_each(?))"
+_COUNT_JOBS: Final = scopes.by_scope("SELECT count(*) FROM job WHERE scope <scope>")
 _HEADS: Final = scopes.by_scope("DELETE FROM session WHERE scope <scope>")
 _ERASED: Final = scopes.by_scope("DELETE FROM erased WHERE session <scope>")
 _SCOPES: Final = scopes.by_scope("DELETE FROM scope WHERE id <scope>")
@@ -57,15 +61,11 @@ def erase(change: Change, scope: Scope, ids: Sequence[str] | None) -> Erased:
     if place == scopes.NOWHERE:
         return Erased()
     level = place.level()
-    if ids is None:
-        rows = list(change.db.execute(_ALL[level], (place.id,)))
-    else:
-        wanted = checks.id_list(ids)
-        rows = list(change.db.execute(_SOME[level], (place.id, wanted)))
+    rows = _messages(change.db, place, ids, _ROWS)
     for position, id, body, _, _, *at in rows:
         remove_words(change, position, scopes.Place(*at), MESSAGE, id, body)
     gone = [row[0] for row in rows]
-    derived = {row[0] for row in change.db.execute(_CITING, (json.dumps(gone),))}
+    derived = _derived(change.db, place, ids, gone)
     remove_vectors(change.db, gone)
     change.db.execute(_MESSAGES, (json.dumps(gone),))
     if ids is None:
@@ -73,6 +73,30 @@ def erase(change: Change, scope: Scope, ids: Sequence[str] | None) -> Erased:
     change.db.executemany("INSERT INTO erased VALUES (?, ?, ?)", [(row[5], row[3], row[4]) for row in rows])
     change.db.executemany(_TOTALS, {(row[5],) for row in rows})
     return Erased(len(rows), remove_records(change.db, derived), remove_items(change, derived))
+
+
+def would_erase(db: apsw.Connection, scope: Scope, ids: Sequence[str] | None) -> Erasable:
+    """What `erase` would remove."""
+    place = scopes.find(db, scope)
+    gone = [row[0] for row in _messages(db, place, ids, "position")]
+    derived = json.dumps([*_derived(db, place, ids, gone)])
+    records = (Learned(at, kind, bool(stands)) for at, kind, stands in db.execute(_LEARNED, (derived,)))
+    items = db.execute(_COUNT_ITEMS, (derived,)).get
+    jobs = db.execute(_COUNT_JOBS[place.level()], (place.id,)).get if ids is None else 0
+    return Erasable(len(gone), frozenset(records), items, jobs)
+
+
+def _messages(db: apsw.Connection, place: scopes.Place, ids: Sequence[str] | None, fields: str) -> list[Any]:
+    queries, wanted = (_ALL, ()) if ids is None else (_SOME, (checks.id_list(ids),))
+    return list(db.execute(queries[place.level()].replace("<fields>", fields), (place.id, *wanted)))
+
+
+def _derived(db: apsw.Connection, place: scopes.Place, ids: Sequence[str] | None, gone: list[int]) -> set[int]:
+    """The positions of what goes with these messages: what cites them or, without ids, all that the scope holds."""
+    found = {row[0] for row in db.execute(_CITING, (json.dumps(gone),))}
+    if ids is None:
+        found.update(row[0] for row in db.execute(_DERIVED[place.level()], (place.id,)))
+    return found
 
 
 def remove_records(db: apsw.Connection, positions: set[int]) -> int:
@@ -84,7 +108,6 @@ def remove_records(db: apsw.Connection, positions: set[int]) -> int:
 
 def _remove_rest(change: Change, level: str, place: scopes.Place, derived: set[int]) -> tuple[int, int, int]:
     db = change.db
-    derived.update(row[0] for row in db.execute(_DERIVED[level], (place.id,)))
     records, items = remove_records(db, derived), remove_items(change, derived)
     db.execute(_JOBS[level], (place.id,))
     jobs = db.changes()

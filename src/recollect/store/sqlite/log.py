@@ -16,9 +16,9 @@ from recollect.store.sqlite import scopes
 from recollect.store.sqlite.chain import verified
 from recollect.store.sqlite.change import Change
 from recollect.store.sqlite.database import Database
-from recollect.store.sqlite.erase import erase
+from recollect.store.sqlite.erase import erase, would_erase
 from recollect.store.sqlite.jobs import enqueue
-from recollect.store.values import Entry, Erased, Finding, Job, SessionStats, Spoken, tagged, taken_off
+from recollect.store.values import Entry, Erasable, Erased, Finding, Job, SessionStats, Spoken, tagged, taken_off
 from recollect.types import Message, Scope
 
 if TYPE_CHECKING:
@@ -163,6 +163,11 @@ class SqliteLog:
     def erase(self, scope: Scope, ids: Sequence[str] | None = None) -> Erased:
         """See `Log.erase`."""
         return self._database.write(lambda change: erase(change, scope, ids))
+
+    def would_erase(self, scope: Scope, ids: Sequence[str] | None = None) -> Erasable:
+        """See `Log.would_erase`."""
+        with self._database.reading() as db:
+            return would_erase(db, scope, ids)
 
     def verify(self, scope: Scope) -> list[Finding]:
         """See `Log.verify`."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from recollect.recent import remembered
 from recollect.store import checks, codec
 from recollect.store.sqlite import scopes
 from recollect.store.sqlite.change import Change
@@ -181,4 +181,4 @@ def _read(*row: Any) -> Record:
     )
 
 
-_kept: Final = lru_cache(maxsize=codec.KEPT)(_read)
+_kept: Final = remembered(codec.KEPT)(_read)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
 from recollect.errors import Conflict, NotFound
@@ -36,6 +38,24 @@ class EraseTests(StoreTests):
         nothing(store.log.get(ADA, ["m1"]), store.records.find(ADA), store.index.get(ADA, "turn", ["t1"]))
         assert set(found(store, ADA, "zebra")) == {"m2", "t2"}
         assert {match.id for match in store.index.nearest(ADA, v(1, 0), "m")} == {"m2", "t2"}
+
+    def test_what_would_go_is_told_and_stays(self, store: Store) -> None:
+        fill(store, ADA, BOB)
+        acme, kept = Scope(ADA.tenant), store.log.scan(Scope(ADA.tenant))
+        for scope, ids in ((ADA, ["m1"]), (ADA, ["none"]), (ADA, None), (USER, ["m2"]), (acme, None)):
+            would = store.log.would_erase(scope, ids)
+            assert store.log.scan(acme) == kept
+            with suppress(ZeroDivisionError), store.transaction():
+                assert store.log.erase(scope, ids) == would.counted()
+                assert {record.position for record in would.records}.isdisjoint(_positions(store))
+                raise ZeroDivisionError
+            assert {record.position for record in would.records} <= _positions(store)
+
+    def test_what_would_go_is_told_while_another_writes(self, store: Store, second: Store) -> None:
+        fill(store, ADA)
+        with second.transaction(ADA):
+            say(second, ADA, "three")
+            assert store.log.would_erase(ADA).messages == 2
 
     def test_numbers_are_not_used_again(self, store: Store) -> None:
         say(store, ADA, "a", "b", "c")
@@ -150,6 +170,10 @@ class EraseTests(StoreTests):
         store.log.erase(ADA, ["a"])
         assert store.index.embed(ADA, "message", "m", {"a": v(1, 0), "b": v(0, 1)}) == 1
         assert [match.id for match in store.index.nearest(ADA, v(1, 0), "m")] == ["b"]
+
+
+def _positions(store: Store) -> set[int]:
+    return {record.position for record in store.records.find(Scope(ADA.tenant))}
 
 
 class TransactionTests(StoreTests):

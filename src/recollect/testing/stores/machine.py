@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from recollect.errors import RecollectError
 from recollect.frozen import freeze
-from recollect.store import Clock, Filter, Item, Job, Match, Record, Store
+from recollect.store import Clock, Erasable, Filter, Item, Job, Match, Record, Store
 from recollect.store.reference import ReferenceStore
 from recollect.store.spoken import spoken_of
 from recollect.testing.clock import ManualClock
@@ -93,12 +93,17 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(scope=scopes, wanted=some_ids)
     def erase(self, scope: Scope, wanted: list[str]) -> None:
-        self.both(lambda store: store.log.erase(scope, wanted))
+        self._erase(scope, wanted)
 
     @precondition(lambda self: len(self.reference.log.scan(Scope("T"))) > 3)
     @rule(scope=scopes)
     def erase_all(self, scope: Scope) -> None:
-        self.both(lambda store: store.log.erase(scope))
+        self._erase(scope, None)
+
+    def _erase(self, scope: Scope, wanted: list[str] | None) -> None:
+        would = self.both(lambda store: store.log.would_erase(scope, wanted), _erasable)
+        erased = self.both(lambda store: store.log.erase(scope, wanted))
+        assert would[1].counted() == erased[1]
 
     @rule(scope=sessions, after=st.integers(0, 3), limit=st.integers(1, 3), reverse=st.booleans())
     def read(self, scope: Scope, after: int, limit: int, reverse: bool) -> None:
@@ -256,6 +261,10 @@ def _records(records: list[Record]) -> list[Any]:
         what = (r.scope, r.kind, r.key, r.value, r.sources, r.recorded_at, r.superseded_at)
         shown.append(what if r.key == "tx" else (*what, r.id, r.superseded_by))
     return shown
+
+
+def _erasable(found: Erasable) -> Any:
+    return found.messages, sorted((r.kind, r.stands) for r in found.records), found.items, found.jobs
 
 
 def _items(items: list[Item]) -> list[Any]:

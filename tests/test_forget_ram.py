@@ -1,0 +1,80 @@
+"""What is forgotten is gone from the memory of the process, too."""
+
+from __future__ import annotations
+
+import gc
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from recollect import Memory, Scope
+from recollect.embed.hashing import HashingEmbedder
+from recollect.store import open as open_store
+from tests.forgetting import EAGER, NOW, Parrot, searched
+
+SAID = (
+    "I live in {}.",
+    "My sister {} moved to Oslo in May.",
+    "What is the latest news about {} today?",
+    "We decided to call the boat {}, not Emma, next Friday.",
+    "my favourite dish is {}",
+    "{} in an \u00e9t\u00e9, I said",
+)
+
+
+def held(mark: str) -> list[str]:
+    """Every text that any object holds in which a mark is, but for the mark itself."""
+    gc.collect()
+    seen, found, left = {id(mark)}, list[str](), list[Any](gc.get_objects())
+    seen.update(map(id, (left, seen, found)))
+    while left:
+        one = left.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if isinstance(one, str | bytes):
+            text = one if isinstance(one, str) else one.decode("latin-1")
+            found += [text] if mark in text.lower() else []
+        else:
+            left += gc.get_referents(one)
+    return found
+
+
+def talk(memory: Memory, mark: str) -> None:
+    chat = memory.session("trip", user="ada")
+    chat.documents.add(f"The {mark} is a boat. It lies in Lisbon, at pier 4.", name="boat")
+    for text in SAID:
+        chat.context(text.format(mark.title()))
+        chat.add("user", text.format(mark.title()))
+        chat.add("assistant", f"I see, {mark}.")
+        memory.drain()
+    chat.search(mark)
+    chat.patterns()
+    chat.summary()
+
+
+def whole(memory: Memory) -> None:
+    memory.forget(Scope("default", "ada"))
+
+
+def by_ids(memory: Memory) -> None:
+    memory.session("trip", user="ada").documents.remove("boat")
+    memory.forget(Scope("default", "ada"), [entry.message.id for entry in memory.store.log.scan(Scope())])
+
+
+@pytest.mark.parametrize(("place", "forget"), [(":memory:", by_ids), ("memory.db", whole)])
+def test_what_is_forgotten_is_held_by_nothing(tmp_path: Path, place: str, forget: Callable[[Memory], None]) -> None:
+    store = open_store(place if place == ":memory:" else str(tmp_path / place), clock=lambda: NOW)
+    mark, model = f"qux{secrets.token_hex(4)}", cast("Any", Parrot())
+    with Memory(
+        store, embedder=HashingEmbedder(64), settings=EAGER, model=model, search=searched, clock=lambda: NOW
+    ) as memory:
+        talk(memory, mark)
+        assert held(mark) and memory.embedder and memory.embedder.bytes
+        forget(memory)
+        memory.drain()
+        assert held(mark) == []
+        assert memory.embedder.bytes == 0
