@@ -39,7 +39,7 @@ T = TypeVar("T")
 KNOWN: Final = 2_000
 """How many of a session's newest messages are compared with a given history, at least; more with a longer one."""
 KEPT_HISTORIES: Final = 256
-REFUSED: Final = (400, 415, 422)
+REFUSED: Final = (400, 413, 415, 422)
 """The statuses by which providers refuse what a request holds."""
 
 
