@@ -18,7 +18,7 @@ from recollect import Memory, Message, ToolCall
 from recollect.adapters import clients
 from recollect.adapters.answers import OpenAIAnswer
 from recollect.adapters.clients import remember
-from recollect.history import History
+from recollect.history import Asking
 from recollect.testing import Provider
 from tests.adapters.connected import HI, KEPT, OSLO, connect, said, stream_openai
 
@@ -39,13 +39,13 @@ def test_streamed_and_awaited_the_answer_is_kept_too(memory: Memory) -> None:
 def test_an_answer_is_kept_beside_the_event_loop_also_where_the_caller_is_cancelled(
     memory: Memory, monkeypatch: pytest.MonkeyPatch, stream: bool
 ) -> None:
-    keep, asking = History.keep, list[asyncio.Task[None]]()
+    keep, asking = Asking.keep, list[asyncio.Task[None]]()
 
-    def slow(history: History, *answers: Message) -> None:
+    def slow(asked: Asking[Any], *answers: Message) -> None:
         asking[0].get_loop().call_soon_threadsafe(asking[0].cancel)
         time.sleep(0.1)
         assert asking[0].cancelling()
-        keep(history, *answers)
+        keep(asked, *answers)
 
     async def ask(provider: Provider) -> None:
         async with connect(provider, openai.AsyncOpenAI) as plain:
@@ -60,7 +60,7 @@ def test_an_answer_is_kept_beside_the_event_loop_also_where_the_caller_is_cancel
             await asking[0]
         assert said(memory) == KEPT
 
-    monkeypatch.setattr(History, "keep", slow)
+    monkeypatch.setattr(Asking, "keep", slow)
     with Provider("openai", [OSLO]) as provider:
         asyncio.run(run(provider))
 

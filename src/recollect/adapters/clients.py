@@ -83,9 +83,9 @@ def _plain(post: Callable[..., Any], history: History, streams: WeakSet[Hearing]
         response = asking.ask(lambda body: post(path, **{**request, "body": body}))
         answer, result = ANSWERS[shape](), _read(response)
         if hasattr(result, "_iterator"):
-            _watch(result, _heard(streams, answer, history))
+            _watch(result, _heard(streams, answer, asking))
         elif result is not None:
-            history.keep(*_readable(lambda: answer.whole(result)))
+            asking.keep(*_readable(lambda: answer.whole(result)))
         return response
 
     return posted
@@ -103,9 +103,9 @@ def _awaited(post: Callable[..., Any], history: History, streams: WeakSet[Hearin
         response = await asking.ask_async(lambda body: post(path, **{**request, "body": body}))
         answer, result = ANSWERS[shape](), _read(response)
         if hasattr(result, "_iterator"):
-            _watch_async(result, _heard(streams, answer, history))
+            _watch_async(result, _heard(streams, answer, asking))
         elif result is not None:
-            await done(history.keep, *_readable(lambda: answer.whole(result)))
+            await done(asking.keep, *_readable(lambda: answer.whole(result)))
         return response
 
     return posted
@@ -168,7 +168,7 @@ class Hearing:
     """An answer that comes in a stream; kept once, at its end or when the caller leaves."""
 
     answer: Answer
-    history: History
+    asking: Asking[Any]
     kept: bool = False
     reader: object = None
     """The task or thread that reads the events."""
@@ -177,7 +177,7 @@ class Hearing:
         """Keep what was said, whole or as far as it came."""
         if not self.kept:
             self.kept = True
-            self.history.keep(*_readable(self.answer.said))
+            self.asking.keep(*_readable(self.answer.said))
 
     async def keep_async(self) -> None:
         """The same, awaited; at once where it is kept, for a generator that is thrown away can't be waited in."""
@@ -185,9 +185,9 @@ class Hearing:
             await done(self.keep)
 
 
-def _heard(streams: WeakSet[Hearing], answer: Answer, history: History) -> Hearing:
+def _heard(streams: WeakSet[Hearing], answer: Answer, asking: Asking[Any]) -> Hearing:
     with _STREAMS:
-        streams.add(heard := Hearing(answer, history))
+        streams.add(heard := Hearing(answer, asking))
     return heard
 
 
