@@ -36,6 +36,8 @@ ELSEWHERE: Final = ("previous_response_id", "conversation", "thread")
 
 BYTES: Final = ("APIResponse", "AsyncAPIResponse", "Response")
 """The types of answers whose bytes the caller reads."""
+PLAIN: Final = "_without_memory"
+"""Where a client with a memory has what makes a copy of it without one."""
 NOT_GIVEN: Final = ("NotGiven", "Omit")
 """The types that stand in a request for what the caller left out."""
 
@@ -45,6 +47,7 @@ def remember(
 ) -> C:
     """The client with a memory; the one that was given stays as it is, and both share their connections.
 
+    Of one that has a memory already, the new one has this memory instead.
     What the caller sends is kept once, however often it is sent, and the answer when it is complete, streamed or not.
     Each request has at most `budget` tokens: the newest turns, whole, with what memory knows about the question in
     front of it. Send the whole history each time, or only what is new: the session has the past.
@@ -52,7 +55,8 @@ def remember(
     if not (hasattr(client, "copy") and hasattr(client, "post")):
         kinds = "OpenAI(), AsyncOpenAI(), Anthropic() or AsyncAnthropic()"
         raise ConfigError(f"{type(client).__name__} is no client of openai or anthropic; pass {kinds}")
-    kept: C = _remembering(client.copy(), Histories(memory, user, tenant, budget).of(session), WeakSet())
+    plain = vars(client).get(PLAIN, client.copy)()
+    kept: C = _remembering(plain, Histories(memory, user, tenant, budget).of(session), WeakSet())
     return kept
 
 
@@ -67,7 +71,8 @@ def _remembering(client: Any, history: History, streams: WeakSet[Hearing]) -> An
         return _remembering(copy(*arguments, **options), history, streams)
 
     kept = (_awaited if inspect.iscoroutinefunction(post) else _plain)(post, history, streams)
-    vars(client).update(post=kept, copy=copied, with_options=copied, _supports_message_threads=False)
+    own = {"post": kept, "copy": copied, "with_options": copied, "_supports_message_threads": False, PLAIN: copy}
+    vars(client).update(own)
     return client
 
 
