@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
-from recollect import ConfigError, Memory, Message, Session, Text, ToolCall, ToolResult, validate
+from recollect import ConfigError, Image, Memory, Message, Session, Text, ToolCall, ToolResult, validate
 from recollect.flow.fence import block, with_memory
-from recollect.history import Histories, History
+from recollect.history import Asking, Histories, History, Sent
 from tests.wrong import wrong
 
 
@@ -71,8 +73,9 @@ def test_a_system_message_is_no_answer_to_a_question_that_failed() -> None:
         history = History(chat, 2_000)
         history.prompt(given)
         chat.add("system", "Be brief.")
-        history.prompt(given)
-        history.keep(Message("assistant", "At nine."))
+        asking = Asking(history, given, (), list)
+        asking.first()
+        asking.keep(Message("assistant", "At nine."))
         assert said(chat)[-1] == ("assistant", "At nine.")
 
 
@@ -110,6 +113,48 @@ def test_what_was_sent_with_memory_is_known_when_it_is_handed_back(content: str 
         ]
         assert [(line.place, line.changed) for line in sent] == [(1, True), (2, False), (3, False)]
         assert sent[0].message.text == "Where does my sister live?"
+
+
+class Refusal(Exception):
+    """An error of a model's client."""
+
+    status_code = 400
+
+
+def test_files_that_were_left_out_stay_out_when_the_context_overflows() -> None:
+    picture = Image(url="https://example.org/broken.png")
+    long = [Message("user", "Tell me all."), Message("assistant", "word " * 8_000)]
+    given = [*long, Message("user", (Text("Whose cat?"), picture)), Message("assistant", "Mine."), Message("user", "?")]
+    asked = list[list[Message]]()
+
+    def model(sent: Sequence[Sent]) -> str:
+        asked.append([line.message for line in sent])
+        if any(picture in message.parts for message in asked[-1]):
+            raise Refusal("Failed to download image.")
+        if len(asked) < 4:
+            raise Refusal("prompt is too long")
+        return "Fine."
+
+    with Memory.open(":memory:", embedder=None) as memory:
+        history = History(memory.session("trip", user="ada"), 10_000)
+        assert Asking(history, given, (), list).ask(model) == "Fine."
+    assert [message.text for message in asked[-1]][-3:] == ["Whose cat?\n[image cut]", "Mine.", "?"]
+    assert len(asked) == 4
+
+
+def test_of_two_who_ask_at_once_each_has_its_answer_kept() -> None:
+    with Memory.open(":memory:", embedder=None) as memory:
+        chat = memory.session("trip", user="ada")
+        history = History(chat, 2_000, whole=True)
+        given = [Message("user", "Hello."), Message("assistant", "Hi!"), Message("user", "To Oslo?")]
+        one, two, late = (Asking(history, given, (), list) for _ in range(3))
+        one.first()
+        two.first()
+        two.keep(Message("assistant", "By train."))
+        late.first()
+        one.keep(Message("assistant", "By boat."))
+        late.keep(Message("assistant", "On foot."))
+        assert [text for _, text in said(chat)][3:] == ["By train.", "By boat."]
 
 
 def test_of_a_long_session_only_the_newest_messages_are_read_and_compared(monkeypatch: pytest.MonkeyPatch) -> None:

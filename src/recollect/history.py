@@ -39,7 +39,7 @@ T = TypeVar("T")
 KNOWN: Final = 2_000
 """How many of a session's newest messages are compared with a given history, at least; more with a longer one."""
 KEPT_HISTORIES: Final = 256
-REFUSED: Final = (400, 415, 422)
+REFUSED: Final = (400, 413, 415, 422)
 """The statuses by which providers refuse what a request holds."""
 
 
@@ -63,7 +63,7 @@ class History:
     """
 
     # The session's newest entries and how many it has; the window over a changed history and what it was given; the
-    # last question and its memory; whether what was given last was known already.
+    # last question and its memory.
 
     session: Session
     budget: int | None = None
@@ -73,16 +73,21 @@ class History:
     _window: Window | None = None
     _taken: list[Message] = field(default_factory=list)
     _memory: tuple[str, str] = ("", "")
-    _again: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def prompt(
         self, given: Sequence[Message], tools: Sequence[Mapping[str, Any]] = (), most: int | None = None
     ) -> list[Sent]:
         """Keep what is new; what to send: the system texts as given, what fits of the rest, and memory."""
+        return self.asked(given, tools, most)[0]
+
+    def asked(
+        self, given: Sequence[Message], tools: Sequence[Mapping[str, Any]] = (), most: int | None = None
+    ) -> tuple[list[Sent], bool]:
+        """The same, and whether all of it was known and someone has spoken since: then it is asked again."""
         with self._lock:
             system = [Sent(message, place) for place, message in enumerate(given) if message.role == "system"]
-            lines = self._lines(given)
+            lines, again = self._lines(given)
             budget = most or self.budget or self.session.memory.settings.budget
             with beside([line.message for line in system], self._tokens, budget) as room:
                 kept = (entry.message for entry in self._log)
@@ -92,7 +97,7 @@ class History:
                 else:
                     shown = self._fitted(lines, room, REPLY_TOKENS + count_tools(tools, self.session.memory.counter))
             known = {line.message.id: line for line in lines}
-            return [*system, *(_sent(message, known.get(message.id)) for message in shown)]
+            return [*system, *(_sent(message, known.get(message.id)) for message in shown)], again
 
     def smaller(
         self,
@@ -117,26 +122,22 @@ class History:
         except (BudgetTooSmall, ConfigError):
             raise error from None
 
-    def keep(self, *answers: Message) -> None:
-        """Keep what the model said; if the question was asked again, only once the caller hands the answer over."""
-        with self._lock:
-            if not self._again:
-                self.session.add_many(answers)
+    def _lines(self, given: Sequence[Message]) -> tuple[list[Sent], bool]:
+        """Keep what is new; the conversation, without system texts and old memory, under the ids of the log.
 
-    def _lines(self, given: Sequence[Message]) -> list[Sent]:
-        """Keep what is new; the conversation, without system texts and old memory, under the ids of the log."""
+        Also returns whether it is asked again.
+        """
         said = spoken(given)
         self._refresh(len(said))
         found = compare([entry.message for entry in self._log], [message for _, message in said if says(message)])
         kept = iter(zip(found.places, found.kept(self.session.add_many(found.new)), strict=True))
-        self._again = found.again
         self._refresh(len(said))
         places, lines = list[int | None](), list[Sent]()
         for n, (place, message) in enumerate(said):  # what is not worth keeping gets an id that no entry has
             at, own = next(kept) if says(message) else (None, message.replace(id=f"not kept {n}"))
             places.append(at)
             lines.append(Sent(message.replace(id=own.id), place, message.content != given[place].content))
-        return [*(Sent(message, None) for message in self._past(found.known, places)), *lines]
+        return [*(Sent(message, None) for message in self._past(found.known, places)), *lines], found.again
 
     def _past(self, known: Sequence[Message], places: Sequence[int | None]) -> Sequence[Message]:
         """What the log has before the first of the given messages; nothing where the caller changed the history."""
@@ -186,7 +187,7 @@ class History:
         return self._memory[1]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Asking(Generic[R]):
     """A call of a model with a history; `made` turns what is to be sent into the caller's request.
 
@@ -194,47 +195,59 @@ class Asking(Generic[R]):
     the request, once without the pictures and files from before the question: one that it can't read stays in the log.
     """
 
+    # What was sent first, and last; whether it was asked again; whether pictures and files stay out; the cuts so far.
+
     history: History
     given: Sequence[Message]
     tools: Sequence[Mapping[str, Any]]
     made: Callable[[Sequence[Sent]], R]
+    _first: Sequence[Sent] = ()
+    _last: Sequence[Sent] = ()
+    _again: bool = False
+    _without_files: bool = False
+    _cuts: int = 0
 
     def ask(self, model: Callable[[R], T]) -> T:
         """What the model answers."""
-        first, request = self._first()
-        attempt = 0
+        request = self.first()
         while True:
             try:
                 return model(request)
             except Exception as error:
-                request = self._smaller(error, attempt, first)
-                attempt += 1
+                request = self.after(error)
 
     async def ask_async(self, model: Callable[[R], Awaitable[T]]) -> T:
         """The same, awaited."""
-        first, request = await asyncio.to_thread(self._first)
-        attempt = 0
+        request = await asyncio.to_thread(self.first)
         while True:
             try:
                 return await model(request)
             except Exception as error:
-                request = await asyncio.to_thread(self._smaller, error, attempt, first)
-                attempt += 1
+                request = await asyncio.to_thread(self.after, error)
 
-    def _first(self) -> tuple[list[Sent], R]:
-        sent = self.history.prompt(self.given, self.tools)
-        return sent, self.made(sent)
+    def first(self) -> R:
+        """Keep what is new; the request to begin with."""
+        self._first, self._again = self.history.asked(self.given, self.tools)
+        self._last = self._first
+        return self.made(self._first)
 
-    def _smaller(self, error: Exception, attempt: int, first: Sequence[Sent]) -> R:
+    def after(self, error: Exception) -> R:
+        """The request to make after this error; raises it where there is none."""
         status = getattr(error, "status_code", None)
-        if (
-            attempt == 0
-            and status in REFUSED
-            and detect(status, str(error)) is None
-            and (bare := _bare(first)) != first
-        ):
-            return self.made(bare)
-        return self.made(self.history.smaller(error, attempt, first, self.given, self.tools))
+        if detect(status, str(error)):
+            sent = self.history.smaller(error, self._cuts, self._first, self.given, self.tools)
+            self._cuts += 1
+            self._last = _bare(sent) if self._without_files else sent
+        elif status in REFUSED and (bare := _bare(self._last)) != self._last:
+            self._last, self._without_files = bare, True
+        else:
+            raise error
+        return self.made(self._last)
+
+    def keep(self, *answers: Message) -> None:
+        """Keep what the model said; if the question was asked again, only once the caller hands the answer over."""
+        if not self._again:
+            self.history.session.add_many(answers)
 
 
 @dataclass(slots=True, eq=False)

@@ -45,7 +45,7 @@ class ScriptedModel(Model):
         self,
         script: Script,
         refuse: Callable[[list[Message]], str | None] = lambda request: None,
-        error: type[Exception] = ContextWindowOverflowException,
+        error: Callable[[str], Exception] = ContextWindowOverflowException,
     ) -> None:
         self.script, self.refuse, self.error = script, refuse, error
         self.refused: list[list[Message]] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +19,7 @@ from recollect import Memory, Message, ToolCall
 from recollect.adapters import clients
 from recollect.adapters.answers import OpenAIAnswer
 from recollect.adapters.clients import remember
-from recollect.history import History
+from recollect.history import Asking
 from recollect.testing import Provider
 from tests.adapters.connected import HI, KEPT, OSLO, connect, said, stream_openai
 
@@ -39,13 +40,13 @@ def test_streamed_and_awaited_the_answer_is_kept_too(memory: Memory) -> None:
 def test_an_answer_is_kept_beside_the_event_loop_also_where_the_caller_is_cancelled(
     memory: Memory, monkeypatch: pytest.MonkeyPatch, stream: bool
 ) -> None:
-    keep, asking = History.keep, list[asyncio.Task[None]]()
+    keep, asking = Asking.keep, list[asyncio.Task[None]]()
 
-    def slow(history: History, *answers: Message) -> None:
+    def slow(asked: Asking[Any], *answers: Message) -> None:
         asking[0].get_loop().call_soon_threadsafe(asking[0].cancel)
         time.sleep(0.1)
         assert asking[0].cancelling()
-        keep(history, *answers)
+        keep(asked, *answers)
 
     async def ask(provider: Provider) -> None:
         async with connect(provider, openai.AsyncOpenAI) as plain:
@@ -60,7 +61,7 @@ def test_an_answer_is_kept_beside_the_event_loop_also_where_the_caller_is_cancel
             await asking[0]
         assert said(memory) == KEPT
 
-    monkeypatch.setattr(History, "keep", slow)
+    monkeypatch.setattr(Asking, "keep", slow)
     with Provider("openai", [OSLO]) as provider:
         asyncio.run(run(provider))
 
@@ -216,3 +217,28 @@ def test_threads_may_begin_streams_while_others_look_for_those_that_were_left() 
     finally:
         sys.setswitchinterval(before)
     assert len(streams) == 3_000
+
+
+@pytest.mark.parametrize(("stream", "ends"), [(False, True), (True, True), (True, False)])
+def test_of_an_answer_that_is_spoken_the_words_are_kept(memory: Memory, stream: bool, ends: bool) -> None:
+    audio = {"id": "audio_1", "data": "AAAA", "expires_at": 9, "transcript": OSLO}
+    spoken = {"role": "assistant", "content": None, "audio": audio}
+    whole = {"id": "1", "object": "chat.completion", "created": 0, "model": "gpt"}
+    choice = {"index": 0, "message": spoken, "finish_reason": "stop"}
+    halves = [{**spoken, "audio": {"id": "audio_1", "transcript": OSLO[:9]}}, {"audio": {"transcript": OSLO[9:]}}]
+    chunks = [{**whole, "choices": [{"index": 0, "delta": half}]} for half in halves]
+    last = {**whole, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+    events = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in (*chunks, *([last] * ends)))
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        if stream:
+            return httpx2.Response(200, text=events, headers={"content-type": "text/event-stream"})
+        return httpx2.Response(200, json={**whole, "choices": [choice]})
+
+    http = httpx2.Client(transport=httpx2.MockTransport(answer))
+    with openai.OpenAI(base_url="http://model.test", api_key="none", http_client=http) as plain:
+        client = remember(plain, memory, user="ada", session="trip")
+        list(client.chat.completions.create(model="gpt", messages=HI, stream=stream))
+    assert said(memory) == KEPT
+    (_, kept) = memory.session("trip", user="ada").history()
+    assert "audio" not in kept.extra and kept.metadata.get("partial", False) == (not ends)

@@ -253,6 +253,18 @@ def test_a_budget_that_the_system_text_takes_says_so(memory: Memory, words: int)
             client.chat.completions.create(model="gpt", messages=messages)
 
 
+@pytest.mark.parametrize("changed", [False, True])
+def test_a_client_that_is_given_another_memory_has_that_one_alone(memory: Memory, changed: bool) -> None:
+    with Provider("openai", ["In Oslo."]) as provider, connect(provider, openai.OpenAI) as plain:
+        first = remember(plain, memory, user="ada", session="trip")
+        second = remember(first.with_options(timeout=30) if changed else first, memory, user="bob", session="trip")
+        second.chat.completions.create(model="gpt", messages=HI)
+        assert said(memory) == []
+        assert len(memory.session("trip", user="bob").history()) == 2
+        first.chat.completions.create(model="gpt", messages=HI)
+        assert len(said(memory)) == len(memory.session("trip", user="bob").history()) == 2
+
+
 def test_what_is_no_client_is_refused(memory: Memory) -> None:
     with pytest.raises(ConfigError, match="OpenAI"):
         remember("gpt", memory, user="ada", session="trip")

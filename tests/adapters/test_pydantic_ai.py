@@ -18,6 +18,7 @@ from pydantic_ai import (
     ModelRetry,
     models,
 )
+from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.messages import (
     CachePoint,
     ModelMessage,
@@ -382,6 +383,24 @@ def test_what_overflows_the_model_is_asked_again_with_less(memory: Memory) -> No
     assert script.sizes[-1] <= SMALL < script.sizes[-2]
     with pytest.raises(ValueError, match="maximum context length"):
         run(agent, "and so on " * 300)
+
+
+def test_after_a_picture_that_the_provider_refuses_the_conversation_goes_on(memory: Memory) -> None:
+    requests = list[list[ModelMessage]]()
+
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        requests.append(messages)
+        if "broken.png" in str(messages):
+            raise ModelHTTPError(400, "gpt", {"message": "Failed to download image."})
+        return ModelResponse([TextPart("Fine.")])
+
+    agent = Agent(FunctionModel(answer), capabilities=[Remember(memory, "ada", session="trip")])
+    with pytest.raises(ModelHTTPError, match="Failed to download"):
+        run(agent, ["Whose cat?", ImageUrl("https://example.org/broken.png")])
+    assert run(agent, "Are you there?").output == "Fine."
+    assert len(requests) == 3
+    assert content(requests[-1][0]) == ["Whose cat?", "[image cut]"]
+    assert [role for role, _ in said(memory)] == ["user", "user", "assistant"]
 
 
 def test_a_budget_that_can_not_be_met_is_an_error(memory: Memory) -> None:

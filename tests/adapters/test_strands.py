@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import httpx2
+import openai
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,13 +18,14 @@ from strands.agent.conversation_manager import ConversationManager
 from strands.agent.conversation_manager.compression.pin_message import pin_message
 from strands.types.exceptions import ContextWindowOverflowException
 
-from recollect import BudgetTooSmall, ConfigError, Memory, Message, count_messages, estimate, parse, validate
+from recollect import BudgetTooSmall, ConfigError, Image, Memory, Message, count_messages, estimate, parse, validate
 from recollect.adapters.strands import (
     SessionLog,
     SlidingWindowConversationManager,
     SummarizingConversationManager,
     TokenBudgetConversationManager,
     conversation_manager,
+    with_memory,
 )
 from recollect.testing import AdapterSuite, Script, Talk
 from tests.adapters.strands_agents import (
@@ -52,6 +56,25 @@ def fits(manager: TokenBudgetConversationManager, messages: list[Any], budget: i
     read = parse(messages, "bedrock")
     assert validate(read, "bedrock") == []
     assert count_messages(read, manager.counter) <= budget
+
+
+def _shows(request: list[Message]) -> bool:
+    return any(isinstance(part, Image) for message in request for part in message.parts)
+
+
+def _refusal(words: str) -> Exception:
+    told: Any = {
+        "Error": {"Code": "ValidationException", "Message": words},
+        "ResponseMetadata": {"HTTPStatusCode": 400},
+    }
+    error: Exception = import_module("botocore.exceptions").ClientError(told, "ConverseStream")
+    return error
+
+
+def _refusal_of_openai(words: str) -> Exception:
+    return openai.BadRequestError(
+        words, response=httpx2.Response(400, request=httpx2.Request("POST", "http://a")), body=None
+    )
 
 
 def long_talk(turns: int = 12) -> list[Any]:
@@ -240,6 +263,22 @@ class TestOverflow:
         with pytest.raises(RuntimeError, match=words):
             agent("And now?")
         assert len(model.refused) == requests
+
+    @pytest.mark.parametrize("provider", ["bedrock", "openai"])
+    def test_after_a_picture_that_the_provider_refuses_the_conversation_goes_on(
+        self, memory: Memory, provider: str
+    ) -> None:
+        script, chat = Script(), memory.session("trip", user="ada")
+        error = _refusal if provider == "bedrock" else _refusal_of_openai
+        model = ScriptedModel(script, lambda request: "Could not process image" if _shows(request) else None, error)
+        agent = agent_of(model, **with_memory(chat, 8_000))
+        picture: Any = {"image": {"format": "png", "source": {"bytes": b"not a picture"}}}
+        with pytest.raises(Exception, match="Could not process image"):
+            agent([{"text": "Whose cat?"}, picture])
+        agent("Are you there?")
+        assert [message.text for message in script.requests[0]] == ["Whose cat?\n[image cut]", "Are you there?"]
+        assert len(model.refused) == 2
+        assert [len(message.parts) for message in chat.history()] == [2, 1, 1]
 
     def test_where_nothing_smaller_is_valid_the_messages_stay(self) -> None:
         messages = [user("Hi.")]

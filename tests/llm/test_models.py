@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from recollect import Image, Message, Text, Thinking, ToolCall, ToolResult, llm
+from recollect import Image, Message, Text, Thinking, ToolCall, ToolResult, llm, parse
 from recollect.errors import (
     BadReply,
     ConfigError,
@@ -84,6 +84,14 @@ def test_tools_and_limits_are_put_as_each_provider_wants_them(serve: Serve) -> N
     assert bodies["anthropic"]["tools"][0]["input_schema"] == WEATHER["function"]["parameters"]
     assert bodies["anthropic"]["max_tokens"] == 50
     assert bodies["ollama"]["options"] == {"num_ctx": 8_192, "num_predict": 50}
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_every_model_takes_what_a_developer_says(serve: Serve, style: str) -> None:
+    provider, model = serve(style)
+    model.complete([*parse([{"role": "developer", "content": "Be brief."}], "openai"), ASKED[-1]])
+    first = provider.requests[0].messages[0]
+    assert (first.role, first.text) == ("system", "Be brief.")
 
 
 @pytest.mark.parametrize("style", ["openai", "anthropic"])

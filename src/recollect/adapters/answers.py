@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 from recollect.flow.render import parse
 from recollect.llm.anthropic import Events
 from recollect.llm.model import PARTIAL
-from recollect.llm.openai import Chunks
+from recollect.llm.openai import Chunks, spoken
 from recollect.types import Message
 
 THOUGHTS: Final = ("reasoning_content", "reasoning", "reasoning_details")
@@ -55,12 +55,13 @@ class OpenAIAnswer:
         """The chunks together."""
         whole = self._chunks.whole()
         if whole is None:
-            return _partial("".join(self._chunks.said.get("content", ())))
+            return _partial(self._chunks.words)
         return _openai(whole["choices"][0]["message"])
 
 
 def _openai(said: Mapping[str, Any]) -> list[Message]:
     """The words or the refusal, and the calls; with these what was thought, which many models demand back."""
+    said = spoken(said)
     kept = ("content", "refusal", "tool_calls", *(THOUGHTS if said.get("tool_calls") else ()))
     message = {key: said[key] for key in kept if said.get(key)}
     return parse([{"role": "assistant", "content": None, **message}], "openai") if message else []

@@ -36,6 +36,8 @@ ELSEWHERE: Final = ("previous_response_id", "conversation", "thread")
 
 BYTES: Final = ("APIResponse", "AsyncAPIResponse", "Response")
 """The types of answers whose bytes the caller reads."""
+PLAIN: Final = "_without_memory"
+"""Where a client with a memory has what makes a copy of it without one."""
 NOT_GIVEN: Final = ("NotGiven", "Omit")
 """The types that stand in a request for what the caller left out."""
 
@@ -45,6 +47,7 @@ def remember(
 ) -> C:
     """The client with a memory; the one that was given stays as it is, and both share their connections.
 
+    Of one that has a memory already, the new one has this memory instead.
     What the caller sends is kept once, however often it is sent, and the answer when it is complete, streamed or not.
     Each request has at most `budget` tokens: the newest turns, whole, with what memory knows about the question in
     front of it. Send the whole history each time, or only what is new: the session has the past.
@@ -52,7 +55,8 @@ def remember(
     if not (hasattr(client, "copy") and hasattr(client, "post")):
         kinds = "OpenAI(), AsyncOpenAI(), Anthropic() or AsyncAnthropic()"
         raise ConfigError(f"{type(client).__name__} is no client of openai or anthropic; pass {kinds}")
-    kept: C = _remembering(client.copy(), Histories(memory, user, tenant, budget).of(session), WeakSet())
+    plain = vars(client).get(PLAIN, client.copy)()
+    kept: C = _remembering(plain, Histories(memory, user, tenant, budget).of(session), WeakSet())
     return kept
 
 
@@ -67,7 +71,8 @@ def _remembering(client: Any, history: History, streams: WeakSet[Hearing]) -> An
         return _remembering(copy(*arguments, **options), history, streams)
 
     kept = (_awaited if inspect.iscoroutinefunction(post) else _plain)(post, history, streams)
-    vars(client).update(post=kept, copy=copied, with_options=copied, _supports_message_threads=False)
+    own = {"post": kept, "copy": copied, "with_options": copied, "_supports_message_threads": False, PLAIN: copy}
+    vars(client).update(own)
     return client
 
 
@@ -83,9 +88,9 @@ def _plain(post: Callable[..., Any], history: History, streams: WeakSet[Hearing]
         response = asking.ask(lambda body: post(path, **{**request, "body": body}))
         answer, result = ANSWERS[shape](), _read(response)
         if hasattr(result, "_iterator"):
-            _watch(result, _heard(streams, answer, history))
+            _watch(result, _heard(streams, answer, asking))
         elif result is not None:
-            history.keep(*_readable(lambda: answer.whole(result)))
+            asking.keep(*_readable(lambda: answer.whole(result)))
         return response
 
     return posted
@@ -103,9 +108,9 @@ def _awaited(post: Callable[..., Any], history: History, streams: WeakSet[Hearin
         response = await asking.ask_async(lambda body: post(path, **{**request, "body": body}))
         answer, result = ANSWERS[shape](), _read(response)
         if hasattr(result, "_iterator"):
-            _watch_async(result, _heard(streams, answer, history))
+            _watch_async(result, _heard(streams, answer, asking))
         elif result is not None:
-            await done(history.keep, *_readable(lambda: answer.whole(result)))
+            await done(asking.keep, *_readable(lambda: answer.whole(result)))
         return response
 
     return posted
@@ -168,7 +173,7 @@ class Hearing:
     """An answer that comes in a stream; kept once, at its end or when the caller leaves."""
 
     answer: Answer
-    history: History
+    asking: Asking[Any]
     kept: bool = False
     reader: object = None
     """The task or thread that reads the events."""
@@ -177,7 +182,7 @@ class Hearing:
         """Keep what was said, whole or as far as it came."""
         if not self.kept:
             self.kept = True
-            self.history.keep(*_readable(self.answer.said))
+            self.asking.keep(*_readable(self.answer.said))
 
     async def keep_async(self) -> None:
         """The same, awaited; at once where it is kept, for a generator that is thrown away can't be waited in."""
@@ -185,9 +190,9 @@ class Hearing:
             await done(self.keep)
 
 
-def _heard(streams: WeakSet[Hearing], answer: Answer, history: History) -> Hearing:
+def _heard(streams: WeakSet[Hearing], answer: Answer, asking: Asking[Any]) -> Hearing:
     with _STREAMS:
-        streams.add(heard := Hearing(answer, history))
+        streams.add(heard := Hearing(answer, asking))
     return heard
 
 

@@ -16,10 +16,8 @@ from recollect.aio import done
 from recollect.errors import ConfigError, MissingExtra
 from recollect.flow.shapes.wire import Word, words_of
 from recollect.frozen import EMPTY, FrozenDict, thaw
-from recollect.history import Histories, History, Sent
-from recollect.layers.working import REDUCE_TO
+from recollect.history import Asking, Histories, History, Sent
 from recollect.llm.model import PARTIAL
-from recollect.llm.overflow import detect
 from recollect.memory import Memory
 from recollect.types import Image, Message, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult
 
@@ -75,7 +73,8 @@ class Remember(AbstractCapability[Any]):
     tenant: InitVar[str] = "default"
     budget: InitVar[int | None] = None
     histories: Histories = field(init=False, repr=False)
-    _overflows: dict[str | None, Exception] = field(init=False, repr=False, default_factory=dict)
+    _asking: dict[str | None, Asking[list[ModelMessage]]] = field(init=False, repr=False, default_factory=dict)
+    _again: dict[str | None, list[ModelMessage]] = field(init=False, repr=False, default_factory=dict)
     _running: dict[str | None, Sequence[ModelMessage]] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self, memory: Memory, user: str, tenant: str, budget: int | None) -> None:
@@ -85,32 +84,34 @@ class Remember(AbstractCapability[Any]):
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
         """The request with what fits, and with memory."""
-        error = self._overflows.pop(ctx.run_id, None)
         self._running[ctx.run_id] = ctx.messages
-        messages = await asyncio.to_thread(_fitted, self._history(ctx), request_context, ctx.prompt, error)
+        messages = self._again.pop(ctx.run_id, None)
+        if messages is None:
+            asking = self._asking[ctx.run_id] = _asking(self._history(ctx), request_context, ctx.prompt)
+            messages = await asyncio.to_thread(asking.first)
         return replace(request_context, messages=messages)
 
     async def on_model_request_error(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, error: Exception
     ) -> ModelResponse:
-        """Ask again with less where the model says that its context overflowed, at most three times."""
-        if request_context.attempt > len(REDUCE_TO) or detect(getattr(error, "status_code", None), str(error)) is None:
+        """Ask again with less where the model says that its context overflowed, or without the files it refused."""
+        if ctx.run_id not in self._asking:
             raise error
-        self._overflows[ctx.run_id] = error
+        self._again[ctx.run_id] = await asyncio.to_thread(self._asking[ctx.run_id].after, error)
         raise RetryModelRequest from error
 
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
         """Keep the response, and return it."""
-        await done(self._history(ctx).keep, _answer(response))
+        await self._keep(ctx, _answer(response))
         return response
 
     async def after_run(self, ctx: RunContext[Any], *, result: AgentRunResult[Any]) -> AgentRunResult[Any]:
         """Keep what the last calls of the run returned, as that of a structured output does; returns the result."""
         last = result.all_messages()[-1]
         if isinstance(last, ModelRequest):
-            await done(self._history(ctx).keep, *(piece.message for piece in _pieces(0, last)))
+            await self._keep(ctx, *(piece.message for piece in _pieces(0, last)))
         return result
 
     async def wrap_run(self, ctx: RunContext[Any], *, handler: WrapRunHandler) -> AgentRunResult[Any]:
@@ -120,10 +121,15 @@ class Remember(AbstractCapability[Any]):
         except BaseException:
             last = next(reversed(self._running.get(ctx.run_id, ())), None)
             if isinstance(last, ModelResponse) and last.state == "interrupted" and last.parts:
-                await done(self._history(ctx).keep, _answer(last))
+                await self._keep(ctx, _answer(last))
             raise
         finally:
-            self._running.pop(ctx.run_id, None)
+            for of_run in (self._running, self._asking, self._again):
+                of_run.pop(ctx.run_id, None)
+
+    async def _keep(self, ctx: RunContext[Any], *messages: Message) -> None:
+        if asking := self._asking.get(ctx.run_id):
+            await done(asking.keep, *messages)
 
     def _history(self, ctx: RunContext[Any]) -> History:
         name = self.session or ctx.conversation_id
@@ -142,19 +148,17 @@ class _Piece:
     message: Message
 
 
-def _fitted(
-    history: History, request: ModelRequestContext, prompt: Prompt | None, error: Exception | None
-) -> list[ModelMessage]:
-    """What fits, with memory; after an overflow less of it."""
+def _asking(history: History, request: ModelRequestContext, prompt: Prompt | None) -> Asking[list[ModelMessage]]:
+    """What a request asks, with what fits and with memory."""
     parameters = request.model_request_parameters
     pieces = [piece for place, message in enumerate(request.messages) for piece in _pieces(place, message, prompt)]
     instructions = "\n\n".join(part.content for part in parameters.instruction_parts or ())
     system = [Message("system", instructions)] if instructions else []
-    given, tools = [*system, *(piece.message for piece in pieces)], _tools(parameters)
-    sent = history.prompt(given, tools)
-    if error:
-        sent = history.smaller(error, request.attempt - 2, sent, given, tools)
-    return list(_natives(sent[len(system) :], pieces, len(system)))
+
+    def made(sent: Sequence[Sent]) -> list[ModelMessage]:
+        return list(_natives(sent[len(system) :], pieces, len(system)))
+
+    return Asking(history, [*system, *(piece.message for piece in pieces)], _tools(parameters), made)
 
 
 def _natives(sent: Sequence[Sent], pieces: Sequence[_Piece], skipped: int) -> Iterator[ModelMessage]:

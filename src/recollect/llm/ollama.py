@@ -83,13 +83,14 @@ def _call(call: Any) -> dict[str, Any]:
 
 
 def _write(message: Message) -> list[dict[str, Any]]:
-    """A message as Ollama takes it: plain text, pictures beside it, arguments as objects."""
+    """A message as Ollama takes it: plain text, pictures beside it, arguments as objects, a developer as the system."""
     out = []
     images = [part.data for part in message.parts if isinstance(part, Image) and part.data]
     for wire in render([message], "openai"):
         content = wire.get("content")
         plain = content if isinstance(content, str) else "\n".join(p.get("text", "") for p in content or ())
-        fields: dict[str, Any] = {"role": wire["role"], "content": plain}
+        role = message.role if message.role == "system" else wire["role"]
+        fields: dict[str, Any] = {"role": role, "content": plain}
         if wire["role"] == "user" and images:
             fields["images"] = images
         if wire.get("tool_calls"):

@@ -104,6 +104,14 @@ def _call(made: Mapping[str, Any]) -> dict[str, Any]:
     return {**made, "id": text(made.get("id")), "type": kind, kind: inside}
 
 
+def spoken(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The message of an answer; of one that is a recording, its transcript in the place of that."""
+    words = text(part(message, "audio").get("transcript"))
+    if message.get("content") or not words:
+        return message
+    return {**{key: message[key] for key in message if key != "audio"}, "content": words}
+
+
 @dataclass(slots=True)
 class Chunks:
     """Puts the chunks of a stream together."""
@@ -132,6 +140,11 @@ class Chunks:
     def _add_call(self, call: Mapping[str, Any], place: int) -> None:
         index = index if type(index := call.get("index")) is int else place
         self.calls[index] = _joined(self.calls.get(index), {key: call[key] for key in call if key != "index"})
+
+    @property
+    def words(self) -> str:
+        """What was said or spoken so far."""
+        return text(spoken({**self.more, "content": "".join(self.said.get("content", ()))}).get("content"))
 
     def done(self) -> None:
         """The end mark came."""

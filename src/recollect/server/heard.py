@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -13,9 +12,9 @@ from pydantic_core import from_json
 from recollect.errors import InvalidTranscript
 from recollect.flow.align import says
 from recollect.flow.render import parse
-from recollect.llm.dialect import failure, part, text
+from recollect.llm.dialect import failure
 from recollect.llm.model import PARTIAL
-from recollect.llm.openai import Chunks
+from recollect.llm.openai import Chunks, spoken
 from recollect.types import Message
 
 DATA: Final = b"data:"
@@ -53,7 +52,7 @@ class Heard:
         self._read()
         if not self._failed and (whole := self._chunks.whole()):
             return answer_of(whole)
-        words = "".join(self._chunks.said.get("content", ())) or _transcript(self._chunks.more)
+        words = self._chunks.words
         return Message("assistant", words, metadata=PARTIAL) if words else None
 
     def _read(self) -> None:
@@ -83,17 +82,10 @@ def _value(data: bytes) -> Any:
         return json.loads(data)
 
 
-def _transcript(said: Mapping[str, Any]) -> str:
-    return text(part(said, "audio").get("transcript"))
-
-
 def answer_of(data: Any) -> Message | None:
     """The message of a completion's first choice, or None where it is empty; of a recording, its transcript."""
     try:
-        said = {"role": "assistant", "content": None, **data["choices"][0]["message"]}
-        if not said["content"] and (words := _transcript(said)):
-            said = {**{key: said[key] for key in said if key != "audio"}, "content": words}
-        message = parse([said], "openai")[0]
+        message = parse([spoken({"role": "assistant", "content": None, **data["choices"][0]["message"]})], "openai")[0]
     except (InvalidTranscript, LookupError, TypeError):
         return None
     return message if says(message) else None

@@ -8,7 +8,7 @@ conversation fitted into the budget, with what memory recalls; the caller's syst
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -164,24 +164,33 @@ class Turn:
         from then on. Where its server refuses the request, it is asked once without the pictures and files from before
         the question: one that can't be read stays in the log.
         """
-        (request, tokens), kept = await self.service.run(self._kept)
-        reply = await _told(ask, request)
-        if _refused(reply):
-            bare, _ = await self.service.run(self._first, kept, bare=True)
-            reply = reply if bare is None else await _told(ask, bare)
-        for share in REDUCE_TO:
-            if not (found := _overflow(reply)):
+        run, bare, cuts = self.service.run, False, iter(REDUCE_TO)
+        request, messages, tokens, kept = await run(self._kept)
+        while True:
+            reply = await _told(ask, request)
+            if found := _overflow(reply):
+                smaller = await run(self._smaller, found, tokens, cuts, kept)
+                if smaller is None:
+                    break
+                messages = without_older_files(smaller) if bare else smaller
+            elif not bare and _refused(reply) and (older := without_older_files(messages)) != messages:
+                bare, messages = True, older
+            else:
                 break
-            if found.limit:
-                self.service.takes[self.body["model"]] = found.limit
-            named = room(found, tokens)
-            most = max(1, min(int(tokens * share), tokens if named is None else named))
-            with suppress(BudgetTooSmall):
-                request, _ = await self.service.run(self._fitted, most, kept)
-                reply = await _told(ask, request)
+            request = await run(self._prepared, messages)
         if isinstance(reply, ModelError):
             raise reply
         return reply, kept
+
+    def _smaller(self, found: ContextOverflow, tokens: int, cuts: Iterator[float], kept: Kept) -> list[Message] | None:
+        """Less of a conversation of `tokens`, which were too many; None where nothing smaller can be sent."""
+        if found.limit:
+            self.service.takes[self.body["model"]] = found.limit
+        named = room(found, tokens)
+        for share in cuts:
+            with suppress(BudgetTooSmall):
+                return self._fitted(max(1, min(int(tokens * share), tokens if named is None else named)), kept)[0]
+        return None
 
     @property
     def _for_reply(self) -> int:
@@ -189,23 +198,23 @@ class Turn:
         asked = self.body.get("max_completion_tokens") or self.body.get("max_tokens")
         return asked if isinstance(asked, int) else 0
 
-    def _kept(self) -> tuple[tuple[Any, int], Kept]:
+    def _kept(self) -> tuple[Any, list[Message], int, Kept]:
+        """Keep what was sent; returns the first request, its messages and their tokens, and what became of it."""
         kept = keep(self.chat, self.sent)
-        return self._first(kept), kept
+        messages, tokens = self._first(kept)
+        return self._prepared(messages), messages, tokens, kept
 
-    def _first(self, kept: Kept, *, bare: bool = False) -> tuple[Any, int]:
-        """The request within the budget, or within what the model takes where that is less."""
+    def _first(self, kept: Kept) -> tuple[list[Message], int]:
+        """What to send within the budget, or within what the model takes where that is less."""
         budget = self.chat.memory.settings.budget
         takes = self.service.takes.get(self.body["model"], budget + self._for_reply) - self._for_reply
         if takes < budget:
             with suppress(BudgetTooSmall, ConfigError):
-                return self._fitted(takes, kept, bare=bare)
-        return self._fitted(budget, kept, bare=bare)
+                return self._fitted(takes, kept)
+        return self._fitted(budget, kept)
 
-    def _fitted(self, budget: int, kept: Kept, *, bare: bool = False) -> tuple[Any, int]:
-        """The request with the conversation fitted into a budget, and how many tokens it has.
-
-        Made `bare` of older pictures and files it is None where there are none.
+    def _fitted(self, budget: int, kept: Kept) -> tuple[list[Message], int]:
+        """The conversation fitted into a budget, and how many tokens it has.
 
         A question that was asked before, or after which others have spoken, gets the conversation as it was when the
         question came; a conversation that was edited is fitted as it was sent.
@@ -215,18 +224,16 @@ class Turn:
         tools = self.body.get("tools") or ()
         if kept.changed:
             shown = [line.message for line in History(chat, budget).prompt(self.sent, tools)]
-            return self._prepared(shown, bare), sum(count_message(m, chat.memory.counter) for m in shown)
+            return shown, sum(count_message(m, chat.memory.counter) for m in shown)
         with beside(system, partial(count_message, count=chat.memory.counter), budget) as left:
             if kept.last and kept.last.role == "user":
                 context = context_for(kept.last, chat, left, tools=tools)
             else:
                 context = chat.context(None, left, tools=tools)
-        return self._prepared([*system, *context.prompt], bare), context.tokens + budget - left
+        return [*system, *context.prompt], context.tokens + budget - left
 
-    def _prepared(self, messages: Sequence[Message], bare: bool) -> Any:
+    def _prepared(self, messages: Sequence[Message]) -> Any:
         """The request with these messages; of the marks that they were kept with, as many as one may have."""
-        if bare and (messages := without_older_files(given := messages)) == given:
-            return None
         wire, tools = render(messages, SHAPE), self.body.get("tools") or ()
         keep_marks(wire, MOST_MARKS - sum("cache_control" in tool for tool in tools))
         return self.service.upstream.prepared({**self.body, "messages": list(wire)})
@@ -299,7 +306,7 @@ async def _told(ask: Callable[[Any], Awaitable[T]], request: Any) -> T | Context
 
 
 def _refused(reply: object) -> bool:
-    return isinstance(reply, (Reply, ModelUnavailable)) and reply.status in REFUSED and _overflow(reply) is None
+    return isinstance(reply, (Reply, ModelUnavailable)) and reply.status in REFUSED
 
 
 def _overflow(reply: object) -> ContextOverflow | None:

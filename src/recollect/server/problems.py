@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 
 from recollect import errors
 from recollect.arguments import in_words
+from recollect.history import REFUSED
 from recollect.server.replies import to_json
 
 MEDIA: Final = "application/problem+json"
@@ -58,6 +59,10 @@ KNOWN: Final[dict[type[Exception], Known]] = {
 }
 
 
+NOT_TAKEN: Final = "your message is kept: change what the model's server names and send it again"
+NOT_SERVED: Final = "your message is kept: have the service's key and model looked at, as the same request fails again"
+
+
 class Refused(HTTPException):
     """A request that the service itself turns down, with the next step."""
 
@@ -67,7 +72,13 @@ class Refused(HTTPException):
 
 
 def known(error: Exception) -> Known:
-    """What a caller gets for this error: by its own class, or the nearest one above it."""
+    """What a caller gets for this error: by its own class, or the nearest one above it.
+
+    What a model's server refuses is the caller's to change where it is the request that it refuses; a key or a model
+    that it does not know is the service's.
+    """
+    if isinstance(error, errors.ModelUnavailable) and not error.passing:
+        return Known(error.status, NOT_TAKEN) if error.status in REFUSED else Known(502, NOT_SERVED)
     return next(KNOWN[cls] for cls in type(error).__mro__ if cls in KNOWN)
 
 
@@ -225,19 +236,24 @@ def reply(error: Exception, path: str = "") -> Response:
         body["next"] = "OpenAI's API is under /v1: end the client's base URL with /v1"
     elif path.startswith("/v1/") and body["status"] == 404:
         body["next"] = "of OpenAI's API there are /v1/chat/completions and /v1/models: have the client use those"
-    shown, media = (openais(body), "application/json") if astray or path.startswith("/v1/") else (body, MEDIA)
+    openai = astray or path.startswith("/v1/")
+    shown, media = (openais(body), "application/json") if openai else (body, MEDIA)
+    status = 400 if openai and isinstance(error, errors.ContextOverflow) else body["status"]
     headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
     if isinstance(error, errors.RateLimited) and error.retry_after is not None:
         headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
     if isinstance(error, errors.StoreUnavailable):
         headers["Retry-After"] = "1"
-    return Response(to_json(shown), body["status"], headers, media)
+    if isinstance(error, errors.ModelError) and not error.passing:
+        headers["X-Should-Retry"] = "false"  # OpenAI's clients would, after a 429 or 502
+    return Response(to_json(shown), status, headers, media)
 
 
 def openais(body: Mapping[str, Any]) -> dict[str, Any]:
     """The body of an error as OpenAI's clients read it."""
-    message = f"{body['detail']}: {body['next']}"
-    return {"error": {"message": message, "type": body["class"], "code": body["class"], "param": None}}
+    message, name = f"{body['detail']}: {body['next']}", body["class"]
+    code = "context_length_exceeded" if name == errors.ContextOverflow.__name__ else name
+    return {"error": {"message": message, "type": name, "code": code, "param": None}}
 
 
 def install(app: FastAPI) -> None:

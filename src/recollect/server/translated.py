@@ -7,7 +7,7 @@ import uuid
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from anyio import CapacityLimiter, to_thread
 
@@ -17,6 +17,9 @@ from recollect.llm.model import ChatModel, Delta, Usage
 from recollect.llm.model import Reply as Said
 from recollect.server.replies import to_json
 from recollect.server.upstream import Reply, from_thread
+
+EMPTY_ANSWER: Final = {"role": "assistant", "content": None}
+"""What a model says that refuses to answer, and does not say so."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +84,7 @@ def _schema(wanted: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _wire(said: Said) -> dict[str, Any]:
-    return {"refusal": None, **render([said.message], "openai")[-1]}
+    return {"refusal": None, **EMPTY_ANSWER, **dict(*render([said.message], "openai")[-1:])}
 
 
 def _head(body: Mapping[str, Any], kind: str) -> dict[str, Any]:

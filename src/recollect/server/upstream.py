@@ -18,17 +18,19 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from recollect.errors import BadReply, ModelUnavailable
 from recollect.http import MOST_BYTES, OPENAI, encoded, secure
+from recollect.llm.dialect import failure
 
 T = TypeVar("T")
 CONNECT_SECONDS: Final = 10.0
 SILENCE_SECONDS: Final = 600.0
 """What OpenAI's own client waits for: a model may think for minutes over an answer that is not streamed."""
 CONNECTIONS: Final = httpx2.Limits(max_connections=1_000, max_keepalive_connections=256)
+KEY: Final = "OPENAI_API_KEY"
 OURS: Final = "recollect"
 """The name of a model that stands for the one the service was started with."""
 AHEAD: Final = 64
 """How many pieces a model may be ahead of the reader: an answer without an end would hold up all other requests."""
-PASSED: Final = ("retry-after", "x-request-id", "openai-processing-ms")
+PASSED: Final = ("retry-after", "retry-after-ms", "x-should-retry", "x-request-id", "openai-processing-ms")
 """Headers of a reply that are passed on to the caller."""
 
 
@@ -112,7 +114,7 @@ class Passthrough:
 
     @asynccontextmanager
     async def _sent(self, method: str, url: httpx2.URL, content: bytes | None) -> AsyncIterator[httpx2.Response]:
-        key = os.environ.get("OPENAI_API_KEY", "")
+        key = os.environ.get(KEY, "")
         headers = {"authorization": f"Bearer {key}"} if key else {}
         if content:
             headers["content-type"] = "application/json"
@@ -160,7 +162,20 @@ async def _whole(response: httpx2.Response) -> Reply:
             raise BadReply(f"the reply of the model's server has over {MOST_BYTES:,} bytes")
     if response.is_success and not body.lstrip().startswith(b"{"):
         raise BadReply("the model's server answered what is not OpenAI's API: is OPENAI_BASE_URL its address?")
-    return Reply(response.status_code, bytes(body), kept)
+    reply = Reply(response.status_code, bytes(body), kept)
+    if reply.status in (401, 403):
+        raise _not_let_in(reply)
+    return reply
+
+
+def _not_let_in(reply: Reply) -> ModelUnavailable:
+    """The error for a refusal of the service's own key, which the caller would else take for one of its own."""
+    said, key = f" and {failure(reply.data) or 'said nothing'}", os.environ.get(KEY, "")
+    said = said.replace(key, "***") if key else said
+    problem = f"the model's server answered {reply.status}{said}. Set {KEY} of the service to a key for this server"
+    error = ModelUnavailable(problem, passing=False)
+    error.status = reply.status
+    return error
 
 
 async def from_thread(start: Callable[[], Iterator[T]], threads: CapacityLimiter) -> AsyncGenerator[T]:

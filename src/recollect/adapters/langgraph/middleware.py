@@ -44,18 +44,18 @@ class RecollectMiddleware(AgentMiddleware[Any, Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
         """Fit the request, call the model, keep its answer."""
-        history = self._history()
-        response = _asking(history, request).ask(handler)
-        history.keep(*map(from_langchain, response.result))
+        asking = _asking(self._history(), request)
+        response = asking.ask(handler)
+        asking.keep(*map(from_langchain, response.result))
         return response
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
         """`wrap_model_call`, awaited."""
-        history = self._history()
-        response = await _asking(history, request).ask_async(handler)
-        await done(history.keep, *map(from_langchain, response.result))
+        asking = _asking(self._history(), request)
+        response = await asking.ask_async(handler)
+        await done(asking.keep, *map(from_langchain, response.result))
         return response
 
     def _history(self) -> History:

@@ -23,7 +23,9 @@ from recollect.adapters.strands.sdk import (
 from recollect.arguments import check_budget
 from recollect.errors import BudgetTooSmall, ConfigError
 from recollect.flow.render import parse, render
+from recollect.flow.shorten import without_older_files
 from recollect.flow.window import Limits, Window
+from recollect.history import REFUSED
 from recollect.layers.working import reduce
 from recollect.llm.overflow import detect
 from recollect.settings import BUDGET
@@ -103,7 +105,7 @@ class TokenBudgetConversationManager(ConversationManager):
         """Have the messages fitted before every model call, and overflows handled that the SDK does not recognise."""
         super().register_hooks(registry, **kwargs)
         registry.add_callback(BeforeModelCallEvent, lambda event: self._fit(event.agent))
-        registry.add_callback(AfterModelCallEvent, self._meet_overflow)
+        registry.add_callback(AfterModelCallEvent, self._meet_error)
 
     def apply_management(self, agent: Agent, **kwargs: Any) -> None:
         """Fit the agent's messages now; where that can't be done they stay, and the next call of the model says so."""
@@ -157,15 +159,28 @@ class TokenBudgetConversationManager(ConversationManager):
         self._followed = known
         self._show(agent, known.wires, known.messages, known.window.messages)
 
-    def _meet_overflow(self, event: AfterModelCallEvent) -> None:
-        """Ask again with less after an overflow that the SDK takes for any other error."""
+    def _meet_error(self, event: AfterModelCallEvent) -> None:
+        """Ask again: with less after an overflow that the SDK takes for any other error, else without refused files."""
         error = event.exception
         if error is None or isinstance(error, (BudgetTooSmall, ContextWindowOverflowException)):
             return
-        if detect(getattr(error, "status_code", None), str(error)):
+        status = _status(error)
+        if detect(status, str(error)):
             with suppress(ContextWindowOverflowException):  # then the error that came is the one to tell
                 self.reduce_context(event.agent, error)
                 event.retry = True
+        elif status in REFUSED:
+            event.retry = self._leave_out_files(event.agent)
+
+    def _leave_out_files(self, agent: Agent) -> bool:
+        """Put a mark in the place of the pictures and files from before the question; whether there were any."""
+        read = [self._read(wire, n) for n, wire in enumerate(agent.messages)]
+        changed = [bare for bare, one in zip(without_older_files(read), read, strict=True) if bare is not one]
+        for message in changed:
+            wire = agent.messages[int(message.id)].copy()
+            wire["content"] = _write(message)["content"]
+            agent.messages[int(message.id)] = wire
+        return bool(changed)
 
     def _pin(self, agent: Agent) -> None:
         """Pin the first messages; once some are out, the list begins with others."""
@@ -217,6 +232,13 @@ class SlidingWindowConversationManager(TokenBudgetConversationManager):
     def __init__(self, window_size: int = WINDOW, *, min_messages: int = 1, **options: Any) -> None:
         super().__init__(last_messages=window_size, min_messages=min_messages, **options)
         self.window_size = window_size
+
+
+def _status(error: Exception) -> int | None:
+    """The HTTP status of a provider's error, as the clients of OpenAI and Anthropic tell it, or as Bedrock's does."""
+    told = getattr(error, "response", None)
+    by_bedrock = told.get("ResponseMetadata", {}).get("HTTPStatusCode") if isinstance(told, dict) else None
+    return getattr(error, "status_code", by_bedrock)
 
 
 def _pinned(wire: Wire) -> bool:
