@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, time
 
 from recollect.answers import FactType
+from recollect.flow.days import end_of
 from recollect.flow.facts.prose import Clause
 
 
@@ -44,10 +45,6 @@ def found(
 ) -> Found:
     """What a clause says up to the place `end` in it: true since a day, or due on one."""
     span = clause.offset + clause.added, clause.offset + end
-    after = due + timedelta(days=1) if due and due < date.max else None
-    begin, over = _midnight(since, clause.at), _midnight(after, clause.at)
+    begin = datetime.combine(since, time(), clause.at.tzinfo) if since else None
+    over = end_of(due, clause.at.tzinfo) if due else None
     return Found(type, key, value, confidence, span, begin, over, ended, then)
-
-
-def _midnight(day: date | None, at: datetime) -> datetime | None:
-    return datetime.combine(day, time(), at.tzinfo) if day else None

@@ -8,7 +8,7 @@ from typing import Final
 
 from recollect.answers import FactType
 from recollect.flow.ahead import ahead
-from recollect.flow.days import MONTH, WEEKDAY
+from recollect.flow.days import DAY, MONTH, WEEKDAY
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.phrases import slug
 from recollect.flow.facts.places import PLACE
@@ -142,8 +142,7 @@ _SO_FAR: Final = rule(r"\b(?:before|so far|in the past|(?:many|several|a few) ti
 """What someone did already, and may still plan to do again."""
 _POINTS: Final = rule(r"\b(?:it|this|that|there|here|him|her|them|these|those|one|every|each)\b")
 _ONE_DAY: Final = (
-    rf"(?:{WEEKDAY}|(?:{WEEKDAY},? )?(?:the )?\d{{1,2}}(?:st|nd|rd|th)?(?:(?: of)? {MONTH})?"
-    rf"|{MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?)\b(?:,? \d{{4}}\b)?"
+    rf"(?:{WEEKDAY}|(?:{WEEKDAY},? )?(?:the )?{DAY}(?:(?: of)? {MONTH})?|{MONTH}\.? {DAY})\b(?:,? \d{{4}}\b)?"
 )
 _FROM_TO: Final = rule(
     rf"\b(?:{_ONE_DAY}(?:[\u2013\u2014-]| (?:to|until|till|through|or) )|between {_ONE_DAY} and )(?P<last>{_ONE_DAY})"

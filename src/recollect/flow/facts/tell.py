@@ -81,9 +81,8 @@ def tell(
 ) -> list[Told]:
     """The facts, best first: by words they share with the question, then by confidence and newness.
 
-    Those that the question asks for by what they are count as if they shared a word more.
-
-    Of two that share as many, what the user says of themselves comes before what they say of others.
+    Those that the question asks for by what they are count as if they shared a word more. Of two that share as many,
+    what the user says of themselves comes before what they say of others.
     """
     told = [
         Told(
@@ -113,11 +112,8 @@ def _matters(key: str) -> tuple[bool, bool]:
 
 def asked_by(fact: Fact) -> str:
     """The words of questions that a fact answers: its own, and those its key stands for."""
-    return f"{fact.key.replace('_', ' ')} {fact.value} {_hints(fact.key.split(':'))}"
-
-
-def _hints(parts: Iterable[str]) -> str:
-    return " ".join(_ASKED_BY.get(part, "") for part in parts)
+    hints = " ".join(_ASKED_BY.get(part, "") for part in fact.key.split(":"))
+    return f"{fact.key.replace('_', ' ')} {fact.value} {hints}"
 
 
 @lru_cache(maxsize=KEPT)
