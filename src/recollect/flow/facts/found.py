@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date, datetime, time
+from typing import Final
 
 from recollect.answers import FactType
 from recollect.flow.days import end_of
+from recollect.flow.facts.phrases import slug
 from recollect.flow.facts.prose import Clause
+from recollect.flow.facts.wording import word_set
+
+VALUED: Final = word_set(
+    "likes dislikes allergy avoids speaks uses prefers todo plays teaches learning studies school drives habit"
+)
+"""Keys that hold several values at a time: each has its value in it, which may have a colon: "todo:flight at 9:25"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +52,7 @@ def found(
     then: str = "",
 ) -> Found:
     """What a clause says up to the place `end` in it: true since a day, or due on one."""
+    key = f"{key}:{slug(value)}" if key in VALUED else key
     span = clause.offset + clause.added, clause.offset + end
     begin = datetime.combine(since, time(), clause.at.tzinfo) if since else None
     over = end_of(due, clause.at.tzinfo) if due else None

@@ -10,7 +10,6 @@ from recollect.answers import FactType
 from recollect.flow.ahead import ahead
 from recollect.flow.days import DAY, MONTH, WEEKDAY
 from recollect.flow.facts.found import Found, found
-from recollect.flow.facts.phrases import slug
 from recollect.flow.facts.places import PLACE
 from recollect.flow.facts.prose import GAP, Clause
 from recollect.flow.facts.wording import any_of, rule
@@ -226,12 +225,12 @@ def _item(
     if (what or (dated and verb in _WHOLE)) and len(what.split()) <= MAX_WORDS:
         what = f"{verb} {what}".strip() if verb else _ARTICLE.sub("", what)
         due = None if ended and verb else due  # the day on which it was done, not that of the plan
-        yield found(clause, ACTION, f"todo:{slug(what)}", what, start + end, confidence, due=due, ended=ended)
+        yield found(clause, ACTION, "todo", what, start + end, confidence, due=due, ended=ended)
         if dated and (but := _NOT_THEN.match(clause.text, start + end)):
             wrong = ahead(clause.text[but.end() :], clause.at.date())
             if wrong and wrong[0] == 0:
                 end = but.end() + wrong[1]
-                yield found(clause, ACTION, f"todo:{slug(what)}", what, end, due=wrong[2], ended=True)
+                yield found(clause, ACTION, "todo", what, end, due=wrong[2], ended=True)
 
 
 def _moved(clause: Clause, start: int) -> Iterator[Found]:
@@ -243,7 +242,7 @@ def _moved(clause: Clause, start: int) -> Iterator[Found]:
             what = _without_day(_WAS_MOVED.sub("", text[start : link.start()]), today)[0]
             if what and not _POINTS.search(what):
                 end = link.end() + day[1]
-                yield found(clause, ACTION, f"todo:{slug(what)}", what, end, due=day[2], ended=True, then=what)
+                yield found(clause, ACTION, "todo", what, end, due=day[2], ended=True, then=what)
             return
 
 

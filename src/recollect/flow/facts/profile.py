@@ -11,7 +11,7 @@ from recollect.answers import FactType
 from recollect.flow.ahead import ahead
 from recollect.flow.days import written
 from recollect.flow.facts.found import Found, found
-from recollect.flow.facts.phrases import LINKED, Phrase, firm, given, name, place_name, slug, thing
+from recollect.flow.facts.phrases import LINKED, Phrase, firm, given, name, place_name, thing
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
 from recollect.flow.facts.wording import EMOJI, any_of, rule
@@ -247,8 +247,8 @@ def _names(clause: Clause) -> Iterator[Found]:
         right = name(text, but.end()) if but else None
         if who := right or wrong:
             yield found(clause, PROFILE, "name", who.text, who.end, 0.95, ended=right is None)
-    elif match := _NAME.match(text) or _CALLED.match(text):
-        who = (given if _NAME.match(text) else name)(text, match.end(), most=5)
+    elif match := (named := _NAME.match(text)) or _CALLED.match(text):
+        who = (given if named else name)(text, match.end(), most=5)
         if who and not _NO_CALLING.match(who.text):
             yield found(clause, PROFILE, "name", who.text, who.end, 0.95)
             yield from _around_name(clause, who.end)
@@ -376,5 +376,5 @@ def _speaks(clause: Clause) -> Iterator[Found]:
     words = _SPEAK.match(clause.text)
     while words and (language := LANGUAGE.match(clause.text, words.end())):
         what = language[1].capitalize()
-        yield found(clause, PROFILE, f"speaks:{slug(what)}", what, language.end(), 0.95)
+        yield found(clause, PROFILE, "speaks", what, language.end(), 0.95)
         words = _AND_SPEAK.match(clause.text, language.end())

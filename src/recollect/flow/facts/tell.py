@@ -10,8 +10,8 @@ from typing import Final
 
 from recollect.answers import Fact
 from recollect.flow.days import written
+from recollect.flow.facts.found import VALUED
 from recollect.flow.facts.people import ABOUT, MANY, SEVERAL
-from recollect.flow.facts.wording import word_set
 
 _ASKED_BY: Final = {
     "name": "called who",
@@ -49,12 +49,8 @@ KEPT: Final = 4_096
 """How many facts are remembered with their lines, and how many keys."""
 LABELS: Final = {"todo": "to do"}
 """Keys that are told in other words than their own."""
-VALUED: Final = word_set(
-    """likes dislikes allergy avoids speaks uses prefers todo plays teaches learning studies school drives habit"""
-)
-"""Keys that hold several values at a time: each has its value in it, which may have a colon: "todo:flight at 9:25"."""
 HOLDS_SEVERAL: Final = VALUED | {*SEVERAL.values(), *MANY.values()}
-"""Those, and the relatives, friends and pets of whom a user may have several: "sister:nadia"."""
+"""Those with several values, and the relatives, friends and pets of whom a user may have several: "sister:nadia"."""
 
 
 @dataclass(frozen=True, slots=True)
