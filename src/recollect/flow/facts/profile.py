@@ -168,6 +168,9 @@ _NOT_AS: Final = rule(
 )
 _NO_ROLE: Final = rule(rf"{AM} (retired|unemployed|self-employed)\b(?! (?:from|and|but))")
 _OLD: Final = rule(r"(\d{1,3})[- ]years?[- ]old(?=,? )")
+_AGED, _BY_TRADE = rule(rf", (\d\d)(?: years?[- ]old| yo)?{STOP}"), rule(",? (?:(?:and )?working as )?(?:an? |the )")
+_AT, _AS_FROM = rule(",? (?:at|for|with) "), rule(",?(?: originally)? from ")
+_BASED: Final = rule(",?(?: (?:and|but|now|currently))* (?:(?:based|living|live) in |(?<=now )in )")
 
 _ONES: Final = ("two", "three", "four", "five", "six", "seven", "eight", "nine")
 _TENS: Final = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
@@ -331,11 +334,6 @@ def _roles(clause: Clause) -> Iterator[Found]:
                 yield found(clause, PROFILE, "age", old[1], old.end())
             yield found(clause, PROFILE, "role", what.text, what.end, 0.85)
             yield from _around_role(clause, what.end)
-
-
-_AGED, _BY_TRADE = rule(rf", (\d\d)(?: years?[- ]old| yo)?{STOP}"), rule(",? (?:(?:and )?working as )?(?:an? |the )")
-_AT, _AS_FROM = rule(",? (?:at|for|with) "), rule(",?(?: originally)? from ")
-_BASED: Final = rule(",?(?: (?:and|but|now|currently))* (?:(?:based|living|live) in |(?<=now )in )")
 
 
 def _around_role(clause: Clause, end: int) -> Iterator[Found]:
