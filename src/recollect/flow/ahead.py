@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import date, timedelta
 from typing import Final
 
-from recollect.flow.days import DAYS, MONTH, MONTHS, NUMBER, WEEKDAY, WEEKDAYS, number
+from recollect.flow.days import DAY, DAYS, MONTH, MONTHS, NUMBER, WEEKDAY, WEEKDAYS, number
 
 
 def ahead(text: str, said: date) -> tuple[int, int, date] | None:
@@ -63,24 +63,19 @@ def _sunday(match: re.Match[str], said: date) -> date:
 
 
 _UNTIL: Final = r"(?:(?:by|on|before|until|till|for|at|due)(?: the)? )?"
+_PART: Final = "(?: (?:morning|afternoon|evening|night))?"
 _FORMS: Final[tuple[tuple[str, Callable[[re.Match[str], date], date]], ...]] = (
     (rf"\b{_UNTIL}(\d{{4}})-(\d\d)-(\d\d)\b", lambda m, said: _next_date(m[1], int(m[2]), int(m[3]), said)),
     (
-        rf"\b{_UNTIL}(?:{WEEKDAY},? )?(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {MONTH}\b,?(?: (\d{{4}})\b)?",
+        rf"\b{_UNTIL}(?:{WEEKDAY},? )?{DAY}(?: of)? {MONTH}\b,?(?: (\d{{4}})\b)?",
         lambda m, said: _next_date(m[4], MONTHS[m[3]], int(m[2]), said),
     ),
     (
-        rf"\b{_UNTIL}(?:{WEEKDAY},? )?{MONTH}\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (\d{{4}})\b)?",
+        rf"\b{_UNTIL}(?:{WEEKDAY},? )?{MONTH}\.? {DAY}\b(?:,? (\d{{4}})\b)?",
         lambda m, said: _next_date(m[4], MONTHS[m[2]], int(m[3]), said),
     ),
-    (
-        r"\b(?:the )?day after tomorrow(?: (?:morning|afternoon|evening|night))?\b",
-        lambda _, said: said + timedelta(days=2),
-    ),
-    (
-        rf"\b{_UNTIL}(?:tomm?orr?ow|tmrw)(?: (?:morning|afternoon|evening|night))?\b",
-        lambda _, said: said + timedelta(days=1),
-    ),
+    (rf"\b(?:the )?day after tomorrow{_PART}\b", lambda _, said: said + timedelta(days=2)),
+    (rf"\b{_UNTIL}(?:tomm?orr?ow|tmrw){_PART}\b", lambda _, said: said + timedelta(days=1)),
     (rf"\b{_UNTIL}(?:today|tonight)\b", lambda _, said: said),
     (
         r"\b(?:by|on|before|until|till) the (\d{1,2})(?:st|nd|rd|th)(?=\s*(?:[.,!;?)]|$|(?:and|but|so|at|for|to)\b))",
@@ -88,7 +83,7 @@ _FORMS: Final[tuple[tuple[str, Callable[[re.Match[str], date], date]], ...]] = (
     ),
     (rf"\bin (?:about )?{NUMBER} (day|week|month)s?(?: time)?\b", _later),
     (
-        rf"\b{_UNTIL}(?:this |next |coming )?{WEEKDAY}(?: (?:morning|afternoon|evening|night))?\b",
+        rf"\b{_UNTIL}(?:this |next |coming )?{WEEKDAY}{_PART}\b",
         lambda m, said: said + timedelta(days=(WEEKDAYS[m[1]] - said.weekday() - 1) % 7 + 1),
     ),
     (rf"\b{_UNTIL}(?:the end of |end of |later )?(this|next|the) (?:week|weekend)\b", _sunday),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Final
 
 from recollect.errors import BudgetTooSmall
@@ -72,7 +73,7 @@ def assemble(
         raise BudgetTooSmall(error.needed + asked, budget, ledger, error.overhead) from None
     share = int(settings.facts_share * budget)
     firm = share if settings.facts_tokens is None else min(share, settings.facts_tokens)
-    fill = Fill(offers, settings, counts.text, firm, session)
+    fill = Fill(offers, settings, cache(counts.text), firm, session)
     filled, shown = _filled(window, budget - asked, fill, counts)
     while (context := _context(shown, question, fill.deduplicated(filled), budget, settings, counts)).tokens > budget:
         section = next((name for name in reversed(PRIORITY) if filled.taken.get(name)), None)

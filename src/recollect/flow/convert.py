@@ -89,7 +89,8 @@ class Carrier:
         self._lose_fields(index, part.extra)
         match part:
             case Text():
-                yield from self._text(part)
+                if not self.shape.strict or part.text.strip():
+                    yield Text(part.text)
             case Image():
                 yield from self._image(part, message, index)
             case ToolCall():
@@ -98,10 +99,6 @@ class Carrier:
                 yield self._result(part, message, index)
             case Thinking():
                 yield from self._thinking(part, message, index)
-
-    def _text(self, part: Text) -> Iterator[Text]:
-        if not self.shape.strict or part.text.strip():
-            yield Text(part.text)
 
     def _image(self, part: Image, message: Message, index: int) -> Iterator[Image]:
         scheme = (part.url or "").partition(":")[0]

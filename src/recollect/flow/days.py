@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from datetime import date
+from datetime import date, datetime, time, timedelta, tzinfo
 from typing import Final
 
 _NAMES: Final = (
@@ -17,15 +17,8 @@ WEEKDAYS: Final = {name: n for n, name in enumerate(_WEEK)}
 _DIGITS: Final = (
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
 )  # fmt: skip
-_NUMBERS: Final = {word: n for n, word in enumerate(_DIGITS)} | {
-    "a": 1,
-    "an": 1,
-    "a couple of": 2,
-    "a couple": 2,
-    "couple of": 2,
-    "a few": 3,
-    "few": 3,
-}
+_A_FEW: Final = {"a": 1, "an": 1, "a couple of": 2, "a couple": 2, "couple of": 2, "a few": 3, "few": 3}
+_NUMBERS: Final = {word: n for n, word in enumerate(_DIGITS)} | _A_FEW
 DAYS: Final = {"day": 1.0, "week": 7.0, "month": 30.4, "year": 365.0}
 
 
@@ -36,6 +29,8 @@ def one_of(words: Iterable[str]) -> str:
 
 MONTH, NUMBER = one_of(MONTHS), r"(\d{1,4}|" + one_of(_NUMBERS)[1:]
 WEEKDAY: Final = one_of(WEEKDAYS)
+DAY: Final = r"(\d{1,2})(?:st|nd|rd|th)?"
+"""A day of a month by its number."""
 _STRETCH: Final = r"days?|weeks?|weekends?|months?|years?"
 _RELATIVE: Final = re.compile(
     r"\b(?:yesterday|today|tonight|tomorrow|(?:last|this|next|coming|previous) "
@@ -65,6 +60,11 @@ def day_written(text: str) -> date | None:
         return date(int(parts[2]), _NAMES.index(parts[1]) + 1, int(parts[0]))
     except ValueError:
         return None
+
+
+def end_of(day: date, zone: tzinfo | None) -> datetime | None:
+    """The moment at which a day is over; None for the last that there is."""
+    return None if day == date.max else datetime.combine(day + timedelta(days=1), time(), zone)
 
 
 def ago(day: date, today: date) -> str:

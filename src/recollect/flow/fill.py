@@ -92,7 +92,7 @@ class _Limits(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """What the layers offer for one question, and how it is counted and limited.
+    """What the layers offer for one question, and how it is limited; `count` is asked for the same texts many times.
 
     `firm` is the share of the profile and the facts that come first, in tokens; `session` is that of the conversation.
     """
@@ -102,7 +102,6 @@ class Fill:
     count: Callable[[str], int]
     firm: int
     session: str
-    _counted: dict[str, int] = field(default_factory=dict)
 
     def top_k(self) -> dict[str, int | None]:
         """How many candidates a section may have by the settings."""
@@ -112,7 +111,7 @@ class Fill:
     def into(self, room: int, top_k: TopK, shown: frozenset[str]) -> Filled:
         """The sections filled within `room` tokens; `shown` has the ids of the messages that the conversation shows."""
         filled, first = Filled(), self._first(shown)
-        fences = self._tokens(block({})) + 2
+        fences = self.count(block({})) + 2
         memory = room if self.settings.memory_tokens is None else self.settings.memory_tokens - fences
         for names, rest in ((PRIORITY, False), (FIRM, True)):
             unused = 0
@@ -203,15 +202,10 @@ class Fill:
         return offer(tokens, shown) if callable(offer) else offer
 
     def _title(self, name: str) -> int:
-        return self._tokens(heading(name)) + 1
+        return self.count(heading(name)) + 1
 
     def _cost(self, candidate: Candidate) -> int:
-        return self._tokens(quoted(candidate)) + 1
-
-    def _tokens(self, text: str) -> int:
-        if text not in self._counted:
-            self._counted[text] = self.count(text)
-        return self._counted[text]
+        return self.count(quoted(candidate)) + 1
 
 
 def _texts(offered: Sequence[Candidate]) -> list[str]:

@@ -15,8 +15,7 @@ address article aside blockquote body br dd details div dl dt fieldset figcaptio
 header hr li main nav ol p pre section summary table tbody thead tr ul
 """
 _BLOCKS: Final = frozenset(_TEXT_BLOCKS.split())
-_HEADINGS: Final = {f"h{n}": f"{'#' * n} " for n in range(1, 7)}
-_MARKS: Final = {**_HEADINGS, "li": "- "}
+_MARKS: Final = {"li": "- ", **{f"h{n}": f"{'#' * n} " for n in range(1, 7)}}
 _CELLS: Final = frozenset({"td", "th"})
 _LIKE_A_HEADING: Final = re.compile(r"^(?=#{1,6}[ \t])", re.MULTILINE)
 """A comment in code; a blank in front of it, and it is no heading of Markdown."""

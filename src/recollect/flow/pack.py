@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from typing import Final, NamedTuple, TypeAlias
 
 from recollect.answers import Hit
@@ -58,9 +58,9 @@ class _Packed:
     """What is taken so far, by session in the order of time, and what it costs."""
 
     count: Count
+    count_day: Count
     groups: dict[str, list[_Line]] = field(default_factory=dict)
     used: int = 0
-    _day_tokens: dict[str, int] = field(default_factory=dict)
 
     def take(self, moment: Moment, day: str, line: str, budget: int) -> bool:
         """Whether the line was taken, as it fits."""
@@ -76,7 +76,7 @@ class _Packed:
 
     def _with(self, moment: Moment, day: str, line: str) -> int:
         """What everything would cost with one more line, its end, and the days that are written for it."""
-        return self.used + self.count(line) + 1 + sum(map(self._day, self._days(moment, day)))
+        return self.used + self.count(line) + 1 + sum(self.count_day(one) + 1 for one in self._days(moment, day))
 
     def _days(self, moment: Moment, day: str) -> list[str]:
         """The days that a line adds: its own, if no line beside it has that; and that of the lines which it splits."""
@@ -87,11 +87,6 @@ class _Packed:
             return []
         return [day, after] if before == after != "" else [day]
 
-    def _day(self, day: str) -> int:
-        if day not in self._day_tokens:
-            self._day_tokens[day] = self.count(day) + 1
-        return self._day_tokens[day]
-
     def hits(self) -> list[Hit]:
         return [_hit(group) for group in self.groups.values()]
 
@@ -100,7 +95,7 @@ def pack(
     moments: Iterable[Moment], budget: int, count: Count, words: Words, asked: set[str], day: Day = written
 ) -> list[Hit]:
     """The hits that fit `budget` tokens, best first; `asked` are the words that make a sentence matter."""
-    packed = _Packed(count)
+    packed = _Packed(count, cache(count))
     for moment in moments:
         said = day(moment.at)
         if not packed.take(moment, said, turn_line(moment), budget):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import sqrt
 from statistics import NormalDist
@@ -168,10 +169,8 @@ def _top(found: Sequence[Recurring], least: float) -> tuple[Mention, ...]:
 
 
 def _by_hour(hours: set[int]) -> tuple[int, ...]:
-    counts = [0] * 24
-    for hour in hours:
-        counts[hour % 24] += 1
-    return tuple(counts)
+    counts = Counter(hour % 24 for hour in hours)
+    return tuple(counts[hour] for hour in range(24))
 
 
 def _active(hours: Sequence[int]) -> tuple[int, int] | None:

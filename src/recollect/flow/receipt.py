@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import groupby
 from typing import Any, Final, Literal, TypeAlias
 
 from recollect.answers import Candidate
@@ -81,22 +82,14 @@ class Receipt:
         yield f"{self.tokens:,} tokens, {self.overhead:,} of them overhead; {limit}; {fates}"
 
 
-def _together(one: Entry, next_one: Entry) -> bool:
-    return (
-        one.verdict == next_one.verdict == "dropped" and one.rule == next_one.rule and next_one.index == one.index + 1
-    )
-
-
-def _runs(entries: tuple[Entry, ...]) -> Iterator[list[Entry]]:
+def _runs(entries: tuple[Entry, ...]) -> list[list[Entry]]:
     """Neighbours dropped by one rule share a line; everything else has its own."""
-    run: list[Entry] = []
-    for entry in entries:
-        if run and not _together(run[-1], entry):
-            yield run
-            run = []
-        run.append(entry)
-    if run:
-        yield run
+
+    def line(numbered: tuple[int, Entry]) -> object:
+        n, entry = numbered
+        return (entry.rule, entry.index - n) if entry.verdict == "dropped" else n
+
+    return [[entry for _, entry in run] for _, run in groupby(enumerate(entries), line)]
 
 
 @dataclass(frozen=True, slots=True)

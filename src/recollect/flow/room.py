@@ -108,13 +108,9 @@ class Room:
         """The limits to try, those that give up least first."""
         yield roomy
         tight = replace(roomy, budget=self._prompt - self._tokens("question"))
-        yield tight
-        last = [tight]
-        if "question" in self.given:
-            yield replace(roomy, follows=True)
-            last.append(replace(tight, follows=True))
-            yield last[1]
-        yield from (replace(limits, whole=False) for limits in last)
+        follow = [replace(limits, follows=True) for limits in (roomy, tight)] if "question" in self.given else []
+        yield from (tight, *follow)
+        yield from (replace(limits, whole=False) for limits in (tight, *follow[1:]))
 
     def _spared(self, view: View, roomy: Limits, show: Callable[[Limits], View]) -> View:
         """The view; where its cut took turns that memory can't push out, a wider one, if that has room for them."""

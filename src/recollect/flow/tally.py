@@ -162,7 +162,8 @@ class Tally:
         self.hours |= other.hours
         for mine, theirs in ((self.questions, other.questions), (self.topics, other.topics)):
             for key, said in theirs.items():
-                _say(mine, key, Recurring(said.text, said.source, set(said.sessions), said.session))
+                known = mine.setdefault(key, Recurring(said.text, said.source, set(), said.session))
+                known.sessions |= said.sessions
         self.follow_ups.update(other.follow_ups)
         self.answers += other.answers
         self.answer_tokens += other.answer_tokens
@@ -214,13 +215,6 @@ def _note(table: dict[str, Recurring], key: str, text: str, message: Message, se
         table[key].sessions.add(session)
     else:
         table[key] = Recurring(text, message.id, {session}, session)
-
-
-def _say(table: dict[str, Recurring], key: str, said: Recurring) -> None:
-    if key in table:
-        table[key].sessions |= said.sessions
-    else:
-        table[key] = said
 
 
 def hour_of(at: datetime) -> int:

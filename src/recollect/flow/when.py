@@ -9,7 +9,7 @@ from datetime import date
 from itertools import islice
 from typing import Final, TypeAlias
 
-from recollect.flow.days import DAYS, MONTH, MONTHS, NUMBER, WEEKDAY, WEEKDAYS, number
+from recollect.flow.days import DAY, DAYS, MONTH, MONTHS, NUMBER, WEEKDAY, WEEKDAYS, number
 
 Period: TypeAlias = tuple[int, int]
 """First and last day, as `date.toordinal` numbers them."""
@@ -162,26 +162,16 @@ def _near(match: re.Match[str], asked: date) -> Iterator[Period]:
 _FORMS: Final[tuple[tuple[str, Callable[[re.Match[str], date], Iterator[Period]]], ...]] = (
     (
         rf"\b(?:{NUMBER}|the) (day|week|month|year)s? (before|after) (?:the )?"
-        rf"(?:(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {MONTH}|{MONTH}\.? (\d{{1,2}})(?:st|nd|rd|th)?)\b"
-        r"(?:,? (\d{4})\b)?",
+        rf"(?:{DAY}(?: of)? {MONTH}|{MONTH}\.? {DAY})\b(?:,? (\d{{4}})\b)?",
         _beside,
     ),
     (rf"\b(?:between|from) {MONTH} (?:and|to|until|through) {MONTH}\b(?:,?(?: of)? (\d{{4}})\b)?", _months),
-    (
-        rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {MONTH}\b\.?,?(?: (\d{{4}}))?",
-        lambda m, asked: _day(m[1], MONTHS[m[2]], m[3], asked),
-    ),
-    (
-        rf"\b{MONTH}\.? (\d{{1,2}})(?:st|nd|rd|th)?\b,?(?: (\d{{4}}))?",
-        lambda m, asked: _day(m[2], MONTHS[m[1]], m[3], asked),
-    ),
+    (rf"\b{DAY}(?: of)? {MONTH}\b\.?,?(?: (\d{{4}}))?", lambda m, asked: _day(m[1], MONTHS[m[2]], m[3], asked)),
+    (rf"\b{MONTH}\.? {DAY}\b,?(?: (\d{{4}}))?", lambda m, asked: _day(m[2], MONTHS[m[1]], m[3], asked)),
     (r"\b(\d{4})-(\d\d)-(\d\d)\b", lambda m, asked: _day(m[3], int(m[2]), m[1], asked)),
     (r"\b(?:on|by|before|after|around|since|until) (\d{1,2})/(\d{1,2})(?:/(\d{4}))?\b(?!/)", _slashes),
     (rf"\b{MONTH}\.?,?(?: of)? (\d{{4}})\b", lambda m, _: _whole_month(MONTHS[m[1]], int(m[2]))),
-    (
-        rf"\b(?:in|during|of|since|early|late|mid|this|last|by|until)[ -](?:early |late |mid-?)?{MONTH}\b",
-        _in_month,
-    ),
+    (rf"\b(?:in|during|of|since|early|late|mid|this|last|by|until)[ -](?:early |late |mid-?)?{MONTH}\b", _in_month),
     (
         r"\b(?:in|during|since|throughout|early|late|mid|spring of|summer of|autumn of|fall of|winter of)[ -]"
         r"(?:early |late |mid-?)?((?:19|20)\d\d)\b",

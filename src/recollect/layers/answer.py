@@ -81,7 +81,8 @@ def _fitting(
     reply: int,
 ) -> tuple[T, Window, int]:
     """Ask; returns the answer, the window that was shown, and how often that had to be made smaller."""
-    window, retries, takes = _expected(messages, tools, counter, model, reply), 0, None
+    window = _expected(partial(fit, messages, counter=counter, tools=tools), model, reply)
+    retries, takes = 0, None
     limit = window.tokens
     while True:
         try:
@@ -107,20 +108,14 @@ def _fitting(
     return said, window, retries
 
 
-def _expected(
-    messages: Sequence[Message],
-    tools: Sequence[Mapping[str, Any]],
-    counter: TokenCounter | str,
-    model: ChatModel,
-    reply: int,
-) -> Window:
+def _expected(fits: Callable[..., Window], model: ChatModel, reply: int) -> Window:
     """All of the messages, or as much as the model is known to take."""
-    whole, takes = fit(messages, counter=counter, tools=tools), None
+    whole, takes = fits(), None
     with suppress(TypeError):  # a model that can't be a key
         takes = _TAKES.get(model)
     if takes is not None and whole.tokens + reply > takes:
         with suppress(BudgetTooSmall, ConfigError):
-            return fit(messages, takes - reply, counter=counter, tools=tools, low_water=1.0)
+            return fits(takes - reply, low_water=1.0)
     return whole
 
 

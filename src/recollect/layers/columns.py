@@ -8,9 +8,10 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recollect.flow import rank
 from recollect.flow.rank import REACH, Marks, Near, Numbers, Places, Turns, lends, worth
@@ -45,20 +46,10 @@ def day_of(at: datetime) -> int:
 
 
 def _room() -> Turns:
-    marks = [np.empty(ROOM, np.int32) for _ in range(5)]
-    numbers = [np.empty(ROOM, np.float64) for _ in range(3)]
-    return Turns(
-        session=marks[0],
-        before=marks[1],
-        after=marks[2],
-        lenders=np.empty((ROOM, 2 * REACH), np.int32),
-        length=numbers[0],
-        worth=numbers[1],
-        day=marks[3],
-        own=numbers[2],
-        speaker=marks[4],
-        runs=np.empty(0, np.int32),
-    )
+    kinds = dict.fromkeys(Turns._fields, np.int32) | dict.fromkeys(("length", "worth", "own"), np.float64)
+    columns: dict[str, NDArray[Any]] = {name: np.empty(ROOM, kind) for name, kind in kinds.items()}
+    columns |= {"lenders": np.empty((ROOM, 2 * REACH), np.int32), "runs": np.empty(0, np.int32)}
+    return Turns(**columns)
 
 
 @dataclass(slots=True, eq=False)

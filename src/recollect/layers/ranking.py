@@ -158,9 +158,11 @@ class Ranker:
             if not len(columns) or not asked.text.strip():
                 return Ranking(np.zeros(0), columns, 0.0)
             near, vector = self._meaning(columns, vectors, as_of) if vectors else (None, None)
-            turns, question = columns.turns(), self._question(columns, asked, near)
+            words = [word for word in query_words(asked.text) if word not in columns.names]
+            named = [] if columns.with_assistant else _named(asked.text, columns.speakers)
+            turns, question = columns.turns(), _question(columns, asked, words, named, near)
             relevance = _relevance(question, len(columns))
-            part, places = self._unheard(columns, asked, question, turns), None
+            part, places = 0.0 if named else _unheard(columns, words, question, turns), None
             if only_matching and not _has_meaning(question):
                 every_word = replace(question, postings=columns.holding(query_words(asked.text)))
                 places = matching(turns, every_word)
@@ -208,32 +210,6 @@ class Ranker:
         while self._kept and room < 0:
             room += self._kept.popitem(last=False)[1].bytes
 
-    def _unheard(self, columns: Columns, asked: Asked, question: Question, turns: Turns) -> float:
-        """The part of a question's words that were never said; 0 where it names a speaker or a day that is in the log.
-
-        It is 0 without vectors, too.
-        """
-        if not _has_meaning(question) or (question.periods and dated(turns.day, question.periods).any()):
-            return 0.0
-        holders = columns.holders([word for word in query_words(asked.text) if word not in columns.names])
-        part = unheard(holders, len(columns))
-        named = part and not columns.with_assistant and _named(asked.text, columns.speakers)
-        return 0.0 if named else part
-
-    def _question(self, columns: Columns, asked: Asked, near: Near | None) -> Question:
-        today = date.fromordinal(day_of(asked.at))
-        named = [] if columns.with_assistant else _named(asked.text, columns.speakers)
-        words = query_words(asked.text)
-        return Question(
-            near,
-            [] if asked.by_time else columns.postings([word for word in words if word not in columns.names]),
-            periods(with_days(asked.text, asked.days), today),
-            today.toordinal(),
-            columns.speakers[named[0]] if len(named) == 1 else None,
-            columns.with_assistant and not _ASKS_ASSISTANT.search(asked.text),
-            asked.recency,
-        )
-
     def _vectors(self, question: str) -> list[tuple[str, NDArray[np.float32]]]:
         """The question's vector by the embedder and by the former one, each with its model's name; none without one."""
         used = [embedder for embedder in (self.embedder, self.former) if embedder and self.embedder]
@@ -261,6 +237,27 @@ class Ranker:
             rest = ~np.isin(places, near[0])
             near = np.concatenate((near[0], places[rest])), np.concatenate((near[1], cosines[rest]))
         return near, vector if compared else None
+
+
+def _question(columns: Columns, asked: Asked, words: list[str], named: list[str], near: Near | None) -> Question:
+    """What ranking knows of a question: `words` are its own, without names of speakers, and `named` those speakers."""
+    today = date.fromordinal(day_of(asked.at))
+    return Question(
+        near,
+        [] if asked.by_time else columns.postings(words),
+        periods(with_days(asked.text, asked.days), today),
+        today.toordinal(),
+        columns.speakers[named[0]] if len(named) == 1 else None,
+        columns.with_assistant and not _ASKS_ASSISTANT.search(asked.text),
+        asked.recency,
+    )
+
+
+def _unheard(columns: Columns, words: list[str], question: Question, turns: Turns) -> float:
+    """The part of a question's words that were never said; 0 without vectors, or where it names a day in the log."""
+    if not _has_meaning(question) or (question.periods and dated(turns.day, question.periods).any()):
+        return 0.0
+    return unheard(columns.holders(words), len(columns))
 
 
 def _has_meaning(question: Question) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -356,8 +356,11 @@ def _statement(record: Record) -> Statement:
 
 
 def _candidates(told: Sequence[Told], most: int, rests: Mapping[str, tuple[str, ...]]) -> Iterable[Candidate]:
-    left_out = 0
-    for one, out in _judged(told, most):
+    """The facts as candidates; a section has `most`, and a few of those that are left out are shown with the rule."""
+    left_out, taken = 0, Counter[str]()
+    for one in told:
+        out = one.out or ("limit" if taken[one.section] >= most else "")
+        taken[one.section] += not out
         left_out += bool(out)
         if left_out <= NEAR_MISSES or not out:
             fact = one.fact
@@ -372,12 +375,3 @@ def _candidates(told: Sequence[Told], most: int, rests: Mapping[str, tuple[str, 
                 fact.sessions,
                 rests.get(fact.key, ()),
             )
-
-
-def _judged(told: Sequence[Told], most: int) -> Iterator[tuple[Told, str]]:
-    """Each fact with the rule by which it is left out, or ""; a section has `most` facts."""
-    taken = Counter[str]()
-    for one in told:
-        out = one.out or ("limit" if taken[one.section] >= most else "")
-        taken[one.section] += not out
-        yield one, out

@@ -121,19 +121,20 @@ class Taught:
         if any(map(_by_user, entries)) and not self.ledger.is_open(scope.tenant):
             return self._put_off(job, "the limit of the day is reached")
         try:
-            read, records = _fitting(partial(self._facts, job), entries)
+            read, found = _fitting(partial(self._facts, job), entries)
         except ModelError as error:
             return self._put_off(job, str(error))
+        records = found or []
         with self.store.transaction():
-            self.store.records.put(scope.owner, records or ())
+            self.store.records.put(scope.owner, records)
             if read:
                 set_read_to(self.store, scope, FACTS.kind, read[-1].seq)
-                cites = (id for record in records or () for id in record.sources)
+                cites = (id for record in records for id in record.sources)
                 check_there(self.store, scope, cites, read[-1].position)
             if len(read) < len(entries) or len(entries) == BATCH:
                 self.store.jobs.enqueue(scope, [FACTS])
             self.store.jobs.finish(job)
-        return len(records or ())
+        return len(records)
 
     def learn_summary(self, job: Job) -> int:
         """Have the model word the newest summary anew; 1 where its text could be used, else 0."""

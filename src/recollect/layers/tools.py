@@ -72,8 +72,8 @@ class Tools:
 
     def offer(self, scope: Scope, question: str, at: datetime, *, as_of: int | None = None) -> list[Candidate]:
         """Excerpts to the point of a question asked at that time, best first; with `as_of`, of those kept by then."""
-        asked, at = question[:MAX_QUESTION], with_zone(at)
-        best = sorted(self._stored(scope, asked, at, as_of), key=lambda one: (-one.score, one.origin, one.text))
+        scored = (one for one, _ in self._scored(scope, question, at, as_of))
+        best = sorted(scored, key=lambda one: (-one.score, one.origin, one.text))
         distinct = list({one.text: one for one in reversed(best)}.values())[::-1]
         fitting = [one for one in distinct if not one.out]
         over = [replace(one, out=f"more than {self.most}") for one in fitting[self.most :]]
@@ -96,15 +96,15 @@ class Tools:
         """The `k` best excerpts that are to the point of a question, best first."""
         check_question(question)
         check_count("k", k)
-        asked, at = question[:MAX_QUESTION], with_zone(at)
-        wanted, found = set(query_words(asked)), self._found(scope, asked, at, None)
-        scored = [(self._candidate(record, wanted, at), record) for record in found]
-        best = sorted((one for one in scored if not one[0].out), key=lambda one: (-one[0].score, one[0].origin))
+        scored = (one for one in self._scored(scope, question, at, None) if not one[0].out)
+        best = sorted(scored, key=lambda one: (-one[0].score, one[0].origin))
         return [_excerpt(record) for _, record in best[:k]]
 
-    def _stored(self, scope: Scope, asked: str, at: datetime, as_of: int | None) -> list[Candidate]:
+    def _scored(self, scope: Scope, question: str, at: datetime, as_of: int | None) -> list[tuple[Candidate, Record]]:
+        """The excerpts that share words with a question, each as it is offered, with its record."""
+        asked, at = question[:MAX_QUESTION], with_zone(at)
         wanted = set(query_words(asked))
-        return [self._candidate(record, wanted, at) for record in self._found(scope, asked, at, as_of)]
+        return [(self._candidate(record, wanted, at), record) for record in self._found(scope, asked, at, as_of)]
 
     def _found(self, scope: Scope, asked: str, at: datetime, as_of: int | None) -> list[Record]:
         if not self.store.records.find(scope, kind=KIND, exact=True, limit=1):

@@ -29,24 +29,14 @@ from recollect.types import with_zone
 
 __all__ = ["Found", "Known", "Statement", "extract", "known", "noted"]
 
+
+def _wishes(clause: Clause) -> Iterable[Found]:
+    return list(preferences(clause)) or likes(clause)
+
+
 _Rules = tuple[Callable[[Clause], Iterable[Found]], ...]
-_OF_MINE: Final[_Rules] = (
-    profile,
-    life,
-    food,
-    relations,
-    lambda clause: list(preferences(clause)) or likes(clause),
-    plans,
-    mood,
-)
-_OF_OTHERS: Final[_Rules] = (
-    profile,
-    life,
-    in_passing,
-    lambda clause: list(preferences(clause)) or likes(clause),
-    plans,
-    mood,
-)
+_OF_MINE: Final[_Rules] = (profile, life, food, relations, _wishes, plans, mood)
+_OF_OTHERS: Final[_Rules] = (profile, life, in_passing, _wishes, plans, mood)
 _MINE: Final = word_set("i im ive id we weve my our")
 _OTHERS: Final = word_set(
     """you please just everyone everybody friends people call calls it its this that name names myself as

@@ -76,21 +76,21 @@ def _food(clause: Clause, start: int) -> Iterator[Found]:
     if match := _ALLERGIC.match(text, start):
         for what in _all_of(text, match.end()):
             if slug(what.text) not in _JOKES:
-                yield found(clause, PROFILE, f"allergy:{slug(what.text)}", what.text, what.end, 0.95)
+                yield found(clause, PROFILE, "allergy", what.text, what.end, 0.95)
     elif match := _NOT_ALLERGIC.match(text, start):
         for what in things(text, match.end()):
-            yield found(clause, PROFILE, f"allergy:{slug(what.text)}", what.text, what.end, ended=True)
+            yield found(clause, PROFILE, "allergy", what.text, what.end, ended=True)
     elif match := _ALLERGY.match(text, start):
-        yield found(clause, PROFILE, f"allergy:{slug(match[1])}", match[1], match.end())
+        yield found(clause, PROFILE, "allergy", match[1], match.end())
     elif match := _NO_DIET.match(text, start):
         yield found(clause, PROFILE, "diet", match[1].lower(), match.end(), ended=True)
     elif match := _DIET.match(text, start):
         diet = match[match.lastindex or 1].lower()
         yield found(clause, PROFILE, "diet", diet, match.end(), 0.95)
     elif (match := _CANT_HAVE.match(text, start) or _CANT_HAVE_ANY.match(text, start)) and match[1].lower() in _FREE_OF:
-        yield found(clause, PROFILE, f"avoids:{match[1].lower()}", match[1].lower(), match.end(), 0.95)
+        yield found(clause, PROFILE, "avoids", match[1].lower(), match.end(), 0.95)
     elif match := _CAN_HAVE.match(text, start):
-        yield found(clause, PROFILE, f"avoids:{match[1].lower()}", match[1].lower(), match.end(), ended=True)
+        yield found(clause, PROFILE, "avoids", match[1].lower(), match.end(), ended=True)
     elif match := _EATS_NOT.match(text, start):
         yield from _avoids(clause, match.end())
     elif match := _EATS_AGAIN.match(text, start):
@@ -114,4 +114,4 @@ def _avoids(clause: Clause, start: int, ended: bool = False) -> Iterator[Found]:
     for what in food:
         words = what.text.lower().split()
         if not _NO_FOOD.union(LINKED).intersection(words) and not words[0].endswith("ly"):
-            yield found(clause, PROFILE, f"avoids:{slug(what.text)}", what.text, what.end, ended=ended)
+            yield found(clause, PROFILE, "avoids", what.text, what.end, ended=ended)

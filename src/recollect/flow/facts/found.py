@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, time
+from typing import Final
 
 from recollect.answers import FactType
+from recollect.flow.days import end_of
+from recollect.flow.facts.phrases import slug
 from recollect.flow.facts.prose import Clause
+from recollect.flow.facts.wording import word_set
+
+VALUED: Final = word_set(
+    "likes dislikes allergy avoids speaks uses prefers todo plays teaches learning studies school drives habit"
+)
+"""Keys that hold several values at a time: each has its value in it, which may have a colon: "todo:flight at 9:25"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +52,8 @@ def found(
     then: str = "",
 ) -> Found:
     """What a clause says up to the place `end` in it: true since a day, or due on one."""
+    key = f"{key}:{slug(value)}" if key in VALUED else key
     span = clause.offset + clause.added, clause.offset + end
-    after = due + timedelta(days=1) if due and due < date.max else None
-    begin, over = _midnight(since, clause.at), _midnight(after, clause.at)
+    begin = datetime.combine(since, time(), clause.at.tzinfo) if since else None
+    over = end_of(due, clause.at.tzinfo) if due else None
     return Found(type, key, value, confidence, span, begin, over, ended, then)
-
-
-def _midnight(day: date | None, at: datetime) -> datetime | None:
-    return datetime.combine(day, time(), at.tzinfo) if day else None

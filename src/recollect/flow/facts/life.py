@@ -9,7 +9,7 @@ from typing import Final
 from recollect.answers import FactType
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.likes import INTEREST
-from recollect.flow.facts.phrases import name, slug
+from recollect.flow.facts.phrases import name
 from recollect.flow.facts.preferences import PREFERENCE
 from recollect.flow.facts.profile import AM, LANGUAGES, PROFILE
 from recollect.flow.facts.prose import Clause
@@ -204,7 +204,7 @@ def life(clause: Clause) -> Iterator[Found]:
         yield from _told(clause)
     if _MAY_REPEAT.search(words) and (match := _HABIT.match(clause.text)):
         habit = match[match.lastindex or 1]
-        yield found(clause, PREFERENCE, f"habit:{slug(habit)}", habit, match.end(), 0.8)
+        yield found(clause, PREFERENCE, "habit", habit, match.end(), 0.8)
 
 
 def _told(clause: Clause) -> Iterator[Found]:
@@ -215,7 +215,7 @@ def _told(clause: Clause) -> Iterator[Found]:
             yield from _each(clause, type, key, what, words.end(), ended=over is not None)
     yield from _had(clause)
     if (match := _AT_SCHOOL.match(text)) and (school := name(text, match.end(), most=5)):
-        yield found(clause, PROFILE, f"school:{slug(school.text)}", school.text, school.end)
+        yield found(clause, PROFILE, "school", school.text, school.end)
     for key, one in (
         ("born", _BORN),
         ("household", _LIVE_WITH),
@@ -236,7 +236,7 @@ def _each(
     while one := what.match(text, start):
         if (not ended and not _ENDS.match(text, one.end())) or _PASSING.match(text, one.end()):
             return
-        yield found(clause, type, f"{key}:{slug(one[1])}", one[1], one.end(), ended=ended)
+        yield found(clause, type, key, one[1], one.end(), ended=ended)
         if not (more := _MORE.match(text, one.end())):
             return
         start = more.end()
@@ -245,4 +245,4 @@ def _each(
 def _had(clause: Clause) -> Iterator[Found]:
     over = _DRIVE_NO_MORE.match(clause.text)
     if (words := over or _DRIVE.match(clause.text)) and (car := _CAR.match(clause.text, words.end())):
-        yield found(clause, PROFILE, f"drives:{slug(car[1])}", car[1], car.end(1), ended=over is not None)
+        yield found(clause, PROFILE, "drives", car[1], car.end(1), ended=over is not None)

@@ -119,4 +119,4 @@ def _objects(text: str, start: int) -> list[Phrase]:
 
 def _each(clause: Clause, verb: str, what: list[Phrase], ended: bool = False) -> Iterator[Found]:
     for one in what:
-        yield found(clause, INTEREST, f"{verb}:{slug(one.text)}", one.text, one.end, 0.85, ended=ended)
+        yield found(clause, INTEREST, verb, one.text, one.end, 0.85, ended=ended)

@@ -8,9 +8,8 @@ from typing import Final
 
 from recollect.answers import FactType
 from recollect.flow.ahead import ahead
-from recollect.flow.days import MONTH, WEEKDAY
+from recollect.flow.days import DAY, MONTH, WEEKDAY
 from recollect.flow.facts.found import Found, found
-from recollect.flow.facts.phrases import slug
 from recollect.flow.facts.places import PLACE
 from recollect.flow.facts.prose import GAP, Clause
 from recollect.flow.facts.wording import any_of, rule
@@ -142,8 +141,7 @@ _SO_FAR: Final = rule(r"\b(?:before|so far|in the past|(?:many|several|a few) ti
 """What someone did already, and may still plan to do again."""
 _POINTS: Final = rule(r"\b(?:it|this|that|there|here|him|her|them|these|those|one|every|each)\b")
 _ONE_DAY: Final = (
-    rf"(?:{WEEKDAY}|(?:{WEEKDAY},? )?(?:the )?\d{{1,2}}(?:st|nd|rd|th)?(?:(?: of)? {MONTH})?"
-    rf"|{MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?)\b(?:,? \d{{4}}\b)?"
+    rf"(?:{WEEKDAY}|(?:{WEEKDAY},? )?(?:the )?{DAY}(?:(?: of)? {MONTH})?|{MONTH}\.? {DAY})\b(?:,? \d{{4}}\b)?"
 )
 _FROM_TO: Final = rule(
     rf"\b(?:{_ONE_DAY}(?:[\u2013\u2014-]| (?:to|until|till|through|or) )|between {_ONE_DAY} and )(?P<last>{_ONE_DAY})"
@@ -227,12 +225,12 @@ def _item(
     if (what or (dated and verb in _WHOLE)) and len(what.split()) <= MAX_WORDS:
         what = f"{verb} {what}".strip() if verb else _ARTICLE.sub("", what)
         due = None if ended and verb else due  # the day on which it was done, not that of the plan
-        yield found(clause, ACTION, f"todo:{slug(what)}", what, start + end, confidence, due=due, ended=ended)
+        yield found(clause, ACTION, "todo", what, start + end, confidence, due=due, ended=ended)
         if dated and (but := _NOT_THEN.match(clause.text, start + end)):
             wrong = ahead(clause.text[but.end() :], clause.at.date())
             if wrong and wrong[0] == 0:
                 end = but.end() + wrong[1]
-                yield found(clause, ACTION, f"todo:{slug(what)}", what, end, due=wrong[2], ended=True)
+                yield found(clause, ACTION, "todo", what, end, due=wrong[2], ended=True)
 
 
 def _moved(clause: Clause, start: int) -> Iterator[Found]:
@@ -244,7 +242,7 @@ def _moved(clause: Clause, start: int) -> Iterator[Found]:
             what = _without_day(_WAS_MOVED.sub("", text[start : link.start()]), today)[0]
             if what and not _POINTS.search(what):
                 end = link.end() + day[1]
-                yield found(clause, ACTION, f"todo:{slug(what)}", what, end, due=day[2], ended=True, then=what)
+                yield found(clause, ACTION, "todo", what, end, due=day[2], ended=True, then=what)
             return
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from recollect.answers import FactType
 from recollect.flow.facts.found import Found, found
-from recollect.flow.facts.phrases import LINKED, name, slug, thing
+from recollect.flow.facts.phrases import LINKED, name, thing
 from recollect.flow.facts.profile import LANGUAGE
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.wording import any_of, rule
@@ -129,9 +129,9 @@ def preferences(clause: Clause) -> Iterator[Found]:
         yield found(clause, PREFERENCE, "answer_length", length, match.end())
     elif (match := _PREFER.match(text)) and (what := thing(text, match.end(), stops=_OVER)):
         if not _IF.match(text, what.end):
-            yield found(clause, PREFERENCE, f"prefers:{slug(what.text)}", what.text, what.end, 0.85)
+            yield found(clause, PREFERENCE, "prefers", what.text, what.end, 0.85)
         if (over := _RATHER_THAN.match(text, what.end)) and (less := thing(text, over.end())):
-            yield found(clause, PREFERENCE, f"prefers:{slug(less.text)}", less.text, less.end, ended=True)
+            yield found(clause, PREFERENCE, "prefers", less.text, less.end, ended=True)
     yield from _tools(clause)
 
 
@@ -165,16 +165,16 @@ def _tools(clause: Clause) -> Iterator[Found]:
     if match := _SWITCHED.match(text):
         yield from _switched(clause, match.end())
     elif (match := _USES_NO_MORE.match(text)) and (tool := name(text, match.end(), most=3)):
-        yield found(clause, PREFERENCE, f"uses:{slug(tool.text)}", tool.text, tool.end, ended=True)
+        yield found(clause, PREFERENCE, "uses", tool.text, tool.end, ended=True)
     elif match := _MOSTLY_USE.match(text):
         if tool := thing(text, match.end(), most=2, stops=LINKED):
-            yield found(clause, PREFERENCE, f"uses:{slug(tool.text)}", tool.text, tool.end, 0.85)
+            yield found(clause, PREFERENCE, "uses", tool.text, tool.end, 0.85)
     elif (words := _USE.match(text)) and name(text, words.end()):
         while words and (tool := name(text, words.end(), most=3)) and _USED.match(text, tool.end):
-            yield found(clause, PREFERENCE, f"uses:{slug(tool.text)}", tool.text, tool.end, 0.85)
+            yield found(clause, PREFERENCE, "uses", tool.text, tool.end, 0.85)
             words = _AND_USE.match(text, tool.end)
     elif match := _USE_SMALL.match(text):
-        yield found(clause, PREFERENCE, f"uses:{slug(match[1])}", match[1], match.end(), 0.85)
+        yield found(clause, PREFERENCE, "uses", match[1], match.end(), 0.85)
 
 
 def _switched(clause: Clause, start: int) -> Iterator[Found]:
@@ -183,5 +183,5 @@ def _switched(clause: Clause, start: int) -> Iterator[Found]:
     to = _TO.match(text, old.end if old else start)
     if to and (new := name(text, to.end())):
         if old:
-            yield found(clause, PREFERENCE, f"uses:{slug(old.text)}", old.text, old.end, ended=True)
-        yield found(clause, PREFERENCE, f"uses:{slug(new.text)}", new.text, new.end)
+            yield found(clause, PREFERENCE, "uses", old.text, old.end, ended=True)
+        yield found(clause, PREFERENCE, "uses", new.text, new.end)

@@ -11,7 +11,7 @@ from recollect.answers import FactType
 from recollect.flow.ahead import ahead
 from recollect.flow.days import written
 from recollect.flow.facts.found import Found, found
-from recollect.flow.facts.phrases import LINKED, Phrase, firm, given, name, place_name, slug, thing
+from recollect.flow.facts.phrases import LINKED, Phrase, firm, given, name, place_name, thing
 from recollect.flow.facts.prose import Clause
 from recollect.flow.facts.roles import role
 from recollect.flow.facts.wording import EMOJI, any_of, rule
@@ -168,6 +168,9 @@ _NOT_AS: Final = rule(
 )
 _NO_ROLE: Final = rule(rf"{AM} (retired|unemployed|self-employed)\b(?! (?:from|and|but))")
 _OLD: Final = rule(r"(\d{1,3})[- ]years?[- ]old(?=,? )")
+_AGED, _BY_TRADE = rule(rf", (\d\d)(?: years?[- ]old| yo)?{STOP}"), rule(",? (?:(?:and )?working as )?(?:an? |the )")
+_AT, _AS_FROM = rule(",? (?:at|for|with) "), rule(",?(?: originally)? from ")
+_BASED: Final = rule(",?(?: (?:and|but|now|currently))* (?:(?:based|living|live) in |(?<=now )in )")
 
 _ONES: Final = ("two", "three", "four", "five", "six", "seven", "eight", "nine")
 _TENS: Final = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
@@ -247,8 +250,8 @@ def _names(clause: Clause) -> Iterator[Found]:
         right = name(text, but.end()) if but else None
         if who := right or wrong:
             yield found(clause, PROFILE, "name", who.text, who.end, 0.95, ended=right is None)
-    elif match := _NAME.match(text) or _CALLED.match(text):
-        who = (given if _NAME.match(text) else name)(text, match.end(), most=5)
+    elif match := (named := _NAME.match(text)) or _CALLED.match(text):
+        who = (given if named else name)(text, match.end(), most=5)
         if who and not _NO_CALLING.match(who.text):
             yield found(clause, PROFILE, "name", who.text, who.end, 0.95)
             yield from _around_name(clause, who.end)
@@ -333,11 +336,6 @@ def _roles(clause: Clause) -> Iterator[Found]:
             yield from _around_role(clause, what.end)
 
 
-_AGED, _BY_TRADE = rule(rf", (\d\d)(?: years?[- ]old| yo)?{STOP}"), rule(",? (?:(?:and )?working as )?(?:an? |the )")
-_AT, _AS_FROM = rule(",? (?:at|for|with) "), rule(",?(?: originally)? from ")
-_BASED: Final = rule(",?(?: (?:and|but|now|currently))* (?:(?:based|living|live) in |(?<=now )in )")
-
-
 def _around_role(clause: Clause, end: int) -> Iterator[Found]:
     """What is told along with a profession: "a nurse at Lakeside, from Pune, now living in Leeds"."""
     for words, value, key in (
@@ -376,5 +374,5 @@ def _speaks(clause: Clause) -> Iterator[Found]:
     words = _SPEAK.match(clause.text)
     while words and (language := LANGUAGE.match(clause.text, words.end())):
         what = language[1].capitalize()
-        yield found(clause, PROFILE, f"speaks:{slug(what)}", what, language.end(), 0.95)
+        yield found(clause, PROFILE, "speaks", what, language.end(), 0.95)
         words = _AND_SPEAK.match(clause.text, language.end())

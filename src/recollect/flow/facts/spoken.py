@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, datetime
 from typing import Final
 
 from recollect.answers import Fact, FactType
-from recollect.flow.days import day_written
+from recollect.flow.days import day_written, end_of
 from recollect.flow.facts.people import ABOUT, COUPLES, PEOPLE
 from recollect.flow.facts.phrases import slug
 from recollect.flow.facts.tell import HOLDS_SEVERAL, LABELS
@@ -82,13 +82,9 @@ def read_line(line: str) -> Fact | None:
     key, due = _key(label, value), None
     if key.startswith("todo:") and (by := _BY.search(value)) and (last := day_written(by[1])):
         value = value[: by.start()]
-        key, due = _key(label, value), _end_of(last)
+        key, due = _key(label, value), end_of(last, UTC)
     kind: FactType = "action_item" if key.startswith("todo:") else "user_profile"
     return Fact(kind, key, value, 1.0, at, at, valid_to=due, origin="note" if how == "noted" else "user")
-
-
-def _end_of(day: date) -> datetime | None:
-    return None if day == date.max else datetime.combine(day + timedelta(days=1), time(), UTC)
 
 
 def _key(label: str, value: str) -> str:

@@ -9,8 +9,8 @@ from typing import Final
 
 from recollect.answers import Fact
 from recollect.flow.days import written
+from recollect.flow.facts.found import VALUED
 from recollect.flow.facts.people import ABOUT, MANY, SEVERAL
-from recollect.flow.facts.wording import word_set
 from recollect.recent import remembered
 
 _ASKED_BY: Final = {
@@ -49,12 +49,8 @@ KEPT: Final = 4_096
 """How many facts are remembered with their lines, and how many keys."""
 LABELS: Final = {"todo": "to do"}
 """Keys that are told in other words than their own."""
-VALUED: Final = word_set(
-    """likes dislikes allergy avoids speaks uses prefers todo plays teaches learning studies school drives habit"""
-)
-"""Keys that hold several values at a time: each has its value in it, which may have a colon: "todo:flight at 9:25"."""
 HOLDS_SEVERAL: Final = VALUED | {*SEVERAL.values(), *MANY.values()}
-"""Those, and the relatives, friends and pets of whom a user may have several: "sister:nadia"."""
+"""Those with several values, and the relatives, friends and pets of whom a user may have several: "sister:nadia"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +77,8 @@ def tell(
 ) -> list[Told]:
     """The facts, best first: by words they share with the question, then by confidence and newness.
 
-    Those that the question asks for by what they are count as if they shared a word more.
-
-    Of two that share as many, what the user says of themselves comes before what they say of others.
+    Those that the question asks for by what they are count as if they shared a word more. Of two that share as many,
+    what the user says of themselves comes before what they say of others.
     """
     told = [
         Told(
@@ -113,11 +108,8 @@ def _matters(key: str) -> tuple[bool, bool]:
 
 def asked_by(fact: Fact) -> str:
     """The words of questions that a fact answers: its own, and those its key stands for."""
-    return f"{fact.key.replace('_', ' ')} {fact.value} {_hints(fact.key.split(':'))}"
-
-
-def _hints(parts: Iterable[str]) -> str:
-    return " ".join(_ASKED_BY.get(part, "") for part in parts)
+    hints = " ".join(_ASKED_BY.get(part, "") for part in fact.key.split(":"))
+    return f"{fact.key.replace('_', ' ')} {fact.value} {hints}"
 
 
 @remembered(KEPT)

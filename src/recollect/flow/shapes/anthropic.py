@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from recollect.errors import InvalidTranscript
 from recollect.flow.shapes.wire import (
+    TURNS,
     Fault,
     OpenCalls,
     Wire,
     Word,
     arguments_object,
-    expect,
+    each,
     field,
     lay_out,
     leftover,
@@ -24,33 +25,29 @@ from recollect.flow.shapes.wire import (
     role_of,
     to_json,
     unanswered,
+    with_results,
 )
 from recollect.frozen import thaw
-from recollect.types import Image, Message, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult
+from recollect.types import Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 
 NAME: Final = "anthropic"
-_ROLES: Final[dict[Any, Role]] = {"user": "user", "assistant": "assistant"}
 _SOURCES: Final[dict[Any, tuple[str, ...]]] = {"url": ("url",), "base64": ("media_type", "data")}
 
 
 def read(wire: Mapping[str, Any], where: str, calls: OpenCalls) -> Message:
     """One message as a Message; a user message that brings tool results gets the role tool."""
-    role = role_of(wire, _ROLES, where)
-    content = read_content(wire.get("content"), f"{where}.content")
-    brings = not isinstance(content, str) and any(isinstance(part, ToolResult) for part in content)
-    kept: Role = "tool" if brings and role == "user" else role
-    return Message(kept, content, shape=NAME, extra=leftover(wire, {"role": True, "content": True}, where))
+    role = role_of(wire, TURNS, where)
+    content = _read_content(wire.get("content"), f"{where}.content")
+    extra = leftover(wire, {"role": True, "content": True}, where)
+    return Message(with_results(role, content), content, shape=NAME, extra=extra)
 
 
-def read_content(raw: Any, where: str) -> str | tuple[Part, ...]:
+def _read_content(raw: Any, where: str) -> str | tuple[Part, ...]:
     """Text or blocks; the system field is the same."""
-    if isinstance(raw, str):
-        return raw
-    return tuple(_read_block(block, f"{where}[{i}]") for i, block in enumerate(expect(raw, list, where)))
+    return raw if isinstance(raw, str) else each(raw, where, _read_block)
 
 
-def _read_block(raw: Any, where: str) -> Part:
-    wire = expect(raw, dict, where)
+def _read_block(wire: Wire, where: str) -> Part:
     kind = wire.get("type")
     if kind == "text":
         return Text(field(wire, "text", str, where), leftover(wire, {"type": True, "text": True}, where))
@@ -76,7 +73,7 @@ def _read_result(wire: Mapping[str, Any], where: str) -> ToolResult:
 
 
 def _inner(raw: Any, where: str) -> str | tuple[Word, ...]:
-    content = read_content(raw, where)
+    content = _read_content(raw, where)
     if isinstance(content, str):
         return content
     blocks: list[Word] = []
@@ -110,14 +107,12 @@ def _read_image(wire: Mapping[str, Any], source: Mapping[str, Any], where: str) 
 def write(message: Message) -> list[Wire]:
     """One message."""
     role = "assistant" if message.role == "assistant" else "user"
-    return [lay_out({"role": role, "content": write_content(message)}, message.extra)]
+    return [lay_out({"role": role, "content": _write_content(message.content)}, message.extra)]
 
 
-def write_content(message: Message) -> Any:
+def _write_content(content: str | Sequence[Part]) -> Any:
     """Text, or blocks."""
-    if isinstance(message.content, str):
-        return message.content
-    return [_write_block(part) for part in message.content]
+    return content if isinstance(content, str) else [_write_block(part) for part in content]
 
 
 def _write_block(part: Part) -> Wire:
@@ -138,7 +133,7 @@ def _write_block(part: Part) -> Wire:
 
 
 def _write_result(result: ToolResult) -> Wire:
-    content = result.content if isinstance(result.content, str) else [_write_block(part) for part in result.content]
+    content = _write_content(result.content)
     fields: Wire = {"tool_use_id": result.call_id, "content": content, "is_error": result.is_error}
     return lay_out({"type": "tool_result", **fields}, result.extra, ["is_error"])
 
@@ -159,13 +154,13 @@ def _source(image: Image) -> Wire:
 
 def read_system(raw: Any, where: str) -> Message:
     """The system field as a Message."""
-    return Message("system", read_content(raw, where), shape=NAME)
+    return Message("system", _read_content(raw, where), shape=NAME)
 
 
 def write_system(messages: list[Message]) -> Any:
     """The system field of all system messages: the text of the only one, or blocks."""
     if len(messages) == 1:
-        return write_content(messages[0])
+        return _write_content(messages[0].content)
     return [_write_block(part) for message in messages for part in message.parts]
 
 

@@ -12,12 +12,14 @@ from recollect.flow.shapes.wire import (
     JSON,
     NOTHING,
     NULL,
+    TURNS,
     Fault,
     OpenCalls,
     Wire,
     Word,
     arguments_object,
-    expect,
+    around,
+    each,
     field,
     from_json,
     lay_out,
@@ -32,31 +34,30 @@ from recollect.flow.shapes.wire import (
     role_of,
     to_json,
     unanswered,
+    with_results,
+    wrapped,
 )
-from recollect.types import Image, Message, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult
+from recollect.types import Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 
 NAME: Final = "bedrock"
-_ROLES: Final[dict[Any, Role]] = {"user": "user", "assistant": "assistant"}
 _BYTES: Final = "bytes"
 _BASE64: Final = "$bytes"
 
 
 def read(wire: Mapping[str, Any], where: str, calls: OpenCalls) -> Message:
     """One message as a Message; a user message that brings tool results gets the role tool."""
-    role = role_of(wire, _ROLES, where)
-    content = read_content(wire.get("content"), f"{where}.content")
-    brings = any(isinstance(part, ToolResult) for part in content)
-    kept: Role = "tool" if brings and role == "user" else role
-    return Message(kept, content, shape=NAME, extra=leftover(wire, {"role": True, "content": True}, where))
+    role = role_of(wire, TURNS, where)
+    content = _read_content(wire.get("content"), f"{where}.content")
+    extra = leftover(wire, {"role": True, "content": True}, where)
+    return Message(with_results(role, content), content, shape=NAME, extra=extra)
 
 
-def read_content(raw: Any, where: str) -> tuple[Part, ...]:
+def _read_content(raw: Any, where: str) -> tuple[Part, ...]:
     """Blocks; the system field is the same."""
-    return tuple(_read_block(block, f"{where}[{i}]") for i, block in enumerate(expect(raw, list, where)))
+    return each(raw, where, _read_block)
 
 
-def _read_block(raw: Any, where: str) -> Part:
-    wire = expect(raw, dict, where)
+def _read_block(wire: Wire, where: str) -> Part:
     if "text" in wire:
         return Text(field(wire, "text", str, where), leftover(wire, {"text": True}, where))
     if "toolUse" in wire:
@@ -70,7 +71,7 @@ def _read_block(raw: Any, where: str) -> Part:
 
 def _read_call(wire: Mapping[str, Any], use: Mapping[str, Any], where: str) -> ToolCall:
     inside = leftover(use, {"toolUseId": True, "name": True, "input": True}, where)
-    extra = leftover(wire, {"toolUse": True}, where, {"toolUse": inside})
+    extra = around(wire, "toolUse", inside, where)
     where = f"{where}.toolUse"
     arguments = to_json(field(use, "input", dict, where))
     return ToolCall(field(use, "toolUseId", str, where), field(use, "name", str, where), arguments, extra)
@@ -78,23 +79,21 @@ def _read_call(wire: Mapping[str, Any], use: Mapping[str, Any], where: str) -> T
 
 def _read_result(wire: Mapping[str, Any], result: Mapping[str, Any], where: str) -> ToolResult:
     at = f"{where}.toolResult"
-    blocks = field(result, "content", list, at)
-    content = tuple(_read_inner(block, f"{at}.content[{i}]") for i, block in enumerate(blocks))
+    content = each(result.get("content"), f"{at}.content", _read_inner)
     status = maybe(result, "status", str, at)
     if status not in (None, "success", "error"):
         raise InvalidTranscript(f"expected success or error, got {status!r}", f"{at}.status")
     failed = status == "error"
     inside = leftover(result, {"toolUseId": True, "content": True, "status": failed}, where)
-    extra = leftover(wire, {"toolResult": True}, where, {"toolResult": inside})
+    extra = around(wire, "toolResult", inside, where)
     return ToolResult(field(result, "toolUseId", str, at), content, failed, extra=extra)
 
 
-def _read_inner(raw: Any, where: str) -> Word:
-    wire = expect(raw, dict, where)
+def _read_inner(wire: Wire, where: str) -> Word:
     if "text" in wire:
         return Text(field(wire, "text", str, where), leftover(wire, {"text": True}, where))
     if "json" in wire:
-        return Text(to_json(wire["json"]), leftover(wire, {"json": True}, where, {"json": JSON}))
+        return Text(to_json(wire["json"]), around(wire, "json", JSON, where))
     return _read_picture(wire, where)
 
 
@@ -103,16 +102,13 @@ def _read_thinking(wire: Mapping[str, Any], content: Mapping[str, Any], where: s
     if isinstance(text, dict):
         signature = maybe(text, "signature", str, where)
         deep = leftover(text, {"text": True, "signature": bool(signature)}, where)
-        inside = leftover(content, {"reasoningText": True}, where, {"reasoningText": deep})
-        extra = leftover(wire, {"reasoningContent": True}, where, {"reasoningContent": inside})
+        extra = around(wire, "reasoningContent", around(content, "reasoningText", deep, where), where)
         return Thinking(field(text, "text", str, where), signature, extra=extra)
     data, how = _read_bytes(content.get("redactedContent"))
     if data is None:
         return _read_other(wire, where)
-    inside = leftover(content, {"redactedContent": True}, where, {"redactedContent": how})
-    return Thinking(
-        redacted=data, extra=leftover(wire, {"reasoningContent": True}, where, {"reasoningContent": inside})
-    )
+    extra = around(wire, "reasoningContent", around(content, "redactedContent", how, where), where)
+    return Thinking(redacted=data, extra=extra)
 
 
 def _read_picture(wire: Mapping[str, Any], where: str) -> Image | Opaque:
@@ -123,19 +119,14 @@ def _read_picture(wire: Mapping[str, Any], where: str) -> Image | Opaque:
     place = source.get("s3Location")
     data, how = _read_bytes(source.get("bytes"))
     if isinstance(place, dict) and isinstance(place.get("uri"), str):
-        deep = leftover(source, {"s3Location": True}, where, {"s3Location": leftover(place, {"uri": True}, where)})
+        url, deep = place["uri"], around(source, "s3Location", leftover(place, {"uri": True}, where), where)
     elif data is not None:
-        deep = leftover(source, {"bytes": True}, where, {"bytes": how})
+        url, deep = None, around(source, "bytes", how, where)
     else:
         return _read_other(wire, where)
     inside = leftover(image, {"format": True, "source": True}, where, {"source": deep})
-    extra = leftover(wire, {"image": True}, where, {"image": inside})
-    kind = f"image/{image['format']}"
-    return (
-        Image(data=data, media_type=kind, extra=extra)
-        if data is not None
-        else Image(url=place["uri"] if isinstance(place, dict) else None, media_type=kind, extra=extra)
-    )
+    kind, extra = f"image/{image['format']}", around(wire, "image", inside, where)
+    return Image(url if data is None else None, data, kind, extra=extra)
 
 
 def _read_bytes(raw: Any) -> tuple[str | None, str | None]:
@@ -170,12 +161,7 @@ def _unpacked(value: Any) -> Any:
 def write(message: Message) -> list[Wire]:
     """One message."""
     role = "assistant" if message.role == "assistant" else "user"
-    return [lay_out({"role": role, "content": write_content(message)}, message.extra)]
-
-
-def write_content(message: Message) -> list[Wire]:
-    """Blocks."""
-    return [_write_block(part) for part in message.parts]
+    return [lay_out({"role": role, "content": [_write_block(part) for part in message.parts]}, message.extra)]
 
 
 def _write_block(part: Part) -> Wire:
@@ -184,7 +170,7 @@ def _write_block(part: Part) -> Wire:
             return _write_text(part)
         case ToolCall():
             fields = {"toolUseId": part.id, "name": part.name, "input": arguments_object(part)}
-            return lay_out({"toolUse": lay_out(fields, nested(part.extra, "toolUse"))}, part.extra)
+            return wrapped("toolUse", fields, part.extra)
         case ToolResult():
             return _write_result(part)
         case Thinking():
@@ -214,7 +200,7 @@ def _write_result(result: ToolResult) -> Wire:
     fields = {"toolUseId": result.call_id, "content": content, "status": status}
     if not result.is_error and "status" not in inside:
         del fields["status"]
-    return lay_out({"toolResult": lay_out(fields, inside)}, result.extra)
+    return wrapped("toolResult", fields, result.extra)
 
 
 def _write_thinking(part: Thinking, inside: Mapping[str, Any]) -> Wire:
@@ -222,25 +208,24 @@ def _write_thinking(part: Thinking, inside: Mapping[str, Any]) -> Wire:
         raw = note(inside, "redactedContent") == _BYTES
         return lay_out({"redactedContent": base64.b64decode(part.redacted) if raw else part.redacted}, inside)
     fields = {"text": part.text, "signature": part.signature}
-    return lay_out({"reasoningText": lay_out(fields, nested(inside, "reasoningText"), ["signature"])}, inside)
+    return wrapped("reasoningText", fields, inside, ["signature"])
 
 
 def _write_picture(image: Image) -> Wire:
     inside = nested(image.extra, "image")
     deep = nested(inside, "source")
     if image.data is None:
-        place = lay_out({"uri": image.url or ""}, nested(deep, "s3Location"))
-        source = lay_out({"s3Location": place}, deep)
+        source = wrapped("s3Location", {"uri": image.url or ""}, deep)
     else:
         data = base64.b64decode(image.data) if note(deep, "bytes") == _BYTES else image.data
         source = lay_out({"bytes": data}, deep)
     kind = media_type(image).removeprefix("image/")
-    return lay_out({"image": lay_out({"format": kind, "source": source}, inside)}, image.extra)
+    return wrapped("image", {"format": kind, "source": source}, image.extra)
 
 
 def read_system(raw: Any, where: str) -> Message:
     """The system field as a Message."""
-    return Message("system", read_content(raw, where), shape=NAME)
+    return Message("system", _read_content(raw, where), shape=NAME)
 
 
 def write_system(messages: list[Message]) -> Any:

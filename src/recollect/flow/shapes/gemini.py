@@ -12,6 +12,8 @@ from recollect.flow.shapes.wire import (
     OpenCalls,
     Wire,
     arguments_object,
+    around,
+    each,
     expect,
     field,
     json_object,
@@ -24,6 +26,8 @@ from recollect.flow.shapes.wire import (
     opaque,
     role_of,
     to_json,
+    with_results,
+    wrapped,
 )
 from recollect.frozen import FrozenDict, thaw
 from recollect.types import Image, Message, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult
@@ -49,23 +53,21 @@ def _spelling(fields: Mapping[str, Any], key: str) -> str:
 
 
 def _inside(wire: Mapping[str, Any], key: str, inside: Mapping[str, Any], where: str) -> FrozenDict:
-    return leftover(wire, {key: True}, where, {key: inside or (key in _SNAKE.values() and _AS_SNAKE)})
+    return around(wire, key, inside or (key in _SNAKE.values() and _AS_SNAKE), where)
 
 
 def read(wire: Mapping[str, Any], where: str, calls: OpenCalls) -> Message:
     """One content as a Message; a user content that brings function responses gets the role tool."""
     role = role_of(wire, _ROLES, where)
-    parts = read_parts(wire.get("parts"), f"{where}.parts", role, calls)
-    kept: Role = "tool" if role == "user" and any(isinstance(part, ToolResult) for part in parts) else role
+    parts = _read_parts(wire.get("parts"), f"{where}.parts", role, calls)
     spelled = field({"role": ABSENT, **wire}, "role", str, where)
     notes = {"role": spelled if spelled in (ABSENT, "function") else None}
-    return Message(kept, parts, shape=NAME, extra=leftover(wire, {"role": True, "parts": True}, where, notes))
+    extra = leftover(wire, {"role": True, "parts": True}, where, notes)
+    return Message(with_results(role, parts), parts, shape=NAME, extra=extra)
 
 
-def read_parts(raw: Any, where: str, role: Role, calls: OpenCalls) -> tuple[Part, ...]:
-    """The parts of a content."""
-    found = enumerate(expect(raw, list, where))
-    return tuple(_read_part(expect(part, dict, f"{where}[{i}]"), f"{where}[{i}]", role, calls) for i, part in found)
+def _read_parts(raw: Any, where: str, role: Role, calls: OpenCalls) -> tuple[Part, ...]:
+    return each(raw, where, lambda part, at: _read_part(part, at, role, calls))
 
 
 def _read_part(wire: Wire, where: str, role: Role, calls: OpenCalls) -> Part:
@@ -138,10 +140,10 @@ def _read_picture(wire: Wire, where: str) -> Part:
 def write(message: Message) -> list[Wire]:
     """One content."""
     role = note(message.extra, "role") or ("model" if message.role == "assistant" else "user")
-    return [lay_out({"role": role, "parts": write_parts(message)}, message.extra)]
+    return [lay_out({"role": role, "parts": _write_parts(message)}, message.extra)]
 
 
-def write_parts(message: Message) -> list[Wire]:
+def _write_parts(message: Message) -> list[Wire]:
     """The parts of a content; an empty text stays one."""
     parts = (Text(message.content),) if isinstance(message.content, str) else message.content
     return [_write_part(part) for part in parts]
@@ -157,7 +159,7 @@ def _write_part(part: Part) -> Wire:
         case ToolCall():
             key = _spelling(part.extra, "functionCall")
             fields = {"name": part.name, "args": arguments_object(part), "id": part.id}
-            return lay_out({key: lay_out(fields, nested(part.extra, key))}, part.extra)
+            return wrapped(key, fields, part.extra)
         case ToolResult():
             key = _spelling(part.extra, "functionResponse")
             return lay_out({key: _write_answer(part, nested(part.extra, key))}, part.extra)
@@ -184,7 +186,7 @@ def _write_picture(image: Image) -> Wire:
         _spelling(inside, "mimeType"): media_type(image),
         _spelling(inside, name) if name in _SNAKE else name: image.data if image.data is not None else image.url,
     }
-    return lay_out({key: lay_out(fields, inside)}, image.extra)
+    return wrapped(key, fields, image.extra)
 
 
 def read_system(raw: Any, where: str) -> Message:
@@ -192,7 +194,7 @@ def read_system(raw: Any, where: str) -> Message:
     if isinstance(raw, str):
         return Message("system", raw, shape=NAME, extra=FrozenDict(text=True))
     wire = expect(raw, dict, where)
-    parts = read_parts(wire.get("parts"), f"{where}.parts", "system", OpenCalls())
+    parts = _read_parts(wire.get("parts"), f"{where}.parts", "system", OpenCalls())
     return Message("system", parts, shape=NAME, extra=leftover(wire, {"parts": True}, where))
 
 
@@ -201,7 +203,7 @@ def write_system(messages: list[Message]) -> Any:
     if len(messages) == 1 and messages[0].extra.get("text") is True:
         return messages[0].text
     extra = messages[0].extra if len(messages) == 1 else FrozenDict()
-    return lay_out({"parts": [part for message in messages for part in write_parts(message)]}, extra)
+    return lay_out({"parts": [part for message in messages for part in _write_parts(message)]}, extra)
 
 
 _CALL_TURN: Final = (

@@ -10,11 +10,13 @@ from recollect.flow.shapes.wire import (
     ABSENT,
     JSON,
     LIST,
+    SPOKEN,
     Fault,
     OpenCalls,
     Wire,
     Word,
     data_url,
+    each,
     expect,
     field,
     from_json,
@@ -34,10 +36,9 @@ from recollect.flow.shapes.wire import (
     words_of,
 )
 from recollect.frozen import EMPTY, FrozenDict, freeze_dict, thaw
-from recollect.types import Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
+from recollect.types import Image, Message, Part, Text, Thinking, ToolCall, ToolResult
 
 NAME: Final = "openai"
-_SPOKEN: Final[dict[Any, Role]] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 FLAT: Final = "flat"
 _THINKING: Final = ("reasoning_content", "reasoning")
 
@@ -47,7 +48,7 @@ def read(wire: Mapping[str, Any], where: str, calls: OpenCalls) -> Message:
     role = wire.get("role")
     if role in ("tool", "function"):
         return _read_result(wire, where, calls)
-    kept = role_of(wire, _SPOKEN, where)
+    kept = role_of(wire, SPOKEN, where)
     raw = wire.get("content")
     words = _read_content(raw, f"{where}.content")
     name = maybe(wire, "name", str, where)
@@ -76,11 +77,10 @@ def _as_parts(words: str | tuple[Part, ...], said: bool) -> tuple[Part, ...]:
 def _read_content(raw: Any, where: str) -> str | tuple[Word, ...]:
     if raw is None or isinstance(raw, str):
         return raw or ""
-    return tuple(_read_part(part, f"{where}[{i}]") for i, part in enumerate(expect(raw, list, where)))
+    return each(raw, where, _read_part)
 
 
-def _read_part(raw: Any, where: str) -> Word:
-    wire = expect(raw, dict, where)
+def _read_part(wire: Wire, where: str) -> Word:
     if wire.get("type") == "text":
         return Text(field(wire, "text", str, where), leftover(wire, {"type": True, "text": True}, where))
     inner = wire.get("image_url")
@@ -100,18 +100,14 @@ def _read_thinking(wire: Mapping[str, Any], role: Any) -> tuple[Thinking, ...]:
 
 
 def _read_calls(wire: Mapping[str, Any], where: str, calls: OpenCalls) -> tuple[ToolCall, ...]:
-    made = [
-        _read_call(call, f"{where}.tool_calls[{i}]")
-        for i, call in enumerate(maybe(wire, "tool_calls", list, where) or ())
-    ]
-    if (legacy := maybe(wire, "function_call", dict, where)) is not None:
-        arguments, name, inside = _read_function(legacy, "arguments", f"{where}.function_call")
-        made.append(ToolCall(calls.made(name, None), name, arguments, freeze_dict({"function_call": inside}, where)))
-    return tuple(made)
+    made = each(maybe(wire, "tool_calls", list, where) or [], f"{where}.tool_calls", _read_call)
+    if (legacy := maybe(wire, "function_call", dict, where)) is None:
+        return made
+    arguments, name, inside = _read_function(legacy, "arguments", f"{where}.function_call")
+    return (*made, ToolCall(calls.made(name, None), name, arguments, freeze_dict({"function_call": inside}, where)))
 
 
-def _read_call(raw: Any, where: str) -> ToolCall:
-    wire = expect(raw, dict, where)
+def _read_call(wire: Wire, where: str) -> ToolCall:
     call_id = field(wire, "id", str, where)
     kind = "custom" if isinstance(wire.get("custom"), dict) else "function"
     if kind not in wire and "name" in wire:  # the flat form of many logs

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from recollect.flow.shapes.wire import (
+    SPOKEN,
     Fault,
     OpenCalls,
     Wire,
     Word,
     data_url,
+    each,
     expect,
     field,
     image_of_url,
@@ -28,7 +30,6 @@ from recollect.frozen import EMPTY, FrozenDict, freeze_dict, thaw
 from recollect.types import Image, Message, Opaque, Part, Role, Text, Thinking, ToolCall, ToolResult
 
 NAME: Final = "openai-responses"
-_ROLES: Final[dict[Any, Role]] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 _CALLS: Final = {"function_call": "arguments", "custom_tool_call": "input"}
 _OUTPUTS: Final = ("function_call_output", "custom_tool_call_output")
 _ITEM: Final = "item"
@@ -50,7 +51,7 @@ def read(wire: Mapping[str, Any], where: str, calls: OpenCalls) -> Message:
 
 
 def _read_message(wire: Mapping[str, Any], where: str) -> Message:
-    role = role_of(wire, _ROLES, where)
+    role = role_of(wire, SPOKEN, where)
     content = _read_content(wire.get("content"), f"{where}.content", _text_type(role))
     placed = {"type": False, "role": True, "content": True}
     notes = {"role": "developer" if wire["role"] == "developer" else None}
@@ -62,13 +63,10 @@ def _text_type(role: Role) -> str:
 
 
 def _read_content(raw: Any, where: str, usual: str) -> str | tuple[Word, ...]:
-    if isinstance(raw, str):
-        return raw
-    return tuple(_read_part(part, f"{where}[{i}]", usual) for i, part in enumerate(expect(raw, list, where)))
+    return raw if isinstance(raw, str) else each(raw, where, lambda part, at: _read_part(part, at, usual))
 
 
-def _read_part(raw: Any, where: str, usual: str) -> Word:
-    wire = expect(raw, dict, where)
+def _read_part(wire: Wire, where: str, usual: str) -> Word:
     kind = wire.get("type")
     if kind in ("input_text", "output_text", "text"):
         notes = {"type": kind if kind != usual else None}

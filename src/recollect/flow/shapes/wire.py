@@ -6,7 +6,7 @@ import base64
 import binascii
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -29,6 +29,8 @@ NOTHING: Final = "(empty)"
 # Holds the arguments of a call whose JSON the model broke, where a provider demands an object.
 RAW: Final = "_raw"
 
+SPOKEN: Final[dict[Any, Role]] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
+TURNS: Final[dict[Any, Role]] = {"user": "user", "assistant": "assistant"}
 _NAMES: Final = {str: "text", dict: "an object", list: "a list", bool: "true or false"}
 
 
@@ -84,6 +86,12 @@ def maybe(wire: Mapping[str, Any], key: str, kind: type[T], where: str) -> T | N
     return None if wire.get(key) is None else expect(wire[key], kind, f"{where}.{key}")
 
 
+def each(raw: Any, where: str, read: Callable[[Wire, str], T]) -> tuple[T, ...]:
+    """The objects of a list, each read with its place."""
+    found = enumerate(expect(raw, list, where))
+    return tuple(read(expect(one, dict, at := f"{where}[{i}]"), at) for i, one in found)
+
+
 def role_of(wire: Mapping[str, Any], known: Mapping[Any, Role], where: str) -> Role:
     """The role a wire message has here."""
     role = wire.get("role")
@@ -91,6 +99,12 @@ def role_of(wire: Mapping[str, Any], known: Mapping[Any, Role], where: str) -> R
         names = ", ".join(name for name in known if name)
         raise InvalidTranscript(f"expected one of {names}, got {role!r}", f"{where}.role")
     return known[role]
+
+
+def with_results(role: Role, content: str | tuple[Part, ...]) -> Role:
+    """The role of a message; a user's that brings tool results is a tool's."""
+    brings = not isinstance(content, str) and any(isinstance(part, ToolResult) for part in content)
+    return "tool" if brings and role == "user" else role
 
 
 def plain(message: Message) -> bool:
@@ -121,6 +135,11 @@ def leftover(
     return freeze_dict({**layout, **noted}, where)
 
 
+def around(wire: Mapping[str, Any], key: str, inside: Any, where: str) -> FrozenDict:
+    """What an object has around its one field that has a place; `inside` is the note about that."""
+    return leftover(wire, {key: True}, where, {key: inside})
+
+
 def lay_out(fields: Wire, extra: Mapping[str, Any], optional: Sequence[str] = ()) -> Wire:
     """The fields as a wire object: as it was read, or in the usual way, with what had no place put back."""
     if not any(key in extra for key in fields):
@@ -133,6 +152,11 @@ def lay_out(fields: Wire, extra: Mapping[str, Any], optional: Sequence[str] = ()
         elif note != ABSENT:
             out[key] = None if note == NULL and not fields[key] else fields[key]
     return out | {key: value for key, value in fields.items() if value and key not in extra}
+
+
+def wrapped(key: str, fields: Wire, extra: Mapping[str, Any], optional: Sequence[str] = ()) -> Wire:
+    """The fields as the object that is the one field of another."""
+    return lay_out({key: lay_out(fields, nested(extra, key), optional)}, extra)
 
 
 def nested(extra: Mapping[str, Any], key: str) -> FrozenDict:
