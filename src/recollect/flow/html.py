@@ -72,16 +72,14 @@ class _Reader:
         if tag == "main":
             self._silent = [silent for silent in self._silent if silent not in self._beside]
         self._in_text += tag in _TEXT
-        if tag in _SILENT or self._stands_beside(tag):
+        stands_beside = tag in self._beside and (tag == "nav" or not self._in_text)
+        if tag in _SILENT or stands_beside:
             self._silent += [tag] if tag not in self._silent else []
         elif tag in _BLOCKS:
             self._kept += tag == "pre"
             self._blocks.append([_MARKS[tag]] if tag in _MARKS else [])
         elif tag in _CELLS:
             self._blocks[-1].append(" | " if self._blocks[-1] else "")  # an empty cell counts, too
-
-    def _stands_beside(self, tag: str) -> bool:
-        return tag in self._beside and (tag == "nav" or not self._in_text)
 
     def end(self, tag: str) -> None:
         self._in_text -= tag in _TEXT and self._in_text > 0

@@ -196,11 +196,9 @@ def _write_result(result: ToolResult) -> Wire:
     content = [_write_block(part) for part in result_parts(result)]
     if result.is_error and not content and not result.extra and isinstance(result.content, str):
         content = [{"text": NOTHING}]
-    status = "error" if result.is_error else "success" if note(inside, "status") != NULL else None
-    fields = {"toolUseId": result.call_id, "content": content, "status": status}
-    if not result.is_error and "status" not in inside:
-        del fields["status"]
-    return wrapped("toolResult", fields, result.extra)
+    status = "success" if "status" in inside and note(inside, "status") != NULL else None
+    fields = {"toolUseId": result.call_id, "content": content, "status": "error" if result.is_error else status}
+    return wrapped("toolResult", fields, result.extra, ["status"])
 
 
 def _write_thinking(part: Thinking, inside: Mapping[str, Any]) -> Wire:

@@ -49,7 +49,8 @@ _PLAIN: Final = ("output", "error", "result")
 
 
 def _spelling(fields: Mapping[str, Any], key: str) -> str:
-    return _SNAKE[key] if _SNAKE[key] in fields else key
+    snake = _SNAKE.get(key, key)
+    return snake if snake in fields else key
 
 
 def _inside(wire: Mapping[str, Any], key: str, inside: Mapping[str, Any], where: str) -> FrozenDict:
@@ -127,7 +128,7 @@ def _read_picture(wire: Wire, where: str) -> Part:
         data = wire.get(key)
         if not isinstance(data, dict):
             continue
-        kind, value = _spelling(data, "mimeType"), _spelling(data, name) if name in _SNAKE else name
+        kind, value = _spelling(data, "mimeType"), _spelling(data, name)
         if not str(data.get(kind)).startswith("image/") or not isinstance(data.get(value), str):
             break
         notes = {k: _AS_SNAKE for k in (kind, value) if k in _SNAKE.values()}
@@ -184,7 +185,7 @@ def _write_picture(image: Image) -> Wire:
     inside = nested(image.extra, key)
     fields = {
         _spelling(inside, "mimeType"): media_type(image),
-        _spelling(inside, name) if name in _SNAKE else name: image.data if image.data is not None else image.url,
+        _spelling(inside, name): image.data if image.data is not None else image.url,
     }
     return wrapped(key, fields, image.extra)
 

@@ -192,11 +192,11 @@ def _write_part(part: Word) -> Wire:
 def _write_call(call: ToolCall) -> Wire:
     if note(call.extra, "name") == FLAT:
         return _write_function(call, "arguments", call.extra, {"id": call.id})
-    if "custom" in call.extra and note(call.extra, "type") in ("custom", ABSENT):
-        inside = _write_function(call, "input", nested(call.extra, "custom"))
-        return lay_out({"id": call.id, "type": note(call.extra, "type"), "custom": inside}, call.extra)
-    inside = _write_function(call, "arguments", nested(call.extra, "function"))
-    return lay_out({"id": call.id, "type": note(call.extra, "type") or "function", "function": inside}, call.extra)
+    how = note(call.extra, "type")
+    custom = "custom" in call.extra and how in ("custom", ABSENT)
+    kind, key = ("custom", "input") if custom else ("function", "arguments")
+    inside = _write_function(call, key, nested(call.extra, kind))
+    return lay_out({"id": call.id, "type": how or "function", kind: inside}, call.extra)
 
 
 def _write_function(call: ToolCall, key: str, extra: Mapping[str, Any], before: Wire | None = None) -> Wire:

@@ -148,7 +148,7 @@ def _write_part(part: Word, usual: str) -> Wire:
     return dict(thaw(part.data))
 
 
-def _write_item(part: Part) -> Wire:
+def _write_item(part: ToolCall | ToolResult | Thinking) -> Wire:
     if isinstance(part, ToolCall):
         kind = note(part.extra, "type") or "function_call"
         return lay_out({"type": kind, "call_id": part.id, "name": part.name, _CALLS[kind]: part.arguments}, part.extra)
@@ -158,11 +158,10 @@ def _write_item(part: Part) -> Wire:
             output = [_write_part(inner, "input_text") for inner in output]
         kind = note(part.extra, "type") or _OUTPUTS[0]
         return lay_out({"type": kind, "call_id": part.call_id, "output": output}, part.extra)
-    thinking = of_kind([part], Thinking)[0]
-    kept = thinking.extra.get("summary")
-    summary = thaw(kept) if isinstance(kept, list) else _summary(thinking.text)
-    fields = {"type": "reasoning", "summary": summary, "encrypted_content": thinking.signature}
-    return lay_out(fields, thinking.extra, ["encrypted_content"])
+    kept = part.extra.get("summary")
+    summary = thaw(kept) if isinstance(kept, list) else _summary(part.text)
+    fields = {"type": "reasoning", "summary": summary, "encrypted_content": part.signature}
+    return lay_out(fields, part.extra, ["encrypted_content"])
 
 
 def read_system(raw: Any, where: str) -> Message:

@@ -89,7 +89,7 @@ def maybe(wire: Mapping[str, Any], key: str, kind: type[T], where: str) -> T | N
 def each(raw: Any, where: str, read: Callable[[Wire, str], T]) -> tuple[T, ...]:
     """The objects of a list, each read with its place."""
     found = enumerate(expect(raw, list, where))
-    return tuple(read(expect(one, dict, at := f"{where}[{i}]"), at) for i, one in found)
+    return tuple([read(expect(one, dict, at := f"{where}[{i}]"), at) for i, one in found])
 
 
 def role_of(wire: Mapping[str, Any], known: Mapping[Any, Role], where: str) -> Role:
@@ -103,8 +103,7 @@ def role_of(wire: Mapping[str, Any], known: Mapping[Any, Role], where: str) -> R
 
 def with_results(role: Role, content: str | tuple[Part, ...]) -> Role:
     """The role of a message; a user's that brings tool results is a tool's."""
-    brings = not isinstance(content, str) and any(isinstance(part, ToolResult) for part in content)
-    return "tool" if brings and role == "user" else role
+    return "tool" if role == "user" and not isinstance(content, str) and of_kind(content, ToolResult) else role
 
 
 def plain(message: Message) -> bool:
