@@ -6,7 +6,8 @@ import dataclasses
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
+from time import localtime
 from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args
 
 from recollect.errors import ConfigError, InvalidTranscript
@@ -293,6 +294,19 @@ class Scope:
     def owner(self) -> Scope:
         """The same scope without its session."""
         return self if self.session is None else Scope(self.tenant, self.user)
+
+
+def local_now() -> datetime:
+    """The time by this machine's clock, in its zone: what "tomorrow" means goes by where something is said."""
+    return datetime.now(timezone(timedelta(seconds=localtime().tm_gmtoff)))
+
+
+def in_local_zone(when: datetime) -> datetime:
+    """A moment by this machine's clock; as it is where the year would be before 1 or after 9999."""
+    try:
+        return when.astimezone()
+    except (OverflowError, ValueError, OSError):
+        return with_zone(when)
 
 
 def with_zone(when: datetime) -> datetime:
