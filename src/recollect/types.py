@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
+from functools import cache
 from time import localtime
 from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args
 
@@ -298,7 +299,12 @@ class Scope:
 
 def local_now() -> datetime:
     """The time by this machine's clock, in its zone: what "tomorrow" means goes by where something is said."""
-    return datetime.now(timezone(timedelta(seconds=localtime().tm_gmtoff)))
+    return datetime.now(_zone(localtime().tm_gmtoff))
+
+
+@cache
+def _zone(east: int) -> timezone:
+    return timezone(timedelta(seconds=east))
 
 
 def in_local_zone(when: datetime) -> datetime:
