@@ -2,6 +2,7 @@
 
 import gc
 import os
+import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from recollect.store import Store
 from recollect.store import open as open_store
 
 pytest.register_assert_rewrite("recollect.testing")
+
+os.environ["TZ"] = "UTC"
+time.tzset()
 
 settings.register_profile(
     "recollect",

@@ -7,7 +7,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from typing import Any, Protocol
 
@@ -17,7 +17,7 @@ from recollect.flow.receipt import Receipt
 from recollect.flow.window import Window
 from recollect.tokens import TokenCounter, count_message, estimate
 from recollect.tokens import counter as open_counter
-from recollect.types import Message, Part, Role, with_zone
+from recollect.types import Message, Part, Role, local_now, with_zone
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class ConversationMemory:
     def __init__(
         self,
         counter: TokenCounter | str = estimate,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        clock: Callable[[], datetime] = local_now,
     ) -> None:
         self._lock = threading.Lock()
         self._count = partial(count_message, count=open_counter(counter))

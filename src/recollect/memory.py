@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -44,7 +44,7 @@ from recollect.telemetry import OnAlert, Telemetry
 from recollect.tokens import TokenCounter
 from recollect.tokens import counter as open_counter
 from recollect.traces import span
-from recollect.types import Scope, check_id
+from recollect.types import Scope, check_id, local_now
 from recollect.user import User
 
 Section: TypeAlias = Callable[[Session, str], Iterable[Excerpt]]
@@ -70,7 +70,7 @@ class Memory:
         reranker: Reranker | None = None,
         sections: Mapping[str, Section] = EMPTY,
         on_alert: OnAlert | None = None,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        clock: Callable[[], datetime] = local_now,
     ) -> None:
         if kept_in is None or not hasattr(kept_in, "log"):
             raise ConfigError(OPEN.format("Memory"))

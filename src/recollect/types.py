@@ -6,7 +6,9 @@ import dataclasses
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
+from functools import cache
+from time import localtime
 from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args
 
 from recollect.errors import ConfigError, InvalidTranscript
@@ -293,6 +295,24 @@ class Scope:
     def owner(self) -> Scope:
         """The same scope without its session."""
         return self if self.session is None else Scope(self.tenant, self.user)
+
+
+def local_now() -> datetime:
+    """The time by this machine's clock, in its zone: what "tomorrow" means goes by where something is said."""
+    return datetime.now(_zone(localtime().tm_gmtoff))
+
+
+@cache
+def _zone(east: int) -> timezone:
+    return timezone(timedelta(seconds=east))
+
+
+def in_local_zone(when: datetime) -> datetime:
+    """A moment by this machine's clock; as it is where the year would be before 1 or after 9999."""
+    try:
+        return when.astimezone()
+    except (OverflowError, ValueError, OSError):
+        return with_zone(when)
 
 
 def with_zone(when: datetime) -> datetime:

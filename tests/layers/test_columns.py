@@ -147,6 +147,10 @@ def test_columns_say_of_each_message_what_it_says(spoken: list[Spoken]) -> None:
         for _, each, text in kept
     ]
     assert turns.day.tolist() == [each.at.astimezone(UTC).toordinal() for _, each, _ in kept if each.at]
+    for hours in (-12, 5.5, 14):
+        zone = timezone(timedelta(hours=hours))
+        days = [each.at.astimezone(zone).toordinal() for _, each, _ in kept if each.at]
+        assert columns.turns(timedelta(hours=hours)).day.tolist() == days
     assert turns.own.tolist() == [each.role == "user" for _, each, _ in kept]
     speakers = [each.name or each.role for _, each, _ in kept]
     assert list(columns.speakers) == list(dict.fromkeys(speakers))

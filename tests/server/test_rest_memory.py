@@ -171,3 +171,12 @@ def test_an_id_in_an_address_keeps_its_line_breaks(service: Running) -> None:
         replayed = service.http.get(f"/contexts/{id}", params=ADA)
         assert (replayed.status_code, len(replayed.json().get("messages", ()))) == (200, lines)
     assert service.http.get("/contexts/b%0A", params=ADA).json()["detail"] == "no message 'b\\n' in session 'trip'"
+
+
+def test_a_day_goes_by_the_zone_of_the_message(service: Running) -> None:
+    said = {"role": "user", "content": "Remind me to pay the rent tomorrow.", "at": "2125-05-14T22:00:00-04:00"}
+    add(service, said)
+    assert service.http.get("/messages", params=ADA).json()["items"][0]["message"]["at"] == said["at"]
+    service.memory.drain()
+    (plan,) = service.http.get("/facts", params=ADA).json()["items"]
+    assert plan["valid_to"] == "2125-05-16T00:00:00-04:00"

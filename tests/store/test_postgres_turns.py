@@ -14,12 +14,11 @@ import pytest
 
 from recollect.errors import StoreUnavailable
 from recollect.store import Entry
-from recollect.store.codec import utc_now
 from recollect.store.postgres import PostgresStore, alive, database
 from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.turns import Turns
 from recollect.testing.stores.base import ADA, BOB, RIVAL, say, texts
-from recollect.types import Scope
+from recollect.types import Scope, local_now
 from tests.postgres import Databases
 
 MANY = 2 * database.MOST
@@ -44,7 +43,7 @@ class Callers:
 
     def __call__(self) -> datetime:
         self.came.release()
-        return utc_now()
+        return local_now()
 
     def wait_for(self, count: int) -> None:
         for _ in range(count):

@@ -32,7 +32,7 @@ def _by(text: str) -> datetime:
         date.fromisoformat(text)
     except ValueError:
         return when
-    return datetime.combine(when, time.max)
+    return datetime.combine(when, time.max, when.tzinfo)
 
 
 def facts(

@@ -16,7 +16,8 @@ Roles: TypeAlias = Annotated[
     list[str] | None, typer.Option("--role", help="Only what one of these said: user, assistant, tool, system.")
 ]
 Since: TypeAlias = Annotated[
-    datetime | None, typer.Option("--since", parser=moment, help="Only from then on; UTC where no zone is named.")
+    datetime | None,
+    typer.Option("--since", parser=moment, help="Only from then on; by your clock without a zone."),
 ]
 Until: TypeAlias = Annotated[datetime | None, typer.Option("--until", parser=moment, help="Only before then.")]
 Tags: TypeAlias = Annotated[list[str] | None, typer.Option("--tag", help="Only with this tag, like important=true.")]

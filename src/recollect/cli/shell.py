@@ -23,6 +23,7 @@ from recollect import settings
 from recollect import store as stores
 from recollect.cli.terminal import err, printable, tell
 from recollect.errors import ConfigError, RecollectError
+from recollect.types import in_local_zone
 
 if TYPE_CHECKING:
     from recollect.embed import Embedder
@@ -33,9 +34,10 @@ if TYPE_CHECKING:
 def moment(text: str) -> datetime:
     """The moment that an argument names."""
     try:
-        return datetime.fromisoformat(text)
+        when = datetime.fromisoformat(text)
     except ValueError:
         raise typer.BadParameter(f"{text!r} is no day or time: write it like 2026-05-20 or 2026-05-20T12:00") from None
+    return when if when.tzinfo else in_local_zone(when)
 
 
 def named(option: typer.CallbackParam, name: str | None) -> str | None:
@@ -89,7 +91,10 @@ Yes: TypeAlias = Annotated[bool, typer.Option("--yes", help="Don't ask.")]
 At: TypeAlias = Annotated[
     datetime | None,
     typer.Option(
-        "--at", parser=moment, help="When it is said or asked; UTC where no zone is named.", show_default="now"
+        "--at",
+        parser=moment,
+        help="When it is said or asked; by your clock without a zone.",
+        show_default="now",
     ),
 ]
 Tokens: TypeAlias = Annotated[

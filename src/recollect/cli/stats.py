@@ -15,6 +15,7 @@ from recollect.cli.shell import DEFAULT, Json, Talk, Tokens, User, Where, rememb
 from recollect.cli.terminal import counted, day, drawn, err, machine, out, printable, say, table
 from recollect.errors import BudgetTooSmall
 from recollect.store import SessionStats, each_session
+from recollect.types import in_local_zone
 
 if TYPE_CHECKING:
     from recollect.flow.context import Context
@@ -102,7 +103,7 @@ def _fitted(title: str) -> str:
 def _days(chat: Session) -> Iterator[str]:
     after = 0
     while page := chat.memory.store.log.scan(chat.scope.owner, after=after, limit=PAGE):
-        yield from (f"{entry.message.at:%Y-%m-%d}" for entry in page if entry.message.at)
+        yield from (f"{in_local_zone(entry.message.at):%Y-%m-%d}" for entry in page if entry.message.at)
         after = page[-1].position
 
 

@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from recollect.errors import ConfigError
+from recollect.types import in_local_zone
 
 out = Console(highlight=False, emoji=False, markup=False)
 err = Console(stderr=True, highlight=False, emoji=False, markup=False)
@@ -177,5 +178,5 @@ def counted(number: int, thing: str) -> str:
 
 
 def day(when: datetime | None) -> str:
-    """A moment as people read it in a table."""
-    return f"{when:%Y-%m-%d %H:%M}" if when else ""
+    """A moment by the reader's clock, as people read it in a table."""
+    return f"{in_local_zone(when):%Y-%m-%d %H:%M}" if when else ""

@@ -7,7 +7,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import numpy as np
@@ -37,12 +37,12 @@ def speaker_of(message: Message | Spoken) -> str:
     return message.name or message.role
 
 
-def day_of(at: datetime) -> int:
-    """The day of a moment in UTC or, where that would be before the year 1 or after 9999, in its own zone."""
+def in_utc(at: datetime) -> datetime:
+    """A moment in UTC or, where that would be before the year 1 or after 9999, in its own zone."""
     try:
-        return (at if at.tzinfo is UTC else at.astimezone(UTC)).toordinal()
+        return at if at.tzinfo is UTC else at.astimezone(UTC)
     except OverflowError:
-        return at.toordinal()
+        return at
 
 
 def _room() -> Turns:
@@ -70,6 +70,7 @@ class Columns:
     _last: list[int] = field(default_factory=list)
     _runs: array[int] = field(default_factory=lambda: array("i"))
     _echoed: list[tuple[int, int]] = field(default_factory=list)
+    _minutes: array[int] = field(default_factory=lambda: array("h"))
     _postings: Postings = field(default_factory=Postings)
     _positions: Places = field(default_factory=lambda: np.empty(ROOM, np.int64))
     _turns: Turns = field(default_factory=_room)
@@ -114,6 +115,7 @@ class Columns:
         then._assistant = self._assistant
         then._sessions = {name: n for name, n in self._sessions.items() if n <= sessions}
         then._runs = self._runs[: bisect_left(self._runs, count)]
+        then._minutes = self._minutes[:count]
         then._postings, then._positions, then._turns = self._postings, self._positions, turns
         return then
 
@@ -158,10 +160,13 @@ class Columns:
         """The session numbers of the first `count` turns; needs no lock, since these never change."""
         return self._turns.session[:count]
 
-    def turns(self) -> Turns:
-        """The columns as arrays, until the next `refresh`."""
+    def turns(self, east: timedelta = timedelta()) -> Turns:
+        """The columns as arrays, until the next `refresh`; days are those of a zone so far east of UTC."""
         count, runs = len(self), np.array(self._runs, np.int32)
-        return Turns._make(column[:count] for column in self._turns)._replace(runs=runs)
+        turns = Turns._make(column[:count] for column in self._turns)._replace(runs=runs)
+        if not (minutes := east // timedelta(minutes=1)):
+            return turns
+        return turns._replace(day=turns.day + (np.array(self._minutes, np.int32) + minutes) // (24 * 60))
 
     def postings(self, asked: Sequence[str]) -> list[Places]:
         """The places of each of these words that was said, rarest first; without common words among many turns."""
@@ -202,7 +207,9 @@ class Columns:
         turns, asks = self._turns, [text.rstrip().endswith(("?", "\uff1f")) for text in texts]
         known = {pair: worth(*pair) for pair in set(zip(counts, asks, strict=True))}
         turns.worth[start:end] = [known[pair] for pair in zip(counts, asks, strict=True)]
-        turns.day[start:end] = list(map(day_of, times))
+        moments = list(map(in_utc, times))
+        turns.day[start:end] = [at.toordinal() for at in moments]
+        self._minutes.extend([60 * at.hour + at.minute for at in moments])
         turns.own[start:end] = [role == "user" for role in roles]
         turns.speaker[start:end] = self._speaking(start, list(zip(roles, names, strict=True)))
         self._positions[start:end] = positions

@@ -8,7 +8,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -33,7 +33,7 @@ from recollect.flow.rank import (
 )
 from recollect.flow.when import periods, with_days
 from recollect.frozen import EMPTY
-from recollect.layers.columns import Columns, day_of
+from recollect.layers.columns import Columns
 from recollect.store import ANY, MESSAGE, Filter, Store
 from recollect.store.words import COMMON, query_words
 from recollect.types import Scope
@@ -160,7 +160,8 @@ class Ranker:
             near, vector = self._meaning(columns, vectors, as_of) if vectors else (None, None)
             words = [word for word in query_words(asked.text) if word not in columns.names]
             named = [] if columns.with_assistant else _named(asked.text, columns.speakers)
-            turns, question = columns.turns(), _question(columns, asked, words, named, near)
+            turns = columns.turns(asked.at.utcoffset() or timedelta())
+            question = _question(columns, asked, words, named, near)
             relevance = _relevance(question, len(columns))
             part, places = 0.0 if named else _unheard(columns, words, question, turns), None
             if only_matching and not _has_meaning(question):
@@ -241,7 +242,7 @@ class Ranker:
 
 def _question(columns: Columns, asked: Asked, words: list[str], named: list[str], near: Near | None) -> Question:
     """What ranking knows of a question: `words` are its own, without names of speakers, and `named` those speakers."""
-    today = date.fromordinal(day_of(asked.at))
+    today = asked.at.date()
     return Question(
         near,
         [] if asked.by_time else columns.postings(words),

@@ -6,7 +6,7 @@ import hashlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
 from recollect.answers import Candidate, Excerpt
@@ -15,7 +15,7 @@ from recollect.errors import ConfigError
 from recollect.flow.chunk import chunks
 from recollect.flow.news import asks_for_news
 from recollect.flow.pack import CUT
-from recollect.layers.columns import day_of
+from recollect.layers.columns import in_utc
 from recollect.layers.marks import check_there
 from recollect.recent import Recent
 from recollect.settings import DEFAULTS
@@ -177,7 +177,7 @@ class Tools:
         return bool(records)
 
     def _record(self, one: Excerpt, at: datetime, asked: str) -> Record:
-        day = date.fromordinal(day_of(at))
+        day = in_utc(at).date()
         id = hashlib.blake2b(repr((one.text, one.source, day)).encode(), digest_size=16).hexdigest()
         since = min(one.at or at, at)
         value = {"text": one.text, "source": one.source, "question": asked}

@@ -38,7 +38,7 @@ from recollect.llm.quoting import (
 from recollect.store.stem import stem
 from recollect.store.words import COMMON, query_words, words
 from recollect.tokens import count_messages, estimate
-from recollect.types import Message
+from recollect.types import Message, local_now
 
 MOST: Final = 5
 """Lines that are quoted at most."""
@@ -184,7 +184,7 @@ def answer(messages: Sequence[Message]) -> str:
     if _GREETS.fullmatch(text) or (not asks and (_STATES.match(text) or extract(text, _ONCE))):
         return READ
     lines = [*remembered(memory), *said_before(said[:-1])]
-    best = _best(asked, lines, facts_in(lines, said[:-1]), question.at or datetime.now(UTC))
+    best = _best(asked, lines, facts_in(lines, said[:-1]), question.at or local_now())
     if not best:
         return NOTHING if asks else READ
     answer = [OPENING]

@@ -28,9 +28,10 @@ def _moment(value: Any) -> datetime:
     if when.tzinfo is None:
         raise ValueError(f"{value} has no zone: add Z or +02:00")
     try:
-        return when.astimezone(UTC)
+        when.astimezone(UTC)
     except OverflowError:  # in UTC its year would be 0 or 10000: take the first or last moment there is
         return (datetime.min if when.year == 1 else datetime.max).replace(tzinfo=UTC)
+    return when
 
 
 Moment: TypeAlias = Annotated[datetime, BeforeValidator(_moment)]

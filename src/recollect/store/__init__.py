@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from recollect.errors import ConfigError
-from recollect.store.codec import utc_now
 from recollect.store.protocols import Clock, Durability, Index, Jobs, Log, Progress, Records, Store
 from recollect.store.values import (
     ANY,
@@ -26,7 +25,7 @@ from recollect.store.values import (
     SessionStats,
     Spoken,
 )
-from recollect.types import Scope
+from recollect.types import Scope, local_now
 
 __all__ = [
     "ANY",
@@ -59,7 +58,7 @@ __all__ = [
 _CONNINFO: Final = re.compile(r"\s*(?:host|hostaddr|port|dbname|user|password|passfile|service)\s*=")
 
 
-def open(url: str, *, index: str | None = None, durability: Durability = "full", clock: Clock = utc_now) -> Store:
+def open(url: str, *, index: str | None = None, durability: Durability = "full", clock: Clock = local_now) -> Store:
     """Open the store at a url: `memory.db` or `sqlite:///memory.db`, `postgresql://…`, `:memory:` for one in RAM.
 
     `full` durability survives a power cut; `normal` is faster, but a power cut may lose the last moments' writes.

@@ -25,11 +25,6 @@ START: Final = bytes(32)
 """The hash before a session's first message."""
 
 
-def utc_now() -> datetime:
-    """The time by this machine's clock."""
-    return datetime.now(UTC)
-
-
 def new_id() -> str:
     """An id no one else has; those made later mostly sort later, which keeps indexes of them compact."""
     return ((time.time_ns() // 1_000_000).to_bytes(6, "big") + os.urandom(8)).hex()

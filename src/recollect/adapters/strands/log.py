@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any, Final, cast
 
 from recollect.adapters.strands.budget import SHAPE
@@ -25,7 +24,7 @@ from recollect.memory import Memory
 from recollect.session import Session
 from recollect.store import Entry, Record
 from recollect.store.codec import id_of
-from recollect.types import Message
+from recollect.types import Message, local_now
 
 KIND: Final = "strands"
 DEFAULT_AGENT: Final = "default"
@@ -202,5 +201,5 @@ def _read(session_message: SessionMessage) -> Message:
 
 def _message(wire: dict[str, Any], entry: Entry, number: int) -> SessionMessage:
     wire.setdefault("tracking_id", entry.message.id)
-    at = (entry.message.received or datetime.now(UTC)).isoformat()
+    at = (entry.message.received or local_now()).isoformat()
     return SessionMessage(cast("Wire", wire), number, created_at=at, updated_at=at)

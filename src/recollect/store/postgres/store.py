@@ -6,7 +6,6 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Self
 
-from recollect.store.codec import utc_now
 from recollect.store.postgres import backup
 from recollect.store.postgres.check import check
 from recollect.store.postgres.database import Database
@@ -17,13 +16,13 @@ from recollect.store.postgres.records import PostgresRecords
 from recollect.store.postgres.reindex import reindex, tenants, words_are_old
 from recollect.store.protocols import Clock, Durability, Progress
 from recollect.store.values import Finding
-from recollect.types import Scope
+from recollect.types import Scope, local_now
 
 
 class PostgresStore:
     """A store in the schema `recollect` of a database, shared by any number of processes."""
 
-    def __init__(self, url: str, durability: Durability = "full", clock: Clock = utc_now) -> None:
+    def __init__(self, url: str, durability: Durability = "full", clock: Clock = local_now) -> None:
         self._database = Database(url, durability, clock)
         self._database.open()
         self.log = PostgresLog(self._database)

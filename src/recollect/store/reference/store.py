@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Self
 
 from recollect.errors import ConfigError
-from recollect.store.codec import utc_now
 from recollect.store.protocols import Clock, Progress
 from recollect.store.reference.index import ReferenceIndex
 from recollect.store.reference.jobs import ReferenceJobs
@@ -17,13 +16,13 @@ from recollect.store.reference.records import ReferenceRecords
 from recollect.store.reference.state import State
 from recollect.store.values import Finding
 from recollect.store.words import words
-from recollect.types import Scope
+from recollect.types import Scope, local_now
 
 
 class ReferenceStore:
     """A store that lives and ends with this object."""
 
-    def __init__(self, clock: Clock = utc_now) -> None:
+    def __init__(self, clock: Clock = local_now) -> None:
         self._state = State(clock)
         self.log = ReferenceLog(self._state)
         self.records = ReferenceRecords(self._state)

@@ -12,7 +12,6 @@ import apsw
 
 from recollect.errors import ConfigError, NotFound, StoreError
 from recollect.store.backup import making
-from recollect.store.codec import utc_now
 from recollect.store.protocols import Clock, Durability, Progress
 from recollect.store.sqlite import doctor, errors
 from recollect.store.sqlite.database import Database
@@ -22,7 +21,7 @@ from recollect.store.sqlite.log import SqliteLog
 from recollect.store.sqlite.migrate import check_version
 from recollect.store.sqlite.records import SqliteRecords
 from recollect.store.values import Finding
-from recollect.types import Scope
+from recollect.types import Scope, local_now
 
 _TENANTS: Final = (
     "SELECT DISTINCT tenant FROM scope WHERE id IN (SELECT scope FROM session UNION SELECT scope FROM record"
@@ -34,7 +33,7 @@ class SqliteStore:
     """A store in one file, for many threads and many processes."""
 
     def __init__(
-        self, path: str | Path, *, durability: Durability = "full", clock: Clock = utc_now, vfs: str | None = None
+        self, path: str | Path, *, durability: Durability = "full", clock: Clock = local_now, vfs: str | None = None
     ) -> None:
         if durability not in ("full", "normal"):
             raise ConfigError(f"durability {durability!r} is not 'full' or 'normal'")
