@@ -65,7 +65,7 @@ def check_question(question: str) -> None:
 
 def in_words(said: str) -> str:
     """What pydantic says is wrong with a value, in the words used here: "it must be greater than 0"."""
-    return _SHOULD.sub(r"it must \1", said.removeprefix("Value error, "))
+    return _SHOULD.sub(r"it must \1", said.removeprefix("Value error, ").partition(" after validation")[0])
 
 
 def meant(name: str, known: Iterable[str], otherwise: str) -> str:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar
 
 from recollect.arguments import check_budget, check_given
-from recollect.errors import BudgetTooSmall, ConfigError
+from recollect.errors import BudgetTooSmall, ConfigError, ContextOverflow
 from recollect.flow.align import compare, says, spoken
 from recollect.flow.room import beside, fitted
 from recollect.flow.shorten import without_older_files
@@ -99,28 +99,10 @@ class History:
             known = {line.message.id: line for line in lines}
             return [*system, *(_sent(message, known.get(message.id)) for message in shown)], again
 
-    def smaller(
-        self,
-        error: Exception,
-        attempt: int,
-        sent: Sequence[Sent],
-        given: Sequence[Message],
-        tools: Sequence[Mapping[str, Any]] = (),
-    ) -> list[Sent]:
-        """A smaller prompt than the one that was sent, after a model said that its context overflowed.
-
-        Raises the error itself where it is another one, nothing smaller is valid, or it was tried often enough.
-        """
-        found = detect(getattr(error, "status_code", None), str(error))
-        if found is None or attempt >= len(REDUCE_TO):
-            raise error
-        counted = sum(self._tokens(line.message) for line in sent)
-        counted += REPLY_TOKENS + count_tools(tools, self.session.memory.counter)
-        named, most = room(found, counted), int(counted * REDUCE_TO[attempt])
-        try:
-            return self.prompt(given, tools, max(1, most if named is None else min(named, most)))
-        except (BudgetTooSmall, ConfigError):
-            raise error from None
+    def counted(self, sent: Sequence[Sent], tools: Sequence[Mapping[str, Any]]) -> int:
+        """How many tokens a prompt has, with what goes along with it."""
+        said = sum(self._tokens(line.message) for line in sent)
+        return said + REPLY_TOKENS + count_tools(tools, self.session.memory.counter)
 
     def _lines(self, given: Sequence[Message]) -> tuple[list[Sent], bool]:
         """Keep what is new; the conversation, without system texts and old memory, under the ids of the log.
@@ -234,15 +216,26 @@ class Asking(Generic[R]):
     def after(self, error: Exception) -> R:
         """The request to make after this error; raises it where there is none."""
         status = getattr(error, "status_code", None)
-        if detect(status, str(error)):
-            sent = self.history.smaller(error, self._cuts, self._first, self.given, self.tools)
-            self._cuts += 1
+        if found := detect(status, str(error)):
+            sent = self._smaller(found, error)
             self._last = _bare(sent) if self._without_files else sent
         elif status in REFUSED and (bare := _bare(self._last)) != self._last:
             self._last, self._without_files = bare, True
         else:
             raise error
         return self.made(self._last)
+
+    def _smaller(self, found: ContextOverflow, error: Exception) -> list[Sent]:
+        """A smaller prompt than the first; raises the error where none is valid, or it was tried often enough."""
+        if self._cuts == len(REDUCE_TO):
+            raise error
+        counted = self.history.counted(self._first, self.tools)
+        named, most = room(found, counted), int(counted * REDUCE_TO[self._cuts])
+        self._cuts += 1
+        try:
+            return self.history.prompt(self.given, self.tools, max(1, most if named is None else min(named, most)))
+        except (BudgetTooSmall, ConfigError):
+            raise error from None
 
     def keep(self, *answers: Message) -> None:
         """Keep what the model said; if the question was asked again, only once the caller hands the answer over."""

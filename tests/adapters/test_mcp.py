@@ -154,8 +154,9 @@ def test_over_http_with_a_token_nobody_comes_in_without_it(file: Path) -> None:
             return [tool.name for tool in (await client.list_tools()).tools]
 
     with http(file, token="mellon", erasure=True) as address:
-        for headers in ({}, {"Authorization": "Bearer friend"}):
+        for headers in ({}, {"Authorization": "Bearer friend"}, {"Authorization": "mellon"}):
             assert httpx2.post(address, json={}, headers=headers).status_code == 401
+        assert httpx2.post(address, json={}, headers={"Authorization": "bearer mellon"}).status_code != 401
         assert asyncio.run(with_token(address)) == [*TOOLS, "forget"]
 
 
@@ -238,6 +239,17 @@ def test_a_conversation_of_one_message_is_told_as_one(memory: Memory) -> None:
     with_client(server(memory, user="ada"), look)
 
 
+def test_a_conversation_of_which_all_is_erased_is_not_listed(memory: Memory) -> None:
+    memory.session("work", user="ada").add("user", "The code is 1234.")
+    trip = memory.session("trip", user="ada")
+    trip.forget([trip.add("user", "The code is 4321.").id])
+
+    async def look(client: Client) -> None:
+        assert [resource.name for resource in (await client.list_resources()).resources] == ["work"]
+
+    with_client(server(memory, user="ada"), look)
+
+
 def test_half_a_surrogate_pair_in_memory_is_told_as_a_question_mark(memory: Memory) -> None:
     chat = memory.session("trip", user="ada")
     chat.add("user", "My sister Nad\ud83dia moved to Oslo.")
@@ -262,8 +274,6 @@ def test_an_error_tells_the_model_what_to_do_next(memory: Memory) -> None:
         call(memory, "add_memory", text="hi", session="\x00")
     with pytest.raises(ToolError, match="at least 1 character"):
         call(memory, "add_memory", text="")
-    with pytest.raises(ToolError, match="give what is to be kept"):
-        call(memory, "add_memory", text=" \n")
 
 
 @pytest.mark.parametrize(
@@ -273,6 +283,10 @@ def test_an_error_tells_the_model_what_to_do_next(memory: Memory) -> None:
         ("search_memory", {"query": "x", "limit": 99}, "limit: it must be less than or equal to 50. "),
         ("search_memory", {"query": "x", "limit": "many"}, "limit: it must be a valid integer. "),
         ("add_memory", {"text": "", "role": "robot"}, "text: it must have at least 1 character; role: it must be "),
+        ("search_memory", {"query": " \n"}, "query: it says nothing: give some words. "),
+        ("get_context", {"question": " "}, "question: it says nothing: give some words. "),
+        ("add_memory", {"text": "\t"}, "text: it says nothing: give some words. "),
+        ("forget", {"message_ids": [], "session": ""}, "message_ids: it must have at least 1 item; session: it must "),
         ("search_memory", {"query": "x", "sesion": "a"}, "sesion: no such argument, perhaps 'session' is meant. "),
         ("search_memory", {"question": "x"}, "question: no such argument, there are query, limit, session. "),
     ],
@@ -281,7 +295,7 @@ def test_wrong_arguments_are_told_in_words_and_what_to_do(
     memory: Memory, tool: str, given: dict[str, Any], says: str
 ) -> None:
     with pytest.raises(ToolError) as told:
-        call(memory, tool, **given)
+        call(memory, tool, erasure=True, **given)
     assert str(told.value).startswith(says)
     assert str(told.value).endswith(f"Nothing was done: call {tool} again with that put right")
     assert "pydantic" not in str(told.value)

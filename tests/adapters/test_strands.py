@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strands.agent.conversation_manager import ConversationManager
 from strands.agent.conversation_manager.compression.pin_message import pin_message
+from strands.hooks import AfterModelCallEvent, HookProvider, HookRegistry
 from strands.types.exceptions import ContextWindowOverflowException
 
 from recollect import BudgetTooSmall, ConfigError, Image, Memory, Message, count_messages, estimate, parse, validate
@@ -279,6 +280,20 @@ class TestOverflow:
         assert [message.text for message in script.requests[0]] == ["Whose cat?\n[image cut]", "Are you there?"]
         assert len(model.refused) == 2
         assert [len(message.parts) for message in chat.history()] == [2, 1, 1]
+
+    def test_what_another_hook_asks_again_is_asked_again(self) -> None:
+        class Again(HookProvider):
+            def register_hooks(self, registry: HookRegistry, **kwargs: Any) -> None:
+                registry.add_callback(AfterModelCallEvent, self.again)
+
+            def again(self, event: AfterModelCallEvent) -> None:
+                event.retry = event.exception is not None
+
+        refusals = iter(["Busy."])
+        model = ScriptedModel(Script(), lambda request: next(refusals, None), _refusal)
+        agent = agent_of(model, conversation_manager=TokenBudgetConversationManager(8_000), hooks=[Again()])
+        agent("Are you there?")
+        assert len(model.refused) == 1
 
     def test_where_nothing_smaller_is_valid_the_messages_stay(self) -> None:
         messages = [user("Hi.")]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from recollect.flow.render import parse, render, sendable
 from recollect.flow.validate import validate
 from recollect.frozen import FrozenDict, FrozenList
-from recollect.types import Image, Message, Part, Text, Thinking, ToolCall, ToolResult
+from recollect.types import Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 from tests.flow.wires import dumps, requests
 from tests.strategies import PNG, SHAPES, transcripts, wire_transcripts
 
@@ -76,7 +76,7 @@ def told(messages: list[Message], target: str) -> dict[str, Any]:
     results = [part for part in parts if isinstance(part, ToolResult)]
     return {
         "system": [m.text for m in messages if m.role == "system"],
-        "texts": [part.text for part in parts if isinstance(part, Text) and part.text.strip()],
+        "texts": [said for m in messages if m.role != "system" for part in m.parts for said in words(part, m, target)],
         "calls": [(p.id, p.name, p.input) for p in parts if isinstance(p, ToolCall)],
         "results": [(p.call_id, answer(p, target), failed(p, target)) for p in results],
         "images": Counter(
@@ -85,6 +85,18 @@ def told(messages: list[Message], target: str) -> dict[str, Any]:
             if isinstance(p, Image) and (p.data or fetchable(p, target))
         ),
     }
+
+
+def words(part: Part, message: Message, target: str) -> list[str]:
+    """What is said, or the mark that stands for what the model can't be shown."""
+    match part:
+        case Text():
+            return [part.text] if part.text.strip() else []
+        case Image() if message.role == "user" and not (part.data or fetchable(part, target)):
+            return ["[image cut]"]
+        case Opaque() if message.role == "user" and "cachePoint" not in part.data:
+            return ["[file cut]"]
+    return []
 
 
 def answer(result: ToolResult, target: str) -> str:
@@ -152,11 +164,21 @@ def test_what_cannot_be_carried_is_told(target: str) -> None:
             ],
         },
     ]
-    assert render(parse(wire, "anthropic"), target).lost == [
+    rendered = render(parse(wire, "anthropic"), target)
+    assert "[file cut]" in dumps(rendered[0])
+    assert rendered.lost == [
         "message 0: document of anthropic",
         "message 1: thinking signature of anthropic",
         "message 1: cache_control",
     ]
+
+
+def test_of_a_file_or_picture_that_a_tool_returned_a_mark_is_told() -> None:
+    called = Message("assistant", (ToolCall("a", "look"),))
+    shown = (Text("Here."), Opaque("openai", {"type": "file"}), Image(url="s3://bucket/a.png"))
+    rendered = render([Message("user", "go"), called, Message("tool", (ToolResult("a", shown),))], "anthropic")
+    assert rendered[2]["content"][0]["content"] == "Here.\n[file cut]\n[image cut]"
+    assert rendered.lost == ["message 2: file of openai", "message 2: image of the tool (s3)"]
 
 
 CALLS = [

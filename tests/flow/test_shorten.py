@@ -23,6 +23,12 @@ def test_of_the_files_of_the_user_only_those_of_the_last_question_stay(talk: lis
     assert without_older_files(bare) == bare
 
 
+def test_a_mark_of_where_a_prompt_cache_begins_is_no_file() -> None:
+    points = (Opaque("bedrock", {"cachePoint": {}}), Opaque("pydantic-ai", {"kind": "cache-point"}))
+    talk = [Message("user", (Text("Hi."), *points)), Message("user", "Well?")]
+    assert without_older_files(talk) == talk
+
+
 def test_a_picture_that_a_tool_showed_before_the_question_is_cut_too() -> None:
     def shown(*content: Text | Image) -> Message:
         return Message("tool", (ToolResult("a", content),))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from recollect import Image, Message, Text, Thinking, ToolCall, ToolResult, llm, parse
+from recollect import Image, Message, Opaque, Text, Thinking, ToolCall, ToolResult, llm, parse
 from recollect.errors import (
     BadReply,
     ConfigError,
@@ -153,6 +153,15 @@ def test_pictures_go_along(serve: Serve) -> None:
         provider, model = serve(style, ["A cat."])
         assert model.complete([picture]).text == "A cat."
         assert "iVBORw0KGgo=" in str(provider.requests[0].body)
+
+
+@pytest.mark.parametrize("style", ["anthropic", "ollama"])
+def test_a_file_that_can_not_go_along_leaves_a_mark(serve: Serve, style: str, caplog: pytest.LogCaptureFixture) -> None:
+    letter = Opaque("openai", {"type": "file", "file": {"file_data": "QUJD" * 8_000}})
+    provider, model = serve(style, ["A letter."])
+    assert model.complete([Message("user", (Text("What is it?"), letter, Image(url="ftp://a.org/b.png")))]).text
+    assert provider.requests[0].messages[0].text == "What is it?\n[file cut]\n[image cut]"
+    assert not caplog.records
 
 
 def test_half_a_surrogate_pair_does_not_stop_a_request(serve: Serve) -> None:

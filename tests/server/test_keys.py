@@ -18,7 +18,7 @@ from recollect.memory import Memory
 from recollect.server import auth
 from recollect.server import service as server_service
 from recollect.server.app import create_app
-from recollect.server.auth import HOME, Ring, add_key, from_here, list_keys, revoke_key
+from recollect.server.auth import HOME, KINDS, Ring, add_key, from_here, list_keys, revoke_key
 from recollect.server.options import Options
 from recollect.store import open as open_store
 from tests.server.running import Running, running
@@ -122,6 +122,22 @@ def test_every_operation_but_those_about_its_health_says_what_a_key_must_allow(s
     named = [(path, ways) for path, each in paths.items() for ways in (one.get("security") for one in each.values())]
     assert {path for path, ways in named if not ways} == {"/healthz", "/readyz"}
     assert [path for path, ways in named if ways and ways[0]["HTTPBearer"] == []] == []
+
+
+def test_no_operation_does_what_its_key_does_not_allow(memory: Memory) -> None:
+    keys = {may: signed(add_key(memory.store, may=[may])[1]) for may in KINDS} | {"nothing": {}, "no": signed("rk_no")}
+    with memory, running(memory) as service:
+        for path, operations in service.http.get("/openapi.json").json()["paths"].items():
+            for method, operation in operations.items():
+                for ways in operation.get("security", ()):
+                    statuses = {
+                        may: service.http.request(method, path, headers=headers).status_code
+                        for may, headers in keys.items()
+                    }
+                    needed = ways["HTTPBearer"]
+                    allowed = {"admin", *(needed if len(needed) == 1 else ())}
+                    assert {may for may, status in statuses.items() if status not in (401, 403)} == allowed, path
+                    assert statuses["nothing"] == statuses["no"] == 401, path
 
 
 def test_an_answer_from_memory_needs_a_key_that_may_read(memory: Memory) -> None:

@@ -69,6 +69,19 @@ def test_a_key_that_the_models_server_does_not_take_is_the_services_and_not_aske
     assert len(provider.requests) == 1
 
 
+def test_a_list_of_models_that_the_server_does_not_give_says_nothing_of_messages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with (
+        served(monkeypatch, "openai", faults=["unauthorized"]) as (proxy, _),
+        pytest.raises(openai.APIStatusError) as refused,
+    ):
+        client(proxy).models.list()
+    assert refused.value.status_code == 502
+    assert "Set OPENAI_API_KEY" in refused.value.message and ".." not in refused.value.message
+    assert "message is kept" not in refused.value.message
+
+
 def test_the_services_own_key_is_not_shown_to_a_caller(monkeypatch: pytest.MonkeyPatch) -> None:
     def refusing(asked: Asked) -> str:
         raise Refused(401, f"No such key: {asked.headers['authorization'].removeprefix('Bearer ')}.", asked=asked)

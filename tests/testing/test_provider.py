@@ -31,7 +31,7 @@ def closed() -> Iterator[None]:
     CLIENT.close()
 
 
-def chat(provider: Provider, messages: list[dict[str, Any]], **fields: Any) -> httpx2.Response:
+def chat(provider: Provider, messages: Any, **fields: Any) -> httpx2.Response:
     url = provider.url.removesuffix(provider.style.base) + provider.style.chat
     return CLIENT.post(url, json={"model": "m", "messages": messages, **fields})
 
@@ -75,10 +75,17 @@ def test_replies_may_be_a_function_of_the_request() -> None:
         ),
         ("ollama", [{"role": "robot", "content": "x"}], {}, "invalid role"),
         ("ollama", HELLO, {"model": None}, "model is required"),
+        ("openai", HELLO, {"max_tokens": "x"}, "'max_tokens': expected an integer"),
+        ("openai", HELLO, {"max_completion_tokens": -1}, "'max_completion_tokens': integer below minimum value"),
+        ("anthropic", HELLO, {"max_tokens": 1.5}, "'max_tokens': expected an integer"),
+        ("anthropic", HELLO, {"max_tokens": 0}, "'max_tokens': integer below minimum value"),
+        ("ollama", HELLO, {"options": {"num_predict": "x"}}, "must be of type integer"),
+        ("ollama", HELLO, {"options": {"num_ctx": "x"}}, "Invalid request"),
+        ("ollama", "Hello", {}, "Invalid request"),
     ],
 )
 def test_a_request_that_is_not_valid_is_refused_in_the_providers_words(
-    style: Any, messages: list[dict[str, Any]], fields: dict[str, Any], says: str
+    style: Any, messages: Any, fields: dict[str, Any], says: str
 ) -> None:
     with Provider(style) as provider:
         reply = chat(provider, messages, **fields)

@@ -30,7 +30,7 @@ try:
     from mcp.server.mcpserver import Context, MCPServer
     from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
     from mcp.server.mcpserver.resources import ResourceSecurity
-    from pydantic import BaseModel, Field, ValidationError
+    from pydantic import AfterValidator, BaseModel, Field, ValidationError
 except ImportError as error:
     raise MissingExtra("mcp", "mcp", "an MCP server") from error
 
@@ -51,7 +51,15 @@ ERASES: Final = mcp_types.ToolAnnotations(read_only_hint=False, destructive_hint
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Words = Annotated[str, Field(min_length=1, max_length=100_000)]
+
+
+def _worded(text: str) -> str:
+    if not text.strip():
+        raise ValueError("it says nothing: give some words")
+    return text
+
+
+Words = Annotated[str, Field(min_length=1, max_length=100_000), AfterValidator(_worded)]
 Named = Annotated[str | None, Field(description="a conversation by name; without one, that of this server")]
 
 
@@ -151,8 +159,6 @@ class Tools:
 
         From the user's own words facts are read, which list_facts and get_context tell from then on.
         """
-        if not text.strip():
-            raise ConfigError("the text has no words: give what is to be kept; nothing was kept")
         kept = self.open(session).add(role, text, id=id or "", metadata={"via": NOTED_VIA})
         return Added(id=kept.id, session=session or self.session)
 
@@ -188,7 +194,7 @@ class Tools:
     def forget(
         self,
         message_ids: Annotated[list[str], Field(min_length=1, max_length=1_000)],
-        session: Annotated[str, Field(description="the conversation that the messages are in")],
+        session: Annotated[str, Field(min_length=1, description="the conversation that the messages are in")],
     ) -> Erasure:
         """Erase messages for good, with all that was learned from them. It can't be undone."""
         erased = self.open(session).forget(message_ids)
@@ -252,6 +258,7 @@ class MemoryServer(MCPServer[Any]):
                 mime_type="application/json",
             )
             for session in found
+            if session.messages
         ]
 
     def _transcript(self, session: str) -> str:
@@ -348,11 +355,11 @@ def _put_right(tool: str, faults: Iterable[str]) -> str:
 
 def _guarded(app: ASGIApp, token: str) -> ASGIApp:
     """The app for those who have the token."""
-    wanted = f"Bearer {token}".encode()
+    wanted = token.encode()
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
-        given = dict(scope.get("headers", ())).get(b"authorization", b"")
-        if scope["type"] != "http" or hmac.compare_digest(given, wanted):
+        kind, _, given = dict(scope.get("headers", ())).get(b"authorization", b"").partition(b" ")
+        if scope["type"] != "http" or (kind.lower() == b"bearer" and hmac.compare_digest(given, wanted)):
             await app(scope, receive, send)
             return
         headers = [(b"www-authenticate", b"Bearer"), (b"content-type", b"text/plain; charset=utf-8")]

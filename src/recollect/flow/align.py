@@ -7,6 +7,7 @@ from difflib import SequenceMatcher
 from typing import Final, NamedTuple
 
 from recollect.flow.fence import without_memory
+from recollect.flow.shapes.wire import marks_cache
 from recollect.types import Image, Message, Opaque
 
 BY_FRAMEWORK: Final = "framework"
@@ -77,7 +78,7 @@ def fingerprint(message: Message) -> Hashable:
     """
     role = "user" if message.role == "tool" and not message.tool_results else message.role
     images = tuple((part.url, part.data) for part in message.parts if isinstance(part, Image))
-    files = tuple(part.data for part in message.parts if isinstance(part, Opaque) and "cachePoint" not in part.data)
+    files = tuple(part.data for part in message.parts if isinstance(part, Opaque) and not marks_cache(part))
     shown = (images, files if role == "user" else ())
     calls = tuple(call.id for call in message.tool_calls)
     return role, message.text.strip(), calls, tuple(result.call_id for result in message.tool_results), shown

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 from recollect.flow.shapes import Shape
-from recollect.flow.shapes.wire import NOTHING, Word, json_object, of_kind, pictures_beside, plain
+from recollect.flow.shapes.wire import NOTHING, Word, json_object, marks_cache, of_kind, pictures_beside, plain
+from recollect.flow.shorten import FILE_CUT, IMAGE_CUT
 from recollect.frozen import EMPTY
 from recollect.types import Image, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 
@@ -84,7 +85,7 @@ class Carrier:
 
     def _part(self, part: Part, message: Message, index: int) -> Iterator[Part]:
         if isinstance(part, Opaque):
-            self._lose(index, f"{_kind(part)} of {part.shape}")
+            yield from self._opaque(part, index, message.role == "user")
             return
         self._lose_fields(index, part.extra)
         match part:
@@ -100,12 +101,20 @@ class Carrier:
             case Thinking():
                 yield from self._thinking(part, message, index)
 
-    def _image(self, part: Image, message: Message, index: int) -> Iterator[Image]:
-        scheme = (part.url or "").partition(":")[0]
-        if message.role not in ("user", "tool") or (part.data is None and scheme not in self.shape.schemes):
-            self._lose(index, f"image of the {message.role} ({scheme or 'data'})")
-        else:
+    def _opaque(self, part: Opaque, index: int, shown: bool) -> Iterator[Text]:
+        """What no other shape understands: of a file that the model was shown, a mark."""
+        self._lose(index, f"{_kind(part)} of {part.shape}")
+        if shown and not marks_cache(part):
+            yield Text(FILE_CUT)
+
+    def _image(self, part: Image, message: Message, index: int) -> Iterator[Image | Text]:
+        scheme, shown = (part.url or "").partition(":")[0], message.role in ("user", "tool")
+        if shown and (part.data is not None or scheme in self.shape.schemes):
             yield replace(part, extra=EMPTY)
+            return
+        self._lose(index, f"image of the {message.role} ({scheme or 'data'})")
+        if shown:
+            yield Text(IMAGE_CUT)
 
     def _call(self, call: ToolCall, index: int) -> ToolCall:
         if self.shape.strict and json_object(call.arguments) is None:
@@ -134,11 +143,14 @@ class Carrier:
         return ToolResult(self.ids.get(result.call_id, result.call_id), content, result.is_error, name)
 
     def _inner(self, part: Word, message: Message, index: int) -> Iterator[Text | Image]:
+        if isinstance(part, Opaque):
+            yield from self._opaque(part, index, True)
+            return
+        self._lose_fields(index, part.extra)
         if isinstance(part, Text):
-            self._lose_fields(index, part.extra)
             yield Text(part.text)
         else:
-            yield from (kept for kept in self._part(part, message, index) if isinstance(kept, Image))
+            yield from self._image(part, message, index)
 
     def _thinking(self, part: Thinking, message: Message, index: int) -> Iterator[Thinking]:
         """Thinking of no shape goes to any that can hold it; signed thinking also between Anthropic and Bedrock."""

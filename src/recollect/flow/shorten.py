@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from recollect.flow.shapes.wire import marks_cache
 from recollect.types import Image, Message, Opaque, Part, Text, ToolResult
 
 Count: TypeAlias = Callable[[Message], int]
@@ -75,14 +76,15 @@ def without_older_files(messages: Sequence[Message]) -> list[Message]:
     """
     asked = max((n for n, message in enumerate(messages) if message.role == "user"), default=0)
     return [
-        _with_parts(one, [*map(_unshown, one.parts)])
+        _with_parts(one, [*map(unshown, one.parts)])
         if n < asked and one.role in ("user", "tool") and not isinstance(one.content, str)
         else one
         for n, one in enumerate(messages)
     ]
 
 
-def _unshown(part: Part) -> Part:
+def unshown(part: Part) -> Part:
+    """A mark in the place of a picture or file; a tool's result with such marks in it; any other part as it is."""
     if isinstance(part, ToolResult) and not isinstance(part.content, str) and _has_files(part):
         return dataclasses.replace(part, content=tuple(Text(_words(inner)) for inner in part.content))
     return _mark(part)
@@ -91,7 +93,7 @@ def _unshown(part: Part) -> Part:
 def _mark(part: Part) -> Part:
     if isinstance(part, Image):
         return Text(IMAGE_CUT)
-    return Text(FILE_CUT) if isinstance(part, Opaque) else part
+    return Text(FILE_CUT) if isinstance(part, Opaque) and not marks_cache(part) else part
 
 
 def _with_parts(message: Message, parts: list[Part]) -> Message:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final, Literal
 from recollect.errors import ContextOverflow
 from recollect.flow.render import render
 from recollect.flow.shapes.wire import RAW
+from recollect.flow.shorten import unshown
 from recollect.frozen import thaw
 from recollect.llm.dialect import Ask, count, part, reply_of, shown, text
 from recollect.llm.model import Delta, Reply, Usage
@@ -64,7 +65,7 @@ class Ollama:
         return Lines()
 
     def _check_seen(self, ask: Ask, seen: int) -> None:
-        sent = count_messages(ask.messages, estimate) + count_tools(ask.tools, estimate)
+        sent = count_messages([*map(_sendable, ask.messages)], estimate) + count_tools(ask.tools, estimate)
         if not seen or seen >= FEWER * sent:
             return
         problem = f"the model saw {seen} tokens of a prompt of about {sent}; its context was to be {self.context}"
@@ -82,9 +83,17 @@ def _call(call: Any) -> dict[str, Any]:
     return {"id": f"call_{token_hex(8)}", "type": "function", "function": named}
 
 
+def _sendable(message: Message) -> Message:
+    """The message with a mark in the place of files and of pictures that only have an address: Ollama takes neither."""
+    if message.role not in ("user", "tool") or isinstance(message.content, str):
+        return message
+    sent = (part if isinstance(part, Image) and part.data else unshown(part) for part in message.parts)
+    return message.replace(content=tuple(sent))
+
+
 def _write(message: Message) -> list[dict[str, Any]]:
     """A message as Ollama takes it: plain text, pictures beside it, arguments as objects, a developer as the system."""
-    out = []
+    out, message = list[dict[str, Any]](), _sendable(message)
     images = [part.data for part in message.parts if isinstance(part, Image) and part.data]
     for wire in render([message], "openai"):
         content = wire.get("content")

@@ -30,6 +30,7 @@ class Known(NamedTuple):
     next: str
 
 
+KEPT: Final = "your message is kept: "
 KNOWN: Final[dict[type[Exception], Known]] = {
     errors.ConfigError: Known(422, "change what the detail names and send it again"),
     errors.InvalidTranscript: Known(422, "correct the message the detail names and send it again"),
@@ -51,16 +52,16 @@ KNOWN: Final[dict[type[Exception], Known]] = {
     errors.MigrationError: Known(500, "run this version's migration on the store, or another version"),
     errors.StoreError: Known(500, "run `recollect doctor` on the server"),
     errors.RateLimited: Known(429, "wait as long as Retry-After says, then try again"),
-    errors.ModelUnavailable: Known(503, "your message is kept: ask again in a moment"),
-    errors.ContextOverflow: Known(413, "your message is kept: lower the budget, or use a model with a larger context"),
-    errors.BadReply: Known(502, "your message is kept: ask again, or look at the model's own log"),
-    errors.ModelError: Known(502, "your message is kept: look at the model's own words in the detail"),
+    errors.ModelUnavailable: Known(503, f"{KEPT}ask again in a moment"),
+    errors.ContextOverflow: Known(413, f"{KEPT}lower the budget, or use a model with a larger context"),
+    errors.BadReply: Known(502, f"{KEPT}ask again, or look at the model's own log"),
+    errors.ModelError: Known(502, f"{KEPT}look at the model's own words in the detail"),
     errors.RecollectError: Known(500, "look at the server's log"),
 }
 
 
-NOT_TAKEN: Final = "your message is kept: change what the model's server names and send it again"
-NOT_SERVED: Final = "your message is kept: have the service's key and model looked at, as the same request fails again"
+NOT_TAKEN: Final = f"{KEPT}change what the model's server names and send it again"
+NOT_SERVED: Final = f"{KEPT}have the service's key and model looked at, as the same request fails again"
 
 
 class Refused(HTTPException):
@@ -236,6 +237,8 @@ def reply(error: Exception, path: str = "") -> Response:
         body["next"] = "OpenAI's API is under /v1: end the client's base URL with /v1"
     elif path.startswith("/v1/") and body["status"] == 404:
         body["next"] = "of OpenAI's API there are /v1/chat/completions and /v1/models: have the client use those"
+    if path.startswith("/v1/models"):
+        body["next"] = body["next"].removeprefix(KEPT)
     openai = astray or path.startswith("/v1/")
     shown, media = (openais(body), "application/json") if openai else (body, MEDIA)
     status = 400 if openai and isinstance(error, errors.ContextOverflow) else body["status"]

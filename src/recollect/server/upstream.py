@@ -170,9 +170,11 @@ async def _whole(response: httpx2.Response) -> Reply:
 
 def _not_let_in(reply: Reply) -> ModelUnavailable:
     """The error for a refusal of the service's own key, which the caller would else take for one of its own."""
-    said, key = f" and {failure(reply.data) or 'said nothing'}", os.environ.get(KEY, "")
+    said, key = str(failure(reply.data) or "said nothing").removesuffix("."), os.environ.get(KEY, "")
     said = said.replace(key, "***") if key else said
-    problem = f"the model's server answered {reply.status}{said}. Set {KEY} of the service to a key for this server"
+    problem = (
+        f"the model's server answered {reply.status} and {said}. Set {KEY} of the service to a key for this server"
+    )
     error = ModelUnavailable(problem, passing=False)
     error.status = reply.status
     return error

@@ -169,8 +169,8 @@ class TokenBudgetConversationManager(ConversationManager):
             with suppress(ContextWindowOverflowException):  # then the error that came is the one to tell
                 self.reduce_context(event.agent, error)
                 event.retry = True
-        elif status in REFUSED:
-            event.retry = self._leave_out_files(event.agent)
+        elif status in REFUSED and self._leave_out_files(event.agent):
+            event.retry = True
 
     def _leave_out_files(self, agent: Agent) -> bool:
         """Put a mark in the place of the pictures and files from before the question; whether there were any."""

@@ -202,6 +202,11 @@ def arguments_object(call: ToolCall) -> Wire:
     return {RAW: call.arguments} if found is None else found
 
 
+def marks_cache(part: Opaque) -> bool:
+    """Whether it says no more than where a prompt cache is to begin, as Bedrock and Pydantic AI write it."""
+    return "cachePoint" in part.data or part.data.get("kind") == "cache-point"
+
+
 def opaque(shape: str, wire: Mapping[str, Any], where: str) -> Opaque:
     """A part kept as it is."""
     return Opaque(shape, freeze_dict(wire, where))

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from recollect.flow.render import render
 from recollect.testing.provider.cache import Block, PromptCache
-from recollect.testing.provider.style import Style, pieces, read_messages
+from recollect.testing.provider.style import Style, at_least_one, pieces, read_messages
 from recollect.testing.provider.values import Answer, Refused, minified
 from recollect.tokens import REPLY_TOKENS, TokenCounter, count_message
 from recollect.types import Message
@@ -33,7 +33,7 @@ class Anthropic(Style):
 
     def read(self, body: Mapping[str, Any]) -> tuple[Message, ...]:
         """The messages of a request, the system text first."""
-        if not isinstance(body.get("max_tokens"), int):
+        if "max_tokens" not in body:
             raise Refused(400, "max_tokens: Field required")
         for index, tool in enumerate(body.get("tools") or ()):
             if "input_schema" not in tool and "type" not in tool:
@@ -57,7 +57,7 @@ class Anthropic(Style):
 
     def room(self, body: Mapping[str, Any]) -> int | None:
         """Always given."""
-        return int(body["max_tokens"])
+        return at_least_one(body, "max_tokens")
 
     def overflow(self, tokens: int, limit: int, reply: int | None) -> str | None:
         """Prompt and answer share the context."""

@@ -52,8 +52,11 @@ class Ollama(Style):
         return body.get("stream") is not False
 
     def room(self, body: Mapping[str, Any]) -> int | None:
-        """Among the options."""
-        return (body.get("options") or {}).get("num_predict")
+        """Among the options; below zero there is no end."""
+        most = (body.get("options") or {}).get("num_predict")
+        if most is not None and type(most) is not int:
+            raise Refused(400, 'option "num_predict" must be of type integer')
+        return None if most is None or most < 0 else most
 
     def overflow(self, tokens: int, limit: int, reply: int | None) -> str | None:
         """Never said."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from recollect.flow.render import render
 from recollect.testing.provider.cache import Block, PromptCache
-from recollect.testing.provider.style import CREATED, Style, pieces, read_messages
+from recollect.testing.provider.style import CREATED, Style, at_least_one, pieces, read_messages
 from recollect.testing.provider.values import Answer, Refused
 from recollect.types import Message, Thinking
 
@@ -42,7 +42,7 @@ class OpenAI(Style):
 
     def room(self, body: Mapping[str, Any]) -> int | None:
         """Under either of its names."""
-        return body.get("max_completion_tokens") or body.get("max_tokens")
+        return at_least_one(body, "max_completion_tokens") or at_least_one(body, "max_tokens")
 
     def overflow(self, tokens: int, limit: int, reply: int | None) -> str | None:
         """Prompt and answer share the context."""

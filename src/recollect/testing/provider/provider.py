@@ -120,9 +120,12 @@ class Provider:
 
     def _chat(self, asked: Asked, fault: Fault) -> tuple[Asked, Sending]:
         style, body = self.style, asked.body
-        messages = style.read(body)
-        blocks = style.blocks(style.shown(messages, body, self.counter), body, self.counter)
-        tokens, room = sum(block.tokens for block in blocks), style.room(body)
+        try:
+            messages, room = style.read(body), style.room(body)
+            blocks = style.blocks(style.shown(messages, body, self.counter), body, self.counter)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise Refused(400, f"Invalid request: {type(error).__name__}: {error}") from error
+        tokens = sum(block.tokens for block in blocks)
         asked = replace(asked, messages=messages, tokens=tokens)
         if self.limit is not None and (problem := style.overflow(tokens, self.limit, room)):
             says = self.overflow and self.overflow.format(tokens=tokens, limit=self.limit, reply=room or 0)

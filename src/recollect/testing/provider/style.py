@@ -81,6 +81,17 @@ def read_messages(body: Mapping[str, Any], shape: str) -> tuple[Message, ...]:
     return messages
 
 
+def at_least_one(body: Mapping[str, Any], name: str) -> int | None:
+    """A number of tokens in a request; Refused where it is none, or less than one."""
+    value = body.get(name)
+    if value is not None and type(value) is not int:
+        raise Refused(400, f"Invalid type for '{name}': expected an integer, but got {minified(value)} instead.")
+    if value is not None and value < 1:
+        problem = f"Invalid '{name}': integer below minimum value. Expected a value >= 1, but got {value} instead."
+        raise Refused(400, problem)
+    return value
+
+
 def pieces(text: str) -> Iterable[str]:
     """A text as it streams: word by word."""
     return re.findall(r"\s*\S+\s*|\s+", text)
