@@ -131,8 +131,9 @@ def test_a_user_forgets_messages_of_many_sessions_and_all_summaries_are_made_ane
         for n in range(9):
             chat(memory, name).add("user", f"Pier {n} of Lisbon has {n} boats.")
     memory.drain()
-    erased = memory.forget(Scope("default", "ada"), gone)
-    assert erased.messages == len(SESSIONS)
+    ada = memory.user("ada")
+    would = ada.would_forget(gone).counted()
+    assert ada.forget(gone) == would and would.messages == len(SESSIONS)
     memory.drain()
     for name in SESSIONS:
         end, record = memory.layers.summary.newest(chat(memory, name).scope)

@@ -107,6 +107,7 @@ class _AsyncUser(_Awaited[U]):
     remember = awaited(User.remember)
     patterns = awaited(User.patterns)
     forget = awaited(User.forget)
+    would_forget = awaited(User.would_forget)
 
     @property
     def scope(self) -> Scope:

@@ -17,7 +17,7 @@ from recollect.layers.artifacts import ARTIFACTS
 from recollect.layers.documents import Documents, Listed, Passages
 from recollect.layers.ranking import Asked
 from recollect.patterns import Patterns
-from recollect.store import ANY, Erased, Filter
+from recollect.store import ANY, Erasable, Erased, Filter
 from recollect.store.checks import check_count
 from recollect.traces import span
 from recollect.types import Scope, check_id, with_zone
@@ -193,3 +193,7 @@ class User:
     def forget(self, ids: Sequence[str] | None = None) -> Erased:
         """Erase these messages, or all that is kept here, for good: text, index and all that was learned from them."""
         return self.memory.forget(self.scope, ids)
+
+    def would_forget(self, ids: Sequence[str] | None = None) -> Erasable:
+        """What `forget` would erase; nothing is changed."""
+        return self.memory.would_forget(self.scope, ids)

@@ -51,6 +51,15 @@ def test_a_fact_can_begin_a_store_and_its_kind_is_told(run: Run) -> None:
     assert "preference" in run("facts").stdout
 
 
+def test_what_to_do_next_is_told_for_the_store_and_user_that_were_named(run: Run) -> None:
+    bo = ("--store", "my other.db", "--user", "bo")
+    whose = "--store 'my other.db' --user bo\n"
+    assert run("add", "Hello.", *bo).stdout.endswith(f" with: recollect search WORDS {whose}")
+    assert run("facts", *bo).stdout.endswith(f" with: recollect add TEXT {whose}")
+    assert run("remember", "place", "Oslo", *bo).stdout.endswith(f" with: recollect facts {whose}")
+    assert run("facts", "--as-of", "2020-01-01", *bo).stdout.endswith(f" with: recollect facts {whose}")
+
+
 def test_all_values_of_a_key_end_together(run: Run) -> None:
     for value in ("jazz", "green tea"):
         run("remember", "likes", value, "--type", "interest")

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.flow.facts import extract
+from recollect.flow.facts.forenames import FORENAMES
 
 from .scores import SAID
 
@@ -100,3 +101,33 @@ def test_where_someone_comes_from_is_no_name(what: str) -> None:
 @pytest.mark.parametrize("who", ["Susan", "Joan", "Ethan", "Brian", "Ian", "Julian", "Jordan", "Norman", "Sean"])
 def test_names_that_sound_like_it_are_names(who: str) -> None:
     assert [found.value for found in extract(f"My boss is {who}.", SAID)] == [who]
+
+
+BEINGS = {"puppy": "dog", "cat": "cat", "brother": "brother", "horse": "horse", "daughter": "daughter", "pug": "dog"}
+NAMED = ["His name is", "Her name's", "She is called", "It's called", "We named him", "their name is"]
+
+
+@given(st.sampled_from(sorted(BEINGS)), st.sampled_from([".", "!", "!!", ",", " and"]), st.sampled_from(NAMED), names)
+def test_a_name_is_taken_up_in_the_next_sentence(being: str, end: str, named: str, who: str) -> None:
+    (found,) = extract(f"We have a {being}{end} {named} {who}.", SAID)
+    assert (found.key, found.value) == (f"{BEINGS[being]}:{who.lower()}", who)
+
+
+@given(
+    st.sampled_from(["We have a dog and a cat.", "She has a dog.", "If only we had a dog.", "Do we have a dog?"]),
+    st.sampled_from(NAMED),
+    names,
+)
+def test_a_name_is_taken_up_only_for_the_one_that_the_user_has(before: str, named: str, who: str) -> None:
+    assert extract(f"{before} {named} {who}.", SAID) == []
+    assert extract(f"We have a dog. I love him. {named} {who}.", SAID) == []
+    assert extract(f"We have a dog. {named} {who}, right?", SAID) == []
+
+
+@given(
+    st.sampled_from(["hi im {}", "hey, i'm {}!", "hello i am {} and i need help", "im {}"]),
+    st.sampled_from(sorted(FORENAMES)),
+)
+def test_a_common_forename_needs_no_capital(greeting: str, who: str) -> None:
+    assert [(found.key, found.value) for found in extract(greeting.format(who), SAID)] == [("name", who.capitalize())]
+    assert extract(greeting.format(f"{who}'s friend"), SAID) == []

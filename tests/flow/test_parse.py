@@ -150,6 +150,14 @@ def containers(value: Any) -> Iterator[Any]:
         yield from containers(item)
 
 
+@pytest.mark.parametrize(
+    ("content", "got"), [(3, "a number"), (2.5, "a number"), (True, "true or false"), ({}, "an object")]
+)
+def test_what_was_found_instead_is_told_in_words(content: Any, got: str) -> None:
+    with pytest.raises(InvalidTranscript, match=f"expected a list, got {got}$"):
+        parse([{"role": "user", "content": content}], "openai")
+
+
 def test_json_nested_without_end_is_refused_clearly() -> None:
     deep: Any = {}
     for _ in range(5_000):

@@ -214,6 +214,7 @@ def test_jobs_can_be_seen_and_revived(service: Running) -> None:
         ({"json": {"message": [HELLO]}}, "messages"),
         ({"json": {"messages": [{"role": "user", "content": [CALL]}]}}, "type"),
         ({"content": b"{", "headers": JSON}, "body.1: it is no JSON"),
+        ({"content": b'{"', "headers": JSON}, "it is no JSON: Unterminated string starting at this character"),
         ({"json": {}}, "body.messages: it is missing"),
         ({"content": b'{"messages": []}'}, "body: it is text that is not said to be JSON"),
         ({"json": [HELLO]}, "body: it is a list, not a JSON object"),

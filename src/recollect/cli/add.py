@@ -6,12 +6,13 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli.shell import DEFAULT, At, Json, Talk, User, Where, read_in, remembering, telling_errors, words
+from recollect.cli.shell import DEFAULT, At, Json, Talk, User, Where, again, read_in, remembering, telling_errors, words
 from recollect.cli.terminal import answer
 from recollect.types import Message, Role
 
 
 def add(
+    called: typer.Context,
     text: Annotated[str, typer.Argument(help="What was said; - reads it from stdin, -- goes before a dash.")],
     *,
     role: Annotated[Role, typer.Option(help="Who said it.")] = "user",
@@ -32,5 +33,5 @@ def add(
     with remembering(store, user, session, must_exist=False) as chat:
         kept = chat.add(Message(role, said, at=at))
         chat.memory.drain()
-    told = f"Kept in the session {session} of {chat.scope.user}. Ask for it with: recollect search WORDS"
+    told = f"Kept in the session {session} of {chat.scope.user}. Ask for it with: {again(called, 'search WORDS')}"
     answer(as_json, kept.to_dict(), told)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from recollect.arguments import meant
-from recollect.cli.shell import Json, User, Where, moment, remembering
+from recollect.cli.shell import Json, User, Where, again, moment, remembering
 from recollect.cli.terminal import machine, say, table
 from recollect.errors import NotFound
 
@@ -36,6 +36,8 @@ def _by(text: str) -> datetime:
 
 
 def facts(
+    called: typer.Context,
+    *,
     as_of: Annotated[
         datetime | None,
         typer.Option(
@@ -80,11 +82,11 @@ def facts(
     elif known:
         table(("type", "key", "value", "last said"), [_row(fact) for fact in known], whole="key")
     elif session is not None:
-        say(f"Nothing is known of {chat.scope.user} from the session {session}. See all with: recollect facts")
+        say(f"Nothing is known of {chat.scope.user} from the session {session}. See all with: {again(called, 'facts')}")
     elif as_of:
-        say(f"Nothing was known of {chat.scope.user} then. See what is known now with: recollect facts")
+        say(f"Nothing was known of {chat.scope.user} then. See what is known now with: {again(called, 'facts')}")
     else:
-        say(f"Nothing is known of {chat.scope.user} yet. Tell something with: recollect add TEXT")
+        say(f"Nothing is known of {chat.scope.user} yet. Tell something with: {again(called, 'add TEXT')}")
 
 
 def _value(fact: Fact) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import typer
 
 from recollect.answers import FactType
 from recollect.arguments import meant
-from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, remembering, telling_errors, words
+from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, again, remembering, telling_errors, words
 from recollect.cli.terminal import answer
 from recollect.errors import NotFound
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 def remember(
+    called: typer.Context,
     key: Annotated[str, typer.Argument(help="What it is about, such as place or seat.")],
     value: Annotated[str | None, typer.Argument(help="What is so from now on.", show_default=False)] = None,
     *,
@@ -47,7 +48,7 @@ def remember(
             answer(as_json, {"ended": ended}, f"No longer known of {chat.scope.user}: {', '.join(ended)}.")
             return
         kept = chat.remember(key, said, type)
-    told = f"Known of {chat.scope.user} from now on. See all with: recollect facts"
+    told = f"Known of {chat.scope.user} from now on. See all with: {again(called, 'facts')}"
     answer(as_json, dataclasses.asdict(kept) if kept else None, told)
 
 

@@ -192,7 +192,7 @@ def _said(fault: Mapping[str, Any]) -> str:
         tag = fault["ctx"]
         return f"its {tag['discriminator']} is {tag['tag']!r}: give one of {tag['expected_tags']}"
     if fault["type"] == "json_invalid":
-        return f"it is no JSON: {fault['ctx']['error']} at this character"
+        return f"it is no JSON: {fault['ctx']['error'].removesuffix(' at')} at this character"
     return _SAYS.get(fault["type"]) or in_words(fault["msg"])
 
 

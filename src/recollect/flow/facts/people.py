@@ -25,7 +25,8 @@ PETS: Final = {
     "dog": "dog", "cat": "cat", "puppy": "dog", "kitten": "cat", "horse": "horse", "parrot": "parrot",
     "rabbit": "rabbit", "hamster": "hamster", "tortoise": "tortoise", "pony": "pony",
     **dict.fromkeys(
-        ("golden retriever", "labrador", "german shepherd", "border collie", "poodle", "beagle", "dachshund", "corgi"),
+        ("golden retriever", "labrador", "german shepherd", "border collie", "poodle", "beagle", "dachshund", "corgi",
+         "greyhound", "husky", "pug", "spaniel", "whippet", "chihuahua"),
         "dog",
     ),
 }  # fmt: skip

@@ -46,7 +46,7 @@ _NO_PLACES: Final = word_set(
     javascript typescript vim emacs excel chapter step section part plan level page phase version hr it accounting
     marketing sales legal support engineering finance aws azure gcp kubernetes docker terraform postgres postgresql
     mysql mongodb oracle slack teams zoom jira linear notion trello asana github gitlab bitbucket gmail outlook android
-    ios react vue angular april june"""
+    ios react vue angular april june mars venus hell heaven narnia hogwarts mordor gotham"""
 )
 _NO_PLACE_ENDS: Final = word_set(
     """inc inc. ltd llc gmbh ag corp corporation company bank university college hospital institute labs group team
@@ -75,7 +75,7 @@ _TRAILING: Final = rule(
         """a_lot very_much so_much the_most the_best these_days any_?more as_well at_the_moment right_now by_the_way
         of_course more_than_anything better_than above_all after_all at_all in_general a_bit quite_a_bit quite_a_lot
         lots all_day to_death with_a_passion (?:on|at)_(?:the_)?weekends? in_my_(?:free|spare)_time after_work
-        in_the_evenings?"""
+        in_the_evenings? last_(?:week|month|year)"""
     )
     + r"(?!\w| of\b)"
 )

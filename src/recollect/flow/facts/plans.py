@@ -59,10 +59,12 @@ _EVENT: Final = any_of(
     breakfast webinar workshop hearing viewing viva audition rehearsal recital reunion vacation holiday session demo
     visit course lecture tour"""
 )
+_HANDED_IN: Final = any_of("thesis dissertation essay paper report assignment homework project application")
 _BEGINS: Final = any_of("leaves starts begins takes_place")
 _HAVE_EVENT: Final = rule(
     rf"(?:i|we)(?:{_ALSO} have|(?:'ve| have){_ALSO} got) (?:an? |my |our )?(?!no )(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b)",
     rf"(?:my|our) (?:next )?(?=(?:[\w'-]+ ){{0,3}}{_EVENT}\b(?: (?:at|with|in|to) [\w'-]+)? (?:is|{_BEGINS})\b)",
+    rf"(?:my|our) (?=(?:[\w'-]+ ){{0,2}}{_HANDED_IN} is due\b)",
 )
 _BOOKED: Final = rule(
     rf"(?:i|we)(?:'ve| have){_ALSO} (?:booked|scheduled|arranged|set up|made) "

@@ -10,6 +10,7 @@ from typing import Final
 from recollect.answers import FactType
 from recollect.flow.ahead import ahead
 from recollect.flow.days import written
+from recollect.flow.facts.forenames import FORENAMES
 from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.phrases import LINKED, Phrase, firm, given, name, place_name, thing
 from recollect.flow.facts.prose import Clause
@@ -63,7 +64,10 @@ _NO_CALLING: Final = rule(
     )
     + r"\b"
 )
+_WORD: Final = re.compile(r"[A-Za-z]+")
 _HELLO_ENDS: Final = rule(r"\s*(?:[.,!;)\u2013\u2014-]|$|and\b|from\b)")
+
+_MYSELF_ENDS: Final = rule(r"\s*(?:[.!]|$|(?:,|,? and) (?:i|i'm|i've|my|an?|from|\d\d)\b)")
 
 _HOME: Final = (
     r"(?: here| on my own| alone| by myself| near the [\w-]+| with (?:my|our|an?|two|three|\d)(?: [\w-]+){1,4}?)?"
@@ -256,10 +260,21 @@ def _names(clause: Clause) -> Iterator[Found]:
             yield found(clause, PROFILE, "name", who.text, who.end, 0.95)
             yield from _around_name(clause, who.end)
     elif clause.greeted and (match := _HELLO_I_AM.match(text)):
-        who = name(text, match.end(), most=3)
+        who = name(text, match.end(), most=3) or _forename(text, match.end())
         if who and _HELLO_ENDS.match(text, who.end) and not (NO_NAME.match(who.text) or _NO_CALLING.match(who.text)):
             yield found(clause, PROFILE, "name", who.text, who.end, 0.8)
             yield from _around_name(clause, who.end)
+    elif not any(clause.before) and (match := _HELLO_I_AM.match(text)):
+        who = _forename(text, match.end())
+        if who and _MYSELF_ENDS.match(text, who.end):
+            yield found(clause, PROFILE, "name", who.text, who.end, 0.8)
+            yield from _around_name(clause, who.end)
+
+
+def _forename(text: str, start: int) -> Phrase | None:
+    """One of the common forenames, in small letters or not."""
+    word = _WORD.match(text, start)
+    return Phrase(word[0].capitalize(), word.end()) if word and word[0].lower() in FORENAMES else None
 
 
 def _around_name(clause: Clause, end: int) -> Iterator[Found]:

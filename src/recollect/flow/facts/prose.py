@@ -220,6 +220,11 @@ _WRITE: Final = rule(
     rf"(?:{_DO_WITH_TEXT}|tell (?:me )?a|make up|sing|come up with)\b"
 )
 _SENTENCE: Final = re.compile(r"[^.!?\n;]+(?:[.!?;](?![\s\"')\]]|$)[^.!?\n;]*)*[.!?;]*")
+NAMES_THEM: Final = (
+    r"(?:(?:his|her|its|their) name(?: is|'s)|(?:he|she|it)(?: is|'s) (?:called|named)|(?:i|we) named (?:him|her|it))"
+)
+_NAMED_NEXT: Final = rule(rf"\s{{1,9}}{NAMES_THEM} (?![^.!?\n]{{0,200}}\?)")
+"""A sentence that names whom the one before it told of: both are read as one."""
 _ABBREVIATED: Final = rule(r"(?:^|[\s(])(?:mr|mrs|ms|dr|st|ft|mt|prof|sr|jr|vs|inc|ltd|e\.g|i\.e|approx|no|[A-Z])\.$")
 
 
@@ -311,8 +316,11 @@ def _sentences(prose: str) -> Iterator[tuple[int, str]]:
     for match in _SENTENCE.finditer(prose):
         start = match.start() if start is None else start
         sentence = prose[start : match.end()]
-        ends_word = prose[match.end() : match.end() + 1] == " " and len(sentence) < MAX_CLAUSE and sentence[-1] == "."
+        short = len(sentence) < MAX_CLAUSE
+        ends_word = prose[match.end() : match.end() + 1] == " " and short and sentence[-1] == "."
         if ends_word and _ABBREVIATED.search(sentence, max(0, len(sentence) - 9)):
+            continue
+        if short and sentence[-1] in ".!" and _NAMED_NEXT.match(prose, match.end()):
             continue
         yield start, sentence
         start = None

@@ -12,7 +12,7 @@ from recollect.flow.facts.found import Found, found
 from recollect.flow.facts.people import CALLED, COUPLES, FRIENDS, KEYS, MANY, ONE, PARTNERS, PEOPLE, PLURALS
 from recollect.flow.facts.phrases import Phrase, firm, given, name, place_name, slug, things
 from recollect.flow.facts.profile import AS_ROLE, NO_NAME, NUMBER, PROFILE, STOP, birthday, lasts, read_after, years
-from recollect.flow.facts.prose import Clause
+from recollect.flow.facts.prose import NAMES_THEM, Clause
 from recollect.flow.facts.roles import role
 from recollect.flow.facts.wording import any_of, rule, small
 
@@ -40,19 +40,23 @@ _WHO_IS: Final = rule(r",? who\b")
 _NAMING: Final = rule(r"\bnam(?:e|ed|ing) $")
 _GOT: Final = f"(?:i|we)(?:'ve| have)?(?: {any_of('also just recently')})* (?:have|got|adopted)"
 _OLD: Final = rule(rf"(?:my|our|{_GOT} an?) (\d{{1,2}}){_YEARS_OLD}")
+_LATELY: Final = r"(?: (?:today|yesterday|recently|(?:last|this) \w+))?"
 _BY_NAME: Final = "(?: who is| who's|,)? (?:named|called) "
 _HAVE: Final = rule(
-    f"{_GOT} an?(?:other)? {_KIND}{_WHO}(?:{_BY_NAME}|, (?=(?-i:[A-Z])\\S+(?: (?:and|who)\\b|[.,!;]|$)))"
+    f"{_GOT} an?(?:other)? {_KIND}{_WHO}"
+    rf"(?:{_BY_NAME}|, (?=(?-i:[A-Z])\S+(?: (?:and|who)\b|[.,!;]|$))|{_LATELY}(?:[.!]+|,| and|, and)? {NAMES_THEM} )"
 )
 _NEW: Final = rule(rf"{_GOT} a new ({'|'.join(ONE)})\b")
-_WHOSE_NAME: Final = rule(rf"(?:{_BY_NAME}|,? (?:and )?(?:her|his|their) name(?: is|'s) |,? (?=(?-i:[A-Z])))")
+_WHOSE_NAME: Final = rule(rf"(?:{_BY_NAME}|[.!,]?(?: and)? {NAMES_THEM} |,? (?=(?-i:[A-Z])))")
 _AND_HAVE: Final = rule(f"(?:,? and|,) an?(?:other)? {_KIND}{_WHO}{_BY_NAME}")
 _ALL: Final = rule(
     rf"(?:(?:my|our)|{_GOT})(?: {any_of('two three four five both')}| \d)? {_KIND}({'|'.join(PLURALS)})"
     r"(?:,|:|(?P<are> are)|(?:,| are| who are)? (?:named|called))? (?=(?-i:[^\W\d_a-z]))"
 )
 _AND_ALL: Final = rule("(?:,? and|,| &) ")
-_EACH_AGED: Final = rule(rf"(?:(?: is| who is|,) | \(){NUMBER}(?: years?[- ]old| yo)?(?:\)|(?= &)|{STOP})")
+_EACH_AGED: Final = rule(
+    rf"(?:(?: is| who is|,) | \(){NUMBER}(?: years?[- ]old| yo)?(?:\)|(?= &)|{STOP})(?!,? (?:and|&) {NUMBER}\b)"
+)
 _NOT: Final = rule(",? (?:and )?not ")
 _MARRIED: Final = rule("i(?:'m| am)(?: now| happily)? (married|engaged) to ")
 _NAMED: Final = rule("(?:'s name is|'s called| is called| is named|'s first name is) ")

@@ -31,7 +31,14 @@ RAW: Final = "_raw"
 
 SPOKEN: Final[dict[Any, Role]] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 TURNS: Final[dict[Any, Role]] = {"user": "user", "assistant": "assistant"}
-_NAMES: Final = {str: "text", dict: "an object", list: "a list", bool: "true or false"}
+_NAMES: Final = {
+    str: "text",
+    dict: "an object",
+    list: "a list",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +78,7 @@ class OpenCalls:
 def expect(value: Any, kind: type[T], where: str) -> T:
     """The value itself, when it is of that kind; otherwise the error names the place."""
     if not isinstance(value, kind):
-        found = "nothing" if value is None else f"a {type(value).__name__}"
+        found = "nothing" if value is None else _NAMES.get(type(value), f"a {type(value).__name__}")
         raise InvalidTranscript(f"expected {_NAMES.get(kind, kind.__name__)}, got {found}", where)
     return value
 
