@@ -82,13 +82,15 @@ def test_a_list_of_models_that_the_server_does_not_give_says_nothing_of_messages
     assert "message is kept" not in refused.value.message
 
 
-def test_the_services_own_key_is_not_shown_to_a_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("before", ["", "Sorry. " * 68])
+def test_the_services_own_key_is_not_shown_to_a_caller(monkeypatch: pytest.MonkeyPatch, before: str) -> None:
     def refusing(asked: Asked) -> str:
-        raise Refused(401, f"No such key: {asked.headers['authorization'].removeprefix('Bearer ')}.", asked=asked)
+        key = asked.headers["authorization"].removeprefix("Bearer ")
+        raise Refused(401, f"{before}No such key: {key}.", asked=asked)
 
     with served(monkeypatch, "openai", refusing) as (proxy, _):
         error = told(proxy, stream=False)
-    assert "No such key: ***." in error.message and "sk-of-the-service" not in str(error.body)
+    assert "No such key" in error.message and "sk-of" not in str(error.body)
 
 
 @pytest.mark.parametrize("stream", [False, True])

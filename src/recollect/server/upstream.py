@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
@@ -170,8 +170,9 @@ async def _whole(response: httpx2.Response) -> Reply:
 
 def _not_let_in(reply: Reply) -> ModelUnavailable:
     """The error for a refusal of the service's own key, which the caller would else take for one of its own."""
-    said, key = str(failure(reply.data) or "said nothing").removesuffix("."), os.environ.get(KEY, "")
-    said = said.replace(key, "***") if key else said
+    if key := os.environ.get(KEY, ""):
+        reply = replace(reply, body=reply.body.replace(key.encode(), b"***"))
+    said = str(failure(reply.data) or "said nothing").removesuffix(".")
     problem = (
         f"the model's server answered {reply.status} and {said}. Set {KEY} of the service to a key for this server"
     )
