@@ -238,6 +238,8 @@ class Memory:
                 self.store.jobs.enqueue(session, [summary.JOB])
             self.store.records.put(scope.owner, spared)
         self.controller.forget(scope)
+        if self._vectors:
+            self._vectors.forget(scope)
         self.wake()
         return replace(erased, records=erased.records + more - len(spared))
 

@@ -152,6 +152,7 @@ class Documents:
     def forget(self) -> None:
         """Drop what is kept in memory: documents were erased."""
         self._words.clear()
+        self._owners.clear()
 
     def search(self, scope: Scope, question: str, k: int | None = None, *, as_of: int | None = None) -> Passages:
         """The `k` best passages (5 by default) that are near enough to the question, best first."""
