@@ -25,6 +25,10 @@ SAID = (
 )
 
 
+def a_mark() -> str:
+    return f"qux{secrets.token_hex(4)}"
+
+
 def held(mark: str) -> list[str]:
     """Every text that any object holds in which a mark is, but for the mark itself."""
     gc.collect()
@@ -70,7 +74,7 @@ def test_what_is_forgotten_is_held_by_nothing(
     tmp_path: Path, place: str, forget: Callable[[Memory, str], None]
 ) -> None:
     store = open_store(place if place == ":memory:" else str(tmp_path / place), clock=lambda: NOW)
-    mark, model = f"qux{secrets.token_hex(4)}", cast("Any", Parrot())
+    mark, model = a_mark(), cast("Any", Parrot())
     with Memory(
         store, embedder=HashingEmbedder(64), settings=EAGER, model=model, search=searched, clock=lambda: NOW
     ) as memory:
@@ -81,3 +85,14 @@ def test_what_is_forgotten_is_held_by_nothing(
         memory.drain()
         assert held(mark) == []
         assert memory.embedder.bytes == 0
+
+
+def test_a_document_that_is_removed_is_held_by_nothing(tmp_path: Path) -> None:
+    mark = a_mark()
+    with Memory.open(tmp_path / "memory.db", embedder=HashingEmbedder(64)) as memory:
+        chat = memory.session("trip", user="ada")
+        chat.documents.add(f"The boat {mark} lies in Lisbon, at pier 4.", name="boat")
+        memory.drain()
+        assert mark in str(chat.context("Where in Lisbon lies the boat?").messages)
+        chat.documents.remove("boat")
+        assert held(mark) == []

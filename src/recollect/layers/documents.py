@@ -21,7 +21,7 @@ from recollect.flow.overlap import shares
 from recollect.frozen import freeze_dict
 from recollect.layers import files
 from recollect.layers.embedding import CHUNK, job_for
-from recollect.recent import Recent, forget_all
+from recollect.recent import Recent
 from recollect.settings import DEFAULTS
 from recollect.store import Filter, Item, Record, Store
 from recollect.store.checks import check_count
@@ -145,8 +145,6 @@ class Documents:
                 raise NotFound(f"no document {name!r}; there are {there_are or 'none'}")
             self.store.index.delete(scope, CHUNK, list(current.value["chunks"]))
             self.store.records.delete(scope, [record.id for record in versions])
-        self.forget()
-        forget_all()
         return _document(current)
 
     def forget(self) -> None:
