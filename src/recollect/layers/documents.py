@@ -242,9 +242,11 @@ class Documents:
 
     def _are_there(self, scope: Scope) -> bool:
         """Whether the user has documents, or had some: once that is known, nothing is looked up before a search."""
-        if scope not in self._owners and self.store.records.find(scope, kind=KIND, exact=True, limit=1):
+        if scope in self._owners:
+            return True
+        if found := self.store.records.find(scope, kind=KIND, exact=True, limit=1):
             self._owners[scope] = None
-        return scope in self._owners
+        return bool(found)
 
     def _nearest(self, asked: str, items: Sequence[Item], by_meaning: Mapping[str, float]) -> dict[str, float]:
         """How near each chunk is: by meaning, and a little by the question's words; by words alone without a vector.
