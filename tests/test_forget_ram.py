@@ -25,6 +25,10 @@ SAID = (
 )
 
 
+def a_mark() -> str:
+    return f"qux{secrets.token_hex(4)}"
+
+
 def held(mark: str) -> list[str]:
     """Every text that any object holds in which a mark is, but for the mark itself."""
     gc.collect()
@@ -43,8 +47,8 @@ def held(mark: str) -> list[str]:
     return found
 
 
-def talk(memory: Memory, mark: str) -> None:
-    chat = memory.session("trip", user="ada")
+def talk(memory: Memory, user: str, mark: str) -> None:
+    chat = memory.session("trip", user=user)
     chat.documents.add(f"The {mark} is a boat. It lies in Lisbon, at pier 4.", name="boat")
     for text in SAID:
         chat.context(text.format(mark.title()))
@@ -56,25 +60,39 @@ def talk(memory: Memory, mark: str) -> None:
     chat.summary()
 
 
-def whole(memory: Memory) -> None:
-    memory.forget(Scope("default", "ada"))
+def whole(memory: Memory, user: str) -> None:
+    memory.forget(Scope("default", user))
 
 
-def by_ids(memory: Memory) -> None:
-    memory.session("trip", user="ada").documents.remove("boat")
-    memory.forget(Scope("default", "ada"), [entry.message.id for entry in memory.store.log.scan(Scope())])
+def by_ids(memory: Memory, user: str) -> None:
+    memory.session("trip", user=user).documents.remove("boat")
+    memory.forget(Scope("default", user), [entry.message.id for entry in memory.store.log.scan(Scope())])
 
 
 @pytest.mark.parametrize(("place", "forget"), [(":memory:", by_ids), ("memory.db", whole)])
-def test_what_is_forgotten_is_held_by_nothing(tmp_path: Path, place: str, forget: Callable[[Memory], None]) -> None:
+def test_what_is_forgotten_is_held_by_nothing(
+    tmp_path: Path, place: str, forget: Callable[[Memory, str], None]
+) -> None:
     store = open_store(place if place == ":memory:" else str(tmp_path / place), clock=lambda: NOW)
-    mark, model = f"qux{secrets.token_hex(4)}", cast("Any", Parrot())
+    mark, model = a_mark(), cast("Any", Parrot())
     with Memory(
         store, embedder=HashingEmbedder(64), settings=EAGER, model=model, search=searched, clock=lambda: NOW
     ) as memory:
-        talk(memory, mark)
+        user = mark if forget is whole else "ada"
+        talk(memory, user, mark)
         assert held(mark) and memory.embedder and memory.embedder.bytes
-        forget(memory)
+        forget(memory, user)
         memory.drain()
         assert held(mark) == []
         assert memory.embedder.bytes == 0
+
+
+def test_a_document_that_is_removed_is_held_by_nothing(tmp_path: Path) -> None:
+    mark = a_mark()
+    with Memory.open(tmp_path / "memory.db", embedder=HashingEmbedder(64)) as memory:
+        chat = memory.session("trip", user="ada")
+        chat.documents.add(f"The boat {mark} lies in Lisbon, at pier 4.", name="boat")
+        memory.drain()
+        assert mark in str(chat.context("Where in Lisbon lies the boat?").messages)
+        chat.documents.remove("boat")
+        assert held(mark) == []

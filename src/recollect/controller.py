@@ -157,6 +157,11 @@ class Controller:
         """Drop what is kept in memory of a scope whose messages were erased or changed."""
         self.layers.forget(scope)
         self.windows.forget(scope)
+        self.forget_documents(scope)
+
+    def forget_documents(self, scope: Scope) -> None:
+        """Drop what is kept in memory of documents in a scope, and of contexts that may show them: some were erased."""
+        self.layers.documents.forget()
         self.watch.forget(scope)
         self.settled.forget(scope)
         forget_all()

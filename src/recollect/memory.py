@@ -227,7 +227,7 @@ class Memory:
         With them go their index entries and all that was learned from them; what was also learned from other messages
         is learned anew from those.
         """
-        scope, ids = _erased(scope, ids)
+        ids = _checked(scope, ids)
         with span("delete_memory", scope) as note, self.store.transaction(scope):
             along = self._along(scope, ids or ())
             spared = self.layers.semantic.elsewhere(scope, ids)
@@ -238,12 +238,14 @@ class Memory:
                 self.store.jobs.enqueue(session, [summary.JOB])
             self.store.records.put(scope.owner, spared)
         self.controller.forget(scope)
+        if self._vectors:
+            self._vectors.forget(scope)
         self.wake()
         return replace(erased, records=erased.records + more - len(spared))
 
     def would_forget(self, scope: Scope, ids: Sequence[str] | None = None) -> store.Erasable:
         """What `forget` would erase. Nothing is changed, and nobody has to wait for it."""
-        scope, ids = _erased(scope, ids)
+        ids = _checked(scope, ids)
         with self.store.reading():
             found = self.store.log.would_erase(scope, ids)
             along = {
@@ -318,10 +320,10 @@ class Memory:
         self.telemetry.count("recollect_messages_total", messages)
 
 
-def _erased(scope: Scope, ids: Sequence[str] | None) -> tuple[Scope, list[str] | None]:
-    """What is to be erased, checked."""
+def _checked(scope: Scope, ids: Sequence[str] | None) -> list[str] | None:
+    """The ids of what is to be erased, each once; refused where they are none, or the scope is."""
     check_given(scope=(scope, isinstance(scope, Scope), "Scope(tenant, user, session)"))
-    return scope, None if ids is None else [check_id(id, "the id of a message") for id in each_once(ids)]
+    return None if ids is None else [check_id(id, "the id of a message") for id in each_once(ids)]
 
 
 def _is_name_or_has(method: str, value: object) -> bool:

@@ -51,6 +51,7 @@ def that_forgets(cache: F) -> F:
 
 def forget_all() -> None:
     """Empty every cache of what users said, and the patterns that `re` compiled from it: some of that was erased."""
-    for cache in list(_THAT_FORGET.values()):
-        cache.cache_clear()
+    for kept in _THAT_FORGET.valuerefs():  # `values` would fail where another thread makes a cache meanwhile
+        if (cache := kept()) is not None:
+            cache.cache_clear()
     re.purge()

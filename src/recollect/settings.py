@@ -298,12 +298,7 @@ def _section(path: str | Path | None) -> dict[str, Any]:
         return {}
     try:
         content = yaml.safe_load(file.read_text("utf-8"))
-    except (
-        OSError,
-        ValueError,
-        RecursionError,
-        yaml.YAMLError,
-    ) as error:  # ValueError: no UTF-8, or thousands of digits
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:  # no UTF-8, a number of 5,000 digits, …
         raise ConfigError(f"{file} can't be read: {error}") from error
     return _mapping(_mapping(content, f"{file}").get(SECTION), f"{file}, section {SECTION}")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -37,9 +37,12 @@ def checked_filter(where: Filter) -> Filter:
 class DocumentsOf:
     """A user's documents."""
 
-    layer: Documents = field(repr=False)
+    memory: Memory = field(repr=False)
     scope: Scope
-    wake: Callable[[], None] = field(repr=False)
+
+    @property
+    def _layer(self) -> Documents:
+        return self.memory.layers.documents
 
     def add(
         self,
@@ -50,21 +53,23 @@ class DocumentsOf:
         at: datetime | None = None,
     ) -> Document:
         """Add a file (by its Path) or a text, and return its document; one of the same name is replaced."""
-        document = self.layer.add(self.scope, source, name=name, metadata=metadata, at=at)
-        self.wake()
+        document = self._layer.add(self.scope, source, name=name, metadata=metadata, at=at)
+        self.memory.wake()
         return document
 
     def list(self) -> Listed:
         """The user's documents by name."""
-        return self.layer.list(self.scope)
+        return self._layer.list(self.scope)
 
     def search(self, question: str, k: int | None = None) -> Passages:
         """The `k` best passages that are near enough to the question, best first."""
-        return self.layer.search(self.scope, question, k)
+        return self._layer.search(self.scope, question, k)
 
     def remove(self, name: str) -> Document:
         """Remove a document for good, and return it. Raises NotFound."""
-        return self.layer.remove(self.scope, name)
+        document = self._layer.remove(self.scope, name)
+        self.memory.controller.forget_documents(self.scope)
+        return document
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +157,7 @@ class User:
     @property
     def documents(self) -> DocumentsOf:
         """The user's documents: `add` a path or a text, `list`, `search`, `remove`."""
-        return DocumentsOf(self.memory.layers.documents, self.scope.owner, self.memory.wake)
+        return DocumentsOf(self.memory, self.scope.owner)
 
     def facts(self, as_of: datetime | None = None) -> list[Fact]:
         """What the user said of themselves and still holds, or what was known and held at an earlier moment.

@@ -102,6 +102,16 @@ def test_of_results_of_two_turns_those_stay_whose_calls_are_shown() -> None:
     assert (it.receipt.entries[-1].verdict, it.receipt.entries[-1].rule) == ("shortened", "its call was dropped before")
 
 
+def test_what_is_unpinned_makes_room_at_once() -> None:
+    it = window(20)
+    for n in range(5):
+        it.append(user(f"number {n} stays for good", pinned=True))
+    with pytest.raises(BudgetTooSmall):
+        _ = it.messages
+    it.revise(0, user("number 0 stays for good"))
+    assert [message.text[:8] for message in it.messages] == ["number 1", "number 2", "number 3", "number 4"]
+
+
 def test_a_late_result_of_a_turn_unpinned_after_the_cut_stays_while_its_call_is_shown() -> None:
     it = window(20)
     it.extend([user("keep this", pinned=True), call("a")])

@@ -196,7 +196,7 @@ class Window:
 
     def check(self) -> None:
         """Raise BudgetTooSmall, with the ledger, where what must stay is over the budget."""
-        if self._full:
+        if self._tokens > self._ceiling:
             self._cut()
         if self._tokens > self._ceiling:
             raise self._too_small(int(self._ceiling))

@@ -99,4 +99,3 @@ class Layers:
         self.semantic.forget(scope)
         self.summary.forget()
         self.tools.forget()
-        self.documents.forget()

@@ -21,7 +21,7 @@ from recollect.flow.overlap import shares
 from recollect.frozen import freeze_dict
 from recollect.layers import files
 from recollect.layers.embedding import CHUNK, job_for
-from recollect.recent import Recent, forget_all
+from recollect.recent import Recent
 from recollect.settings import DEFAULTS
 from recollect.store import Filter, Item, Record, Store
 from recollect.store.checks import check_count
@@ -145,13 +145,12 @@ class Documents:
                 raise NotFound(f"no document {name!r}; there are {there_are or 'none'}")
             self.store.index.delete(scope, CHUNK, list(current.value["chunks"]))
             self.store.records.delete(scope, [record.id for record in versions])
-        self.forget()
-        forget_all()
         return _document(current)
 
     def forget(self) -> None:
         """Drop what is kept in memory: documents were erased."""
         self._words.clear()
+        self._owners.clear()
 
     def search(self, scope: Scope, question: str, k: int | None = None, *, as_of: int | None = None) -> Passages:
         """The `k` best passages (5 by default) that are near enough to the question, best first."""
@@ -243,9 +242,11 @@ class Documents:
 
     def _are_there(self, scope: Scope) -> bool:
         """Whether the user has documents, or had some: once that is known, nothing is looked up before a search."""
-        if scope not in self._owners and self.store.records.find(scope, kind=KIND, exact=True, limit=1):
+        if scope in self._owners:
+            return True
+        if found := self.store.records.find(scope, kind=KIND, exact=True, limit=1):
             self._owners[scope] = None
-        return scope in self._owners
+        return bool(found)
 
     def _nearest(self, asked: str, items: Sequence[Item], by_meaning: Mapping[str, float]) -> dict[str, float]:
         """How near each chunk is: by meaning, and a little by the question's words; by words alone without a vector.

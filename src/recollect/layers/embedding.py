@@ -94,9 +94,11 @@ class Embedding:
             self._done[scope, kinds] = items[-1].position
         return made
 
-    def forget(self) -> None:
-        """Look for missing vectors from the start again, next time."""
-        self._done.clear()
+    def forget(self, scope: Scope | None = None) -> None:
+        """Look for missing vectors from the start again, next time: in a scope or, without one, everywhere."""
+        for done in list(self._done):  # a copy: the background may add to it
+            if scope is None or scope.covers(done[0]):
+                self._done.pop(done, None)
 
     def _missing(self, scope: Scope, kinds: tuple[str, ...]) -> list[Item]:
         """The next items without a vector, from where the last batch ended; from the start where there are none.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import lru_cache
 from hashlib import blake2b, sha256
 from typing import Any, Final, NamedTuple
 
+from recollect.recent import remembered
 from recollect.store import checks, codec
 from recollect.types import Scope
 
@@ -54,7 +54,7 @@ def place(scope: Scope) -> Place:
     return Place(key(scope.tenant), key(scope.user or ""), key(scope.session or ""))
 
 
-@lru_cache(maxsize=1_000)
+@remembered(1_000)
 def named(tenant: str, user: str | None, session: str | None) -> Scope:
     """The scope of a row by its names."""
     return Scope(tenant, user or None, session or None)

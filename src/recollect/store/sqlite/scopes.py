@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from recollect.errors import ConfigError
+from recollect.recent import remembered
 from recollect.store import codec
 from recollect.types import Scope
 
@@ -83,7 +83,7 @@ def make(db: apsw.Connection, scope: Scope) -> Place:
     return Place(id, user, tenant)
 
 
-@lru_cache(maxsize=10_000)
+@remembered(10_000)
 def named(tenant: str, user: str, session: str) -> Scope:
     """The scope of a row; StoreError if it was damaged."""
     try:
