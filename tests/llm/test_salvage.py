@@ -203,5 +203,5 @@ def test_a_long_reply_that_never_fits_is_not_read_from_every_bracket(monkeypatch
     read = Mock(wraps=_Reader)
     monkeypatch.setattr("recollect.llm.salvage._Reader", read)
     with pytest.raises(BadReply):
-        salvage("[" * 45 + '"a long word", ' * 50_000, {"type": "array", "items": {"type": "object"}})
+        salvage('{"a": ' * 45 + "[" + '"a long word", ' * 50_000, {"type": "object", "required": ["b"]})
     assert read.call_count == 2

@@ -146,10 +146,11 @@ def _keys(words: set[str]) -> list[tuple[frozenset[str], str]]:
 
 def _alike(one: set[str], names: set[str], other: set[str], others: set[str]) -> bool:
     """Whether two texts with the same numbers and denials have nearly the same words, and the very same names."""
-    differ = one ^ other
-    if len(differ) > DIFFERENT * len(one | other):
+    shared = len(one & other)
+    both = len(one) + len(other) - shared
+    if both - shared > DIFFERENT * both:
         return False
-    return (names | others).isdisjoint(word.strip(".,;:!?()\"'") for word in differ)
+    return (names | others).isdisjoint(word.strip(".,;:!?()\"'") for word in one ^ other)
 
 
 def excerpt(moment: Moment, words: Words, asked: set[str], fits: Callable[[str], bool]) -> str | None:

@@ -75,8 +75,8 @@ class Window:
     # those before it, the `_pinned` ones; `_edits` has what stands in the place of a message, by its index. `_calls`
     # has the message of each tool call without a result. `_view` is what `messages` gives, None once that is outdated.
     # A cut that is `_due` is made once the window is read or more comes, but for what would change nothing of it: all
-    # where it is `_full`, for pinned turns alone are over the budget, and more of the newest step where that is `_held`,
-    # over the limits after all measures; then that is whether it is over the budget, else None.
+    # where it is `_full`, for pinned turns alone are over the budget, and more of the newest step where that is
+    # `_held`, over the limits after all measures; then that is whether it is over the budget, else None.
 
     count: Count
     limits: Limits = field(default_factory=Limits)
