@@ -279,11 +279,8 @@ class Window:
 
     def _over(self, tokens: float) -> bool:
         most = self.limits.last_turns
-        return (
-            self._tokens > tokens
-            or (most is not None and len(self._pinned) + len(self._turns) - self._first > most)
-            or self._crowded()
-        )
+        many = most is not None and len(self._pinned) + len(self._turns) - self._first > most
+        return self._tokens > tokens or many or self._crowded()
 
     def _crowded(self) -> bool:
         most = self.limits.last_messages
@@ -291,12 +288,11 @@ class Window:
 
     def _waits_for(self, message: Message) -> bool:
         """Whether a cut that is due would do the same after this message."""
-        if message.role == "tool" and self._turns:
-            start = self._turns[-1].start
-            goes_on = all(self._calls.get(result.call_id, start) >= start for result in message.tool_results)
-        else:
-            goes_on = self._full or message.role == self._messages[-1].role == "assistant"
-        return goes_on and (self._full or self._held is (self._tokens > self._ceiling))
+        start = self._turns[-1].start if self._turns else 0
+        if any(self._calls.get(result.call_id, start) < start for result in message.tool_results):
+            return False
+        goes_on = message.role == "tool" or message.role == self._messages[-1].role == "assistant"
+        return self._full or (goes_on and self._held is (self._tokens > self._ceiling))
 
     def _settle(self) -> None:
         """Make the cut that is due."""
@@ -315,7 +311,7 @@ class Window:
     def _ends_in_a_step(self) -> bool:
         """Whether all that always stays for being last is one step."""
         live = self._turns[-1].live if self._turns else []
-        *_, newest = [[], *steps(self._messages, live)]
+        newest = [[], *steps(self._messages, live)][-1]
         return len(newest) >= self.limits.min_messages and newest == live[-len(newest) :]
 
     def _drop_turns(self, low: float) -> None:
@@ -347,17 +343,16 @@ class Window:
         turns = [turn.live[:] for turn in self._shown_turns()]
         goal = low if self._tokens > ceiling else ceiling
         budget = 0 if ceiling == float("inf") else int(ceiling)
-        limits = self.limits
         for rung in ladder(
             self._messages,
             turns,
-            limits.min_messages,
+            self.limits.min_messages,
             budget,
             self.count,
             self._now,
-            keep_turns=limits.min_turns,
-            follows=limits.follows,
-            whole=limits.whole,
+            keep_turns=self.limits.min_turns,
+            follows=self.limits.follows,
+            whole=self.limits.whole,
         ):
             for group in rung.groups:
                 if not (self._tokens > goal or (rung.drops and self._crowded())):
