@@ -368,8 +368,7 @@ class Window:
         return self._edits.get(index) or Edit(self._messages[index], self._counts[index], "")
 
     def _apply(self, index: int, edit: Edit) -> None:
-        before = self._now(index).tokens
-        self._view = None
+        before, self._view = self._now(index).tokens, None
         turn = self._turns[self._turn_of(index)]
         self._edits[index] = edit
         self._tokens += edit.tokens - before
