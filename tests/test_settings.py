@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 import os
 import pickle
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -298,3 +299,14 @@ def test_what_can_be_set_is_still_told_by_the_signature() -> None:
 
 def test_the_same_settings_have_the_same_name() -> None:
     assert Settings().hash == Settings().hash != Settings(facts_tokens=1).hash
+
+
+@pytest.mark.parametrize("said", ["agent: *a", "agent:\n  min_turns: *a"])
+def test_a_value_of_billions_of_items_is_told_in_a_line(tmp_path: Path, said: str) -> None:
+    names = "abcdefgh"
+    lists = [f"{one}: &{one} [{', '.join([f'*{of}'] * 9)}]" for of, one in pairwise(reversed(names))]
+    file = tmp_path / "providers.yaml"
+    file.write_text("\n".join(["h: &h [x, x, x]", *lists, said]), "utf-8")
+    with pytest.raises(ConfigError) as told:
+        load(file)
+    assert len(str(told.value)) < 2_000

@@ -7,6 +7,7 @@ import hashlib
 import json
 import operator
 import re
+import reprlib
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -233,14 +234,14 @@ def _read(setting: str, name: str, written: Any) -> Any:
     if setting not in _HINTS:
         raise ConfigError(_no_setting(name))
     if isinstance(written, bool):
-        raise ConfigError(f"{name} is {written!r}: yes or no is not a value here")
+        raise ConfigError(f"{name} is {_brief(written)}: yes or no is not a value here")
     none = isinstance(written, str) and written.lower() == "none"
     try:
         value = TypeAdapter[Any](_HINTS[setting]).validate_python(None if none else written)
     except ValidationError as error:
-        raise ConfigError(f"{name} is {written!r}: {in_words(error.errors()[0]['msg'])}") from None
+        raise ConfigError(f"{name} is {_brief(written)}: {in_words(error.errors()[0]['msg'])}") from None
     if why := _problem(setting, value):
-        raise ConfigError(f"{name} is {written!r}{why}")
+        raise ConfigError(f"{name} is {_brief(written)}{why}")
     return value
 
 
@@ -303,9 +304,14 @@ def _section(path: str | Path | None) -> dict[str, Any]:
     return _mapping(_mapping(content, f"{file}").get(SECTION), f"{file}, section {SECTION}")
 
 
+def _brief(value: Any) -> str:
+    """A value as errors show it: a few lines of YAML can name a list of billions of items."""
+    return reprlib.repr(value)[:200] if isinstance(value, (list, dict)) else repr(value)
+
+
 def _mapping(value: Any, where: str) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
-        raise ConfigError(f"{where}: expected names with values, got {value!r}")
+        raise ConfigError(f"{where}: expected names with values, got {_brief(value)}")
     return value

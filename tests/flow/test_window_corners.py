@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from contextlib import suppress
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from recollect.conversation import ConversationMemory
 from recollect.errors import BudgetTooSmall
 from recollect.flow.shorten import shorten_results, shorten_text
+from recollect.flow.squeeze import ladder
 from recollect.flow.turns import turns
 from recollect.flow.window import Limits, Window
 from recollect.layers.working import fit
@@ -342,3 +344,41 @@ def test_pins_that_never_fit_are_looked_through_once() -> None:
     with pytest.raises(BudgetTooSmall) as expected:
         _ = at_once.messages
     assert told.value.needed == expected.value.needed
+
+
+@pytest.mark.parametrize("limits", [Limits(600), Limits(last_messages=10)])
+def test_results_of_one_answer_that_never_fit_are_looked_through_once(
+    limits: Limits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    climbed = Mock(wraps=ladder)
+    monkeypatch.setattr("recollect.flow.window.ladder", climbed)
+    it = Window(words, limits)
+    it.extend([user("go"), call(*map(str, range(300)))])
+    for n in range(300):
+        it.append(result(str(n), "word " * 100))
+    at_once = Window(words, limits)
+    at_once.extend(map(it.original, range(302)))
+    assert told(it) == told(at_once)
+    assert climbed.call_count < 10
+
+
+def told(window: Window) -> int:
+    try:
+        return len(window.messages)
+    except BudgetTooSmall as error:
+        return error.needed
+
+
+def test_what_is_a_line_already_is_not_shortened_to_more() -> None:
+    counted = list[int]()
+
+    def count(message: Message) -> int:
+        counted.append(len(message.text))
+        return words(message)
+
+    it = Window(count, Limits(600))
+    it.append(call(*map(str, range(50))))
+    for n in range(50):
+        it.append(result(str(n), "word " * 1_000))
+        told(it)
+    assert sum(size >= 5_000 for size in counted) < 300

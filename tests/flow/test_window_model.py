@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from hypothesis import event, given, settings
@@ -270,6 +270,18 @@ def test_the_receipt_tells_what_is_sent_and_adds_up(talk: list[Message], limit: 
 @given(talks(), limits)
 def test_the_same_messages_give_the_same_window(talk: list[Message], limit: Limits) -> None:
     assert follow(talk, limit) == follow(talk, limit)
+
+
+@check
+@given(talks(), limits, st.integers(1, 300))
+def test_what_it_shows_does_not_depend_on_when_it_is_read(talk: list[Message], limit: Limits, budget: int) -> None:
+    for limits in (limit, replace(limit, budget=budget)):
+        read_often, read_once = Window(words, limits, OVERHEAD), Window(words, limits, OVERHEAD)
+        for message in talk:
+            read_often.append(message)
+            read(read_often)
+            read_once.append(message)
+        assert read(read_once) == read(read_often)
 
 
 @check

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.errors import BadReply, ConfigError
-from recollect.llm.salvage import salvage
+from recollect.llm.salvage import _Reader, salvage
 from recollect.llm.schema import check_schema, problems
 
 FACTS = {
@@ -196,3 +197,11 @@ def test_a_keyword_that_is_not_checked_is_refused(schema: dict[str, Any]) -> Non
 def test_a_definition_that_is_not_there_is_said_so() -> None:
     with pytest.raises(ConfigError, match="Missing"):
         problems(1, {"$ref": "#/$defs/Missing"})
+
+
+def test_a_long_reply_that_never_fits_is_not_read_from_every_bracket(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = Mock(wraps=_Reader)
+    monkeypatch.setattr("recollect.llm.salvage._Reader", read)
+    with pytest.raises(BadReply):
+        salvage('{"a": ' * 45 + "[" + '"a long word", ' * 50_000, {"type": "object", "required": ["b"]})
+    assert read.call_count == 2

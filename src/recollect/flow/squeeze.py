@@ -62,7 +62,7 @@ def ladder(
        last `keep_turns` and the last `keep_last` messages.
 
     Old words are those before the last question; those since it too, where another `follows`. `now` gives what
-    stands in a message's place already; the same edit is not made again.
+    stands in a message's place already; neither the same edit is made again nor one to more tokens.
     """
     by_turn = [list(steps(messages, turn)) for turn in turns]
     shown = [index for turn in turns for index in turn]
@@ -77,7 +77,7 @@ def ladder(
         indexes: Iterable[int], limit: int, rule: str, how: Callable[[Message, int, Count], Message] = shorten_results
     ) -> Rung:
         def edit(index: int) -> Edit:
-            if ((made := now(index)).rule, made.limit) == (rule, limit):
+            if 0 < (made := now(index)).limit < limit or (made.rule, made.limit) == (rule, limit):
                 return made
             short = how(messages[index], limit, count)
             return Edit(short, count(short), rule, limit)

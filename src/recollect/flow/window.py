@@ -19,6 +19,7 @@ from recollect.errors import BudgetTooSmall, ConfigError
 from recollect.flow.receipt import Entry, Receipt, Verdict
 from recollect.flow.shorten import Count
 from recollect.flow.squeeze import Edit, ladder
+from recollect.flow.turns import steps
 from recollect.types import Message, ToolCall, ToolResult
 
 
@@ -73,7 +74,9 @@ class Window:
     # Everything that came stays in `_messages`. Shown are system messages, the turns from number `_first` on and, of
     # those before it, the `_pinned` ones; `_edits` has what stands in the place of a message, by its index. `_calls`
     # has the message of each tool call without a result. `_view` is what `messages` gives, None once that is outdated.
-    # `_full`: pinned turns alone are over the budget, whatever comes; the rest is cut once the window is read.
+    # A cut that is `_due` is made once the window is read or more comes, but for what would change nothing of it: all
+    # where it is `_full`, for pinned turns alone are over the budget, and more of the newest step where that is
+    # `_held`, over the limits after all measures; then that is whether it is over the budget, else None.
 
     count: Count
     limits: Limits = field(default_factory=Limits)
@@ -89,7 +92,9 @@ class Window:
     _view: list[Message] | None = field(default_factory=list, init=False, repr=False)
     _tokens: int = field(default=0, init=False, repr=False)
     _ceiling: float = field(default=0, init=False, repr=False)
+    _due: bool = field(default=False, init=False, repr=False)
     _full: bool = field(default=False, init=False, repr=False)
+    _held: bool | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._tokens = self.overhead
@@ -101,16 +106,18 @@ class Window:
 
     def append(self, message: Message, tokens: int | None = None) -> None:
         """Take one more message; `tokens` where its count is known already."""
-        self._take(message, self.count(message) if tokens is None else tokens)
-        if not self._full and self._over(self._ceiling):
-            self._cut()
+        tokens = self.count(message) if tokens is None else tokens
+        if self._due and not self._waits_for(message):
+            self._settle()
+        self._take(message, tokens)
+        self._due = self._over(self._ceiling)
 
     def extend(self, messages: Iterable[Message]) -> None:
         """Take many messages at once, cutting at most once, at their end."""
+        self._settle()
         for message in messages:
             self._take(message, self.count(message))
-        if self._over(self._ceiling):
-            self._cut()
+        self._due = self._over(self._ceiling)
 
     def original(self, index: int) -> Message:
         """The message that came as number `index`, as it came."""
@@ -119,6 +126,7 @@ class Window:
     @property
     def start(self) -> int:
         """The place of the first message after the last cut; those shown from before it always stay."""
+        self._settle()
         return self._turns[self._first].start if self._first < len(self._turns) else len(self._messages)
 
     @property
@@ -138,6 +146,7 @@ class Window:
 
     def with_turns(self, number: int) -> int:
         """The tokens of the last `number` turns, shown or not, together with what always stays."""
+        self._settle()
         shown = sum(turn.cost for turn in self._turns[self._first :])
         return self._tokens - shown + sum(turn.cost for turn in self._turns[-number:])
 
@@ -154,20 +163,23 @@ class Window:
 
     def revise(self, index: int, message: Message) -> None:
         """Replace the message that came as number `index` by a changed copy; its tokens stay as counted."""
+        self._settle()
         self._messages[index] = message
-        self._view, self._full = None, False
+        self._view, self._full, self._held = None, False, None
         if (edit := self._edits.get(index)) and edit.message:
             short = edit.message.replace(metadata=message.metadata)
             self._edits[index] = replace(edit, message=short)
         if message.role != "system":
             turn = self._turns[self._turn_of(index)]
             turn.pinned = any(self._messages[i].pinned for i in turn.live)
+        self._due = self._over(self._ceiling)
 
     def prune(self, budget: int) -> Receipt:
         """Forget what does not fit, oldest turns first; the receipt lists only what changed.
 
         Where the budget can't be met, nothing changes and BudgetTooSmall says by how much.
         """
+        self._settle()
         if self._tokens <= budget:
             return Receipt((), self._tokens, self.overhead, budget)
         first, tokens, pinned, edits = self._first, self._tokens, self._pinned[:], dict(self._edits)
@@ -196,8 +208,7 @@ class Window:
 
     def check(self) -> None:
         """Raise BudgetTooSmall, with the ledger, where what must stay is over the budget."""
-        if self._tokens > self._ceiling:
-            self._cut()
+        self._settle()
         if self._tokens > self._ceiling:
             raise self._too_small(int(self._ceiling))
 
@@ -262,22 +273,33 @@ class Window:
                 dropped = (i for i in range(turn.start, after.start) if self._messages[i].role != "system")
                 self._edits.update(dict.fromkeys(dropped, OLDEST))
         self._pinned = [turn for turn in self._pinned if turn.start < self._turns[home].start]
-        self._first, self._full = home, False
+        self._first, self._full, self._held = home, False, None
 
     def _turn_of(self, index: int) -> int:
         return bisect_right(self._turns, index, key=lambda turn: turn.start) - 1
 
     def _over(self, tokens: float) -> bool:
         most = self.limits.last_turns
-        return (
-            self._tokens > tokens
-            or (most is not None and len(self._pinned) + len(self._turns) - self._first > most)
-            or self._crowded()
-        )
+        many = most is not None and len(self._pinned) + len(self._turns) - self._first > most
+        return self._tokens > tokens or many or self._crowded()
 
     def _crowded(self) -> bool:
         most = self.limits.last_messages
         return most is not None and sum(len(turn.live) for turn in self._shown_turns()) > most
+
+    def _waits_for(self, message: Message) -> bool:
+        """Whether a cut that is due would do the same after this message."""
+        start = self._turns[-1].start if self._turns else 0
+        if any(self._calls.get(result.call_id, start) < start for result in message.tool_results):
+            return False
+        goes_on = message.role == "tool" or message.role == self._messages[-1].role == "assistant"
+        return self._full or (goes_on and self._held is (self._tokens > self._ceiling))
+
+    def _settle(self) -> None:
+        """Make the cut that is due."""
+        if self._due:
+            self._due = False
+            self._cut()
 
     def _cut(self) -> None:
         low = self._ceiling * self.limits.low_water if self._tokens > self._ceiling else self._ceiling
@@ -285,6 +307,13 @@ class Window:
         if self._tokens > self._ceiling or self._crowded():
             self._squeeze(low, self._ceiling)
         self._full = sum(turn.cost for turn in self._pinned) > self._ceiling
+        self._held = self._tokens > self._ceiling if self._over(self._ceiling) and self._ends_in_a_step() else None
+
+    def _ends_in_a_step(self) -> bool:
+        """Whether all that always stays for being last is one step."""
+        live = self._turns[-1].live if self._turns else []
+        newest = [[], *steps(self._messages, live)][-1]
+        return len(newest) >= self.limits.min_messages and newest == live[-len(newest) :]
 
     def _drop_turns(self, low: float) -> None:
         floor = self._floor()
@@ -315,17 +344,16 @@ class Window:
         turns = [turn.live[:] for turn in self._shown_turns()]
         goal = low if self._tokens > ceiling else ceiling
         budget = 0 if ceiling == float("inf") else int(ceiling)
-        limits = self.limits
         for rung in ladder(
             self._messages,
             turns,
-            limits.min_messages,
+            self.limits.min_messages,
             budget,
             self.count,
             self._now,
-            keep_turns=limits.min_turns,
-            follows=limits.follows,
-            whole=limits.whole,
+            keep_turns=self.limits.min_turns,
+            follows=self.limits.follows,
+            whole=self.limits.whole,
         ):
             for group in rung.groups:
                 if not (self._tokens > goal or (rung.drops and self._crowded())):
@@ -341,8 +369,7 @@ class Window:
         return self._edits.get(index) or Edit(self._messages[index], self._counts[index], "")
 
     def _apply(self, index: int, edit: Edit) -> None:
-        before = self._now(index).tokens
-        self._view = None
+        before, self._view = self._now(index).tokens, None
         turn = self._turns[self._turn_of(index)]
         self._edits[index] = edit
         self._tokens += edit.tokens - before

@@ -13,6 +13,8 @@ from recollect.llm.schema import problems
 
 STARTS: Final = 50
 """Places in a text where JSON may start that are tried."""
+MOST_READ: Final = 1_000_000
+"""Characters that are read in all before no further start is tried."""
 DEEPEST: Final = 100
 _BLANK: Final = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _SCALAR: Final = re.compile(r"[-+.\w]+")
@@ -42,11 +44,14 @@ def _values(text: str, kind: Any) -> Iterator[Any]:
         yield json.loads(text, strict=False, parse_constant=_no_number)
     marks = {"object": "{", "array": "["}.get(kind, "{[") if isinstance(kind, str) else "{["
     starts = [match.start() for match in re.finditer(f"[{re.escape(marks)}]", text)][:STARTS]
+    left = MOST_READ
     for start in starts:
-        try:
-            yield _Reader(text, start).value()
-        except _Broken:
-            continue
+        if left < 0:
+            return
+        reader = _Reader(text, start)
+        with suppress(_Broken):
+            yield reader.value()
+        left -= reader.at - start
 
 
 def _no_number(word: str) -> None:
