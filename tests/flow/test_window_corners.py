@@ -95,15 +95,6 @@ def test_a_message_with_late_results_of_two_turns_is_not_torn_from_their_calls(p
             assert ids_match(it.messages), budget
 
 
-def test_of_results_of_two_turns_those_stay_whose_calls_are_shown() -> None:
-    it = window(20)
-    it.extend([user("word " * 8), call("a"), user("word " * 10), call("b"), user("word")])
-    assert [message.tool_calls[0].id for message in it.messages if message.tool_calls] == ["b"]
-    it.append(Message("tool", (ToolResult("a", "found"), ToolResult("b", "found"))))
-    assert [result.call_id for result in it.messages[-1].tool_results] == ["b"]
-    assert (it.receipt.entries[-1].verdict, it.receipt.entries[-1].rule) == ("shortened", "its call was dropped before")
-
-
 def test_what_is_unpinned_makes_room_at_once() -> None:
     it = window(20)
     for n in range(5):

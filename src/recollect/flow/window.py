@@ -53,7 +53,6 @@ class Limits:
 
 
 OLDEST: Final = Edit(None, 0, "oldest turns")
-CALL_GONE: Final = "its call was dropped before"
 FORGOTTEN: Final = Message("system")
 
 
@@ -237,20 +236,16 @@ class Window:
             self._tie(message, index)
 
     def _tie(self, message: Message, index: int) -> None:
-        """Keep a result in the turn of its call, also where a user spoke in between; drop it where that is gone."""
-        left = [part for part in message.parts if part.__class__ is not ToolResult or self._is_called(part, index)]
-        if not left:
-            self._apply(index, Edit(None, 0, CALL_GONE))
-        elif len(left) < len(message.parts):
-            rest = message.replace(content=tuple(left))
-            self._apply(index, Edit(rest, self.count(rest), CALL_GONE))
-        self._calls.update((part.id, index) for part in left if part.__class__ is ToolCall)
-
-    def _is_called(self, result: ToolResult, index: int) -> bool:
-        """Whether the call of a result is in the window, or was never there; its turn is then the last one."""
-        call = self._calls.pop(result.call_id, index)
-        gone = call in self._edits and self._edits[call].message is None
-        return not gone and (call >= self._turns[-1].start or self._join(self._turn_of(call)))
+        """Keep a result in the turn of its call, also where a user spoke in between."""
+        for part in message.parts:
+            if part.__class__ is ToolCall:
+                self._calls[part.id] = index
+            elif part.__class__ is ToolResult:
+                call = self._calls.pop(part.call_id, index)
+                gone = call in self._edits and self._edits[call].message is None
+                if gone or (call < self._turns[-1].start and not self._join(self._turn_of(call))):
+                    self._apply(index, Edit(None, 0, "its call was dropped before"))
+                    return
 
     def _join(self, home: int) -> bool:
         """Make the turns from `home` on one turn; False where that turn is out of the window."""
@@ -359,8 +354,7 @@ class Window:
                 if not (self._tokens > goal or (rung.drops and self._crowded())):
                     break
                 for index, edit in group:
-                    if edit.message is None or edit.tokens < self._now(index).tokens:
-                        self._apply(index, edit)
+                    self._apply(index, edit)
             if not (self._tokens > ceiling or self._crowded()):
                 return
 
@@ -369,7 +363,10 @@ class Window:
         return self._edits.get(index) or Edit(self._messages[index], self._counts[index], "")
 
     def _apply(self, index: int, edit: Edit) -> None:
-        before, self._view = self._now(index).tokens, None
+        before = self._now(index).tokens
+        if edit.message is not None and edit.tokens >= before:
+            return
+        self._view = None
         turn = self._turns[self._turn_of(index)]
         self._edits[index] = edit
         self._tokens += edit.tokens - before
