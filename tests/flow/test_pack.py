@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from random import Random
-from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.flow.pack import CUT, Moment, _alike, distinct, excerpt, one_by_one, pack
+from recollect.flow.pack import CUT, Moment, distinct, excerpt, one_by_one, pack
 
 START = datetime(2023, 5, 8, tzinfo=UTC)
 sentences = st.lists(
@@ -158,18 +157,6 @@ def test_a_change_of_mind_is_no_repetition(one: str, other: str) -> None:
     long = "I decided that we {} take the flat in the old town of Oslo that we saw with the agent on our trip by train"
     moments = [said(f"m{n}", "a", n, START, long.format(words)) for n, words in enumerate((one, other))]
     assert len(list(distinct(moments))) == 2
-
-
-def test_a_text_is_compared_with_few_of_thousands_like_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    compared = Mock(wraps=_alike)
-    monkeypatch.setattr("recollect.flow.pack._alike", compared)
-    texts = [
-        f"order {n} of the shop in the old town was sent by train on the same day as all others" for n in range(500)
-    ]
-    texts += [text.replace("others", "the others") for text in texts]
-    moments = [said(f"m{n}", "a", n, START, text) for n, text in enumerate(texts)]
-    assert len(list(distinct(moments))) == 500
-    assert compared.call_count < 3_000
 
 
 def test_one_by_one_gives_a_hit_a_turn() -> None:

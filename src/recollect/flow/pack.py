@@ -121,36 +121,29 @@ def of_sessions(moments: Iterable[Moment], most: int | None, sessions: set[str])
 
 def distinct(moments: Iterable[Moment], said: Iterable[str] = ()) -> Iterator[Moment]:
     """The moments without those that say nearly the same as an earlier one, or just what was `said`."""
-    seen: dict[tuple[frozenset[str], str], list[tuple[set[str], set[str]]]] = {}
+    seen: dict[int, list[tuple[str, set[str]]]] = {}
     exact = set(said)
     for moment in moments:
         if moment.text in exact:
             continue
         exact.add(moment.text)
-        words = set(moment.text.lower().split())
-        names = {name.lower() for name in NAME.findall(moment.text)}
-        keys = _keys(words) if len(words) > 3 else []
-        if any(_alike(words, names, *other) for key in keys for other in seen.get(key, ())):
+        said = set(moment.text.lower().split())
+        size, slack = len(said), len(said) // 8
+        sizes = range(size - slack, size + slack + 1) if size > 3 else ()
+        if any(_alike(moment.text, said, *other) for near in sizes for other in seen.get(near, ())):
             continue
-        for key in keys:
-            seen.setdefault(key, []).append((words, names))
+        seen.setdefault(size, []).append((moment.text, said))
         yield moment
 
 
-def _keys(words: set[str]) -> list[tuple[frozenset[str], str]]:
-    """What texts with nearly the same words have in common: all numbers and denials, and one of the longest words."""
-    telling = frozenset(filter(_TELLING.search, words))
-    longest = sorted(words, key=lambda word: (-len(word), word))
-    return [(telling, word) for word in longest[: 1 + int(DIFFERENT * len(words))]]
-
-
-def _alike(one: set[str], names: set[str], other: set[str], others: set[str]) -> bool:
-    """Whether two texts with the same numbers and denials have nearly the same words, and the very same names."""
+def _alike(text: str, one: set[str], before: str, other: set[str]) -> bool:
+    """Whether two texts have nearly the same words, and the very same numbers, names and denials."""
     shared = len(one & other)
-    both = len(one) + len(other) - shared
-    if both - shared > DIFFERENT * both:
+    differ, both = len(one) + len(other) - 2 * shared, len(one) + len(other) - shared
+    if differ > DIFFERENT * both or any(map(_TELLING.search, one ^ other)):
         return False
-    return (names | others).isdisjoint(word.strip(".,;:!?()\"'") for word in one ^ other)
+    named = {name.lower() for name in (*NAME.findall(text), *NAME.findall(before))}
+    return named.isdisjoint(word.strip(".,;:!?()\"'") for word in one ^ other)
 
 
 def excerpt(moment: Moment, words: Words, asked: set[str], fits: Callable[[str], bool]) -> str | None:
