@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain.agents.middleware import SummarizationMiddleware
+from langchain.agents.middleware import ClearToolUsesEdit, ContextEditingMiddleware, SummarizationMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, RemoveMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -199,6 +199,26 @@ def test_a_summary_that_langchain_writes_is_sent_and_not_kept_as_the_users_words
         assert script.requests[-1][0].text.endswith("I live in Bergen.")
 
 
+def test_results_that_langchain_clears_are_sent_cleared_and_kept_whole(memory: Memory) -> None:
+    script = Script()
+    agent = create_agent(
+        ScriptedModel(script=script),
+        [tool(lookup)],
+        middleware=[
+            ContextEditingMiddleware(edits=[ClearToolUsesEdit(trigger=100, keep=1)]),
+            RecollectMiddleware(memory, user="ada"),
+        ],
+        checkpointer=RecollectSaver(memory, user="ada"),
+    )
+    script.call_tools(3)
+    agent.invoke({"messages": [HumanMessage("Read it.")]}, {"configurable": {"thread_id": "trip"}})
+    results = [result.text for message in script.requests[-1] for result in message.tool_results]
+    assert [text[:9] for text in results] == ["[cleared]", "[cleared]", results[2][:9]]
+    kept = [result.text for message in history(memory) for result in message.tool_results]
+    assert len(kept) == 3
+    assert all(text.startswith("page ") for text in kept)
+
+
 def test_a_run_without_a_thread_or_a_session_is_refused(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "memory.db", embedder=None) as memory:
         agent = create_agent(ScriptedModel(script=Script()), middleware=[RecollectMiddleware(memory, user="ada")])
@@ -209,7 +229,7 @@ def test_a_run_without_a_thread_or_a_session_is_refused(tmp_path: Path) -> None:
 def test_a_message_comes_back_from_langchain_as_it_was() -> None:
     messages = [
         Message("system", "Be brief."),
-        Message("user", (Text("What is this?"), Image(url="https://example.org/cat.png"))),
+        Message("user", (Text("What is this?"), Image(url="https://example.org/cat.png")), name="alice"),
         Message("assistant", (Text("A cat."), ToolCall("c1", "lookup", '{"number": 7}'))),
         Message("tool", (ToolResult("c1", "page 7", is_error=True, name="lookup"),)),
         Message("assistant", (ToolCall("c2", "lookup", "{broken"),)),

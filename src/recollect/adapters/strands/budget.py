@@ -160,7 +160,7 @@ class TokenBudgetConversationManager(ConversationManager):
         self._show(agent, known.wires, known.messages, known.window.messages)
 
     def _meet_error(self, event: AfterModelCallEvent) -> None:
-        """Ask again: with less after an overflow that the SDK takes for any other error, else without refused files."""
+        """Ask again: with less after an overflow that the SDK takes for any other error, else without what is odd."""
         error = event.exception
         if error is None or isinstance(error, (BudgetTooSmall, ContextWindowOverflowException)):
             return
@@ -169,18 +169,21 @@ class TokenBudgetConversationManager(ConversationManager):
             with suppress(ContextWindowOverflowException):  # then the error that came is the one to tell
                 self.reduce_context(event.agent, error)
                 event.retry = True
-        elif status in REFUSED and self._leave_out_files(event.agent):
+        elif status in REFUSED and self._acceptable(event.agent):
             event.retry = True
 
-    def _leave_out_files(self, agent: Agent) -> bool:
-        """Put a mark in the place of the pictures and files from before the question; whether there were any."""
-        read = [self._read(wire, n) for n, wire in enumerate(agent.messages)]
-        changed = [bare for bare, one in zip(without_older_files(read), read, strict=True) if bare is not one]
-        for message in changed:
-            wire = agent.messages[int(message.id)].copy()
-            wire["content"] = _write(message)["content"]
-            agent.messages[int(message.id)] = wire
-        return bool(changed)
+    def _acceptable(self, agent: Agent) -> bool:
+        """Put a mark in the place of blank texts, and of pictures and files from before the question; whether there
+        were any.
+        """
+        before = list(agent.messages)
+        read = [message.replace(id=str(n)) for n, message in enumerate(parse(before, SHAPE))]
+        for n, message in enumerate(without_older_files(read)):
+            content = _write(message)["content"]
+            if content != before[n]["content"]:
+                agent.messages[n] = before[n].copy()
+                agent.messages[n]["content"] = content
+        return not _same(agent.messages, before)
 
     def _pin(self, agent: Agent) -> None:
         """Pin the first messages; once some are out, the list begins with others."""
