@@ -10,7 +10,7 @@ import httpx2
 import openai
 import pytest
 
-from recollect import Memory
+from recollect import Memory, Message, ToolCall
 from recollect.adapters.clients import remember
 from recollect.testing import Provider
 from tests.adapters.connected import connect, said
@@ -34,6 +34,19 @@ def test_after_a_blank_that_anthropic_refuses_the_conversation_goes_on(memory: M
             client.messages.create(model="claude", max_tokens=9, messages=[{"role": "user", "content": content}])
         assert [wire["content"] for wire in provider.requests[-1].body["messages"]][::2] == [sent, "How are you?"]
     assert [text.strip() for _, text in said(memory)] == ["", "Hello!", "How are you?", "Fine."]
+
+
+def test_a_slow_tool_may_answer_together_with_the_next_one(memory: Memory) -> None:
+    calls = [Message("assistant", (ToolCall(id, "look"),)) for id in ("slow", "quick")]
+    results = [{"type": "tool_result", "tool_use_id": id, "content": f"{id} rain"} for id in ("slow", "quick")]
+    with Provider("anthropic", [*calls, "It rains."]) as provider, connect(provider, anthropic.Anthropic) as plain:
+        client: Any = remember(plain, memory, user="ada", session="trip")
+        for content in ("Where does it rain?", "And now?", results):
+            client.messages.create(model="claude", max_tokens=9, messages=[{"role": "user", "content": content}])
+        wires = provider.requests[-1].body["messages"]
+    assert [block["type"] for wire in wires[2:] for block in wire["content"]] == ["tool_use", "tool_result"] * 2
+    context = memory.session("trip", user="ada").context("Thanks.")
+    assert context.left_out == 0
 
 
 def test_an_item_is_sent_back_with_the_fields_that_are_null(memory: Memory) -> None:

@@ -160,7 +160,7 @@ class TokenBudgetConversationManager(ConversationManager):
         self._show(agent, known.wires, known.messages, known.window.messages)
 
     def _meet_error(self, event: AfterModelCallEvent) -> None:
-        """Ask again: with less after an overflow that the SDK takes for any other error, else without what is odd."""
+        """Ask again: with less after an overflow that the SDK does not know, else without what providers refuse."""
         error = event.exception
         if error is None or isinstance(error, (BudgetTooSmall, ContextWindowOverflowException)):
             return
