@@ -128,7 +128,7 @@ def _called(messages: Sequence[Message]) -> Iterator[Message]:
             continue
         waiting.update((call.id, n) for call in message.tool_calls)
         left = [(home, part) for part in message.parts if _stays(part, message, home := _caller(part, waiting))]
-        homes = list(dict.fromkeys(home for home, _ in left if home is not None)) or [None]
+        homes: list[int | None] = [*dict.fromkeys(home for home, _ in left if home is not None)] or [None]
         for own in homes:
             parts = tuple(part for home, part in left if home == own or (home is None and own == homes[-1]))
             if len(parts) == len(message.parts):
