@@ -147,6 +147,24 @@ def test_blocks_stay_as_they_are_when_memory_is_put_in_front_of_them() -> None:
     ]
 
 
+SOUND = {"type": "input_audio", "input_audio": {"data": "aGk=", "format": "wav"}}
+
+
+@pytest.mark.parametrize(
+    "block", [SOUND, {"type": "file", "file": {"file_id": "f1"}}, {"type": "image", "file_id": "f1"}]
+)
+def test_what_a_user_shows_is_kept_once_and_stays_as_it_is(memory: Memory, block: dict[str, Any]) -> None:
+    shown: list[Any] = [block, {"type": "text", "text": "What is this?"}]
+    talk = AgentTalk(memory, "ada", "trip", 9_000, Script())
+    for content in (shown, "Thank you.", "Bye."):
+        talk.agent.invoke({"messages": [HumanMessage(content)]}, talk.config)
+    kept = history(memory)
+    assert [m.text for m in kept][::2] == ["What is this?", "Thank you.", "Bye."]
+    (again,) = to_langchain(kept[0])
+    assert from_langchain(again).parts == kept[0].parts
+    assert len(again.content[0]) > 1
+
+
 def test_without_a_checkpointer_the_named_session_has_the_past(tmp_path: Path) -> None:
     script = Script()
     with Memory.open(tmp_path / "memory.db", embedder=None) as memory:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from langchain_core.messages import (
+    LC_AUTO_PREFIX,
     AIMessage,
     AnyMessage,
     BaseMessage,
@@ -82,13 +83,14 @@ def _part(block: dict[str, Any]) -> Part | None:
     match block.get("type"):
         case "text":
             return Text(block["text"])
-        case "image":
+        case "image" if "url" in block or "base64" in block:
             return Image(url=block.get("url"), data=block.get("base64"), media_type=block.get("mime_type"))
         case "reasoning":
             return Thinking(block.get("reasoning", ""))
         case "tool_call" | "invalid_tool_call":
             return None
-    return Opaque(SHAPE, freeze_dict(json.loads(json.dumps(block, default=str)), "content"))
+    own = {name: value for name, value in block.items() if name != "id" or not str(value).startswith(LC_AUTO_PREFIX)}
+    return Opaque(SHAPE, freeze_dict(json.loads(json.dumps(own, default=str)), "content"))
 
 
 def _calls(message: AIMessage) -> Iterator[ToolCall]:
