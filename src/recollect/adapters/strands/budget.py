@@ -23,7 +23,7 @@ from recollect.adapters.strands.sdk import (
 from recollect.arguments import check_budget
 from recollect.errors import BudgetTooSmall, ConfigError
 from recollect.flow.render import parse, render
-from recollect.flow.shorten import without_older_files
+from recollect.flow.shorten import acceptable
 from recollect.flow.window import Limits, Window
 from recollect.history import REFUSED
 from recollect.layers.working import reduce
@@ -169,21 +169,18 @@ class TokenBudgetConversationManager(ConversationManager):
             with suppress(ContextWindowOverflowException):  # then the error that came is the one to tell
                 self.reduce_context(event.agent, error)
                 event.retry = True
-        elif status in REFUSED and self._acceptable(event.agent):
+        elif status in REFUSED and self._make_acceptable(event.agent):
             event.retry = True
 
-    def _acceptable(self, agent: Agent) -> bool:
-        """Put a mark in the place of blank texts, and of pictures and files from before the question; whether there
-        were any.
-        """
-        before = list(agent.messages)
-        read = [message.replace(id=str(n)) for n, message in enumerate(parse(before, SHAPE))]
-        for n, message in enumerate(without_older_files(read)):
-            content = _write(message)["content"]
-            if content != before[n]["content"]:
-                agent.messages[n] = before[n].copy()
-                agent.messages[n]["content"] = content
-        return not _same(agent.messages, before)
+    def _make_acceptable(self, agent: Agent) -> bool:
+        """Put marks in the place of what providers refuse; whether there was something."""
+        read = [message.replace(id=str(n)) for n, message in enumerate(parse(agent.messages, SHAPE))]
+        changed = [marked for marked, one in zip(acceptable(read), read, strict=True) if marked is not one]
+        for message in changed:
+            wire = agent.messages[int(message.id)].copy()
+            wire["content"] = _write(message)["content"]
+            agent.messages[int(message.id)] = wire
+        return bool(changed)
 
     def _pin(self, agent: Agent) -> None:
         """Pin the first messages; once some are out, the list begins with others."""
