@@ -142,6 +142,21 @@ def test_files_that_were_left_out_stay_out_when_the_context_overflows() -> None:
     assert len(asked) == 4
 
 
+@pytest.mark.parametrize("blank", ["", " ", (), (Text("\n"),)])
+def test_blank_words_that_the_model_refuses_are_no_obstacle(blank: str | tuple[Text, ...]) -> None:
+    def model(sent: Sequence[Sent]) -> list[str]:
+        if not all(line.message.text.strip() for line in sent):
+            raise Refusal("text content blocks must be non-empty")
+        return [line.message.text for line in sent]
+
+    with Memory.open(":memory:", embedder=None) as memory:
+        history = History(memory.session("trip", user="ada"), 1_000)
+        given = [Message("user", blank), Message("user", "Are you there?")]
+        for _ in range(2):
+            assert Asking(history, given, (), list).ask(model) == ["(empty)", "Are you there?"]
+        assert said(history.session) == [("user", Message("user", blank).text), ("user", "Are you there?")]
+
+
 def test_of_two_who_ask_at_once_each_has_its_answer_kept() -> None:
     with Memory.open(":memory:", embedder=None) as memory:
         chat = memory.session("trip", user="ada")

@@ -20,7 +20,7 @@ from recollect.arguments import check_budget, check_given
 from recollect.errors import BudgetTooSmall, ConfigError, ContextOverflow
 from recollect.flow.align import compare, says, spoken
 from recollect.flow.room import beside, fitted
-from recollect.flow.shorten import without_older_files
+from recollect.flow.shorten import acceptable
 from recollect.flow.turns import answerable
 from recollect.flow.window import Limits, Window
 from recollect.layers.answer import room
@@ -174,7 +174,7 @@ class Asking(Generic[R]):
     """A call of a model with a history; `made` turns what is to be sent into the caller's request.
 
     Where the model says that its context overflowed it is asked again with less, at most three times; where it refuses
-    the request, once without the pictures and files from before the question: one that it can't read stays in the log.
+    the request, once without blank words, and pictures and files from before the question: those stay in the log.
     """
 
     # What was sent first, and last; whether it was asked again; whether pictures and files stay out; the cuts so far.
@@ -279,8 +279,8 @@ def _sent(message: Message, line: Sent | None) -> Sent:
 
 
 def _bare(sent: Sequence[Sent]) -> list[Sent]:
-    """The same without the pictures and files from before the question."""
-    bare = without_older_files([line.message for line in sent])
+    """The same without what providers refuse."""
+    bare = acceptable([line.message for line in sent])
     pairs = zip(sent, bare, strict=True)
     return [line if line.message is one else Sent(one, line.place, changed=True) for line, one in pairs]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain.agents.middleware import SummarizationMiddleware
+from langchain.agents.middleware import ClearToolUsesEdit, ContextEditingMiddleware, SummarizationMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, RemoveMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -147,6 +147,24 @@ def test_blocks_stay_as_they_are_when_memory_is_put_in_front_of_them() -> None:
     ]
 
 
+SOUND = {"type": "input_audio", "input_audio": {"data": "aGk=", "format": "wav"}}
+
+
+@pytest.mark.parametrize(
+    "block", [SOUND, {"type": "file", "file": {"file_id": "f1"}}, {"type": "image", "file_id": "f1"}]
+)
+def test_what_a_user_shows_is_kept_once_and_stays_as_it_is(memory: Memory, block: dict[str, Any]) -> None:
+    shown: list[Any] = [block, {"type": "text", "text": "What is this?"}]
+    talk = AgentTalk(memory, "ada", "trip", 9_000, Script())
+    for content in (shown, "Thank you.", "Bye."):
+        talk.agent.invoke({"messages": [HumanMessage(content)]}, talk.config)
+    kept = history(memory)
+    assert [m.text for m in kept][::2] == ["What is this?", "Thank you.", "Bye."]
+    (again,) = to_langchain(kept[0])
+    assert from_langchain(again).parts == kept[0].parts
+    assert len(again.content[0]) > 1
+
+
 def test_without_a_checkpointer_the_named_session_has_the_past(tmp_path: Path) -> None:
     script = Script()
     with Memory.open(tmp_path / "memory.db", embedder=None) as memory:
@@ -199,6 +217,26 @@ def test_a_summary_that_langchain_writes_is_sent_and_not_kept_as_the_users_words
         assert script.requests[-1][0].text.endswith("I live in Bergen.")
 
 
+def test_results_that_langchain_clears_are_sent_cleared_and_kept_whole(memory: Memory) -> None:
+    script = Script()
+    agent = create_agent(
+        ScriptedModel(script=script),
+        [tool(lookup)],
+        middleware=[
+            ContextEditingMiddleware(edits=[ClearToolUsesEdit(trigger=100, keep=1)]),
+            RecollectMiddleware(memory, user="ada"),
+        ],
+        checkpointer=RecollectSaver(memory, user="ada"),
+    )
+    script.call_tools(3)
+    agent.invoke({"messages": [HumanMessage("Read it.")]}, {"configurable": {"thread_id": "trip"}})
+    results = [result.text for message in script.requests[-1] for result in message.tool_results]
+    assert [text[:9] for text in results] == ["[cleared]", "[cleared]", results[2][:9]]
+    kept = [result.text for message in history(memory) for result in message.tool_results]
+    assert len(kept) == 3
+    assert all(text.startswith("page ") for text in kept)
+
+
 def test_a_run_without_a_thread_or_a_session_is_refused(tmp_path: Path) -> None:
     with Memory.open(tmp_path / "memory.db", embedder=None) as memory:
         agent = create_agent(ScriptedModel(script=Script()), middleware=[RecollectMiddleware(memory, user="ada")])
@@ -209,7 +247,7 @@ def test_a_run_without_a_thread_or_a_session_is_refused(tmp_path: Path) -> None:
 def test_a_message_comes_back_from_langchain_as_it_was() -> None:
     messages = [
         Message("system", "Be brief."),
-        Message("user", (Text("What is this?"), Image(url="https://example.org/cat.png"))),
+        Message("user", (Text("What is this?"), Image(url="https://example.org/cat.png")), name="alice"),
         Message("assistant", (Text("A cat."), ToolCall("c1", "lookup", '{"number": 7}'))),
         Message("tool", (ToolResult("c1", "page 7", is_error=True, name="lookup"),)),
         Message("assistant", (ToolCall("c2", "lookup", "{broken"),)),

@@ -281,6 +281,18 @@ class TestOverflow:
         assert len(model.refused) == 2
         assert [len(message.parts) for message in chat.history()] == [2, 1, 1]
 
+    def test_after_a_blank_that_the_provider_refuses_the_conversation_goes_on(self, memory: Memory) -> None:
+        def refuse(request: list[Message]) -> str | None:
+            return None if all(one.text.strip() for one in request) else "text content blocks must be non-empty"
+
+        script, chat = Script(), memory.session("trip", user="ada")
+        model = ScriptedModel(script, refuse, _refusal)
+        for text in ("", "Are you there?"):
+            agent_of(model, **with_memory(chat, 8_000))(text)
+        assert [message.text for message in script.requests[1]][::2] == ["(empty)", "Are you there?"]
+        assert len(model.refused) == 1
+        assert [message.text for message in chat.history()][::2] == ["", "Are you there?"]
+
     def test_what_another_hook_asks_again_is_asked_again(self) -> None:
         class Again(HookProvider):
             def register_hooks(self, registry: HookRegistry, **kwargs: Any) -> None:

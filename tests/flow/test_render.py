@@ -252,6 +252,24 @@ def test_an_error_result_is_never_empty_for_bedrock() -> None:
     assert result == {"toolUseId": "a", "content": [{"text": "(empty)"}], "status": "error"}
 
 
+TEXTS = st.lists(st.sampled_from(["", " ", "hi"]), max_size=3)
+
+
+@pytest.mark.parametrize("shape", ["anthropic", "bedrock", "gemini"])
+def test_a_blank_that_a_memory_keeps_is_no_obstacle(shape: str) -> None:
+    @given(TEXTS)
+    def check(texts: list[str]) -> None:
+        wire = render([Message("user", tuple(map(Text, texts)), shape=shape)], shape)
+        assert list(render(parse(wire, shape), shape)) == wire
+        kept = [message.replace(id="1") for message in parse(wire, shape)]
+        assert validate(kept, shape) == []
+        assert parse(render(kept, shape), shape)[0].text == (
+            "\n".join(text for text in texts if text == "hi") or "(empty)"
+        )
+
+    check()
+
+
 def test_gemini_results_get_the_name_of_their_call() -> None:
     answer = render(parse(CALLS, "openai"), "gemini")[2]["parts"][1]
     assert answer == {"functionResponse": {"name": "g", "response": {"output": "B"}, "id": "b"}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from recollect.flow.shorten import without_older_files
+from recollect.flow.shorten import acceptable
 from recollect.types import Image, Message, Opaque, Text, ToolCall, ToolResult
 from tests.strategies import transcripts
 
@@ -15,18 +15,18 @@ def files(message: Message) -> int:
 
 @given(transcripts())
 def test_of_the_files_of_the_user_only_those_of_the_last_question_stay(talk: list[Message]) -> None:
-    bare = without_older_files(talk)
+    bare = acceptable(talk)
     users = [n for n, message in enumerate(talk) if message.role == "user"]
     assert [files(bare[n]) for n in users] == [0] * (len(users) - 1) + [files(talk[users[-1]])]
     assert [len(message.parts) for message in bare] == [len(message.parts) for message in talk]
     assert all(now is was for now, was in zip(bare, talk, strict=True) if not files(was))
-    assert without_older_files(bare) == bare
+    assert acceptable(bare) == bare
 
 
 def test_a_mark_of_where_a_prompt_cache_begins_is_no_file() -> None:
     points = (Opaque("bedrock", {"cachePoint": {}}), Opaque("pydantic-ai", {"kind": "cache-point"}))
     talk = [Message("user", (Text("Hi."), *points)), Message("user", "Well?")]
-    assert without_older_files(talk) == talk
+    assert acceptable(talk) == talk
 
 
 def test_a_picture_that_a_tool_showed_before_the_question_is_cut_too() -> None:
@@ -35,5 +35,5 @@ def test_a_picture_that_a_tool_showed_before_the_question_is_cut_too() -> None:
 
     called = [Message("user", "Look."), Message("assistant", (ToolCall("a", "look"),))]
     talk = [*called, shown(Text("The page:"), Image(url="https://example.org/broken.png")), Message("user", "Well?")]
-    assert without_older_files(talk) == [*called, shown(Text("The page:"), Text("[image cut]")), talk[-1]]
-    assert without_older_files(talk[:-1]) == talk[:-1]
+    assert acceptable(talk) == [*called, shown(Text("The page:"), Text("[image cut]")), talk[-1]]
+    assert acceptable(talk[:-1]) == talk[:-1]

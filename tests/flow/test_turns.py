@@ -27,7 +27,10 @@ plain = st.builds(Message, st.sampled_from(("user", "assistant")), st.sampled_fr
 messages = st.one_of(
     plain,
     st.builds(lambda said: Message("assistant", tuple(said)), st.lists(parts, min_size=1, max_size=3)),
-    st.builds(lambda id: Message("tool", (ToolResult(id, "rain"),)), ids),
+    st.builds(
+        lambda some: Message("tool", tuple(ToolResult(id, "rain") for id in some)),
+        st.lists(ids, min_size=1, max_size=2, unique=True),
+    ),
 )
 
 
@@ -64,7 +67,8 @@ def test_before_the_last_step_every_call_is_answered_at_once_and_nothing_else_is
         if n < asked:
             assert {call.id for call in message.tool_calls} <= answered
         if message.role == "tool":
-            assert left[n - 1].role == "tool" or left[n - 1].tool_calls
+            caller = next(before for before in reversed(left[:n]) if before.role != "tool")
+            assert {result.call_id for result in message.tool_results} <= {call.id for call in caller.tool_calls}
         assert any(not isinstance(part, Thinking) for part in message.parts)
         assert all(part.text.strip() for part in message.parts if isinstance(part, Text))
     assert some(spoken(left)) == some(spoken(talk))
@@ -107,6 +111,16 @@ def test_a_result_that_came_twice_is_shown_once(shape: str) -> None:
     both = Message("tool", (ToolResult("a", "rain"), ToolResult("b", "rain"), ToolResult("a", "again")))
     for talk in ([*step, Message("user", "thanks")], [*step[:2], Message("user", "well"), *step[2:]], [step[0], both]):
         assert validate([Message("user", "hi"), *answerable(talk)], shape) == []
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_results_of_two_steps_in_one_message_go_to_their_calls(shape: str) -> None:
+    calls = [Message("assistant", (ToolCall(id, "look"),)) for id in IDS]
+    results = Message("tool", (*(ToolResult(id, f"rain in {id}") for id in IDS), Text("That is all.")), id="1")
+    talk = [Message("user", "hi"), calls[0], Message("user", "well"), *calls[1:], results, Message("user", "thanks")]
+    left = answerable(talk)
+    assert validate(left, shape) == []
+    assert [message.text for message in left if message.id] == ["rain in a", "rain in b", "rain in c\nThat is all."]
 
 
 def user(text: str) -> dict[str, Any]:

@@ -120,7 +120,7 @@ def _anthropic(blocks: list[dict[str, Any]]) -> list[Message]:
 def _plain(value: Any) -> dict[str, Any]:
     """An object of the client as the JSON it stands for, without what its SDK read from it and does not send back."""
     own = getattr(value, "__api_exclude__", None)
-    plain: dict[str, Any] = value.model_dump(mode="json", exclude=own, exclude_none=True, warnings=False)
+    plain: dict[str, Any] = value.model_dump(mode="json", exclude=own, exclude_unset=True, warnings=False)
     return plain
 
 

@@ -96,7 +96,7 @@ def _answerable(window: Shown, question: Message | None, counts: Counts) -> Show
         return window
     saved = sum(map(counts.message, conversation)) - sum(map(counts.message, left))
     messages = left[:-1] if question else left
-    fewer = len(conversation) - len(left)
+    fewer = len({message.id for message in conversation}.difference(message.id for message in left))
     return replace(window, messages=messages, tokens=window.tokens - saved, left_out=window.left_out + fewer)
 
 

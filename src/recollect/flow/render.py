@@ -12,7 +12,7 @@ from recollect.errors import InvalidTranscript
 from recollect.flow.convert import Carrier, Placed, join
 from recollect.flow.shapes import Shape, shape_of
 from recollect.flow.shapes.wire import NOTHING, OpenCalls, plain
-from recollect.types import Message
+from recollect.types import Message, Text
 
 MOST_MARKS: Final = 4
 """How many marks of where a prompt cache is to begin a request may have."""
@@ -182,9 +182,17 @@ def _as_read(item: Placed) -> bool:
 def _placed(message: Message, index: int, carrier: Carrier) -> list[Placed]:
     if message.shape == carrier.shape.name:
         carrier.see(message)
-        return [Placed(message, index, True)]
+        return [Placed(_worded(message) if carrier.shape.strict else message, index, True)]
     carried = carrier.carry(message, index)
     return [] if carried is None else [Placed(carried, index, False)]
+
+
+def _worded(message: Message) -> Message:
+    """What was said without blank texts; a memory would send with every request what the provider refused once."""
+    if not message.id or message.role not in ("user", "tool"):
+        return message
+    left = tuple(part for part in message.parts if not isinstance(part, Text) or part.text.strip())
+    return message if left and len(left) == len(message.parts) else message.replace(content=left or NOTHING)
 
 
 def _tell_moved(placed: list[Placed], target: Shape, carrier: Carrier) -> None:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from recollect.flow.shapes.wire import marks_cache
+from recollect.flow.shapes.wire import NOTHING, marks_cache
 from recollect.types import Image, Message, Opaque, Part, Text, ToolResult
 
 Count: TypeAlias = Callable[[Message], int]
@@ -70,17 +70,24 @@ def only_words(message: Message, limit: int, count: Count) -> Message:
     )
 
 
-def without_older_files(messages: Sequence[Message]) -> list[Message]:
-    """The messages with a mark in the place of each picture and file that the user or a tool showed before the last
-    question.
+def acceptable(messages: Sequence[Message]) -> list[Message]:
+    """The messages without what providers refuse: a mark stands in the place of a user's blank words, and of each
+    picture and file that the user or a tool showed before the last question.
     """
     asked = max((n for n, message in enumerate(messages) if message.role == "user"), default=0)
-    return [
-        _with_parts(one, [*map(unshown, one.parts)])
-        if n < asked and one.role in ("user", "tool") and not isinstance(one.content, str)
-        else one
-        for n, one in enumerate(messages)
-    ]
+    return [_marked(message, older=n < asked) for n, message in enumerate(messages)]
+
+
+def _marked(message: Message, older: bool) -> Message:
+    if message.role == "user" and not any(_shows(part) for part in message.parts):
+        return message.replace(content=NOTHING)
+    if older and message.role in ("user", "tool") and not isinstance(message.content, str):
+        return _with_parts(message, [*map(unshown, message.parts)])
+    return message
+
+
+def _shows(part: Part) -> bool:
+    return not isinstance(part, Text) or bool(part.text.strip())
 
 
 def unshown(part: Part) -> Part:

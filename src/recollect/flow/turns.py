@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from recollect.types import Message, Text, Thinking, ToolCall, ToolResult
+from recollect.types import Message, Part, Text, Thinking, ToolCall, ToolResult
 
 ITEMS: Final = "openai-responses"
 """The shape in which each thought and each call of an answer is a message."""
@@ -117,24 +117,35 @@ def _ordered(runs: Sequence[int], results: Mapping[int, list[int]]) -> Iterator[
 
 
 def _called(messages: Sequence[Message]) -> Iterator[Message]:
-    """The messages without results that no call comes before, or that are a call's second, and without blank texts."""
-    waiting: set[str] = set()
-    for message in messages:
-        waiting.update(call.id for call in message.tool_calls)
-        left = tuple(part for part in message.parts if not isinstance(part, ToolResult) or _first(part, waiting))
-        if message.role == "assistant" and not isinstance(message.content, str):
-            left = tuple(part for part in left if not isinstance(part, Text) or part.text.strip())
-        if len(left) == len(message.parts):
+    """The messages without results that no call comes before, or that are a call's second, and without blank texts.
+
+    One with results of several steps is one for each, for no provider takes them together.
+    """
+    waiting: dict[str, int] = {}
+    for n, message in enumerate(messages):
+        if isinstance(message.content, str):
             yield message
-        elif left:
-            yield message.replace(content=left)
+            continue
+        waiting.update((call.id, n) for call in message.tool_calls)
+        left = [(home, part) for part in message.parts if _stays(part, message, home := _caller(part, waiting))]
+        homes: list[int | None] = [*dict.fromkeys(home for home, _ in left if home is not None)] or [None]
+        for own in homes:
+            parts = tuple(part for home, part in left if home == own or (home is None and own == homes[-1]))
+            if len(parts) == len(message.parts):
+                yield message
+            elif parts:
+                yield message.replace(content=parts)
 
 
-def _first(result: ToolResult, waiting: set[str]) -> bool:
-    """Whether a call waits for this result; then it does no longer."""
-    waits = result.call_id in waiting
-    waiting.discard(result.call_id)
-    return waits
+def _caller(part: Part, waiting: dict[str, int]) -> int | None:
+    """The message whose call waits for this result; then it does no longer."""
+    return waiting.pop(part.call_id, None) if isinstance(part, ToolResult) else None
+
+
+def _stays(part: Part, message: Message, caller: int | None) -> bool:
+    if isinstance(part, ToolResult):
+        return caller is not None
+    return message.role != "assistant" or not isinstance(part, Text) or bool(part.text.strip())
 
 
 def _answered(message: Message, messages: Sequence[Message], results: Iterable[int]) -> Message | None:

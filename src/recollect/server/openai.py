@@ -31,7 +31,7 @@ from recollect.errors import (
 from recollect.flow.align import fingerprint
 from recollect.flow.render import MOST_MARKS, keep_marks, parse, render
 from recollect.flow.room import beside
-from recollect.flow.shorten import without_older_files
+from recollect.flow.shorten import acceptable
 from recollect.history import REFUSED, History
 from recollect.layers.answer import room
 from recollect.layers.working import REDUCE_TO
@@ -161,8 +161,8 @@ class Turn:
         """Keep what was sent, then ask the model; returns its reply and what became of what was sent.
 
         Where the model finds the prompt too long it is asked again with less, a few times; a limit that it names holds
-        from then on. Where its server refuses the request, it is asked once without the pictures and files from before
-        the question: one that can't be read stays in the log.
+        from then on. Where its server refuses the request, it is asked once without blank words, and pictures and files
+        from before the question: those stay in the log.
         """
         run, bare, cuts = self.service.run, False, iter(REDUCE_TO)
         request, messages, tokens, kept = await run(self._kept)
@@ -172,8 +172,8 @@ class Turn:
                 smaller = await run(self._smaller, found, tokens, cuts, kept)
                 if smaller is None:
                     break
-                messages = without_older_files(smaller) if bare else smaller
-            elif not bare and _refused(reply) and (older := without_older_files(messages)) != messages:
+                messages = acceptable(smaller) if bare else smaller
+            elif not bare and _refused(reply) and (older := acceptable(messages)) != messages:
                 bare, messages = True, older
             else:
                 break

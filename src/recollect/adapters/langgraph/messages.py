@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from langchain_core.messages import (
+    LC_AUTO_PREFIX,
     AIMessage,
     AnyMessage,
     BaseMessage,
@@ -28,13 +29,21 @@ ROLES: Final[Mapping[str, Role]] = {"ai": "assistant", "AIMessageChunk": "assist
 
 def from_langchain(message: BaseMessage) -> Message:
     """The message as ours; blocks that only its provider understands are carried along."""
+    via = {"via": BY_FRAMEWORK} if _by_framework(message) else EMPTY
     if isinstance(message, ToolMessage):
         answer = message.content if isinstance(message.content, str) else tuple(words_of(_parts(message)))
-        return Message("tool", (ToolResult(message.tool_call_id, answer, message.status == "error", message.name),))
+        result = ToolResult(message.tool_call_id, answer, message.status == "error", message.name)
+        return Message("tool", (result,), metadata=via)
     calls = tuple(_calls(message)) if isinstance(message, AIMessage) else ()
     content = message.content if isinstance(message.content, str) and not calls else (*_parts(message), *calls)
-    summed_up = message.additional_kwargs.get("lc_source") == "summarization"
-    return Message(ROLES.get(message.type, "user"), content, metadata={"via": BY_FRAMEWORK} if summed_up else EMPTY)
+    name = message.name if isinstance(message, HumanMessage) else None
+    return Message(ROLES.get(message.type, "user"), content, name=name, metadata=via)
+
+
+def _by_framework(message: BaseMessage) -> bool:
+    """Whether LangChain wrote it: a summary, or what stands for a result that was cleared."""
+    edited = message.response_metadata.get("context_editing", {})
+    return message.additional_kwargs.get("lc_source") == "summarization" or "cleared" in edited
 
 
 def to_langchain(message: Message) -> list[AnyMessage]:
@@ -45,7 +54,7 @@ def to_langchain(message: Message) -> list[AnyMessage]:
     if message.role == "assistant":
         good, bad = _read_calls(message)
         return [AIMessage(content, tool_calls=good, invalid_tool_calls=bad)]
-    return [SystemMessage(content) if message.role == "system" else HumanMessage(content)]
+    return [SystemMessage(content) if message.role == "system" else HumanMessage(content, name=message.name)]
 
 
 def changed(given: AnyMessage, message: Message) -> AnyMessage:
@@ -74,13 +83,14 @@ def _part(block: dict[str, Any]) -> Part | None:
     match block.get("type"):
         case "text":
             return Text(block["text"])
-        case "image":
+        case "image" if "url" in block or "base64" in block:
             return Image(url=block.get("url"), data=block.get("base64"), media_type=block.get("mime_type"))
         case "reasoning":
             return Thinking(block.get("reasoning", ""))
         case "tool_call" | "invalid_tool_call":
             return None
-    return Opaque(SHAPE, freeze_dict(json.loads(json.dumps(block, default=str)), "content"))
+    own = {name: value for name, value in block.items() if name != "id" or not str(value).startswith(LC_AUTO_PREFIX)}
+    return Opaque(SHAPE, freeze_dict(json.loads(json.dumps(own, default=str)), "content"))
 
 
 def _calls(message: AIMessage) -> Iterator[ToolCall]:

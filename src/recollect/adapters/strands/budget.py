@@ -23,7 +23,7 @@ from recollect.adapters.strands.sdk import (
 from recollect.arguments import check_budget
 from recollect.errors import BudgetTooSmall, ConfigError
 from recollect.flow.render import parse, render
-from recollect.flow.shorten import without_older_files
+from recollect.flow.shorten import acceptable
 from recollect.flow.window import Limits, Window
 from recollect.history import REFUSED
 from recollect.layers.working import reduce
@@ -160,7 +160,7 @@ class TokenBudgetConversationManager(ConversationManager):
         self._show(agent, known.wires, known.messages, known.window.messages)
 
     def _meet_error(self, event: AfterModelCallEvent) -> None:
-        """Ask again: with less after an overflow that the SDK takes for any other error, else without refused files."""
+        """Ask again: with less after an overflow that the SDK does not know, else without what providers refuse."""
         error = event.exception
         if error is None or isinstance(error, (BudgetTooSmall, ContextWindowOverflowException)):
             return
@@ -169,13 +169,13 @@ class TokenBudgetConversationManager(ConversationManager):
             with suppress(ContextWindowOverflowException):  # then the error that came is the one to tell
                 self.reduce_context(event.agent, error)
                 event.retry = True
-        elif status in REFUSED and self._leave_out_files(event.agent):
+        elif status in REFUSED and self._make_acceptable(event.agent):
             event.retry = True
 
-    def _leave_out_files(self, agent: Agent) -> bool:
-        """Put a mark in the place of the pictures and files from before the question; whether there were any."""
-        read = [self._read(wire, n) for n, wire in enumerate(agent.messages)]
-        changed = [bare for bare, one in zip(without_older_files(read), read, strict=True) if bare is not one]
+    def _make_acceptable(self, agent: Agent) -> bool:
+        """Put marks in the place of what providers refuse; whether there was something."""
+        read = [message.replace(id=str(n)) for n, message in enumerate(parse(agent.messages, SHAPE))]
+        changed = [marked for marked, one in zip(acceptable(read), read, strict=True) if marked is not one]
         for message in changed:
             wire = agent.messages[int(message.id)].copy()
             wire["content"] = _write(message)["content"]
