@@ -51,6 +51,23 @@ def test_a_call_that_a_killed_run_left_without_its_result_is_not_sent(changed: b
         assert calls.content in [message.content for message in memory.session("trip", user="ada").history()]
 
 
+def test_results_of_several_steps_in_one_message_are_within_the_budget() -> None:
+    ids = "abcdef"
+    late = Message("tool", tuple(ToolResult(id, f"rain in {id}") for id in ids))
+    calls = [Message("assistant", (ToolCall(id, "look"),)) for id in ids]
+    given = [Message("user", "Look."), *calls, late, Message("user", "And?")]
+    shown = set()
+    with Memory.open(":memory:", embedder=None) as memory:
+        for budget in range(187, 267):
+            history = History(memory.session(f"trip {budget}", user="ada"), budget, whole=True)
+            history.prompt([Message("user", "Hello."), Message("assistant", "Hi!"), Message("user", "Look.")])
+            sent = history.prompt(given)
+            assert validate([line.message for line in sent], "anthropic") == []
+            assert history.counted(sent, ()) <= budget
+            shown.add(len(sent))
+    assert shown == {1 + 2 * len(ids) + 1}
+
+
 def test_what_is_put_in_front_of_what_is_known_is_kept_once() -> None:
     with Memory.open(":memory:", embedder=None) as memory:
         chat = memory.session("trip", user="ada")

@@ -21,7 +21,7 @@ from recollect.errors import BudgetTooSmall, ConfigError, ContextOverflow
 from recollect.flow.align import compare, says, spoken
 from recollect.flow.room import beside, fitted
 from recollect.flow.shorten import acceptable
-from recollect.flow.turns import answerable
+from recollect.flow.turns import answerable, called
 from recollect.flow.window import Limits, Window
 from recollect.layers.answer import room
 from recollect.layers.working import REDUCE_TO
@@ -142,7 +142,7 @@ class History:
 
     def _fitted(self, lines: Sequence[Sent], room: int, overhead: int) -> list[Message]:
         """A changed history in a window of its own, with memory in front of its question where there is room."""
-        messages = [line.message for line in lines]
+        messages = list(called([line.message for line in lines]))
         asked = next((message for message in reversed(messages) if message.role == "user"), None)
         memory = self._remembered(asked, room) if asked else ""
         return fitted(memory, room, self._tokens, lambda limits: self._running(messages, limits, overhead))

@@ -62,7 +62,7 @@ def answerable(messages: Sequence[Message]) -> tuple[Message, ...]:
     """
     if all(isinstance(message.content, str) for message in messages):
         return tuple(messages)
-    messages = tuple(_called(messages))
+    messages = tuple(called(messages))
     runs = _runs(messages)
     results = _results(messages, runs)
     order = list(_ordered(runs, results))
@@ -76,6 +76,27 @@ def answerable(messages: Sequence[Message]) -> tuple[Message, ...]:
             kept[n] = message
     spoken = {runs[n] for n, message in kept.items() if not _only_thought(message)}
     return tuple(message for n, message in kept.items() if runs[n] in spoken)
+
+
+def called(messages: Sequence[Message]) -> Iterator[Message]:
+    """The messages without results that no call comes before, or that are a call's second, and without blank texts.
+
+    One with results of several steps is one for each, for no provider takes them together.
+    """
+    waiting: dict[str, int] = {}
+    for n, message in enumerate(messages):
+        if isinstance(message.content, str):
+            yield message
+            continue
+        waiting.update((call.id, n) for call in message.tool_calls)
+        left = [(home, part) for part in message.parts if _stays(part, message, home := _caller(part, waiting))]
+        homes: list[int | None] = [*dict.fromkeys(home for home, _ in left if home is not None)] or [None]
+        for own in homes:
+            parts = tuple(part for home, part in left if home == own or (home is None and own == homes[-1]))
+            if len(parts) == len(message.parts):
+                yield message
+            elif parts:
+                yield message.replace(content=parts)
 
 
 def _runs(messages: Sequence[Message]) -> list[int]:
@@ -114,27 +135,6 @@ def _ordered(runs: Sequence[int], results: Mapping[int, list[int]]) -> Iterator[
             yield from homes[n]
         elif n not in moved:
             yield n
-
-
-def _called(messages: Sequence[Message]) -> Iterator[Message]:
-    """The messages without results that no call comes before, or that are a call's second, and without blank texts.
-
-    One with results of several steps is one for each, for no provider takes them together.
-    """
-    waiting: dict[str, int] = {}
-    for n, message in enumerate(messages):
-        if isinstance(message.content, str):
-            yield message
-            continue
-        waiting.update((call.id, n) for call in message.tool_calls)
-        left = [(home, part) for part in message.parts if _stays(part, message, home := _caller(part, waiting))]
-        homes: list[int | None] = [*dict.fromkeys(home for home, _ in left if home is not None)] or [None]
-        for own in homes:
-            parts = tuple(part for home, part in left if home == own or (home is None and own == homes[-1]))
-            if len(parts) == len(message.parts):
-                yield message
-            elif parts:
-                yield message.replace(content=parts)
 
 
 def _caller(part: Part, waiting: dict[str, int]) -> int | None:
