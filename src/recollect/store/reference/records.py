@@ -81,8 +81,7 @@ class ReferenceRecords:
         with self._state.changing() as tables:
             gone = [key for key in tables.records if key[1] in wanted and scope.covers(key[0])]
             for key in gone:
-                del tables.records[key]
-                tables.ended.pop(key, None)
+                tables.remove_record(key)
             return len(gone)
 
 
