@@ -9,7 +9,7 @@ from typing import Any
 
 from recollect.errors import NotFound
 from recollect.frozen import EMPTY, freeze_dict
-from recollect.store import checks, codec
+from recollect.store import checks, codec, rules
 from recollect.store.reference.jobs import enqueue
 from recollect.store.reference.state import Kept, State, Tables
 from recollect.store.spoken import spoken_of
@@ -43,7 +43,7 @@ class ReferenceLog:
         checks.check_session(scope)
         counts = checks.token_counts(messages, tokens)
         now = self._state.clock()
-        ready = codec.arrived(messages, now)
+        ready = rules.arrived(messages, now)
         with self._state.changing() as tables:
             out: list[Entry] = []
             before = len(tables.sessions.get(scope, ()))
@@ -51,7 +51,7 @@ class ReferenceLog:
                 known = _by_id(tables, scope).get(message.id) if given.id else None
                 if known is not None:
                     kept = tables.sessions[scope][known - 1]
-                    codec.check_same(given, _original(kept))
+                    rules.check_same_message(given, _original(kept))
                 else:
                     known = _add(tables, scope, message, count)
                 out.append(_entry(scope, known, tables.sessions[scope][known - 1]))
