@@ -160,14 +160,12 @@ class Database:
                 yield
             return
         with self._turn(scope) as until, self._holding() as connection:
-            committing = False
             try:
                 _start(connection, first, until)
                 yield
-                committing = True
                 _commit(connection)
             except psycopg.Error as error:
-                raise self._failed(error, connection, committing) from error
+                raise self._failed(error, connection) from error
 
     def check_writable(self) -> None:
         """Raises where nothing can be written; where there was no room, tries to write a little, and takes it back."""
@@ -198,29 +196,28 @@ class Database:
                 return _inside(held, first, work)
         retries = iter(range(1, ATTEMPTS))
         while True:
-            attempt = _Attempt()
             connection = self._lend()
             connection.until = until
             try:
-                return attempt.run(connection, begin, first, work)
+                return _run(connection, begin, first, work)
             except psycopg.Error as error:
-                if not self._once_more(error, attempt, repeatable, next(retries, None)):
-                    raise self._failed(error, connection, attempt.committing) from error
+                if not self._once_more(error, connection.committing, repeatable, next(retries, None)):
+                    raise self._failed(error, connection) from error
             finally:
                 self._take_back(connection)
 
-    def _failed(self, error: psycopg.Error, connection: Connection, committing: bool) -> RecollectError:
+    def _failed(self, error: psycopg.Error, connection: Connection) -> RecollectError:
         """The error for a transaction that failed; of one that was lost while committing, nobody knows how it ended."""
-        if committing and (errors.is_lost(error) or connection.closed):
+        if connection.committing and (errors.is_lost(error) or connection.closed):
             return errors.unknown(error, self.name)
         return errors.translated(error, self.name)
 
-    def _once_more(self, error: psycopg.Error, attempt: _Attempt, repeatable: bool, retry: int | None) -> bool:
+    def _once_more(self, error: psycopg.Error, committing: bool, repeatable: bool, retry: int | None) -> bool:
         if errors.is_unprepared(error):
             return True  # once a connection: it prepares none from then on
         if errors.is_collision(error):
             return retry is not None
-        if not errors.is_lost(error) or retry != 1 or (attempt.committing and not repeatable):
+        if not errors.is_lost(error) or retry != 1 or (committing and not repeatable):
             return False
         self._pool.drain()
         return True
@@ -285,6 +282,7 @@ class Database:
             self._wait = WAIT_AGAIN
             raise errors.translated(error, self.name) from error
         self._wait = WAIT
+        connection.committing = False
         return connection
 
     def _take_back(self, connection: Connection) -> None:
@@ -312,21 +310,15 @@ def _write_a_little(db: Connection) -> None:
     db.later(_LEAVE_ROOM)
 
 
-class _Attempt:
-    """One run of a function in a transaction, and whether it had come to the commit."""
-
-    def __init__(self) -> None:
-        self.committing = False
-
-    def run(self, connection: Connection, begin: str | None, first: _First, work: Callable[[Connection], T]) -> T:
-        if begin is not None:
-            connection.later(begin)
-        connection.later(*first)
-        result = work(connection)
-        if begin is not None:
-            self.committing = True
-            _commit(connection)
-        return result
+def _run(connection: Connection, begin: str | None, first: _First, work: Callable[[Connection], T]) -> T:
+    """Run a function in a transaction of its own; without `begin`, in the one that statements sent together make."""
+    if begin is not None:
+        connection.later(begin)
+    connection.later(*first)
+    result = work(connection)
+    if begin is not None:
+        _commit(connection)
+    return result
 
 
 def _start(connection: Connection, first: _First | None, until: float | None) -> None:
@@ -363,6 +355,7 @@ def _nested(held: Connection, first: _First, work: Callable[[Connection], T]) ->
 
 def _commit(connection: Connection) -> None:
     """The server takes a commit of what failed before for a rollback, and calls that no error."""
+    connection.committing = True
     connection.later(_COMMIT)
     if connection.send()[-1].command_status != b"COMMIT":
         raise psycopg.errors.InFailedSqlTransaction("a part of the transaction had failed")
