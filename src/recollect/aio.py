@@ -37,10 +37,10 @@ class _Awaited(Generic[S_co]):
 def awaited(verb: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[_Awaited[S], P], Coroutine[Any, Any, R]]:
     """The awaited form of a method. A call that is cancelled still happens wholly or not at all."""
 
+    @wraps(verb)
     async def call(self: _Awaited[S], /, *args: P.args, **kwargs: P.kwargs) -> R:
         return await asyncio.to_thread(verb, self.sync, *args, **kwargs)
 
-    update_wrapper(call, verb)
     return call
 
 

@@ -21,7 +21,7 @@ from recollect.layers import archive, semantic
 from recollect.memory import Memory
 from recollect.session import Session, tag_many
 from recollect.store import Entry, Record
-from recollect.store.codec import check_same
+from recollect.store.rules import check_same_message
 from recollect.types import Message, Scope
 
 BATCH: Final = 500
@@ -179,7 +179,7 @@ def _missing(message: Message, entry: Entry) -> Mapping[str, Any]:
     kept = entry.message
     if (said := without_memory(message)) is None:
         return {}
-    check_same(said.replace(metadata=kept.metadata), kept)
+    check_same_message(said.replace(metadata=kept.metadata), kept)
     had = entry.taken_off.union(kept.metadata)
     return {name: tag for name, tag in said.metadata.items() if tag is not None and name not in had}
 

@@ -15,6 +15,7 @@ from recollect.arguments import as_message, check_given, check_whole, messages_o
 from recollect.errors import InvalidTranscript
 from recollect.flow.receipt import Receipt
 from recollect.flow.window import Window
+from recollect.store.values import tagged
 from recollect.tokens import TokenCounter, count_message, estimate
 from recollect.tokens import counter as open_counter
 from recollect.types import Message, Part, Role, local_now, with_zone
@@ -205,11 +206,9 @@ class ConversationMemory:
             place = self._places.get(id)
             if place is None:
                 raise InvalidTranscript(f"no message has the id {id!r}; it was never added, or was pruned")
-            message = self._window.original(place)
-            merged = {key: value for key, value in {**message.metadata, **metadata}.items() if value is not None}
-            tagged = message.replace(metadata=merged)
-            self._window.revise(place, tagged)
-            return tagged
+            message = tagged(self._window.original(place), metadata)
+            self._window.revise(place, message)
+            return message
 
     def prune(self, limit: int) -> Receipt:
         """Forget the oldest turns until at most `limit` tokens are left; system messages and pinned turns stay.

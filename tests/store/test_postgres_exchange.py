@@ -104,7 +104,7 @@ def test_a_transaction_goes_on_though_the_server_lacks_what_was_prepared_before(
         with store.transaction(scope):
             store.log.append(scope, [said("zebra")])
             if forgets:
-                held = store._database._held()
+                held = store._database._mine.connection
                 assert held
                 held.execute("DEALLOCATE ALL")
             with store.transaction(scope):

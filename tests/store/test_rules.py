@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from recollect.errors import ConfigError, Conflict, InvalidTranscript
 from recollect.frozen import freeze
-from recollect.store import Filter, Item, Record, codec, queue
-from recollect.store.values import metadata_with, same
+from recollect.store import Filter, Item, Record, codec, queue, rules
+from recollect.store.values import same, tagged
 from recollect.testing import StoreSuite
 from recollect.types import Message, Scope, Text
 
@@ -40,21 +40,21 @@ scopes = st.builds(Scope, names) | st.builds(Scope, names, names) | st.builds(Sc
 
 @given(messages, times)
 def test_a_message_survives_as_bytes(message: Message, now: datetime) -> None:
-    (arrived,) = codec.arrived([message], now)
+    (arrived,) = rules.arrived([message], now)
     again = codec.decode(arrived.id, codec.encode(arrived))
     assert again == arrived
     assert (again.at, again.received) == (message.at or message.received or now, message.received or now)
-    codec.check_same(message.replace(id=again.id), again)
+    rules.check_same_message(message.replace(id=again.id), again)
 
 
 @given(messages, messages, times)
 def test_other_content_is_told_apart(one: Message, other: Message, now: datetime) -> None:
-    kept, changed = codec.arrived([one.replace(id="m"), other.replace(id="m")], now)
+    kept, changed = rules.arrived([one.replace(id="m"), other.replace(id="m")], now)
     if kept == changed:
-        codec.check_same(changed, kept)
+        rules.check_same_message(changed, kept)
     else:
         with pytest.raises(Conflict):
-            codec.check_same(changed, kept)
+            rules.check_same_message(changed, kept)
 
 
 @given(st.binary(max_size=8), st.text(max_size=4), st.binary(max_size=8), st.integers(0, 200))
@@ -101,7 +101,7 @@ def test_no_jump_of_the_clock_holds_a_job_for_ever(since: float, wait: float, ju
 
 @given(st.dictionaries(st.text(), json_values), st.dictionaries(st.text(), json_values))
 def test_tags_lie_over_metadata(metadata: dict[str, Any], tags: dict[str, Any]) -> None:
-    merged = metadata_with(freeze(metadata), tags)
+    merged = tagged(Message("user", metadata=freeze(metadata)), tags).metadata
     for key in metadata.keys() | tags.keys():
         if key in tags and tags[key] is None:
             assert key not in merged

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from recollect.errors import StoreError
-from recollect.store import codec
+from recollect.store import codec, rules
 from recollect.store.spoken import TOGETHER, decoded
 from recollect.types import Message, Text, ToolResult, local_now
 
@@ -17,7 +17,7 @@ SAID = [
     Message("tool", (ToolResult("c", "[]"),), "c"),
     Message("user", "", "d", metadata={"a": [1, [2]]}),
 ]
-BODIES = [codec.encode(message) for message in codec.arrived(SAID, local_now())]
+BODIES = [codec.encode(message) for message in rules.arrived(SAID, local_now())]
 ROWS = [(place, "s", message.id, body) for place, (message, body) in enumerate(zip(SAID, BODIES, strict=True))]
 
 

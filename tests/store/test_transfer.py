@@ -24,7 +24,7 @@ from recollect.imports import Put
 from recollect.retention import Policy, apply, preview
 from recollect.store import Filter, Item, Record, Store
 from recollect.store import open as open_store
-from recollect.store.codec import same_record
+from recollect.store.rules import check_same_record
 from recollect.transfer import export_lines, import_lines
 from tests.postgres import emptied
 
@@ -258,7 +258,7 @@ def test_what_another_keeps_in_the_store_moves_and_is_found(memory: Memory, othe
     import_lines(other, export_lines(memory, ADA), tenant="acme")
     other.drain()
     (there,) = other.store.records.find(Scope("acme", "ada"), kind="plan")
-    assert same_record(there, kept)
+    check_same_record(there, kept)
     assert there.scope == Scope("acme", "ada", "trip")
     vector = HashingEmbedder(64).embed(["ferry"], kind="query")[0]
     where = Filter(kinds=("plan",), metadata=freeze_dict({"a": 1}, ""))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from recollect.embed.embedder import Kind, unit
@@ -30,13 +29,16 @@ class HttpEmbedder:
     def __init__(self, model: str, url: str | None = None, timeout: float = 30, retries: Retries = RETRIES) -> None:
         self.name = f"openai:{model}"
         self._model, self._style, self._timeout = model, style_of(model), timeout
+        self._dimension = 0
         url = url or os.environ.get("OPENAI_BASE_URL") or OPENAI
         self._endpoint = Endpoint(self.name, url, "OPENAI_BASE_URL", "OPENAI_API_KEY", retries=retries)
 
-    @cached_property
+    @property
     def dimension(self) -> int:
         """The length of each vector, asked of the server once."""
-        return int(self._request(["dimension"]).shape[1])
+        if not self._dimension:
+            self._request(["dimension"])
+        return self._dimension
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> NDArray[np.float32]:
         """One unit vector a text, in order."""
@@ -45,18 +47,19 @@ class HttpEmbedder:
         if not texts:
             return np.empty((0, self.dimension), np.float32)
         prepared = [_cut(self._style.prefixed(text, kind)) or " " for text in texts]
-        parts = [self._request(batch) for batch in _batches(prepared)]
-        for part in parts:
-            if part.shape[1] != self.__dict__.setdefault("dimension", int(part.shape[1])):
-                raise BadReply(f"{self.name}: sent vectors of {part.shape[1]} numbers, before of {self.dimension}")
-        return np.concatenate(parts)
+        return np.concatenate([self._request(batch) for batch in _batches(prepared)])
 
     def _request(self, texts: Sequence[str]) -> NDArray[np.float32]:
         def read(data: Any) -> NDArray[np.float32]:
             return unit(self.name, _vectors(self.name, data, len(texts)))
 
         body = {"model": self._model, "input": list(texts), "encoding_format": "float"}
-        return self._endpoint.post("/embeddings", body, self._timeout, read)[0]
+        rows, _ = self._endpoint.post("/embeddings", body, self._timeout, read)
+        length = rows.shape[1]
+        self._dimension = self._dimension or length
+        if length != self._dimension:
+            raise BadReply(f"{self.name}: sent vectors of {length} numbers, before of {self._dimension}")
+        return rows
 
 
 def _cut(text: str) -> str:

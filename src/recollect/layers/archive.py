@@ -19,7 +19,7 @@ from recollect.layers.all import Layers
 from recollect.layers.embedding import CHUNK, job_for
 from recollect.layers.windows import ALWAYS
 from recollect.store import MESSAGE, Item, Record
-from recollect.store.codec import item_fields, plain_item, plain_record, record_fields, same_record
+from recollect.store.codec import item_fields, plain_item, plain_record, record_fields
 from recollect.types import Scope, with_zone
 
 log = logging.getLogger("recollect")
@@ -144,7 +144,7 @@ def _keep_record(layers: Layers, scope: Scope, body: Plain) -> bool:
     store = layers.semantic.store
     with store.transaction(scope):
         known = [one for one in store.records.get(scope, [record.id]) if one.scope == scope]
-        store.records.put(scope, [] if known and same_record(record, known[0]) else [record])
+        store.records.put(scope, [record])
     return not known
 
 

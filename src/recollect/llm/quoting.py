@@ -20,8 +20,9 @@ HABITS: Final = f"{TITLES['hints']}:"
 FACTS: Final = (f"{TITLES['profile']}:", f"{TITLES['facts']}:")
 UNKNOWN: Final = datetime(1, 1, 1, tzinfo=UTC)
 """When a fact was said whose line has no day."""
+ONCE: Final = datetime(2000, 1, 1, tzinfo=UTC)
+"""When a text is taken to be said that has no time: its facts are read, their days are not."""
 _HEADINGS: Final = frozenset(map(heading_of, TITLES))
-_ONCE: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _NOW: Final = datetime.max.replace(tzinfo=UTC)
 _DAY: Final = re.compile(r"(\d{1,2} \w+ \d{1,4})(?: \([^)]*\))?")
 _TURN: Final = re.compile("(?:user|assistant|system|tool): ")
@@ -101,7 +102,7 @@ def _statements(said: Iterable[tuple[str, datetime | None]]) -> Iterator[Stateme
     """What each of these texts says that was said at a time; its id begins with the number of the text."""
     for n, (text, when) in enumerate(said):
         at = with_zone(when) if when else None
-        for place, found in enumerate(extract(text, at or _ONCE)):
+        for place, found in enumerate(extract(text, at or ONCE)):
             yield Statement(
                 f"{n}:{place}",
                 (at or _NOW, n, place),

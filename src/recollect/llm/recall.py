@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from math import fsum
 from typing import Any, Final, NamedTuple
 
@@ -26,6 +26,7 @@ from recollect.llm.quoting import (
     EARLIER,
     FACTS,
     HABITS,
+    ONCE,
     UNKNOWN,
     Line,
     ends_of,
@@ -75,7 +76,6 @@ _HELP: Final = re.compile(
     r"|how do(?:es)? (?:you|this|it) work|what(?:'s| is) (?:this|your name)|what can i ask(?: you)?)\W{0,9}",
     re.IGNORECASE,
 )
-_ONCE: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _QUOTES: Final = re.compile(
     f"{OPENING}(?:\n\n(?:{'|'.join(f'{title}:' for title in TITLES.values())}|{EARLIER}|{ABOUT_YOU})(?:\n[>-] .*)+)+"
 )
@@ -181,18 +181,18 @@ def answer(messages: Sequence[Message]) -> str:
         return HELP
     asked = _spelt(text)
     asks = _ASKS.match(asked or "?")
-    if _GREETS.fullmatch(text) or (not asks and (_STATES.match(text) or extract(text, _ONCE))):
+    if _GREETS.fullmatch(text) or (not asks and (_STATES.match(text) or extract(text, ONCE))):
         return READ
     lines = [*remembered(memory), *said_before(said[:-1])]
     best = _best(asked, lines, facts_in(lines, said[:-1]), question.at or local_now())
     if not best:
         return NOTHING if asks else READ
-    answer = [OPENING]
+    told = [OPENING]
     for heading, line in best:
-        if heading not in answer:
-            answer += ["", heading]
-        answer.append(line)
-    return "\n".join(answer)
+        if heading not in told:
+            told += ["", heading]
+        told.append(line)
+    return "\n".join(told)
 
 
 def echoes(text: str) -> bool:
@@ -339,5 +339,5 @@ def _same(found: Iterable[str]) -> set[str]:
 def _asked_by(fact: Fact, want: Wanted, of_me: bool) -> str:
     """The words a fact is found by: those of questions it answers only where these may ask for it."""
     who = someone(fact)
-    meant = who in want.people if who else of_me and not (want.of_another or want.keys)
-    return asked_by(fact) if meant else f"{fact.key} {fact.value}"
+    may_ask = who in want.people if who else of_me and not (want.of_another or want.keys)
+    return asked_by(fact) if may_ask else f"{fact.key} {fact.value}"

@@ -89,6 +89,12 @@ def check_own_kind(kind: str) -> None:
         raise ConfigError("messages enter the index by log.append and leave it by log.erase alone; use another kind")
 
 
+def check_durability(durability: str) -> None:
+    """Raises unless a store can be opened with that durability."""
+    if durability not in ("full", "normal"):
+        raise ConfigError(f"durability {durability!r} is not 'full' or 'normal'")
+
+
 def check_open(name: str, closed: bool, process: int) -> None:
     """Raises where a store is closed, or this process was forked from the one that opened it, whose number is given."""
     if closed:

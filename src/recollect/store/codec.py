@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import time
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any, Final
 
-from recollect.arguments import messages_only
-from recollect.errors import Conflict, InvalidTranscript, NotFound, StoreError
+from recollect.errors import InvalidTranscript, StoreError
 from recollect.recent import remembered
 from recollect.store.values import Item, Record
-from recollect.types import Message, Scope, check_id
+from recollect.types import Message
 
 KEPT, MAX_KEPT = 2_048, 4_096
 """How many messages that were read are remembered, and the most bytes of such a message."""
@@ -109,20 +107,6 @@ def damaged(what: str, error: Exception) -> StoreError:
     return StoreError(f"{what} in the store is damaged ({error}): check the store to see where, restore a backup")
 
 
-def arrived(messages: Sequence[Message], now: datetime) -> list[Message]:
-    """The messages with what was absent set: id, received and at."""
-    return [_arrived(message, now) for message in messages_only(messages)]
-
-
-def _arrived(message: Message, now: datetime) -> Message:
-    id = check_id(message.id, "a message's id") if message.id else new_id()
-    received = message.received or now
-    at = message.at or received
-    return Message(
-        message.role, message.content, id, at, received, message.name, message.metadata, message.shape, message.extra
-    )
-
-
 def encode(message: Message) -> bytes:
     """A message that has arrived as bytes, its id left out."""
     received = _iso(message.received or EPOCH)
@@ -195,60 +179,6 @@ def chained(before: bytes, salt: bytes, id: str, body: bytes) -> bytes:
     """The hash of a message and of all before it."""
     name = id.encode()
     return sha256(b"".join((before, salt, len(name).to_bytes(2, "big"), name, body))).digest()
-
-
-def check_same(given: Message, kept: Message) -> None:
-    """Raises Conflict unless a message that came again is the one that is kept."""
-    again = given.replace(received=given.received or kept.received, at=given.at or given.received or kept.at)
-    if again != kept:
-        raise Conflict(
-            f"message {kept.id!r} is already in this session with other content; "
-            "give a changed message a new id, or none to have one made"
-        )
-
-
-def holds(record: Record, at: datetime | None) -> bool:
-    """Whether a record is valid at that time; always, where no time is given."""
-    if at is None:
-        return True
-    started = record.valid_from is None or record.valid_from <= at
-    return started and (record.valid_to is None or at < record.valid_to)
-
-
-def check_standing(found: Record | None, scope: Scope, id: str) -> Record:
-    """The record with that id, to be superseded; NotFound, or Conflict where it is superseded already."""
-    if found is None:
-        raise NotFound(f"no record {id!r} at {scope}")
-    if found.superseded_at is not None:
-        raise Conflict(f"record {id!r} is superseded already; read its history and supersede the current one")
-    return found
-
-
-def other_content(id: str) -> Conflict:
-    """The error for a record whose id is taken."""
-    return Conflict(f"record {id!r} is already kept; supersede it with a record of another id instead")
-
-
-def recorded(record: Record, scope: Scope, position: int, now: datetime) -> Record:
-    """A record as it enters a store."""
-    return dataclasses.replace(
-        record,
-        id=record.id or new_id(),
-        scope=scope,
-        position=position,
-        recorded_at=now,
-        superseded_at=None,
-        superseded_by=None,
-    )
-
-
-def same_record(one: Record, other: Record) -> bool:
-    """Whether two records say the same, whatever the store knows about them besides."""
-    return _said(one) == _said(other)
-
-
-def _said(record: Record) -> Record:
-    return dataclasses.replace(record, scope=None, position=0, recorded_at=None, superseded_at=None, superseded_by=None)
 
 
 _TIMES: Final = ("valid_from", "valid_to", "recorded_at")

@@ -41,9 +41,9 @@ def is_due(due: float, since: float, now: float) -> bool:
     return now >= due or now < since - CLOCK_SLACK
 
 
-def is_dead(attempts: int, retry: bool = True) -> bool:
-    """Whether a job that failed gets no further attempt."""
-    return not retry or attempts >= MAX_ATTEMPTS
+def is_spent(job: Job) -> bool:
+    """Whether a job was claimed for the last time."""
+    return job.state == "running" and job.attempts >= MAX_ATTEMPTS
 
 
 class Rows(Protocol):
@@ -62,6 +62,16 @@ class Rows(Protocol):
         """Remove the job."""
 
 
+def hand_out(rows: Rows, job: Job, worker: str, lease: float) -> Job:
+    """Make a job that is due the worker's."""
+    return rows.move(job, lease, state="running", worker=worker, attempts=job.attempts + 1)
+
+
+def give_up(rows: Rows, job: Job) -> None:
+    """Have a job be dead whose last lease ended."""
+    rows.move(job, 0, state="dead", error=job.error or "its lease ended")
+
+
 def renew(rows: Rows, job: Job, lease: float) -> Job:
     """Count the lease of a job from now."""
     check_lease(lease)
@@ -76,7 +86,7 @@ def finish(rows: Rows, job: Job) -> None:
 def fail(rows: Rows, job: Job, error: str, retry: bool) -> Job:
     """Have a job wait for its next attempt, or give it up; where another waits for the same, that one is returned."""
     held, text = rows.held(job), error_text(error)
-    if is_dead(held.attempts, retry):
+    if not retry or is_spent(held):
         return rows.move(held, 0, state="dead", error=text)
     if (other := rows.twin(held)) is not None:
         rows.remove(held)

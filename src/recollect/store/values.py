@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from recollect.arguments import check_whole
 from recollect.errors import ConfigError
-from recollect.frozen import EMPTY, FrozenDict, freeze, freeze_dict
+from recollect.frozen import EMPTY, freeze, freeze_dict
 from recollect.types import ROLES, Message, Scope, check_id, with_zone
 
 MESSAGE: Final = "message"
@@ -301,16 +301,11 @@ def item_of(message: Message, scope: Scope, position: int) -> Item:
 
 
 def tagged(message: Message, tags: Mapping[str, Any]) -> Message:
-    """The message with tags set in its metadata."""
-    return message.replace(metadata=metadata_with(message.metadata, tags))
+    """The message with tags set in its metadata; a tag of None removes its key."""
+    merged = {**message.metadata, **tags}
+    return message.replace(metadata={key: value for key, value in merged.items() if tags.get(key, 0) is not None})
 
 
 def taken_off(tags: Mapping[str, Any]) -> frozenset[str]:
     """The names of the tags that are taken off by these."""
     return frozenset(name for name, value in tags.items() if value is None)
-
-
-def metadata_with(metadata: Mapping[str, Any], tags: Mapping[str, Any]) -> FrozenDict:
-    """Metadata with tags set in it; a tag of None removes its key."""
-    merged = {**metadata, **tags}
-    return freeze_dict({key: value for key, value in merged.items() if tags.get(key, 0) is not None}, "metadata")

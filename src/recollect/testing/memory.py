@@ -207,6 +207,10 @@ class MemorySuite(Suite):
         assert memory.tag(added.id, important=None).metadata == {"a": 1, "topic": "t"}
         assert len(memory.important) == 0
 
+    def test_tags_leave_other_metadata_as_it_was(self, memory: Conversation) -> None:
+        added = memory.add("user", "x", metadata={"reply_to": None, "a": 1})
+        assert memory.tag(added.id, a=None, b=2).metadata == {"reply_to": None, "b": 2}
+
     def test_tagging_what_is_not_there_is_an_error(self, memory: Conversation) -> None:
         with pytest.raises(InvalidTranscript, match="nowhere"):
             memory.tag("nowhere", important=True)

@@ -37,17 +37,20 @@ _ENCODINGS: Final = {
 
 def tiktoken_counter(name: str) -> TokenCounter:
     """Counts by an encoding (`o200k_base`) or by that of an OpenAI model (`gpt-4o`)."""
-    encode = _encoding(name if name in _ENCODINGS else _encoding_of(name)).encode_ordinary
+    encode = _encoding(_encoding_of(name)).encode_ordinary
     return lambda text: len(encode(text))
 
 
 def _encoding_of(model: str) -> str:
+    """The name of the encoding that is named, or that a model of OpenAI uses."""
     try:
-        from tiktoken.model import encoding_name_for_model
+        import tiktoken
     except ImportError as error:
         raise MissingExtra("tiktoken", "tiktoken", f"the counter tiktoken:{model}") from error
+    if model in _ENCODINGS:
+        return model
     try:
-        name = encoding_name_for_model(model)
+        name = tiktoken.encoding_name_for_model(model)
     except KeyError:
         name = "unknown"
     name = "o200k_base" if name == "o200k_harmony" else name
@@ -58,10 +61,8 @@ def _encoding_of(model: str) -> str:
 
 @cache
 def _encoding(name: str) -> tiktoken.Encoding:
-    try:
-        import tiktoken
-    except ImportError as error:
-        raise MissingExtra("tiktoken", "tiktoken", f"the counter tiktoken:{name}") from error
+    import tiktoken
+
     return tiktoken.Encoding(name, pat_str=_ENCODINGS[name][1], mergeable_ranks=_ranks(name), special_tokens={})
 
 

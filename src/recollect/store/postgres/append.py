@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from recollect.store import codec
+from recollect.store import codec, rules
 from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.items import INTO_ITEMS, insert_words, tag_text
 from recollect.store.postgres.jobs import enqueue_later
@@ -90,7 +90,7 @@ def append(db: Connection, scope: Scope, batch: Sequence[Ready], jobs: Sequence[
         message = one.message
         if message.id in kept:
             original, entry = kept[message.id]
-            codec.check_same(one.given, original)
+            rules.check_same_message(one.given, original)
         else:
             seq, salt = seq + 1, codec.new_salt()
             link = codec.chained(link, salt, message.id, one.body)

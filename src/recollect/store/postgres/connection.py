@@ -41,6 +41,8 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
         self._prepares = True
         self.is_bounded = True
         self.until: float | None = None
+        self.committing = False
+        """Whether the transaction had come to its commit."""
 
     def later(self, query: str, values: Values | None = None) -> None:
         """Have a statement wait until the next `ask` or `send`, which raises its error if it fails."""

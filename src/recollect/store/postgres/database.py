@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final, NamedTuple, TypeVar
 
-from recollect.errors import ConfigError, DiskFull
-from recollect.store.checks import check_open
+from recollect.errors import ConfigError, DiskFull, RecollectError
+from recollect.store.checks import check_durability, check_open
 from recollect.store.postgres import alive, errors
 from recollect.store.postgres.connection import Connection, Pool
 from recollect.store.postgres.driver import psycopg, psycopg_pool
@@ -67,6 +67,12 @@ class _First(NamedTuple):
     values: Values
 
 
+class _Mine(threading.local):
+    """The connection that a thread's calls use inside its transaction."""
+
+    connection: Connection | None = None
+
+
 class Database:
     """An open server. `read` and `write` run a function in a transaction that sees one tenant, or all.
 
@@ -76,11 +82,9 @@ class Database:
 
     def __init__(self, url: str, durability: Durability, clock: Clock) -> None:
         self.clock = clock
-        self.pgvector = False
-        if durability not in ("full", "normal"):
-            raise ConfigError(f"durability {durability!r} is not 'full' or 'normal'")
+        check_durability(durability)
         self._commit = "on" if durability == "full" else "off"
-        self._mine = threading.local()
+        self._mine = _Mine()
         self._process = os.getpid()
         self._wait = WAIT
         self._full = False
@@ -91,24 +95,20 @@ class Database:
         except psycopg.Error as error:
             raise ConfigError(f"not a PostgreSQL address: {' '.join(str(error).split())}") from error
         self.name = f"PostgreSQL {parts.get('dbname', '')} on {parts.get('host', 'this machine')}"
+        with self.maintaining() as connection:
+            self._check_encoding(connection)
+            migrate(connection)
+            self.pgvector = has_pgvector(connection)
         self._pool: Pool = psycopg_pool.ConnectionPool(
             self._conninfo,
             connection_class=Connection,
             min_size=1,
             max_size=MOST,
-            open=False,
+            open=True,
             configure=alive.configure,
             reconnect_timeout=WAIT,
             name="recollect",
         )
-
-    def open(self) -> None:
-        """Bring the schema to this version, and open the pool."""
-        with self.maintaining() as connection:
-            self._check_encoding(connection)
-            migrate(connection)
-            self.pgvector = has_pgvector(connection)
-        self._pool.open()
 
     def close(self) -> None:
         """Close every connection that is not in use; the others once they are given back.
@@ -151,7 +151,7 @@ class Database:
     def transaction(self, scope: Scope | None = None) -> Iterator[None]:
         """Make every call of this thread inside the block part of one transaction; other writers of the scope wait."""
         first = None if scope is None else self._locking(scope)
-        if (outer := self._held()) is not None:
+        if (outer := self._mine.connection) is not None:
             with self._translated(), _savepoint(outer):
                 if first is None:
                     outer.send()
@@ -160,15 +160,12 @@ class Database:
                 yield
             return
         with self._turn(scope) as until, self._holding() as connection:
-            committing = False
             try:
                 _start(connection, first, until)
                 yield
-                committing = True
                 _commit(connection)
             except psycopg.Error as error:
-                lost = committing and (errors.is_lost(error) or connection.closed)
-                raise (errors.unknown if lost else errors.translated)(error, self.name) from error
+                raise self._failed(error, connection) from error
 
     def check_writable(self) -> None:
         """Raises where nothing can be written; where there was no room, tries to write a little, and takes it back."""
@@ -194,29 +191,33 @@ class Database:
         repeatable: bool,
         until: float | None = None,
     ) -> T:
-        if (held := self._held()) is not None:
+        if (held := self._mine.connection) is not None:
             with self._translated():
                 return _inside(held, first, work)
         retries = iter(range(1, ATTEMPTS))
         while True:
-            attempt = _Attempt()
             connection = self._lend()
             connection.until = until
             try:
-                return attempt.run(connection, begin, first, work)
+                return _run(connection, begin, first, work)
             except psycopg.Error as error:
-                if not self._once_more(error, attempt, repeatable, next(retries, None)):
-                    unclear = attempt.committing and (errors.is_lost(error) or connection.closed)
-                    raise (errors.unknown if unclear else errors.translated)(error, self.name) from error
+                if not self._once_more(error, connection.committing, repeatable, next(retries, None)):
+                    raise self._failed(error, connection) from error
             finally:
                 self._take_back(connection)
 
-    def _once_more(self, error: psycopg.Error, attempt: _Attempt, repeatable: bool, retry: int | None) -> bool:
+    def _failed(self, error: psycopg.Error, connection: Connection) -> RecollectError:
+        """The error for a transaction that failed; of one that was lost while committing, nobody knows how it ended."""
+        if connection.committing and (errors.is_lost(error) or connection.closed):
+            return errors.unknown(error, self.name)
+        return errors.translated(error, self.name)
+
+    def _once_more(self, error: psycopg.Error, committing: bool, repeatable: bool, retry: int | None) -> bool:
         if errors.is_unprepared(error):
             return True  # once a connection: it prepares none from then on
         if errors.is_collision(error):
             return retry is not None
-        if not errors.is_lost(error) or retry != 1 or (attempt.committing and not repeatable):
+        if not errors.is_lost(error) or retry != 1 or (committing and not repeatable):
             return False
         self._pool.drain()
         return True
@@ -250,7 +251,7 @@ class Database:
 
         A thread that has a connection already need not wait.
         """
-        if scope is None or self._held() is not None:
+        if scope is None or self._mine.connection is not None:
             yield None
             return
         self._check_usable()
@@ -258,10 +259,6 @@ class Database:
             if until is None:
                 raise errors.busy(self.name)
             yield until
-
-    def _held(self) -> Connection | None:
-        held: Connection | None = getattr(self._mine, "connection", None)
-        return held
 
     @contextmanager
     def _holding(self) -> Iterator[Connection]:
@@ -285,6 +282,7 @@ class Database:
             self._wait = WAIT_AGAIN
             raise errors.translated(error, self.name) from error
         self._wait = WAIT
+        connection.committing = False
         return connection
 
     def _take_back(self, connection: Connection) -> None:
@@ -312,21 +310,15 @@ def _write_a_little(db: Connection) -> None:
     db.later(_LEAVE_ROOM)
 
 
-class _Attempt:
-    """One run of a function in a transaction, and whether it had come to the commit."""
-
-    def __init__(self) -> None:
-        self.committing = False
-
-    def run(self, connection: Connection, begin: str | None, first: _First, work: Callable[[Connection], T]) -> T:
-        if begin is not None:
-            connection.later(begin)
-        connection.later(*first)
-        result = work(connection)
-        if begin is not None:
-            self.committing = True
-            _commit(connection)
-        return result
+def _run(connection: Connection, begin: str | None, first: _First, work: Callable[[Connection], T]) -> T:
+    """Run a function in a transaction of its own; without `begin`, in the one that statements sent together make."""
+    if begin is not None:
+        connection.later(begin)
+    connection.later(*first)
+    result = work(connection)
+    if begin is not None:
+        _commit(connection)
+    return result
 
 
 def _start(connection: Connection, first: _First | None, until: float | None) -> None:
@@ -363,6 +355,7 @@ def _nested(held: Connection, first: _First, work: Callable[[Connection], T]) ->
 
 def _commit(connection: Connection) -> None:
     """The server takes a commit of what failed before for a rollback, and calls that no error."""
+    connection.committing = True
     connection.later(_COMMIT)
     if connection.send()[-1].command_status != b"COMMIT":
         raise psycopg.errors.InFailedSqlTransaction("a part of the transaction had failed")

@@ -113,11 +113,11 @@ def _enqueued(scope: Scope, jobs: Iterable[Job], now: datetime) -> Iterator[dict
 
 
 def _claim(db: Connection, known: dict[str, Any], now: datetime, worker: str, lease: float) -> list[Job]:
-    move = _Rows(db, now).move
-    for job in map(_job, db.ask(" ".join((_COLUMNS, _DUE, _SPENT)), known)):
-        move(job, 0, state="dead", error=job.error or "its lease ended")
-    jobs = map(_job, db.ask(" ".join((_COLUMNS, _DUE, _NEXT)), known))
-    return [move(job, lease, state="running", worker=worker, attempts=job.attempts + 1) for job in jobs]
+    rows = _Rows(db, now)
+    for row in db.ask(" ".join((_COLUMNS, _DUE, _SPENT)), known):
+        queue.give_up(rows, _job(row))
+    due = db.ask(" ".join((_COLUMNS, _DUE, _NEXT)), known)
+    return [queue.hand_out(rows, _job(row), worker, lease) for row in due]
 
 
 def _inside(db: Connection, scope: Scope, state: JobState | None, limit: int | None) -> list[Job]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from recollect.arguments import MAX_WHOLE
 from recollect.errors import NotFound
 from recollect.frozen import freeze_dict
-from recollect.store import checks, codec
+from recollect.store import checks, codec, rules
 from recollect.store.postgres.append import ENTRIES, append, entry_from, ready
 from recollect.store.postgres.chain import verified
 from recollect.store.postgres.connection import Connection
@@ -52,7 +52,7 @@ class PostgresLog:
         checks.check_session(scope)
         counts = checks.token_counts(messages, tokens)
         now = self._database.clock()
-        batch = ready(messages, codec.arrived(messages, now), counts)
+        batch = ready(messages, rules.arrived(messages, now), counts)
         if not batch:
             return []
         return self._database.write(scope, lambda db: append(db, scope, batch, jobs, now), repeatable=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from recollect.store import checks, codec
+from recollect.store import checks, codec, rules
 from recollect.store.postgres.connection import Connection
 from recollect.store.postgres.database import Database
 from recollect.store.postgres.keys import inside, key, keys, known_key, named, names, place
@@ -116,11 +116,10 @@ def _identified(record: Record) -> Record:
 def _put(db: Connection, scope: Scope, record: Record, now: datetime) -> Record:
     known = _at(db, scope, record.id)
     if known is not None:
-        if not codec.same_record(known, record):
-            raise codec.other_content(record.id)
+        rules.check_same_record(record, known)
         return known
     ((position,),) = db.ask(_NEXT)
-    kept = codec.recorded(record, scope, position, now)
+    kept = rules.recorded(record, scope, position, now)
     times = (None if time is None else codec.micros(time) for time in (kept.valid_from, kept.valid_to))
     full = names(scope.tenant, scope.user, scope.session, kept.id, kept.kind, kept.key)
     own = (key(kept.id), key(kept.kind), key(kept.key), position, *times)
@@ -129,9 +128,9 @@ def _put(db: Connection, scope: Scope, record: Record, now: datetime) -> Record:
 
 
 def _supersede(db: Connection, scope: Scope, id: str, new: Record | None, now: datetime) -> Record | None:
-    codec.check_standing(_at(db, scope, id) if checks.storable(id) else None, scope, id)
+    rules.check_standing(_at(db, scope, id) if checks.storable(id) else None, scope, id)
     if new is not None and _at(db, scope, new.id) is not None:
-        raise codec.other_content(new.id)
+        raise rules.id_taken(new.id)
     kept = None if new is None else _put(db, scope, new, now)
     ended = db.ask(_NEXT)[0][0] if kept is None else kept.position
     db.later(_END, (ended, now.isoformat(), None if kept is None else kept.id, *place(scope), key(id)))

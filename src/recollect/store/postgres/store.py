@@ -24,7 +24,6 @@ class PostgresStore:
 
     def __init__(self, url: str, durability: Durability = "full", clock: Clock = local_now) -> None:
         self._database = Database(url, durability, clock)
-        self._database.open()
         self.log = PostgresLog(self._database)
         self.records = PostgresRecords(self._database)
         self.index = PostgresIndex(self._database)

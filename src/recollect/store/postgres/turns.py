@@ -22,7 +22,7 @@ class Turns:
     def __init__(self, of_a_tenant: int, of_all: int) -> None:
         self._of_a_tenant, self._of_all = of_a_tenant, of_all
         self._gates: dict[tuple[str | None, ...], _Gate] = {}
-        self._mine = threading.Lock()
+        self._lock = threading.Lock()
 
     @contextmanager
     def of(self, scope: Scope) -> Iterator[float | None]:
@@ -39,7 +39,7 @@ class Turns:
     @contextmanager
     def _through(self, name: tuple[str | None, ...], most: int, until: float) -> Iterator[bool]:
         turn = threading.Lock()
-        with self._mine:
+        with self._lock:
             gate = self._gates.setdefault(name, _Gate(most))
             gate.callers += 1
             if gate.free:
@@ -52,7 +52,7 @@ class Turns:
             came = turn.acquire(timeout=max(until - time.monotonic(), 0))
             yield came
         finally:
-            with self._mine:
+            with self._lock:
                 if not came and turn in gate.line:
                     gate.line.remove(turn)
                 elif gate.line:

@@ -195,12 +195,11 @@ def _put(
 
 
 def _length(db: Connection, tenant: str, model: str, first: Row) -> int:
-    for lock in (False, True):
-        if lock:
-            db.later("SELECT pg_advisory_xact_lock(%s)", (number("model", tenant, model),))
-        if have := db.ask(_LENGTH, (tenant, model)):
-            return int(have[0][0])
-    return len(first)
+    have = db.ask(_LENGTH, (tenant, model))
+    if not have:  # maybe another process is just putting the first one
+        db.later("SELECT pg_advisory_xact_lock(%s)", (number("model", tenant, model),))
+        have = db.ask(_LENGTH, (tenant, model))
+    return int(have[0][0]) if have else len(first)
 
 
 def _none(db: Connection, scope: Scope, model: str, asked: Row) -> list[Any]:

@@ -36,7 +36,7 @@ class ReferenceIndex:
             codec.to_bytes((item.text, item.metadata))
         with self._state.changing() as tables:
             for item in items:
-                _remove(tables, (scope, item.kind, item.id))
+                tables.remove_item((scope, item.kind, item.id))
                 tables.position += 1
                 kept = dataclasses.replace(item, scope=scope, position=tables.position)
                 tables.items[scope, item.kind, item.id] = kept
@@ -127,7 +127,7 @@ class ReferenceIndex:
         with self._state.changing() as tables:
             gone = [key for key in tables.items if scope.covers(key[0]) and key[1] == kind and key[2] in wanted]
             for key in gone:
-                _remove(tables, key)
+                tables.remove_item(key)
             return len(gone)
 
     def drop(self, scope: Scope, model: str) -> int:
@@ -149,12 +149,6 @@ def _check_model(tables: Tables, scope: Scope, model: str, size: int) -> None:
     for (at, _, _), row in tables.vectors.get(model, {}).items():
         if at.tenant == scope.tenant:
             check_length(model, len(row), size)
-
-
-def _remove(tables: Tables, key: ItemKey) -> None:
-    tables.items.pop(key, None)
-    for held in tables.vectors.values():
-        held.pop(key, None)
 
 
 def _within(tables: Tables, scope: Scope, where: Filter) -> list[Item]:

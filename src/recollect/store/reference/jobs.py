@@ -29,14 +29,14 @@ class ReferenceJobs:
         queue.check_claim(kinds, worker, lease, limit)
         now = self._state.clock()
         with self._state.changing() as tables:
-            ready = [q for q in tables.jobs.values() if _claimable(q, kinds, now)]
+            due = [q for q in tables.jobs.values() if _claimable(q, kinds, now)]
             claimed, rows = list[Job](), _Rows(tables, now)
-            for queued in sorted(ready, key=lambda q: (q.due, int(q.job.id))):
+            for queued in sorted(due, key=lambda q: (q.due, int(q.job.id))):
                 job = queued.job
-                if job.state == "running" and queue.is_dead(job.attempts):
-                    rows.move(job, 0, state="dead", error=job.error or "its lease ended")
+                if queue.is_spent(job):
+                    queue.give_up(rows, job)
                 elif len(claimed) < limit:
-                    claimed.append(rows.move(job, lease, state="running", worker=worker, attempts=job.attempts + 1))
+                    claimed.append(queue.hand_out(rows, job, worker, lease))
             return claimed
 
     def renew(self, job: Job, lease: float = 60.0) -> Job:

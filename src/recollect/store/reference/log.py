@@ -7,9 +7,9 @@ import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from recollect.errors import Conflict, NotFound
+from recollect.errors import NotFound
 from recollect.frozen import EMPTY, freeze_dict
-from recollect.store import checks, codec
+from recollect.store import checks, codec, rules
 from recollect.store.reference.jobs import enqueue
 from recollect.store.reference.state import Kept, State, Tables
 from recollect.store.spoken import spoken_of
@@ -43,7 +43,7 @@ class ReferenceLog:
         checks.check_session(scope)
         counts = checks.token_counts(messages, tokens)
         now = self._state.clock()
-        ready = codec.arrived(messages, now)
+        ready = rules.arrived(messages, now)
         with self._state.changing() as tables:
             out: list[Entry] = []
             before = len(tables.sessions.get(scope, ()))
@@ -51,7 +51,7 @@ class ReferenceLog:
                 known = _by_id(tables, scope).get(message.id) if given.id else None
                 if known is not None:
                     kept = tables.sessions[scope][known - 1]
-                    codec.check_same(given, _original(kept))
+                    rules.check_same_message(given, _original(kept))
                 else:
                     known = _add(tables, scope, message, count)
                 out.append(_entry(scope, known, tables.sessions[scope][known - 1]))
@@ -108,9 +108,8 @@ class ReferenceLog:
             seq = _by_id(tables, scope).get(id)
             if seq is None:
                 raise NotFound(f"no message {id!r} in session {scope.session!r}")
-            kept = tables.sessions[scope][seq - 1]
-            kept = dataclasses.replace(kept, tags=freeze_dict({**kept.tags, **frozen}, "tags"))
-            tables.sessions[scope] = (*tables.sessions[scope][: seq - 1], kept, *tables.sessions[scope][seq:])
+            before = tables.sessions[scope][seq - 1].tags
+            kept = _change(tables, scope, seq, tags=freeze_dict({**before, **frozen}, "tags"))
             entry = _entry(scope, seq, kept)
             tables.items[scope, MESSAGE, id] = item_of(entry.message, scope, kept.position)
             return entry
@@ -151,8 +150,8 @@ def _by_id(tables: Tables, session: Scope) -> dict[str, int]:
 
 
 def _original(kept: Kept) -> Message:
-    if kept.message is None:
-        raise Conflict("the message was erased")
+    """The message as it arrived, of a place that `_entries` or `_by_id` found: those that were erased are not."""
+    assert kept.message is not None
     return kept.message
 
 
@@ -187,42 +186,40 @@ def _glance(tables: Tables, session: Scope) -> SessionStats:
 def _erase(tables: Tables, scope: Scope, ids: Sequence[str] | None) -> Erased:
     wanted = None if ids is None else checks.each_once(ids)
     gone = [
-        (s, e.message.id)
-        for s in _sessions(tables, scope)
-        for e in _entries(tables, s)
-        if wanted is None or e.message.id in wanted
+        entry
+        for session in _sessions(tables, scope)
+        for entry in _entries(tables, session)
+        if wanted is None or entry.message.id in wanted
     ]
-    for s, id in gone:
-        _blank(tables, s, id)
+    for entry in gone:
+        _change(tables, entry.scope, entry.seq, message=None, tokens=0, salt=b"", tags=EMPTY)
     if ids is None:
-        for s in _sessions(tables, scope):
-            del tables.sessions[s]
+        for session in _sessions(tables, scope):
+            del tables.sessions[session]
     return _erase_derived(tables, gone, scope if ids is None else None)
 
 
-def _blank(tables: Tables, session: Scope, id: str) -> None:
-    seq = _by_id(tables, session)[id]
+def _change(tables: Tables, session: Scope, seq: int, **changes: Any) -> Kept:
+    """Change the place of that number in a session, and return it."""
     places = list(tables.sessions[session])
-    places[seq - 1] = dataclasses.replace(places[seq - 1], message=None, tokens=0, salt=b"", tags=EMPTY)
+    places[seq - 1] = dataclasses.replace(places[seq - 1], **changes)
     tables.sessions[session] = tuple(places)
+    return places[seq - 1]
 
 
-def _erase_derived(tables: Tables, gone: list[tuple[Scope, str]], whole: Scope | None) -> Erased:
+def _erase_derived(tables: Tables, gone: list[Entry], whole: Scope | None) -> Erased:
     def goes(scope: Scope | None, sources: tuple[str, ...]) -> bool:
         assert scope is not None
         inside = whole is not None and whole.covers(scope)
-        return inside or any(scope.covers(session) and id in sources for session, id in gone)
+        return inside or any(scope.covers(entry.scope) and entry.message.id in sources for entry in gone)
 
     records = [key for key, record in tables.records.items() if goes(record.scope, record.sources)]
     items = [key for key, item in tables.items.items() if goes(item.scope, item.sources)]
     jobs = [id for id, queued in tables.jobs.items() if whole is not None and goes(queued.job.scope, ())]
     for key in records:
-        del tables.records[key]
-        tables.ended.pop(key, None)
+        tables.remove_record(key)
     for item_key in items:
-        del tables.items[item_key]
-        for vectors in tables.vectors.values():
-            vectors.pop(item_key, None)
+        tables.remove_item(item_key)
     for id in jobs:
         del tables.jobs[id]
     derived = sum(1 for _, kind, _ in items if kind != MESSAGE)

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from datetime import datetime
 
-from recollect.store import checks, codec
+from recollect.store import checks, rules
 from recollect.store.reference.state import State, Tables
 from recollect.store.values import Record, aware
 from recollect.types import Scope
@@ -26,10 +26,10 @@ class ReferenceRecords:
     def supersede(self, scope: Scope, id: str, new: Record | None = None) -> Record | None:
         """See `Records.supersede`."""
         with self._state.changing() as tables:
-            old = codec.check_standing(tables.records.get((scope, id)), scope, id)
+            old = rules.check_standing(tables.records.get((scope, id)), scope, id)
             now = self._state.clock()
             if new is not None and (scope, new.id) in tables.records:
-                raise codec.other_content(new.id)
+                raise rules.id_taken(new.id)
             kept = None if new is None else _put(tables, scope, new, now)
             tables.position += kept is None
             tables.ended[scope, id] = tables.position
@@ -55,7 +55,7 @@ class ReferenceRecords:
             found = [
                 r
                 for r in _within(tables, scope, kind, key, exact)
-                if r.position > after and _stood(tables, r, as_of) and codec.holds(r, aware(valid_at))
+                if r.position > after and _stood(tables, r, as_of) and rules.holds(r, aware(valid_at))
             ]
         return found[:limit]
 
@@ -81,19 +81,17 @@ class ReferenceRecords:
         with self._state.changing() as tables:
             gone = [key for key in tables.records if key[1] in wanted and scope.covers(key[0])]
             for key in gone:
-                del tables.records[key]
-                tables.ended.pop(key, None)
+                tables.remove_record(key)
             return len(gone)
 
 
 def _put(tables: Tables, scope: Scope, record: Record, now: datetime) -> Record:
     known = tables.records.get((scope, record.id))
     if known is not None:
-        if not codec.same_record(known, record):
-            raise codec.other_content(record.id)
+        rules.check_same_record(record, known)
         return known
     tables.position += 1
-    kept = codec.recorded(record, scope, tables.position, now)
+    kept = rules.recorded(record, scope, tables.position, now)
     tables.records[scope, kept.id] = kept
     return kept
 

@@ -62,6 +62,17 @@ class Tables:
         held["vectors"] = {model: dict(vectors) for model, vectors in self.vectors.items()}
         return Tables(**held)
 
+    def remove_item(self, key: ItemKey) -> None:
+        """Remove an item, where there is one, and its vectors."""
+        self.items.pop(key, None)
+        for vectors in self.vectors.values():
+            vectors.pop(key, None)
+
+    def remove_record(self, key: tuple[Scope, str]) -> None:
+        """Remove a record, and when it ended."""
+        del self.records[key]
+        self.ended.pop(key, None)
+
     def restore(self, before: Tables) -> None:
         """Everything as it was when the snapshot was taken; but positions that were seen are not given again."""
         for f in fields(self):

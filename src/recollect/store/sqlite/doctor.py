@@ -1,4 +1,4 @@
-"""Finds what is wrong with a file, and makes the keyword index anew."""
+"""Finds what is wrong with a file."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ import apsw
 
 from recollect.errors import StoreError
 from recollect.store import codec, words
-from recollect.store.protocols import Progress
 from recollect.store.sqlite import scopes
 from recollect.store.sqlite.chain import verified
-from recollect.store.sqlite.change import Change
-from recollect.store.sqlite.keywords import LAST, rebuild, rows
+from recollect.store.sqlite.keywords import LAST, rows
 from recollect.store.sqlite.migrate import migrations, version
 from recollect.store.values import Finding
 
@@ -78,17 +76,6 @@ def broken_sessions(db: apsw.Connection) -> Iterator[Finding]:
             yield Finding("log", str(error), fix="restore a backup")
     for (session,) in list(db.execute(_LOST)):
         yield Finding("log", f"messages belong to session number {session}, which is gone", fix="restore a backup")
-
-
-def rebuild_words(change: Change, progress: Progress | None) -> int:
-    """Make the keyword index anew; returns how many positions have words."""
-    total = change.db.execute("SELECT (SELECT count(*) FROM message) + (SELECT count(*) FROM item)").get
-
-    def tell(done: int) -> None:
-        if progress is not None and (done % 500 == 0 or done == total):
-            progress(done, total)
-
-    return rebuild(change, tell)
 
 
 def words_outdated(db: apsw.Connection) -> bool:

@@ -107,10 +107,10 @@ def _enqueue(change: Change, place: scopes.Place, job: Job) -> int:
 def _claim(change: Change, kinds: str, worker: str, lease: float, limit: int) -> list[Job]:
     claimed, rows = list[Job](), _Rows(change)
     while len(claimed) < limit and (job := _due(change, kinds)) is not None:
-        if job.state == "running" and queue.is_dead(job.attempts):
-            rows.move(job, 0, state="dead", error=job.error or "its lease ended")
+        if queue.is_spent(job):
+            queue.give_up(rows, job)
         else:
-            claimed.append(rows.move(job, lease, state="running", worker=worker, attempts=job.attempts + 1))
+            claimed.append(queue.hand_out(rows, job, worker, lease))
     return claimed
 
 

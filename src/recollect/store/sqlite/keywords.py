@@ -7,7 +7,7 @@ A search has it catch up first.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -20,12 +20,15 @@ from recollect.store.values import MESSAGE, Filter
 if TYPE_CHECKING:
     import apsw
 
+    from recollect.store.protocols import Progress
     from recollect.store.sqlite.change import Change
 
 LAG: Final = 256
 """How many positions the index may be behind."""
 FEW, PART = 256, 100
 """Up to so many texts, or that part of all positions, words leave the index one by one."""
+TOLD: Final = 500
+"""After how many positions it is told how far the index has got."""
 
 _MAKE: Final = "DROP TABLE words; CREATE VIRTUAL TABLE words USING fts5 (scope, text, content = '', tokenize = 'ascii')"
 _ADD: Final = "INSERT INTO words (rowid, scope, text) VALUES (?, ?, ?)"
@@ -35,6 +38,7 @@ _MERGE: Final = "INSERT INTO words (words, rank) VALUES ('merge', 64)"
 _MERGE_ALL: Final = "INSERT INTO words (words) VALUES ('optimize')"
 _MARK_ONLY: Final = "INSERT INTO words (words, rank) VALUES ('secure-delete', 0), ('automerge', 0)"
 _SECURELY: Final = "INSERT INTO words (words, rank) VALUES ('secure-delete', 1), ('automerge', 4)"
+_COUNT: Final = "SELECT (SELECT count(*) FROM message) + (SELECT count(*) FROM item)"
 _HELD: Final = "SELECT count(*) FROM words_docsize"
 _SETTINGS: Final = "INSERT INTO words (words, rank) VALUES ('secure-delete', 1), ('rank', 'bm25(0.0, 1.0)')"
 _SEARCH: Final = (
@@ -78,18 +82,19 @@ def catch_up(change: Change) -> None:
     _is_up_to_date(change)
 
 
-def rebuild(change: Change, progress: Callable[[int], None] = lambda done: None) -> int:
+def rebuild(change: Change, progress: Progress | None = None) -> int:
     """Make the index anew, and put the counter of positions right; returns how many positions have words."""
     change.position = max(change.position, change.db.execute(LAST).get)
     change.gone = []
     change.cursor.execute(_MAKE)
     change.db.execute(_SETTINGS)
-    indexed = 0
+    indexed, total = 0, change.db.execute(_COUNT).get
     for done, row in enumerate(rows(change.db), 1):
         if row[2]:
             change.db.execute(_ADD, row)
             indexed += 1
-        progress(done)
+        if progress is not None and (done % TOLD == 0 or done == total):
+            progress(done, total)
     change.db.execute(_MERGE_ALL)
     change.db.execute("UPDATE counter SET words = ?", (words.VERSION,))
     _is_up_to_date(change)

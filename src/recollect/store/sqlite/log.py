@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from recollect.arguments import MAX_WHOLE
 from recollect.errors import NotFound
 from recollect.frozen import freeze_dict
-from recollect.store import checks, codec
+from recollect.store import checks, codec, rules
 from recollect.store.spoken import decoded
 from recollect.store.sqlite import scopes
 from recollect.store.sqlite.chain import verified
@@ -106,7 +106,7 @@ class SqliteLog:
         """See `Log.append`."""
         checks.check_session(scope)
         counts = checks.token_counts(messages, tokens)
-        arrived = codec.arrived(messages, self._database.clock())
+        arrived = rules.arrived(messages, self._database.clock())
         if not arrived:
             return []
         ready = messages, arrived, counts, [*map(codec.encode, arrived)]
@@ -240,12 +240,12 @@ def _append(change: Change, scope: Scope, ready: _Ready, jobs: Sequence[Job]) ->
 def _again(change: Change, scope: Scope, session: int, given: Message, named: Mapping[str, Entry]) -> Entry | None:
     """The entry of a message that came before, in the same batch or earlier; Conflict if it said something else."""
     if (entry := named.get(given.id)) is not None:
-        codec.check_same(given, entry.message)
+        rules.check_same_message(given, entry.message)
         return entry
     row = change.cursor.execute(_BY_ID, (given.id, session)).fetchone()
     if row is None:
         return None
-    codec.check_same(given, codec.decode(row[2], row[3]))
+    rules.check_same_message(given, codec.decode(row[2], row[3]))
     return _entry(scope, row)
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from recollect.recent import remembered
-from recollect.store import checks, codec
+from recollect.store import checks, codec, rules
 from recollect.store.sqlite import scopes
 from recollect.store.sqlite.change import Change
 from recollect.store.sqlite.database import Database
@@ -90,7 +90,7 @@ class SqliteRecords:
             bounds = (place.id, checks.askable(kind), checks.askable(key), after, as_of)
             for row in db.execute(query, bounds):
                 record = _record(row)
-                if codec.holds(record, when):
+                if rules.holds(record, when):
                     out.append(record)
                 if len(out) == limit:
                     break
@@ -129,10 +129,9 @@ class SqliteRecords:
 def _put(change: Change, place: scopes.Place, scope: Scope, record: Record) -> Record:
     known = _at(change.db, place, record.id) if record.id else None
     if known is not None:
-        if not codec.same_record(known, record):
-            raise codec.other_content(record.id)
+        rules.check_same_record(record, known)
         return known
-    kept = codec.recorded(record, scope, change.next(), change.now)
+    kept = rules.recorded(record, scope, change.next(), change.now)
     body = codec.encode_record(kept)
     change.db.execute(_PUT, (kept.position, place.id, kept.id, kept.kind, kept.key, codec.check_sum(body), body))
     add_sources(change.db, kept.sources, place.id, kept.position)
@@ -141,9 +140,9 @@ def _put(change: Change, place: scopes.Place, scope: Scope, record: Record) -> R
 
 def _supersede(change: Change, scope: Scope, id: str, new: Record | None) -> Record | None:
     place = change.place(scope)
-    old = codec.check_standing(_at(change.db, place, id), scope, id)
+    old = rules.check_standing(_at(change.db, place, id), scope, id)
     if new is not None and new.id and _at(change.db, place, new.id) is not None:
-        raise codec.other_content(new.id)
+        raise rules.id_taken(new.id)
     kept = None if new is None else _put(change, place, scope, new)
     ended = kept.position if kept else change.next()
     values = (ended, change.now.isoformat(), kept.id if kept else None)

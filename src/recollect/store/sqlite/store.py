@@ -12,8 +12,9 @@ import apsw
 
 from recollect.errors import ConfigError, NotFound, StoreError
 from recollect.store.backup import making
+from recollect.store.checks import check_durability
 from recollect.store.protocols import Clock, Durability, Progress
-from recollect.store.sqlite import doctor, errors
+from recollect.store.sqlite import doctor, errors, keywords
 from recollect.store.sqlite.database import Database
 from recollect.store.sqlite.index import SqliteIndex
 from recollect.store.sqlite.jobs import SqliteJobs
@@ -35,8 +36,7 @@ class SqliteStore:
     def __init__(
         self, path: str | Path, *, durability: Durability = "full", clock: Clock = local_now, vfs: str | None = None
     ) -> None:
-        if durability not in ("full", "normal"):
-            raise ConfigError(f"durability {durability!r} is not 'full' or 'normal'")
+        check_durability(durability)
         self._database = Database(_checked_name(os.fspath(path)), durability, clock, vfs)
         self.log = SqliteLog(self._database)
         self.records = SqliteRecords(self._database)
@@ -71,7 +71,7 @@ class SqliteStore:
 
     def reindex(self, progress: Progress | None = None) -> int:
         """See `Store.reindex`."""
-        return self._database.write(lambda change: doctor.rebuild_words(change, progress))
+        return self._database.write(lambda change: keywords.rebuild(change, progress))
 
     def backup(self, path: str | Path) -> None:
         """See `Store.backup`."""

@@ -32,8 +32,7 @@ class Fault:
 
 
 def _status(status: int, problem: str, about: str, code: str | None = None, **headers: str) -> Fault:
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Fault(about, Refused(status, problem, code), named)
+    return Fault(about, Refused(status, problem, code), headers)
 
 
 def _page(status: int, about: str) -> Fault:

@@ -155,9 +155,16 @@ class ThreadTests(StoreTests):
 class LastingTests(StoreTests):
     """What was written is there again."""
 
+    def test_a_store_that_ends_with_its_handle_has_no_backups(self, store: Store, tmp_path: Path) -> None:
+        if self.persistent:
+            pytest.skip("this store has backups")
+        with pytest.raises(ConfigError):
+            store.backup(tmp_path / "backup")
+        with pytest.raises(ConfigError):
+            store.restore(tmp_path / "backup")
+
+    @pytest.mark.usefixtures("lasting")
     def test_everything_is_there_after_a_restart(self, store: Store, open_store: OpenStore, clock: ManualClock) -> None:
-        if not self.persistent:
-            pytest.skip("this store ends with its handle")
         fill(store, *EVERYONE)
         store.log.tag(ADA, "m1", {"x": 1})
         store.log.erase(ADA, ["m2"])
@@ -168,11 +175,8 @@ class LastingTests(StoreTests):
             assert [entry.seq for entry in say(again, ADA, "next")] == [3]
             assert again.check() == []
 
+    @pytest.mark.usefixtures("lasting")
     def test_a_backup_is_the_same_store(self, store: Store, tmp_path: Path) -> None:
-        if not self.persistent:
-            with pytest.raises(ConfigError):
-                store.backup(tmp_path / "backup")
-            pytest.skip("this store ends with its handle")
         fill(store, *EVERYONE)
         before = _everything(store)
         store.backup(tmp_path / "backup")
@@ -188,11 +192,10 @@ class LastingTests(StoreTests):
         assert after.position > later.position, "who has read up to a position misses what comes next"
         assert [match.id for match in store.index.nearest(ADA, v(1, 0), "m", 2)] == ["t1", "m1"]
 
+    @pytest.mark.usefixtures("lasting")
     def test_any_name_of_a_file_is_one_of_a_backup(
         self, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        if not self.persistent:
-            pytest.skip("this store ends with its handle")
         monkeypatch.chdir(tmp_path)
         say(store, ADA, "a")
         for name in (":memory:", "file:x?mode=memory", "a b#c%20.db", "-"):
@@ -201,9 +204,8 @@ class LastingTests(StoreTests):
             assert (tmp_path / name).stat().st_size
         assert texts(store.log.read(ADA)) == ["a"]
 
+    @pytest.mark.usefixtures("lasting")
     def test_of_backups_to_one_file_at_once_one_is_made_and_whole(self, store: Store, tmp_path: Path) -> None:
-        if not self.persistent:
-            pytest.skip("this store ends with its handle")
         fill(store, *EVERYONE)
         before, made = _everything(store), list[int]()
 
@@ -219,11 +221,8 @@ class LastingTests(StoreTests):
         store.restore(tmp_path / "backup")
         assert _everything(store) == before
 
+    @pytest.mark.usefixtures("lasting")
     def test_a_damaged_or_absent_backup_changes_nothing(self, store: Store, tmp_path: Path) -> None:
-        if not self.persistent:
-            with pytest.raises(ConfigError):
-                store.restore(tmp_path / "none")
-            pytest.skip("this store ends with its handle")
         fill(store, ADA)
         before = _everything(store)
         store.backup(tmp_path / "backup")
