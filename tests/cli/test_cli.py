@@ -182,6 +182,16 @@ def test_letters_that_the_output_does_not_have_are_replaced(file: str, command: 
     assert "tea ?" in told.stdout
 
 
+def test_an_interrupt_while_the_commands_are_built_ends_it_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("recollect.cli.app.app", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130
+
+
 def test_an_interrupt_while_it_is_loading_ends_it_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
     class Interrupting:
         @staticmethod
