@@ -270,7 +270,7 @@ def test_half_a_surrogate_pair_in_memory_is_told_as_a_question_mark(memory: Memo
 def test_an_error_tells_the_model_what_to_do_next(memory: Memory) -> None:
     with pytest.raises(ToolError, match=r"^\d+ tokens must stay, .*Raise the budget"):
         call(memory, "get_context", question="And now? " * 100, budget=100)
-    with pytest.raises(ToolError, match="^nothing was said by ada in the session trp: resources/list"):
+    with pytest.raises(ToolError, match=r"^nothing was said by ada in the session trp: resources/list"):
         call(memory, "search_memory", query="Oslo", session="trp")
     with pytest.raises(ToolError, match="NUL"):
         call(memory, "add_memory", text="hi", session="\x00")
