@@ -100,7 +100,11 @@ def test_an_address_that_is_not_there_is_named(
 
 
 @pytest.mark.parametrize("path", ["/messages", "/v1/chat/completions"])
-def test_a_body_that_is_no_utf8_is_told_as_such(service: Running, path: str) -> None:
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [(b'{"a": "\xff"}', "the body is no UTF-8"), (b'{"a": ' + b"9" * 5000 + b"}", "a number of too many digits")],
+)
+def test_a_body_that_can_not_be_read_is_told_as_such(service: Running, path: str, body: bytes, says: str) -> None:
     json = {"Content-Type": "application/json"}
-    refused = service.http.post(path, params=ADA if path == "/messages" else {}, content=b'{"a": "\xff"}', headers=json)
-    assert (refused.status_code, "the body is no UTF-8" in refused.text) == (400, True)
+    refused = service.http.post(path, params=ADA if path == "/messages" else {}, content=body, headers=json)
+    assert (refused.status_code, says in refused.text) == (400, True)

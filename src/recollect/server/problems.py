@@ -265,7 +265,8 @@ def _about(error: HTTPException, method: str, path: str, paths: Iterable[str]) -
         return ": ".join(filter(None, (f"there is no {path}", meant(f"/{path.strip('/')}", paths, ""))))
     if error.status_code == 405:
         return f"{method} is no method of {path}"
-    return "the body is no UTF-8" if isinstance(error.__cause__, UnicodeDecodeError) else error.detail
+    unread = {UnicodeDecodeError: "the body is no UTF-8", ValueError: "the body has a number of too many digits"}
+    return unread.get(type(error.__cause__), error.detail)
 
 
 def install(app: FastAPI) -> None:
