@@ -67,6 +67,11 @@ def test_what_is_no_backup_is_refused_and_begins_no_store(tmp_path: Path, conten
     assert [file.name for file in tmp_path.iterdir()] == ["copy"]
 
 
+def test_a_folder_is_no_backup(file: str, tmp_path: Path) -> None:
+    refused = run("restore", str(tmp_path), "--store", file, "--yes")
+    assert (refused.exit_code, "is a directory" in " ".join(refused.stderr.split())) == (2, True)
+
+
 def test_restore_asks_first(file: str, tmp_path: Path) -> None:
     copy = str(tmp_path / "copy")
     run("backup", copy, "--store", file)

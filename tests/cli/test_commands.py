@@ -94,6 +94,11 @@ def test_a_message_without_words_is_refused_and_nothing_kept(
     assert not (home / "memory.db").exists()
 
 
+@pytest.mark.parametrize("command", [("serve", "--host", "999.1.1.1"), ("chat", "Hello.")])
+def test_an_empty_model_is_not_taken_for_none(trip: Run, command: tuple[str, ...]) -> None:
+    assert "'--model'" in trip(*command, "--model", "", code=2).stderr
+
+
 @pytest.mark.parametrize("option", ["--user", "--store"])
 @pytest.mark.parametrize("command", [("add", "Hello."), ("forget", "--everything", "--yes"), ("history",)])
 def test_an_empty_name_is_not_taken_for_none(trip: Run, command: tuple[str, ...], option: str) -> None:

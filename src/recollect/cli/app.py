@@ -169,7 +169,7 @@ def backup(
 
 @app.command()
 def restore(
-    path: Annotated[Path, typer.Argument(help="A file that `backup` made.", exists=True)],
+    path: Annotated[Path, typer.Argument(help="A file that `backup` made.", exists=True, dir_okay=False)],
     store: Where = None,
     yes: Yes = False,
     as_json: Json = False,

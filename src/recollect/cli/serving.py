@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from recollect.cli.ports import check_free
-from recollect.cli.shell import Json, Where, again, opened, telling_errors
+from recollect.cli.shell import Json, Where, again, named, opened, telling_errors
 from recollect.cli.terminal import answer, day, err, listed, note
 from recollect.errors import NotFound
 
@@ -19,7 +19,10 @@ def serve(
     model: Annotated[
         str | None,
         typer.Option(
-            envvar="RECOLLECT_MODEL", help="The model that answers.", show_default="recall:, which needs no key"
+            envvar="RECOLLECT_MODEL",
+            callback=named,
+            help="The model that answers.",
+            show_default="recall:, which needs no key",
         ),
     ] = None,
     host: Annotated[
