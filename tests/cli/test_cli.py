@@ -69,7 +69,7 @@ def test_what_is_no_backup_is_refused_and_begins_no_store(tmp_path: Path, conten
 
 def test_a_folder_is_no_backup(file: str, tmp_path: Path) -> None:
     refused = run("restore", str(tmp_path), "--store", file, "--yes")
-    assert (refused.exit_code, "is a directory" in " ".join(refused.stderr.split())) == (2, True)
+    assert (refused.exit_code, "directory" in refused.stderr) == (2, True)
 
 
 def test_restore_asks_first(file: str, tmp_path: Path) -> None:
