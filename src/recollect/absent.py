@@ -38,7 +38,7 @@ def _known(memory: Memory, scope: Scope, limit: int) -> list[Scope]:
     return [record.scope for kind in IN_SESSIONS for record in find(scope, kind=kind, limit=limit) if record.scope]
 
 
-def begun(chat: Session, otherwise: str = "see the others by `recollect stats`") -> SessionStats:
+def begun(chat: Session, otherwise: str) -> SessionStats:
     """The session at a glance; NotFound, which names similar ones, where nothing was said in it."""
     if found := chat.stats():
         return found
@@ -46,12 +46,3 @@ def begun(chat: Session, otherwise: str = "see the others by `recollect stats`")
     sessions = chat.memory.sessions(scope.user, tenant=scope.tenant, limit=MOST)
     told = meant(scope.session or "", [one.scope.session or "" for one in sessions], otherwise)
     raise NotFound(f"nothing was said by {scope.user} in the session {scope.session}: {told}")
-
-
-def unknown(chat: Session, id: str) -> NotFound:
-    """The error for a message that is not in the session; it names another of the user's sessions that has it."""
-    found = chat.memory.store.log.get(chat.scope.owner, [id])
-    told = (
-        f"it is in {found[0].scope.session}, name that by --session" if found else "see the ids by `recollect history`"
-    )
-    return NotFound(f"no message {id!r} in the session {chat.scope.session}: {told}")

@@ -268,8 +268,10 @@ def test_half_a_surrogate_pair_in_memory_is_told_as_a_question_mark(memory: Memo
 
 
 def test_an_error_tells_the_model_what_to_do_next(memory: Memory) -> None:
-    with pytest.raises(ToolError, match="Raise the budget"):
+    with pytest.raises(ToolError, match=r"^\d+ tokens must stay, .*Raise the budget"):
         call(memory, "get_context", question="And now? " * 100, budget=100)
+    with pytest.raises(ToolError, match=r"^nothing was said by ada in the session trp: resources/list"):
+        call(memory, "search_memory", query="Oslo", session="trp")
     with pytest.raises(ToolError, match="NUL"):
         call(memory, "add_memory", text="hi", session="\x00")
     with pytest.raises(ToolError, match="at least 1 character"):
@@ -299,6 +301,12 @@ def test_wrong_arguments_are_told_in_words_and_what_to_do(
     assert str(told.value).startswith(says)
     assert str(told.value).endswith(f"Nothing was done: call {tool} again with that put right")
     assert "pydantic" not in str(told.value)
+
+
+@pytest.mark.parametrize("session", ["", " ", None])
+def test_a_conversation_of_no_name_is_that_of_the_server(memory: Memory, session: str | None) -> None:
+    assert call(memory, "add_memory", text="I live in Oslo.", session=session)["session"] == "mcp"
+    assert len(call(memory, "search_memory", query="Oslo", session=session)["result"]) == 1
 
 
 def test_a_tool_that_takes_nothing_bears_what_a_host_fills_in(memory: Memory) -> None:
@@ -335,7 +343,10 @@ def test_it_is_not_served_to_others_without_a_token(memory: Memory) -> None:
 
 def test_a_conversation_that_is_not_there_is_an_error_of_the_protocol(memory: Memory) -> None:
     async def read(client: Client) -> None:
-        with pytest.raises(MCPError, match="resources/list"):
-            await client.read_resource("memory://sessions/nothing")
+        for address in ("nothing", "", "%20"):
+            with pytest.raises(MCPError, match="resources/list"):
+                await client.read_resource(f"memory://sessions/{address}")
+
+    call(memory, "add_memory", text="I live in Oslo.")
 
     with_client(server(memory, user="ada"), read)

@@ -67,6 +67,11 @@ def test_what_is_no_backup_is_refused_and_begins_no_store(tmp_path: Path, conten
     assert [file.name for file in tmp_path.iterdir()] == ["copy"]
 
 
+def test_a_folder_is_no_backup(file: str, tmp_path: Path) -> None:
+    refused = run("restore", str(tmp_path), "--store", file, "--yes")
+    assert (refused.exit_code, "directory" in refused.stderr) == (2, True)
+
+
 def test_restore_asks_first(file: str, tmp_path: Path) -> None:
     copy = str(tmp_path / "copy")
     run("backup", copy, "--store", file)
@@ -180,6 +185,16 @@ def test_letters_that_the_output_does_not_have_are_replaced(file: str, command: 
     told = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=False)
     assert (told.returncode, told.stderr) == (0, "")
     assert "tea ?" in told.stdout
+
+
+def test_an_interrupt_while_the_commands_are_built_ends_it_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("recollect.cli.app.app", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130
 
 
 def test_an_interrupt_while_it_is_loading_ends_it_quietly(monkeypatch: pytest.MonkeyPatch) -> None:

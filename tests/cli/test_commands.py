@@ -35,6 +35,25 @@ def test_a_message_can_come_from_stdin(run: Run) -> None:
         assert parsed(run, "add", "-", said=said)["content"] == "Two\nlines"
 
 
+@pytest.mark.parametrize("command", [("add", "-"), ("chat", "-"), ("tools", "add", "-", "--source", "x")])
+def test_a_text_written_on_windows_is_read_as_its_words(run: Run, command: tuple[str, ...]) -> None:
+    run(*command, said=b"\xef\xbb\xbfTwo\r\nlines\r\n")
+    shown = parsed(run, "tools", "list") if command[0] == "tools" else parsed(run, "history")
+    assert (shown[0].get("text") or shown[0].get("content")) == "Two\nlines"
+
+
+def test_a_document_from_stdin_is_the_same_as_its_file(run: Run, home: Path) -> None:
+    (home / "guide.md").write_bytes(b"\xef\xbb\xbf# Tomatoes\n\nWater them.\n")
+    run("documents", "add", "guide.md")
+    again = run("documents", "add", "-", "--name", "b", said=(home / "guide.md").read_bytes()).stdout
+    assert again == "b has the text of guide.md, which stays the one kept.\n"
+
+
+@pytest.mark.parametrize(("name", "code", "says"), [("", 2, "'--name': it is empty"), ("x", 1, "no file ''")])
+def test_a_document_without_a_name_is_refused(run: Run, name: str, code: int, says: str) -> None:
+    assert says in run("documents", "add", "", "--name", name, code=code).stderr
+
+
 @pytest.mark.parametrize("command", [("add", "-"), ("chat",), ("documents", "add", "-")])
 def test_input_that_is_no_text_is_told_in_a_line(run: Run, command: tuple[str, ...]) -> None:
     told = run(*command, said=b"\xff\xfe\n", code=1).stderr
@@ -73,6 +92,11 @@ def test_a_message_without_words_is_refused_and_nothing_kept(
     told = run(*command, said=said, code=1).stderr
     assert told.startswith("ConfigError: the message is empty: give some text")
     assert not (home / "memory.db").exists()
+
+
+@pytest.mark.parametrize("command", [("serve", "--host", "999.1.1.1"), ("chat", "Hello.")])
+def test_an_empty_model_is_not_taken_for_none(trip: Run, command: tuple[str, ...]) -> None:
+    assert "'--model'" in trip(*command, "--model", "", code=2).stderr
 
 
 @pytest.mark.parametrize("option", ["--user", "--store"])
@@ -127,7 +151,9 @@ def test_a_context_can_be_shown_as_it_was(trip: Run) -> None:
     id = parsed(trip, "history", "--session", "trip")[-2]["id"]
     for asked in ("4", id):
         assert parsed(trip, "context", "--replay", asked, *here)["messages"] == before["messages"]
-    assert "no message 'x' in session 'trip'" in trip("context", "--replay", "x", *here, code=1).stderr
+    assert (
+        "no message 'x' in the session trip: see the ids by" in trip("context", "--replay", "x", *here, code=1).stderr
+    )
     assert "no question of a user" in trip("context", "--replay", "2", *here, code=1).stderr
     assert "leave those out" in trip("context", "Why?", "--replay", "4", *here, code=2).stderr
 
@@ -275,7 +301,7 @@ def test_stats_count_sessions_days_sections_and_cached_prefixes(trip: Run) -> No
 
 def test_stats_of_nobody_say_how_to_begin(trip: Run) -> None:
     said = trip("stats", "--user", "bo").stdout
-    assert said == "Nothing was said by bo yet. Tell something with: recollect add TEXT\n"
+    assert said == "Nothing was said by bo yet. Tell something with: recollect add TEXT --user bo\n"
 
 
 @pytest.mark.parametrize("other", [("--session", "nowhere"), ("--session", "trip", "--budget", "5")])

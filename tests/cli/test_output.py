@@ -151,6 +151,11 @@ def test_what_is_printed_steers_no_terminal(text: str) -> None:
     shown.encode()
 
 
+def test_lines_that_end_as_on_windows_are_printed_as_lines(run: Run) -> None:
+    run("add", "Two\r\nlines")
+    assert "Two\nlines\n" in run("history").stdout
+
+
 @pytest.mark.parametrize("text", ["Allons\u202f!", "東京\u3000タワー", "می\u200cخواهم", "👨\u200d👩\u200d👧", "3\xa0€"])
 def test_words_of_every_script_are_printed_as_they_are(text: str) -> None:
     assert printable(text) == text
@@ -179,6 +184,18 @@ def test_numbers_of_a_table_stand_below_each_other_and_short_words_are_whole(
             assert "profile    │      7 │" in shown
 
 
+def test_the_column_that_is_shown_whole_is_folded_before_short_words_are(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(out, "_width", 60)
+    table(
+        ("type", "key", "value", "said"),
+        [("interest", "likes:thing number 0 0", "something", "2026-06-02")],
+        whole="key",
+    )
+    assert {"interest", "2026-06-02"} <= set(capsys.readouterr().out.split())
+
+
 def test_names_of_emoji_in_words_stay_words(run: Run) -> None:
     run("add", "Press :x: to close, or :smile:.")
     assert "Press :x: to close, or :smile:." in run("history").stdout
@@ -192,6 +209,8 @@ def test_hostile_words_reach_the_terminal_as_words(run: Run) -> None:
         shown = run(*command, *here).stdout
         assert "\x1b" not in shown
     assert "[red]bold[/red]" in run("history", *here).stdout
+    assert "\x1b" not in run("forget", *here, code=1).stderr
+    assert "\x1b" not in run("export", "out\x1b[2J.jsonl").stderr
     assert "model '[/x]' is not known" in run("models", "pull", "[/x]", code=1).stderr
 
 

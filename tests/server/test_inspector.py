@@ -202,6 +202,15 @@ def test_a_message_that_is_gone_is_told(tab: Any) -> None:
             expect(page.locator("#status")).to_contain_text("no message")
 
 
+def test_a_fact_that_is_gone_has_no_history(tab: Any) -> None:
+    with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
+        memory.session("trip", user="ada").add("user", "I live in Oslo.")
+        page = found.open("facts")
+        memory.session("trip", user="ada").forget()
+        page.get_by_role("button", name="History").click()
+        expect(page.get_by_role("dialog")).to_contain_text("Nothing is known of this any more.")
+
+
 def test_a_hit_leads_to_its_message(sample: Running, tab: Any) -> None:
     with tab(sample.url) as found:
         page = found.open("search", "mon")

@@ -33,6 +33,7 @@ BEYOND_SCHEMAS = {
     ("chat", "BudgetTooSmall"): "a budget is too small for the message, or for the system text, by tokens",
     ("context", "BudgetTooSmall"): "the same",
     ("createChatCompletion", "BudgetTooSmall"): "the same, or for the tools",
+    ("createChatCompletion", "ConfigError"): "the model that is served can't answer with what a field asks for",
     ("listMessages", "ConfigError"): "no message is before the first",
     ("recall", "ConfigError"): "one session alone is to be looked in, and none is named",
     ("replay", "BudgetTooSmall"): "the same as for a context",

@@ -31,3 +31,14 @@ def test_a_conversation_with_a_long_name_is_known_by_its_title(tab: Any) -> None
         enter(page, "Question", "Hello")
         expect(page.locator(".line-foot span")).to_contain_text(f"1. {named('To Oslo')}")
         expect(found.turn("forget", name).get_by_label(f"This conversation: {named('To Oslo')}")).to_be_visible()
+
+
+def test_a_blank_beside_a_name_is_no_part_of_it_and_blanks_are_no_name(tab: Any) -> None:
+    with Memory.open(":memory:", embedder=None) as memory, running(memory) as service, tab(service.url) as found:
+        memory.session("trip", user="ada").add("user", "Hello")
+        page = found.open("chat", "other")
+        page.get_by_role("button", name="New…").click()
+        for typed in ("  ", " trip "):
+            enter(page, "Name of the conversation", typed)
+        expect(page.locator(".bubble.user")).to_have_text("YouHello")
+        assert page.url.endswith("#/chat/ada/trip/")

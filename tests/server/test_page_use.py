@@ -426,6 +426,7 @@ def test_what_is_not_there_yet_says_what_it_takes(tab: Any) -> None:
         memory.drain()
         page = found.open("patterns")
         expect(page.locator(".hint").filter(has_text="3 conversations")).to_have_count(2)
+        assert page.locator(".figure span").all_inner_texts()[:2] == ["conversation", "turn"]
         expect(found.open("jobs").locator("#state option").last).to_have_text("given up")
 
 

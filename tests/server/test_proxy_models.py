@@ -64,3 +64,23 @@ def test_a_model_of_ours_fits_the_schema_that_is_asked_for(monkeypatch: pytest.M
     assert json.loads(answer) == {"city": "Oslo"}
     with running(model="recall:") as proxy, pytest.raises(openai.UnprocessableEntityError, match="only quotes"):
         ask(client(proxy), HELLO, response_format={"type": "json_object"}, stream=stream)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    "field", [{"n": 2}, {"logprobs": True}, {"modalities": ["text", "audio"]}, {"functions": [{"name": "f"}]}]
+)
+def test_what_a_model_of_ours_can_not_answer_with_is_refused(
+    service: Running, field: dict[str, Any], stream: bool
+) -> None:
+    asked = {"messages": [HELLO], "user": "ada", "stream": stream}
+    refused = service.http.post("/v1/chat/completions", json={**asked, **field})
+    assert refused.status_code == 422
+    assert f"recall: can't do {next(iter(field))} here" in refused.json()["error"]["message"]
+
+
+def test_fields_without_which_an_answer_is_the_same_are_taken(service: Running) -> None:
+    more = {"n": 1, "logprobs": False, "modalities": ["text"], "functions": [], "store": True, "metadata": {"a": "b"}}
+    newer = {"reasoning_effort": "low", "service_tier": "auto", "prediction": {"type": "content", "content": "x"}}
+    asked = {"messages": [HELLO], "user": "ada", **more, **newer, "not_known_yet": {"a": 1}}
+    assert service.http.post("/v1/chat/completions", json=asked).status_code == 200

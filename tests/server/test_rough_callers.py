@@ -78,3 +78,33 @@ def test_nobody_is_sent_elsewhere(service: Running) -> None:
     """A redirect would be to the name that the caller says, and over http:// behind a proxy that ends TLS."""
     sent = service.http.post("/messages/", params=ADA, json={"messages": [HELLO]}, headers={"Host": "127.0.0.1:1"})
     assert (sent.status_code, "location" in sent.headers) == (404, False)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "says"),
+    [
+        ("GET", "/mesages", 404, "there is no /mesages: perhaps '/messages' or '/message' is meant"),
+        ("GET", "/messages/", 404, "there is no /messages/: perhaps '/messages' or '/messages/search' is meant"),
+        ("GET", "/zzzzzz", 404, "there is no /zzzzzz"),
+        ("DELETE", "/messages", 405, "DELETE is no method of /messages"),
+        ("POST", "/v1/embeddings", 404, "there is no /v1/embeddings"),
+    ],
+)
+def test_an_address_that_is_not_there_is_named(
+    service: Running, method: str, path: str, status: int, says: str
+) -> None:
+    refused = service.http.request(method, path)
+    assert refused.status_code == status
+    told = refused.json()
+    assert (told["error"]["message"] if "error" in told else told["detail"]).startswith(says)
+
+
+@pytest.mark.parametrize("path", ["/messages", "/v1/chat/completions"])
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [(b'{"a": "\xff"}', "the body is no UTF-8"), (b'{"a": ' + b"9" * 5000 + b"}", "a number of too many digits")],
+)
+def test_a_body_that_can_not_be_read_is_told_as_such(service: Running, path: str, body: bytes, says: str) -> None:
+    json = {"Content-Type": "application/json"}
+    refused = service.http.post(path, params=ADA if path == "/messages" else {}, content=body, headers=json)
+    assert (refused.status_code, says in refused.text) == (400, True)

@@ -16,6 +16,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, ParamSpec, TypeVar
 from urllib.parse import quote
 
+from recollect.absent import begun
 from recollect.arguments import in_words, meant
 from recollect.errors import ConfigError, MissingExtra, NotFound, RecollectError
 from recollect.flow.facts.tell import due
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 SESSION: Final = "mcp"
 """The conversation that is meant where none is named."""
 MOST_LISTED: Final = 100
+LISTED: Final = "resources/list names those that are"
 INSTRUCTIONS: Final = (
     "The user's long-term memory. Before answering, call search_memory or get_context when earlier conversations may"
     " matter. When the user tells something worth keeping, call add_memory with their own words: 'I live in Oslo.' What"
@@ -60,7 +62,8 @@ def _worded(text: str) -> str:
 
 
 Words = Annotated[str, Field(min_length=1, max_length=100_000), AfterValidator(_worded)]
-Named = Annotated[str | None, Field(description="a conversation by name; without one, that of this server")]
+Maybe = Annotated[str | None, AfterValidator(lambda name: name if name and name.strip() else None)]
+Named = Annotated[Maybe, Field(description="a conversation by name; without one, that of this server")]
 
 
 class Found(BaseModel):
@@ -126,10 +129,13 @@ class Tools:
         self,
         query: Words,
         limit: Annotated[int, Field(ge=1, le=50)] = 5,
-        session: Annotated[str | None, Field(description="look in this conversation alone")] = None,
+        session: Annotated[Maybe, Field(description="look in this conversation alone")] = None,
     ) -> list[Found]:
         """Find what was said in earlier conversations, by meaning and words; best first."""
-        hits = self.open(session).search(query, limit, scope="session" if session else "user")
+        chat = self.open(session)
+        hits = chat.search(query, limit, scope="session" if session else "user")
+        if session and not hits:
+            begun(chat, LISTED)
         return [
             Found(
                 text=_sound(hit.text),
@@ -237,8 +243,11 @@ class MemoryServer(MCPServer[Any]):
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
-            if type(error) is ToolError and isinstance(error.__cause__, ValidationError):
-                raise ToolError(_wrong(name, error.__cause__)) from error.__cause__
+            why = error.__cause__
+            if type(error) is ToolError and isinstance(why, ValidationError):
+                raise ToolError(_wrong(name, why)) from why
+            if type(error) is ToolError and type(why) is ToolError:
+                raise why from None  # in our words, without those that the SDK puts before them
             raise
 
     async def list_resources(self) -> list[mcp_types.Resource]:
@@ -263,9 +272,11 @@ class MemoryServer(MCPServer[Any]):
 
     def _transcript(self, session: str) -> str:
         with _refused(ResourceNotFoundError):
-            messages = self._tools.open(session).history()
-            if not messages:
-                raise NotFound(f"there is no conversation {session!r}; resources/list names them")
+            if not session:
+                raise NotFound(f"the address names no conversation: {LISTED}")
+            chat = self._tools.open(session)
+            begun(chat, LISTED)
+            messages = chat.history()
         return encoded([message.to_dict() for message in messages]).decode()
 
 

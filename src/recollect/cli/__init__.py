@@ -46,6 +46,8 @@ def _ended(app: Callable[[], object]) -> int | str | None:
             app()
         except SystemExit as end:
             status = end.code
+        except KeyboardInterrupt:
+            status = 130
         out.flush()
     except OSError as error:
         status = status or (1 if isinstance(error, BrokenPipeError) else f"{type(error).__name__}: {error}")

@@ -12,7 +12,6 @@ from recollect.types import Message, Role
 
 
 def add(
-    called: typer.Context,
     text: Annotated[str, typer.Argument(help="What was said; - reads it from stdin, -- goes before a dash.")],
     *,
     role: Annotated[Role, typer.Option(help="Who said it.")] = "user",
@@ -33,5 +32,5 @@ def add(
     with remembering(store, user, session, must_exist=False) as chat:
         kept = chat.add(Message(role, said, at=at))
         chat.memory.drain()
-    told = f"Kept in the session {session} of {chat.scope.user}. Ask for it with: {again(called, 'search WORDS')}"
+    told = f"Kept in the session {session} of {chat.scope.user}. Ask for it with: {again('search WORDS')}"
     answer(as_json, kept.to_dict(), told)

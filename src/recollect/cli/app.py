@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from importlib import metadata
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -28,11 +29,23 @@ from recollect.cli.recall import recall
 from recollect.cli.remember import remember
 from recollect.cli.retention import retention
 from recollect.cli.search import search
-from recollect.cli.shell import Json, Where, Yes, begins, check_new, opened, remembered, telling_errors, told
+from recollect.cli.shell import (
+    GIVEN,
+    Json,
+    Where,
+    Yes,
+    again,
+    begins,
+    check_new,
+    opened,
+    remembered,
+    telling_errors,
+    told,
+)
 from recollect.cli.stats import stats
 from recollect.cli.summary import summary
 from recollect.cli.tag import tag
-from recollect.cli.terminal import answer, bar, confirm, counted, err, listed, machine, say, table
+from recollect.cli.terminal import answer, bar, confirm, counted, err, listed, machine, note, say, table
 from recollect.cli.tools import tools
 from recollect.environment import here, misspelt
 
@@ -95,9 +108,10 @@ def recollect(
 
     Example: recollect chat "Where does my sister live?"
     """
+    GIVEN.clear()
     if called.invoked_subcommand != "serve":  # the service has it in its log
         for line in misspelt(here()):
-            err.print(line, style="yellow", soft_wrap=True)
+            note(line, style="yellow")
 
 
 @app.command()
@@ -149,13 +163,13 @@ def backup(
         check_new(path)
         opened_store.backup(path)
     made = {"file": str(path), "store": told(store)}
-    back = f"recollect restore {path} --store {told(store)}"
+    back = again(f"restore {quote(str(path))}")
     answer(as_json, made, f"{path} holds everything up to now. Bring it back with: {back}")
 
 
 @app.command()
 def restore(
-    path: Annotated[Path, typer.Argument(help="A file that `backup` made.", exists=True)],
+    path: Annotated[Path, typer.Argument(help="A file that `backup` made.", exists=True, dir_okay=False)],
     store: Where = None,
     yes: Yes = False,
     as_json: Json = False,

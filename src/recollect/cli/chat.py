@@ -10,8 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
-from recollect.cli.shell import DEFAULT, Json, Talk, Tokens, User, Where, named, remembering, telling_errors, words
-from recollect.cli.terminal import err, machine, out, printable, tell
+from recollect.cli.shell import (
+    DEFAULT,
+    Json,
+    Talk,
+    Tokens,
+    User,
+    Where,
+    named,
+    read_in,
+    remembering,
+    telling_errors,
+    words,
+)
+from recollect.cli.terminal import err, machine, note, out, printable, tell
 from recollect.errors import BudgetTooSmall, ModelError
 
 if TYPE_CHECKING:
@@ -33,7 +45,8 @@ ModelName: TypeAlias = Annotated[
 
 def chat(
     message: Annotated[
-        str | None, typer.Argument(help="What to say.", show_default="a conversation, line by line")
+        str | None,
+        typer.Argument(help="What to say; - reads it from stdin.", show_default="a conversation, line by line"),
     ] = None,
     *,
     model: ModelName = None,
@@ -53,7 +66,7 @@ def chat(
     from recollect import llm
 
     with telling_errors():
-        asked = None if message is None else words(message)
+        asked = None if message is None else words(read_in(message))
         llm.check(model or QUOTES)
     with remembering(store, user, session, must_exist=False) as talk:
         answerer = llm.open(model or QUOTES)
@@ -63,14 +76,14 @@ def chat(
             return
         if sys.stdin.isatty():
             told = f"Talking with {answerer.name} as {talk.scope.user}, session {session}. Ctrl-D ends it."
-            err.print(printable(told), soft_wrap=True)
+            note(told)
         for line in _lines():
             try:
                 _turn(talk, answerer, line, budget, system, as_json)
             except (ModelError, BudgetTooSmall) as error:
                 tell(error)
             except KeyboardInterrupt:
-                err.print("Stopped. What you said is kept, the answer is not.")
+                note("Stopped. What you said is kept, the answer is not.")
 
 
 def _lines() -> Iterator[str]:

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from recollect.cli.shell import DEFAULT, At, Json, Talk, Tokens, User, Where, asked, remembering
+from recollect.cli.shell import DEFAULT, At, Json, Talk, Tokens, User, Where, asked, numbered, remembering
 from recollect.cli.terminal import LEAST, SHORT, drawn, machine, out, printable, say
 from recollect.flow.context import Context
 from recollect.flow.receipt import CONVERSATION, ContextReceipt, Line
@@ -71,7 +71,6 @@ def context(
     Example: recollect context --replay 3 --session trip
     """
     from recollect.absent import begun
-    from recollect.session import as_written
 
     if replay is not None and (question is not None or at is not None):
         raise typer.BadParameter("--replay has its question and its time: leave those out")
@@ -82,7 +81,7 @@ def context(
         if replay is None:
             made = chat.context(question, budget, system=system, at=at)
         else:
-            made = chat.replay(as_written(replay), budget, system=system)
+            made = chat.replay(numbered(chat, replay), budget, system=system)
     if as_json:
         machine(made.to_dict())
         return

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from recollect.answers import Document
-from recollect.cli.shell import Json, User, Where, asked, model_wanted, remembering, telling_errors
-from recollect.cli.terminal import answer, bar, counted, day, err, listed, machine, quotes, say
+from recollect.cli.shell import Json, User, Where, again, asked, model_wanted, piped, remembering, telling_errors
+from recollect.cli.terminal import answer, bar, counted, day, listed, machine, note, quotes, say
 from recollect.errors import ConfigError
 from recollect.frozen import thaw
 
@@ -25,7 +24,7 @@ def _told(document: Document) -> dict[str, object]:
 @documents.command("add")
 def add(
     files: Annotated[list[str], typer.Argument(help="Files; - reads a text from stdin.")],
-    name: Annotated[str | None, typer.Option(help="A name, where there is one document.")] = None,
+    name: Annotated[str | None, typer.Option(callback=asked, help="A name, where there is one document.")] = None,
     store: Where = None,
     user: User = None,
     as_json: Json = False,
@@ -38,17 +37,17 @@ def add(
         raise typer.BadParameter("--name is for one document; leave it out, files are named by their paths")
     with telling_errors():
         for file in files:
-            if file != "-" and not Path(file).exists():
-                raise ConfigError(f"there is no file {file}: name one that is there; nothing was kept")
+            if file != "-" and not (file and Path(file).exists()):
+                raise ConfigError(f"there is no file {file or repr(file)}: name one that is there; nothing was kept")
     with remembering(store, user, must_exist=False) as chat, bar("Reading") as progress:
         kept = []
         for n, file in enumerate(files, 1):
-            kept.append(chat.documents.add(sys.stdin.read() if file == "-" else Path(file), name=name))
+            kept.append(chat.documents.add(piped() if file == "-" else Path(file), name=name))
             progress(n, len(files))
         chat.memory.drain()
     if command := model_wanted():
-        line = f"They are found by their words, and by their meaning after: {command} && recollect reindex"
-        err.print(line, style="yellow", soft_wrap=True)
+        line = f"They are found by their words, and by their meaning after: {command} && {again('reindex')}"
+        note(line, style="yellow")
     if as_json:
         machine([_told(document) for document in kept])
     else:
@@ -71,7 +70,7 @@ def list_them(store: Where = None, user: User = None, as_json: Json = False) -> 
     with remembering(store, user) as chat:
         there = chat.documents.list()
     rows = [(d.name, d.chunks, d.tokens, day(d.at)) for d in there]
-    nothing = "There are no documents yet. Add one with: recollect documents add FILE"
+    nothing = f"There are no documents yet. Add one with: {again('documents add FILE')}"
     listed(as_json, [*map(_told, there)], ("document", "chunks", "tokens", "at"), rows, nothing)
 
 
@@ -90,7 +89,7 @@ def search(
     with remembering(store, user) as chat:
         found = chat.documents.search(question, k)
     told = [(f"{passage.score:.2f}  {passage.origin}", passage.text) for passage in found]
-    nothing = "No document says anything near that. See them with: recollect documents list"
+    nothing = f"No document says anything near that. See them with: {again('documents list')}"
     quotes(as_json, [dataclasses.asdict(passage) for passage in found], told, nothing)
 
 

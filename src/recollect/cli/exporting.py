@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from itertools import chain
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, TextIO
 
 import typer
 
 from recollect.cli.shell import User, Where, check_new, remembering
-from recollect.cli.terminal import bar, counted, err
+from recollect.cli.terminal import bar, counted, note
 from recollect.errors import ConfigError, NotFound
 from recollect.store import each_session
 from recollect.store.backup import making
@@ -56,7 +57,7 @@ def export(
             number = _written(chain([first], lines), target, total)
     if not to_stdout:
         told = ", ".join(counted(number[kind], kind) for kind in number)
-        err.print(f"{file} has {told}. Bring it in elsewhere with: recollect import {file}", soft_wrap=True)
+        note(f"{file} has {told}. Bring it in elsewhere with: recollect import {quote(str(file))}")
 
 
 @contextmanager

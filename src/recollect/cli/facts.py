@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from recollect.arguments import meant
-from recollect.cli.shell import Json, User, Where, again, moment, remembering
+from recollect.cli.shell import Json, User, Where, again, begun, moment, remembering
 from recollect.cli.terminal import machine, say, table
 from recollect.errors import NotFound
 
@@ -36,7 +36,6 @@ def _by(text: str) -> datetime:
 
 
 def facts(
-    called: typer.Context,
     *,
     as_of: Annotated[
         datetime | None,
@@ -63,14 +62,12 @@ def facts(
 
     Example: recollect facts --history allergy:peanuts
     """
-    from recollect.absent import begun
-
     if history is not None and as_of is not None:
         raise typer.BadParameter("--history has the values of all times: leave --as-of out")
     with remembering(store, user, finds=False) as chat:
         there = chat.facts(as_of) if history is None else chat.fact_history(history)
         if history is not None and not there:
-            told = meant(history, [fact.key for fact in chat.facts()], "see the keys by `recollect facts`")
+            told = meant(history, [fact.key for fact in chat.facts()], f"see the keys by `{again('facts')}`")
             raise NotFound(f"nothing was ever known of {chat.scope.user} under {history!r}: {told}")
         known = [fact for fact in there if session in (None, *fact.sessions)]
         if session is not None and not known:
@@ -82,11 +79,11 @@ def facts(
     elif known:
         table(("type", "key", "value", "last said"), [_row(fact) for fact in known], whole="key")
     elif session is not None:
-        say(f"Nothing is known of {chat.scope.user} from the session {session}. See all with: {again(called, 'facts')}")
+        say(f"Nothing is known of {chat.scope.user} from the session {session}. See all with: {again('facts')}")
     elif as_of:
-        say(f"Nothing was known of {chat.scope.user} then. See what is known now with: {again(called, 'facts')}")
+        say(f"Nothing was known of {chat.scope.user} then. See what is known now with: {again('facts')}")
     else:
-        say(f"Nothing is known of {chat.scope.user} yet. Tell something with: {again(called, 'add TEXT')}")
+        say(f"Nothing is known of {chat.scope.user} yet. Tell something with: {again('add TEXT')}")
 
 
 def _value(fact: Fact) -> tuple[str, ...]:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from recollect.cli.history import spelt_out
-from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, Yes, given, remembering
-from recollect.cli.terminal import answer, confirm, counted, drawn, err, printable
+from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, Yes, begun, given, remembering, unknown
+from recollect.cli.terminal import answer, confirm, counted, drawn, err, note, printable
 from recollect.errors import ConfigError, NotFound
 from recollect.store import Entry, each_session
 from recollect.types import Scope
@@ -63,8 +63,6 @@ def forget(
 
 def _going(chat: Session, ids: list[str] | None, everything: bool) -> list[Entry]:
     """The messages that would be erased; of many, the first few."""
-    from recollect.absent import begun, unknown
-
     log = chat.memory.store.log
     if everything:
         return log.scan(chat.scope.owner, limit=SAMPLE)
@@ -81,14 +79,14 @@ def _show(chat: Session, messages: list[Entry], ids: list[str] | None, everythin
     scope = chat.scope.owner if everything else chat.scope
     total = len(messages) if ids else sum(session.messages for session in each_session(chat.memory.store.log, scope))
     what = "all that is kept of" if everything else f"session {scope.session} of"
-    err.print(f"{counted(total, 'message')} of {what} {scope.user}:")
+    note(f"{counted(total, 'message')} of {what} {scope.user}:")
     for entry in messages[:SAMPLE]:
         words = printable(" ".join(spelt_out(entry.message)[:LINE].split()))
         err.print(f"  {entry.message.role}: {words}", no_wrap=True, overflow="ellipsis")
     if total > SAMPLE:
-        err.print(drawn(f"  \u2026 and {total - SAMPLE:,} more"))
+        note(drawn(f"  \u2026 and {total - SAMPLE:,} more"))
     if along := _along(chat, scope, ids):
-        err.print(f"  and {', '.join(along)}", soft_wrap=True)
+        note(f"  and {', '.join(along)}")
 
 
 def _along(chat: Session, scope: Scope, ids: list[str] | None) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from recollect.cli.narrow import Roles, Since, Tags, Until, narrowed
-from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, remembering
+from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, again, begun, numbered, remembering
 from recollect.cli.terminal import day, quotes
 from recollect.store import ANY, Entry
 from recollect.types import Message
@@ -39,16 +39,15 @@ def history(
 
     Example: recollect history --session trip --role user --tag important=true
     """
-    from recollect.absent import begun
-    from recollect.session import as_written, entries_of
+    from recollect.session import entries_of
 
     with remembering(store, user, session, finds=False) as chat:
         begun(chat)
         where = narrowed(roles, since, until, tags)
-        entries = entries_of(chat, limit, None if before is None else as_written(before), where)
+        entries = entries_of(chat, limit, None if before is None else numbered(chat, before), where)
     value = [{"number": entry.seq, "tokens": entry.tokens, **entry.message.to_dict()} for entry in entries]
     what = "No message is like that" if before is None or where != ANY else "Nothing was said before that"
-    nothing = f"{what}. See them all with: recollect history"
+    nothing = f"{what}. See them all with: {again('history', session)}"
     quotes(as_json, value, [_told(entry) for entry in entries], nothing)
 
 

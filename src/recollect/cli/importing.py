@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from recollect.cli.shell import Json, User, Where, again, given, login, remembering, telling_errors
-from recollect.cli.terminal import bar, counted, err, machine, printable, say
+from recollect.cli.terminal import bar, counted, err, machine, note, say
 from recollect.errors import ConfigError
 from recollect.imports import FORMATS, Read, Skipped, read
 
@@ -55,13 +55,13 @@ def bring(
             try:
                 done = _kept(chat.memory, _owned(read(found, format), user or login(), users), total, only)
             except KeyboardInterrupt:
-                err.print("Stopped. What came in so far is kept; the same command brings the rest.", soft_wrap=True)
+                note("Stopped. What came in so far is kept; the same command brings the rest.")
                 raise
             _learn(chat.memory)
     if as_json:
         machine(dataclasses.asdict(done))
     else:
-        _tell(done, [] if only else sorted(users - {user or login()}), again(context, "stats"))
+        _tell(done, [] if only else sorted(users - {user or login()}), again("stats"))
     if done.skipped and not any(getattr(done, name) for name in TAKEN):
         raise typer.Exit(1)
 
@@ -92,9 +92,9 @@ def _tell(done: Backfilled, others: list[str], next: str) -> None:
         rest = ", …" if len(others) > SHOWN else ""
         say(f"Kept for {', '.join(others[:SHOWN])}{rest}: see what is theirs with --user.")
     for skipped in done.skipped[:SHOWN]:
-        err.print(f"skipped {printable(skipped.where)}: {printable(skipped.why)}", soft_wrap=True)
+        note(f"skipped {skipped.where}: {skipped.why}")
     if len(done.skipped) > SHOWN:
-        err.print(f"skipped {len(done.skipped) - SHOWN:,} more; --json lists all of them")
+        note(f"skipped {len(done.skipped) - SHOWN:,} more; --json lists all of them")
 
 
 def _kept(memory: Memory, found: Iterator[Read], total: int, user: str | None) -> Backfilled:
@@ -126,4 +126,4 @@ def _learn(memory: Memory) -> None:
         with err.status("Learning from it; Ctrl-C leaves the rest for later"):
             memory.drain()
     except KeyboardInterrupt:
-        err.print("The rest is learned while the memory is in use.")
+        note("The rest is learned while the memory is in use.")

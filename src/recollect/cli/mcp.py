@@ -9,7 +9,7 @@ import typer
 
 from recollect.cli.ports import check_free
 from recollect.cli.shell import User, Where, remembering, telling_errors
-from recollect.cli.terminal import err
+from recollect.cli.terminal import err, note
 
 
 def mcp(
@@ -36,6 +36,6 @@ def mcp(
 
         if err.is_terminal and (http or sys.stdin.isatty()):
             where = f"at http://127.0.0.1:{port}/mcp" if http else "on stdin, which a client writes to"
-            err.print(f"Serving the memory of {chat.scope.user} {where}; Ctrl-C ends it.", soft_wrap=True)
+            note(f"Serving the memory of {chat.scope.user} {where}; Ctrl-C ends it.")
         transport: Literal["http", "stdio"] = "http" if http else "stdio"
         serve(chat.memory, user=chat.scope.user or "", session=session, erasure=erasure, transport=transport, port=port)

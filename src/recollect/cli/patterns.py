@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recollect.cli.shell import Json, User, Where, remembering
+from recollect.cli.shell import Json, User, Where, again, remembering
 from recollect.cli.terminal import counted, machine, say
 
 
@@ -21,7 +21,7 @@ def patterns(store: Where = None, user: User = None, as_json: Json = False) -> N
         machine(found.to_dict())
         return
     if not found.turns:
-        say(f"Nothing was said by {chat.scope.user} yet. Tell something with: recollect add TEXT")
+        say(f"Nothing was said by {chat.scope.user} yet. Tell something with: {again('add TEXT')}")
         return
     told = [*(hint.text for hint in hints(found)), *([f"Here {found.rhythm}."] if found.rhythm else [])]
     turns, talks = counted(found.turns, "turn"), counted(found.conversations, "conversation")

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 
 def remember(
-    called: typer.Context,
     key: Annotated[str, typer.Argument(help="What it is about, such as place or seat.")],
     value: Annotated[str | None, typer.Argument(help="What is so from now on.", show_default=False)] = None,
     *,
@@ -48,7 +47,7 @@ def remember(
             answer(as_json, {"ended": ended}, f"No longer known of {chat.scope.user}: {', '.join(ended)}.")
             return
         kept = chat.remember(key, said, type)
-    told = f"Known of {chat.scope.user} from now on. See all with: {again(called, 'facts')}"
+    told = f"Known of {chat.scope.user} from now on. See all with: {again('facts')}"
     answer(as_json, dataclasses.asdict(kept) if kept else None, told)
 
 
@@ -59,7 +58,7 @@ def _ended(chat: Session, key: str) -> list[str]:
     each = (f"{key}:",) if key in HOLDS_SEVERAL else ()
     known = [one.key for one in chat.facts() if one.key == key or one.key.startswith(each)]
     if not known:
-        told = meant(key, [one.key for one in chat.facts()], "see the keys by `recollect facts`")
+        told = meant(key, [one.key for one in chat.facts()], f"see the keys by `{again('facts')}`")
         raise NotFound(f"nothing is known under {key!r}: {told}; nothing was changed")
     chat.remember(key, None)
     return known

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from recollect.cli.shell import Json, User, Where, Yes, remembering
-from recollect.cli.terminal import answer, confirm, counted, day, err, listed
+from recollect.cli.terminal import answer, confirm, counted, day, listed, note
 from recollect.flow.retain import LAYERS, Layer
 from recollect.types import Scope
 
@@ -49,7 +49,7 @@ def retention(
             return
         if not yes and plan.going:
             for going in plan.going:
-                err.print(f"{going.layer}: {going.count:,}, the oldest of {day(going.oldest)}")
+                note(f"{going.layer}: {going.count:,}, the oldest of {day(going.oldest)}")
             confirm("Erase this for good?")
         erased = kept.apply(memory.store, plan)
     others = counted(erased.records, "thing")

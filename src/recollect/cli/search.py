@@ -9,7 +9,7 @@ import typer
 
 from recollect.answers import Kind, Recalled
 from recollect.cli.narrow import Roles, Since, Tags, narrowed
-from recollect.cli.shell import DEFAULT, At, Json, Talk, User, Where, asked, remembering
+from recollect.cli.shell import DEFAULT, At, Json, Talk, User, Where, again, asked, begun, remembering
 from recollect.cli.terminal import quotes
 
 if TYPE_CHECKING:
@@ -55,8 +55,6 @@ def search(
 
 def check_found(chat: Session, found: Recalled, here: bool) -> None:
     """Raise where nothing was found in a session because nothing was ever said there."""
-    from recollect.absent import begun
-
     if here and not found:
         begun(chat)
 
@@ -65,4 +63,4 @@ def show(found: Recalled, as_json: bool) -> None:
     """Print what was found, best first."""
     value = {"relevance": found.relevance, "hits": [dataclasses.asdict(hit) for hit in found]}
     told = [(f"{rank}. {hit.session}", hit.text) for rank, hit in enumerate(found, 1)]
-    quotes(as_json, value, told, "There is nothing like that. See what is there with: recollect stats")
+    quotes(as_json, value, told, f"There is nothing like that. See what is there with: {again('stats')}")

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from recollect.cli.ports import check_free
-from recollect.cli.shell import Json, Where, opened, telling_errors
-from recollect.cli.terminal import answer, day, err, listed
+from recollect.cli.shell import Json, Where, again, named, opened, telling_errors
+from recollect.cli.terminal import answer, day, err, listed, note
 from recollect.errors import NotFound
 
 keys = typer.Typer(help="Keys of the service: who may read, write, erase and administer.", no_args_is_help=True)
@@ -19,7 +19,10 @@ def serve(
     model: Annotated[
         str | None,
         typer.Option(
-            envvar="RECOLLECT_MODEL", help="The model that answers.", show_default="recall:, which needs no key"
+            envvar="RECOLLECT_MODEL",
+            callback=named,
+            help="The model that answers.",
+            show_default="recall:, which needs no key",
         ),
     ] = None,
     host: Annotated[
@@ -38,7 +41,7 @@ def serve(
         from recollect.server.options import Options
 
         if err.is_terminal:
-            err.print(f"Open http://{f'[{host}]' if ':' in host else host}:{port}/ in a browser; Ctrl-C ends it.")
+            note(f"Open http://{f'[{host}]' if ':' in host else host}:{port}/ in a browser; Ctrl-C ends it.")
         run(Options.read(store=store, model=model), host, port, workers)
 
 
@@ -66,7 +69,7 @@ def add(
     made = {"id": key.id, "secret": secret, "tenant": key.tenant, "may": sorted(key.may), "name": key.name}
     answer(as_json, made, secret)
     if not as_json:
-        err.print("It is shown this once. Send it as the header Authorization: Bearer KEY", soft_wrap=True)
+        note("It is shown this once. Send it as the header Authorization: Bearer KEY")
 
 
 @keys.command("list")
@@ -82,7 +85,7 @@ def list_them(store: Where = None, as_json: Json = False) -> None:
     columns = ("id", "tenant", "may", "name", "made")
     value = [dict(zip(columns, (k.id, k.tenant, sorted(k.may), k.name, k.made), strict=True)) for k in found]
     rows = [(k.id, k.tenant, ", ".join(sorted(k.may)), k.name, day(k.made)) for k in found]
-    nothing = "There are no keys: the service answers this machine only. Make one with: recollect keys add"
+    nothing = f"There are no keys: the service answers this machine only. Make one with: {again('keys add')}"
     listed(as_json, value, columns, rows, nothing)
 
 
@@ -102,5 +105,5 @@ def revoke(
         try:
             revoke_key(opened_store, id)
         except NotFound:
-            raise NotFound(f"no key {id!r}: see them with `recollect keys list`") from None
+            raise NotFound(f"no key {id!r}: see them with `{again('keys list')}`") from None
     answer(as_json, {"id": id}, f"Key {id} is revoked.")

@@ -21,14 +21,20 @@ import typer
 
 from recollect import settings
 from recollect import store as stores
-from recollect.cli.terminal import err, printable, tell
-from recollect.errors import ConfigError, RecollectError
+from recollect.cli.terminal import note, tell
+from recollect.errors import ConfigError, NotFound, RecollectError
 from recollect.types import in_local_zone
 
 if TYPE_CHECKING:
     from recollect.embed import Embedder
     from recollect.memory import Memory
     from recollect.session import Session
+
+
+DEFAULT: Final = "default"
+"""The session that is meant where none is named."""
+GIVEN: Final[dict[str, str]] = {}
+"""The store, the user and the model that the running command was given as options."""
 
 
 def moment(text: str) -> datetime:
@@ -40,8 +46,10 @@ def moment(text: str) -> datetime:
     return when if when.tzinfo else in_local_zone(when)
 
 
-def named(option: typer.CallbackParam, name: str | None) -> str | None:
+def named(called: typer.Context, option: typer.CallbackParam, name: str | None) -> str | None:
     """What an option names, else what its variable is in `.env`; empty text is an error: some variable was not set."""
+    if name is not None and given(called, str(option.name)):
+        GIVEN[str(option.name)] = name
     if name is None:
         return in_dotenv(str(option.envvar))
     if not name.strip():
@@ -55,10 +63,41 @@ def given(called: typer.Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def again(called: typer.Context, command: str) -> str:
-    """A command to go on with, with the store and the user that this one was given."""
-    told = (f"--{name} {shlex.quote(called.params[name])}" for name in ("store", "user") if given(called, name))
+def again(command: str, session: str = DEFAULT) -> str:
+    """A command to go on with, about this session, with the store and the user that the running one was given."""
+    names = {**GIVEN, **({} if session == DEFAULT else {"session": session})}
+    told = (f"--{name} {shlex.quote(masked(names[name]))}" for name in ("store", "user", "session") if name in names)
     return " ".join(["recollect", command, *told])
+
+
+def begun(chat: Session) -> None:
+    """Raise where nothing was said in a session: NotFound, which names similar ones, or how to see the others."""
+    from recollect import absent
+
+    absent.begun(chat, f"see the others by `{again('stats')}`")
+
+
+def unknown(chat: Session, id: str) -> NotFound:
+    """The error for a message that is not in the session; it names another of the user's sessions that has it."""
+    found = chat.memory.store.log.get(chat.scope.owner, [id])
+    session = chat.scope.session or DEFAULT
+    told = (
+        f"it is in {found[0].scope.session}, name that by --session"
+        if found
+        else f"see the ids by `{again('history', session)}`"
+    )
+    return NotFound(f"no message {id!r} in the session {session}: {told}")
+
+
+def numbered(chat: Session, message: str) -> int:
+    """The number of a message that an option names by its number or its id."""
+    from recollect.session import as_written, number_of
+
+    written = as_written(message)
+    try:
+        return number_of(chat, "number", written)
+    except NotFound:
+        raise unknown(chat, str(written)) from None
 
 
 def asked(question: str | None) -> str | None:
@@ -122,8 +161,6 @@ Talk: TypeAlias = Annotated[
 ]
 EMBEDDER: Final = "RECOLLECT_EMBEDDER"
 INDEX: Final = "RECOLLECT_INDEX"
-DEFAULT: Final = "default"
-"""The session that is meant where none is named."""
 _SQLITE: Final = b"SQLite format 3\x00"
 _PASSWORD: Final = re.compile(r"(//[^:/@]*:).*(?=@)|(password=)('[^']*'|[^&\s]+)")
 
@@ -136,8 +173,13 @@ def address(where: str | None) -> str:
 
 
 def told(where: str | None) -> str:
-    """The store's address to print: without its password."""
-    return _PASSWORD.sub(lambda found: f"{found[1] or found[2]}***", address(where))
+    """The store's address to print."""
+    return masked(address(where))
+
+
+def masked(address: str) -> str:
+    """An address to print: without its password."""
+    return _PASSWORD.sub(lambda found: f"{found[1] or found[2]}***", address)
 
 
 def login() -> str:
@@ -168,8 +210,13 @@ def model_wanted() -> str | None:
 
 
 def read_in(text: str) -> str:
-    """The text, or for a dash what stdin has, without the end of its last line."""
-    return sys.stdin.read().removesuffix("\n") if text == "-" else text
+    """The text, or for a dash what stdin has, with plain line ends and without that of its last line."""
+    return piped().replace("\r\n", "\n").removesuffix("\n") if text == "-" else text
+
+
+def piped() -> str:
+    """What stdin has, without a mark of its encoding."""
+    return sys.stdin.read().removeprefix("\ufeff")
 
 
 def words(text: str, what: str = "the message") -> str:
@@ -262,8 +309,7 @@ def remembering(
     with opened(where, must_exist) as store, _quiet(), remembered(store, finds=finds) as memory:
         chat = memory.session(session, user=user or login())
         if must_exist and known and (told := others(chat)):
-            line = f"Nothing was said by {chat.scope.user}: {told}. Name one by --user."
-            err.print(printable(line), style="yellow", soft_wrap=True)
+            note(f"Nothing was said by {chat.scope.user}: {told}. Name one by --user.", style="yellow")
         yield chat
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.text import Text
 
 from recollect.cli.context import COLOURS
-from recollect.cli.shell import DEFAULT, Json, Talk, Tokens, User, Where, remembering
+from recollect.cli.shell import DEFAULT, Json, Talk, Tokens, User, Where, again, remembering
 from recollect.cli.terminal import counted, day, drawn, err, machine, out, printable, say, table
 from recollect.errors import BudgetTooSmall
 from recollect.store import SessionStats, each_session
@@ -48,7 +48,7 @@ def stats(
         machine(found)
         return
     if not found["sessions"]:
-        say(f"Nothing was said by {found['user']} yet. Tell something with: recollect add TEXT")
+        say(f"Nothing was said by {found['user']} yet. Tell something with: {again('add TEXT')}")
         return
     messages, tokens = counted(found["messages"], "message"), counted(found["tokens"], "token")
     say(f"{messages} of {found['user']}, {tokens}, {counted(len(found['sessions']), 'session')}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, remembering
+from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, again, begun, remembering
 from recollect.cli.terminal import answer
 
 
@@ -11,10 +11,8 @@ def summary(store: Where = None, user: User = None, session: Talk = DEFAULT, as_
 
     Example: recollect summary --session trip
     """
-    from recollect.absent import begun
-
     with remembering(store, user, session, finds=False) as chat:
         begun(chat)
         text = chat.summary()
-    none = f"Nothing worth a sentence was said by {chat.scope.user} in the session {session}. See it with: recollect "
-    answer(as_json, {"session": session, "text": text}, text or none + "history")
+    none = f"Nothing worth a sentence was said by {chat.scope.user} in the session {session}."
+    answer(as_json, {"session": session, "text": text}, text or f"{none} See it with: {again('history', session)}")

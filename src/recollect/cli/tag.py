@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from recollect.cli.narrow import tag_of
-from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, remembering
+from recollect.cli.shell import DEFAULT, Json, Talk, User, Where, remembering, unknown
 from recollect.cli.terminal import answer
 from recollect.errors import NotFound
 
@@ -30,8 +30,6 @@ def tag(
 
     Example: recollect tag 4f1c2a pinned=true --session trip
     """
-    from recollect.absent import unknown
-
     given = dict(map(tag_of, tags))
     with remembering(store, user, session, finds=False) as chat:
         try:

@@ -41,6 +41,11 @@ def say(text: str, **style: Any) -> None:
     out.print(printable(text), soft_wrap=True, **style)
 
 
+def note(text: str, **style: Any) -> None:
+    """Print text for people beside what was asked for: on stderr."""
+    err.print(printable(text), soft_wrap=True, **style)
+
+
 def quote(text: str) -> None:
     """Print a text; at a terminal only the beginning of a long one, and how to see the rest."""
     start = "\n".join(text[:MOST_CHARACTERS].split("\n")[:MOST_LINES])
@@ -133,15 +138,22 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, whole: str |
     told = [
         _column(shown, name, values, most if name == whole else 0) for name, *values in zip(columns, *rows, strict=True)
     ]
-    if sum(3 + (column.width or column.min_width or 0) for column in shown.columns) >= out.width:
+    if not _fits(shown):
         if out.width < LEAST:
             _row_by_row(columns, told)
             return
+        for column in shown.columns:
+            column.width = None
+    if not _fits(shown):
         for column in shown.columns:
             column.min_width = None
     for row in zip(*told, strict=True):
         shown.add_row(*row)
     out.print(shown)
+
+
+def _fits(shown: Table) -> bool:
+    return sum(3 + (column.width or column.min_width or 0) for column in shown.columns) < out.width
 
 
 def _column(shown: Table, name: str, values: Sequence[Any], most: int) -> list[str]:
@@ -162,7 +174,8 @@ def _row_by_row(columns: Sequence[str], told: Sequence[Sequence[str]]) -> None:
 
 
 def printable(text: str) -> str:
-    """The text without characters that control a terminal."""
+    """The text without characters that control a terminal; lines end as they do there."""
+    text = text.replace("\r\n", "\n")
     shown = "".join(char if char.isprintable() or char in SEEN or category(char) == "Zs" else "\ufffd" for char in text)
     return shown.encode("utf-8", "replace").decode("utf-8")
 

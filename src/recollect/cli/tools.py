@@ -9,7 +9,20 @@ from typing import Annotated
 import typer
 
 from recollect.answers import Excerpt
-from recollect.cli.shell import DEFAULT, At, Json, Talk, User, Where, asked, read_in, remembering, telling_errors, words
+from recollect.cli.shell import (
+    DEFAULT,
+    At,
+    Json,
+    Talk,
+    User,
+    Where,
+    again,
+    asked,
+    read_in,
+    remembering,
+    telling_errors,
+    words,
+)
 from recollect.cli.terminal import answer, day, quotes
 
 tools = typer.Typer(help="Excerpts of what tools and the web said in a session.", no_args_is_help=True)
@@ -35,7 +48,7 @@ def add(
         said = words(read_in(text), "the excerpt")
     with remembering(store, user, session, must_exist=False, finds=False) as chat:
         kept = chat.tools.add(said, source, at)
-    told = f"Kept in the session {session} of {chat.scope.user}. See what is there with: recollect tools list"
+    told = f"Kept in the session {session} of {chat.scope.user}. See what is there with: {again('tools list', session)}"
     answer(as_json, dataclasses.asdict(kept), told)
 
 
@@ -47,9 +60,8 @@ def list_them(store: Where = None, user: User = None, session: Talk = DEFAULT, a
     """
     with remembering(store, user, session, finds=False) as chat:
         there = chat.tools.list()
-    _show(
-        there, as_json, f"The session {session} has no excerpts. Add one with: recollect tools add TEXT --source NAME"
-    )
+    add_one = again("tools add TEXT --source NAME", session)
+    _show(there, as_json, f"The session {session} has no excerpts. Add one with: {add_one}")
 
 
 @tools.command("search")
@@ -68,7 +80,8 @@ def search(
     """
     with remembering(store, user, session, finds=False) as chat:
         found = chat.tools.search(question, k)
-    _show(found, as_json, f"No excerpt of the session {session} is to the point. See them with: recollect tools list")
+    all_of_them = again("tools list", session)
+    _show(found, as_json, f"No excerpt of the session {session} is to the point. See them with: {all_of_them}")
 
 
 def _show(excerpts: Sequence[Excerpt], as_json: bool, nothing: str) -> None:

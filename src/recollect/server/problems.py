@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from fastapi import FastAPI, Request, Response
@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
 from recollect import errors
-from recollect.arguments import in_words
+from recollect.arguments import in_words, meant
 from recollect.history import REFUSED
 from recollect.server.replies import to_json
 
@@ -259,10 +259,22 @@ def openais(body: Mapping[str, Any]) -> dict[str, Any]:
     return {"error": {"message": message, "type": name, "code": code, "param": None}}
 
 
+def _about(error: HTTPException, method: str, path: str, paths: Iterable[str]) -> str:
+    """What is wrong with a request that no route has taken, or whose body can't be read."""
+    if error.status_code == 404:
+        return ": ".join(filter(None, (f"there is no {path}", meant(f"/{path.strip('/')}", paths, ""))))
+    if error.status_code == 405:
+        return f"{method} is no method of {path}"
+    unread = {UnicodeDecodeError: "the body is no UTF-8", ValueError: "the body has a number of too many digits"}
+    return unread.get(type(error.__cause__), error.detail)
+
+
 def install(app: FastAPI) -> None:
     """Have the app answer every foreseen error by `reply`."""
 
     async def answer(request: Request, error: Exception) -> Response:
+        if isinstance(error, HTTPException) and not isinstance(error, Refused):
+            error.detail = _about(error, request.method, request.url.path[:LONGEST], app.openapi()["paths"])
         answered = reply(error, request.url.path)
         if answered.status_code == 405:
             listed = [method.upper() for method in app.openapi()["paths"].get(request.url.path, ())]

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from anyio import CapacityLimiter, to_thread
 
+from recollect.errors import ConfigError
 from recollect.flow.render import parse, render
 from recollect.llm.dialect import part
 from recollect.llm.model import ChatModel, Delta, Usage
@@ -20,6 +21,15 @@ from recollect.server.upstream import Reply, from_thread
 
 EMPTY_ANSWER: Final = {"role": "assistant", "content": None}
 """What a model says that refuses to answer, and does not say so."""
+
+
+ONLY: Final[dict[str, tuple[Any, ...]]] = {
+    "n": (None, 1),
+    "logprobs": (None, False),
+    "modalities": (None, [], ["text"]),
+    "functions": (None, []),
+}
+"""What a request may have of fields without which its answer would lack something that the caller reads."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,6 +78,10 @@ class Translated:
 
 
 def _asked(body: Mapping[str, Any]) -> dict[str, Any]:
+    if missed := [name for name, taken in ONLY.items() if body.get(name) not in taken]:
+        raise ConfigError(
+            f"{body['model']} can't do {' and '.join(missed)} here: leave that out, or serve an openai: model"
+        )
     return {
         "messages": parse(body["messages"], "openai"),
         "tools": body.get("tools") or (),

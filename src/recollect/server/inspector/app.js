@@ -137,12 +137,13 @@ const drawTabs = () => {
 
 const newSession = () =>
   dialog("New conversation", (close) => {
-    const user = h("input", { id: "new-user", value: here.user, required: true });
-    const session = h("input", { id: "new-name", required: true, autofocus: true });
+    const named = { required: true, pattern: ".*\\S.*", title: "Some letters" };
+    const user = h("input", { id: "new-user", value: here.user, ...named });
+    const session = h("input", { id: "new-name", autofocus: true, ...named });
     const open = (event) => {
       event.preventDefault();
       close();
-      go({ view: "chat", user: user.value, session: session.value });
+      go({ view: "chat", user: user.value.trim(), session: session.value.trim() });
     };
     return h("form", { onsubmit: open }, h("p", { class: "hint" }, "A name that exists opens that conversation."),
       h("label", { for: "new-user" }, "User"), user, h("label", { for: "new-name" }, "Name of the conversation"), session,

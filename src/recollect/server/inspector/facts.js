@@ -24,7 +24,8 @@ const span = (fact) => [
 const history = async (fact, where, go) => {
   const { items } = await get("/facts/history", { user: where.user, key: fact.key });
   await dialog(fact.label, (close) => [
-    h("p", { class: "hint" }, plural(items.length, "value"), items.length > 1 && ", the newest last"),
+    h("p", { class: "hint" }, items.length ? plural(items.length, "value") : "Nothing is known of this any more.",
+      items.length > 1 && ", the newest last"),
     h("ol", { class: "history" }, items.map((found) =>
       h("li", {}, h("p", { class: "value", dir: "auto" }, found.value),
         h("div", { class: "line-foot" }, h("span", {}, when(found.at), " ", span(found)), sources(found, where, go, close))))),

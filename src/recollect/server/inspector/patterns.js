@@ -9,6 +9,8 @@ export const title = "Patterns";
 
 const figure = (label, value) => h("div", { class: "figure" }, h("b", {}, value), h("span", {}, label));
 
+const counted = (count, one) => figure(count === 1 ? one : `${one}s`, number(count));
+
 const mentions = (name, needed, found, where, go) => [
   h("h2", {}, name),
   found.length
@@ -25,7 +27,7 @@ export const view = async ({ where, go, signal }) => {
   const hour = (n) => `${String(n).padStart(2, "0")}:00`;
   return h("section", { "aria-label": "Patterns" },
     h("div", { class: "figures" },
-      figure("conversations", number(found.conversations)), figure("turns", number(found.turns)),
+      counted(found.conversations, "conversation"), counted(found.turns, "turn"),
       figure("turns each", number(found.turns_per_conversation, 1)), figure("tokens an answer", number(found.answer_tokens)),
       found.length && figure("answers liked", found.length), found.depth && figure("depth", found.depth),
       found.rhythm && figure("rhythm", found.rhythm)),
